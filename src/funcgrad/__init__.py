@@ -1,0 +1,95 @@
+"""funcgrad: a differentiable program is a value.
+
+Plain Python and NumPy code becomes an immutable expression; running it, differentiating it and
+printing it are folds over its graph.
+
+>>> import numpy as np, funcgrad as fg
+>>> fg.grad(lambda x: np.sin(x) * x)(0.0)
+0.0
+>>> x = fg.var("x")
+>>> fg.gradient(np.sin(x) * x, x)
+cos(x)*x + sin(x)
+"""
+
+from types import MappingProxyType
+
+from funcgrad import expr as _expr
+from funcgrad.expr import Expr, const, var
+from funcgrad.fold import (
+    COUNTING,
+    LONGEST,
+    MATRICES,
+    REACHABLE,
+    Algebra,
+    Edge,
+    Semiring,
+    environment,
+    fold,
+    sum_product,
+    sum_product_steps,
+)
+from funcgrad.graph import ArrayType, Key, Node, toposort
+from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops import dispatch as _dispatch
+from funcgrad.ops.dispatch import clip
+from funcgrad.ops.elementwise import (
+
+    arccos,
+    arcsin,
+    arctan,
+    arctan2,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    log,
+    log1p,
+    logaddexp,
+    maximum,
+    minimum,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    softplus,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    where,
+)
+from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
+from funcgrad.program.evaluate import evaluate, evaluate_all
+from funcgrad.program.simplify import simplify
+from funcgrad.program.substitute import substitute
+from funcgrad.show.text import text as _text
+from funcgrad.trace import trace
+from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
+from funcgrad.transforms.grad import (
+    elementwise_grad,
+    grad,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+
+_functions = _dispatch.public_functions()
+_expr.assemble(
+    _expr.Table(
+        functions=MappingProxyType(
+            _functions
+            | {
+                "apply_numpy": _dispatch.apply_numpy,
+                "apply_ufunc": _dispatch.apply_ufunc,
+                "evaluate": evaluate,
+                "text": _text,
+            }
+        ),
+        ufuncs=MappingProxyType(_functions),
+        numpy=_dispatch.numpy_functions(_functions),
+        ops=_dispatch.all_ops(),
+    )
+)
+
+__version__ = "0.1.0"

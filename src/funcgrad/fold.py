@@ -1,0 +1,164 @@
+"""Everything is a fold: forward over the order, or backward over it, with nothing known of operations.
+
+Forward, ``fold`` gives each node a value from its parents' values. Backward, ``sum_product`` gives
+each node the sum over all paths from it to the root of the product along the path, on any semiring.
+Evaluation, printing and pushforward are forward folds; backpropagation, path counts and reachability
+are backward ones.
+
+The invariant: maps that come out are persistent, and an older one stays valid when a newer one is made.
+Inside, a local dict stands for the map under construction; ``accumulate``d versions, which keep every
+intermediate map, are the persistent originals and the oracle of the fast ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pyrsistent import PMap, pmap
+from toolz import accumulate
+
+from funcgrad.graph import CONSTANT, INPUT, Graph, Key, Node, Pointed, order
+
+T = TypeVar("T")
+
+
+class Algebra(NamedTuple, Generic[T]):
+    """What an input, a constant and an operation become, given what the parents became."""
+
+    input: Callable[[Node], T]
+    constant: Callable[[Node], T]
+    op: Callable[[Node, tuple[T, ...]], T]
+
+
+def fold(expr: Pointed, algebra: Algebra[T]) -> T:
+    """What the root becomes under ``algebra``: the forward fold.
+
+    ``value(input) = algebra.input(node)``, ``value(constant) = algebra.constant(node)``,
+    ``value(node) = algebra.op(node, values of parents)``; each node once, in topological order.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> depth = Algebra(lambda node: 0, lambda node: 0, lambda node, parents: 1 + max(parents))
+    >>> fold((x * x + 1) * x, depth)
+    3
+    """
+    return environment(expr, algebra)[expr.key]
+
+
+def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
+    """What every node becomes under ``algebra``: the fold before its last step, which picks the root."""
+    graph = dict(expr.graph.items())
+    values: dict[Key, T] = {}
+    for key in order(graph, expr.key):
+        values[key] = become(algebra, graph[key], values)
+    return pmap(values)
+
+
+def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
+    """The forward fold as a scan: the environment before each step and after the last."""
+    graph = expr.graph
+
+    def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
+        return values.set(key, become(algebra, graph[key], values))
+
+    steps: Iterator[PMap[Key, T]] = accumulate(step, order(dict(graph.items()), expr.key), pmap())
+    return steps
+
+
+def become(algebra: Algebra[T], node: Node, values: Any) -> T:
+    """One step of the forward fold: the node's value, given a mapping with its parents' values."""
+    if node.op is INPUT:
+        return algebra.input(node)
+    if node.op is CONSTANT:
+        return algebra.constant(node)
+    return algebra.op(node, tuple([values[parent] for parent in node.parents]))
+
+
+class Edge(NamedTuple):
+    """An arc of the graph, from a node (``child``) to the ``index``-th of its operands (``parent``)."""
+
+    child: Key
+    index: int
+    parent: Key
+    node: Node
+
+
+class Semiring(NamedTuple):
+    """Addition, multiplication and its unit; multiplication need not commute.
+
+    Zero is not needed: what no path reaches is absent. ``multiply(above, weight)`` has what was
+    summed from the root down to the child on its left, so matrices come in the order of the chain rule.
+    """
+
+    add: Callable[[Any, Any], Any]
+    multiply: Callable[[Any, Any], Any]
+    one: Any
+
+
+COUNTING = Semiring(lambda a, b: a + b, lambda a, b: a * b, 1)
+LONGEST = Semiring(max, lambda a, b: a + b, 0)
+REACHABLE = Semiring(lambda a, b: a or b, lambda a, b: a and b, True)
+MATRICES = Semiring(lambda a, b: a + b, lambda a, b: a @ b, 1)
+
+
+def sum_product(
+    expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
+) -> PMap[Key, Any]:
+    """For every node, the sum over all paths from it to the root of the product of their weights.
+
+    ``m(root) = one`` and ``m(s) = sum over edges c -> s of m(c) * weight(c -> s)``, threaded through
+    the reversed order: one multiplication an edge, however many paths there are. A weight of None
+    means that there is no edge; a node that nothing reaches is absent.
+    (Stratos, *All of Backpropagation in Two Pages*, appendix F.2.)
+
+    Counting paths from x to the root of a chain of squarings, where every step doubles them:
+
+    >>> import funcgrad as fg
+    >>> x = y = fg.var("x")
+    >>> for _ in range(10):
+    ...     y = y * y
+    >>> sum_product(y, COUNTING, lambda edge: 1)[x]
+    1024
+    """
+    graph = dict(expr.graph.items())
+    sums: dict[Key, Any] = {expr.key: semiring.one}
+    for key in reversed(order(graph, expr.key)):
+        if key in sums:
+            for parent, term in _terms(graph[key], key, sums[key], semiring, weight):
+                sums[parent] = semiring.add(sums[parent], term) if parent in sums else term
+    return pmap(sums)
+
+
+def sum_product_steps(
+    expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
+) -> Iterator[PMap[Key, Any]]:
+    """`sum_product` as a scan: the persistent map before each step and after the last.
+
+    The plain reduction over persistent maps, of which `sum_product` is the last element.
+    """
+    graph: Graph = expr.graph
+
+    def step(sums: PMap[Key, Any], key: Key) -> PMap[Key, Any]:
+        if key not in sums:
+            return sums
+        for parent, term in _terms(graph[key], key, sums[key], semiring, weight):
+            sums = sums.set(parent, semiring.add(sums[parent], term) if parent in sums else term)
+        return sums
+
+    backward = reversed(order(dict(graph.items()), expr.key))
+    steps: Iterator[PMap[Key, Any]] = accumulate(
+        step, backward, pmap({expr.key: semiring.one})
+    )
+    return steps
+
+
+
+
+def _terms(
+    node: Node, key: Key, above: Any, semiring: Semiring, weight: Callable[[Edge], Any]
+) -> Iterator[tuple[Key, Any]]:
+    for index, parent in enumerate(node.parents):
+        q = weight(Edge(key, index, parent, node))
+        if q is not None:
+            yield parent, semiring.multiply(above, q)

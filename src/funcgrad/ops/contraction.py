@@ -1,0 +1,301 @@
+"""Contractions: `matmul` and `einsum`, of which the rest of the family is made.
+
+Both are linear in each operand, so each edge is the contraction with the others held fixed, and its
+transpose is a contraction again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from funcgrad.expr import Expr, fail
+from funcgrad.graph import ArrayType
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.op import Edge, Infix, Op, lift_all
+from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
+
+
+# -- matmul ------------------------------------------------------------------------------------------
+def _matmul_left(z: Any, a: Any, b: Any) -> LinearMap:
+    def back(g: Any) -> Any:
+        if np.ndim(b) == 1:
+            return g * b if np.ndim(a) == 1 else np.expand_dims(g, -1) * b
+        if np.ndim(a) == 1:
+            return np.matmul(b, g)
+        return np.matmul(g, np.swapaxes(b, -1, -2))
+
+    return Structural(lambda v: np.matmul(v, b), back)
+
+
+def _matmul_right(z: Any, a: Any, b: Any) -> LinearMap:
+    def back(g: Any) -> Any:
+        if np.ndim(a) == 1:
+            return g * a if np.ndim(b) == 1 else np.expand_dims(a, -1) * g
+        if np.ndim(b) == 1:
+            return np.matmul(g, a)
+        return np.matmul(np.swapaxes(a, -1, -2), g)
+
+    return Structural(lambda v: np.matmul(a, v), back)
+
+
+def _matmul_type(a: ArrayType, b: ArrayType) -> ArrayType:
+    if b.ndim == 1:
+        return ArrayType(a.shape[:-1], a.dtype)
+    return ArrayType((*a.shape[:-1], b.shape[-1]) if a.ndim > 1 else b.shape[1:], a.dtype)
+
+
+matmul_op = Op(
+    name="matmul",
+    run=np.matmul,
+    infer=_matmul_type,
+    edges=(_matmul_left, _matmul_right),
+    infix=Infix("@", 20),
+)
+
+
+def _common(arrays: list[Any]) -> list[Any]:
+    dtype = np.result_type(*[x.dtype for x in arrays])
+    return [astype(x, dtype) for x in arrays]
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """As `numpy.matmul`: vectors, matrices and stacks of matrices."""
+    a, b = _common(list(lift_all((a, b))))
+    if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
+        raise fail(
+            ValueError,
+            "matmul: expected the last axis of the first operand to match the last but one of the "
+            f"second, but got {a.type} @ {b.type}; use * with a scalar, or transpose one",
+        )
+    return matmul_op(a, b) if a.ndim <= 2 and b.ndim <= 2 else _stacked(a, b)
+
+
+def _stacked(a: Any, b: Any) -> Any:
+    """Stacks of matrices: a vector becomes a matrix for a while, and the stacks broadcast."""
+    left, right = a.ndim == 1, b.ndim == 1
+    a = expand_dims(a, 0) if left else a
+    b = expand_dims(b, 1) if right else b
+    try:
+        stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise fail(
+            ValueError, f"matmul: expected stacks that broadcast, but got {a.type} @ {b.type}"
+        ) from None
+    z = matmul_op(
+        broadcast_to(a, (*stack, *a.shape[-2:])), broadcast_to(b, (*stack, *b.shape[-2:]))
+    )
+    dropped = z.shape[:-2] + (() if left else z.shape[-2:-1]) + (() if right else z.shape[-1:])
+    return reshape(z, dropped)
+
+
+# -- einsum ------------------------------------------------------------------------------------------
+# Above this many multiplications a contraction path, and BLAS in it, pays for being planned.
+_PLANNED = 4096
+
+
+def _einsum_run(*xs: Any, subscripts: str) -> Any:
+    size = 1
+    for x in xs:
+        size *= np.size(x)
+    return np.einsum(subscripts, *xs, optimize=len(xs) > 1 and size > _PLANNED)
+
+
+def _terms(subscripts: str) -> tuple[list[str], str]:
+    inputs, output = subscripts.split("->")
+    return inputs.split(","), output
+
+
+def _einsum_type(*types: ArrayType, subscripts: str) -> ArrayType:
+    inputs, output = _terms(subscripts)
+    size = {c: n for term, t in zip(inputs, types, strict=True) for c, n in zip(term, t.shape, strict=True)}
+    return ArrayType(tuple(size[c] for c in output), types[0].dtype)
+
+
+def _einsum_edge(index: int) -> Edge:
+    def edge(z: Any, *xs: Any, subscripts: str) -> LinearMap:
+        inputs, output = _terms(subscripts)
+        others = [(t, x) for i, (t, x) in enumerate(zip(inputs, xs, strict=True)) if i != index]
+        own = inputs[index]
+        back = ",".join([output, *(t for t, _ in others)]) + "->" + own
+
+        def forward(v: Any) -> Any:
+            return einsum_op(*xs[:index], v, *xs[index + 1 :], subscripts=subscripts)
+
+        return Structural(
+            forward, lambda g: einsum_op(g, *(x for _, x in others), subscripts=back)
+        )
+
+    return edge
+
+
+einsum_op = Op(
+    name="einsum",
+    run=_einsum_run,
+    infer=_einsum_type,
+    edges=_einsum_edge,
+    notation=lambda *xs, subscripts: f"einsum({subscripts!r}, {', '.join(xs)})",
+)
+
+
+def einsum(subscripts: Any, *operands: Any, optimize: Any = False, **rest: Any) -> Any:
+    """As `numpy.einsum` with a subscripts string.
+
+    Repeated letters become diagonals and letters of one operand alone become sums beforehand, so the
+    primitive's letters each stand in two places at least, and every transpose is an einsum.
+    """
+    if not isinstance(subscripts, str) or rest:
+        raise fail(TypeError, "einsum: expected a subscripts string and arrays, as in 'ij,jk->ik'")
+    exprs = _common(list(lift_all(operands)))
+    terms, output = _explicit(subscripts, exprs)
+    pairs = [_without_repeats(t, x) for t, x in zip(terms, exprs, strict=True)]
+    pairs = _without_ones(pairs)
+    pairs = [
+        _without_own(term, x, "".join(t for j, (t, _) in enumerate(pairs) if j != i) + output)
+        for i, (term, x) in enumerate(pairs)
+    ]
+    _check_sizes(subscripts, pairs)
+    joined = ",".join(t for t, _ in pairs)
+    return einsum_op(*(x for _, x in pairs), subscripts=f"{joined}->{output}")
+
+
+def _explicit(subscripts: str, exprs: list[Expr]) -> tuple[list[str], str]:
+    """Letters alone: the ellipsis spelled out, the output named."""
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(exprs):
+        raise fail(
+            ValueError,
+            f"einsum: expected {len(terms)} operands for {subscripts!r}, but got {len(exprs)}",
+        )
+    unused = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in subscripts]
+    spans = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, exprs, strict=True)]
+    widest = max([n for n, t in zip(spans, terms, strict=True) if "..." in t], default=0)
+    for n, term, x in zip(spans, terms, exprs, strict=True):
+        if n < 0 or (n and "..." not in term):
+            raise fail(ValueError, f"einsum: expected {term!r} to name the axes of {x.type}")
+    dots = unused[:widest]
+    terms = [
+        t.replace("...", "".join(dots[widest - n :])) for n, t in zip(spans, terms, strict=True)
+    ]
+    letters = "".join(terms)
+    if arrow:
+        output = output.replace("...", "".join(dots))
+    else:
+        once = sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1)
+        output = "".join([*dots, *once])
+    if not set(output) <= set(letters) or len(set(output)) != len(output):
+        raise fail(ValueError, f"einsum: expected an output of the inputs' letters, but got {output!r}")
+    return terms, output
+
+
+def _without_repeats(term: str, x: Any) -> tuple[str, Any]:
+    for c in dict.fromkeys(term):
+        while term.count(c) > 1:
+            first, second = [i for i, letter in enumerate(term) if letter == c][:2]
+            if x.shape[first] != x.shape[second]:
+                raise fail(ValueError, f"einsum: expected equal axes for {c!r} in {x.type}")
+            x = np.diagonal(x, axis1=first, axis2=second)
+            rest = "".join(letter for i, letter in enumerate(term) if i not in (first, second))
+            term = rest + c
+    return term, x
+
+
+def _without_ones(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Axes of length 1 that broadcast against longer ones, dropped."""
+    longest: dict[str, int] = {}
+    for term, x in pairs:
+        for c, n in zip(term, x.shape, strict=True):
+            longest[c] = n if longest.get(c, 1) == 1 else longest[c]
+    result = []
+    for term, x in pairs:
+        stretched = tuple(
+            i for i, c in enumerate(term) if x.shape[i] == 1 and longest[c] != 1
+        )
+        kept = "".join(c for i, c in enumerate(term) if i not in stretched)
+        result.append((kept, np.squeeze(x, stretched) if stretched else x))
+    return result
+
+
+def _without_own(term: str, x: Any, elsewhere: str) -> tuple[str, Any]:
+    own = tuple(i for i, c in enumerate(term) if c not in elsewhere)
+    if not own:
+        return term, x
+    return "".join(c for c in term if c in elsewhere), np.sum(x, axis=own)
+
+
+def _check_sizes(subscripts: str, pairs: list[tuple[str, Any]]) -> None:
+    size: dict[str, int] = {}
+    for term, x in pairs:
+        for c, n in zip(term, x.shape, strict=True):
+            if size.setdefault(c, n) != n:
+                raise fail(
+                    ValueError,
+                    f"einsum: expected one length for {c!r} in {subscripts!r}, but got {size[c]} and {n}",
+                )
+
+
+# -- NumPy's functions -------------------------------------------------------------------------------
+def dot(a: Any, b: Any) -> Any:
+    """As `numpy.dot`."""
+    a, b = lift_all((a, b))
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if a.ndim <= 2 and b.ndim <= 2:
+        return matmul(a, b)
+    return tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+def vdot(a: Any, b: Any) -> Any:
+    """As `numpy.vdot`: conjugates the first and flattens both."""
+    a, b = lift_all((a, b))
+    a = np.conjugate(a) if a.dtype.kind == "c" else a
+    return matmul(np.ravel(a), np.ravel(b))
+
+
+def inner(a: Any, b: Any) -> Any:
+    """As `numpy.inner`."""
+    a, b = lift_all((a, b))
+    return a * b if a.ndim == 0 or b.ndim == 0 else tensordot(a, b, axes=((-1,), (-1,)))
+
+
+def outer(a: Any, b: Any) -> Any:
+    """As `numpy.outer`."""
+    a, b = lift_all((a, b))
+    return np.expand_dims(np.ravel(a), 1) * np.ravel(b)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """As `numpy.tensordot`: one matrix product, its axes brought together first."""
+    a, b = lift_all((a, b))
+    if isinstance(axes, int):
+        axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
+    left, right = normalize_axis_tuple(axes[0], a.ndim), normalize_axis_tuple(axes[1], b.ndim)
+    if [a.shape[i] for i in left] != [b.shape[i] for i in right]:
+        raise fail(
+            ValueError,
+            f"tensordot: expected equal lengths along axes {left} and {right}, but got {a.type} "
+            f"and {b.type}",
+        )
+    free_a = [i for i in range(a.ndim) if i not in left]
+    free_b = [i for i in range(b.ndim) if i not in right]
+    shape = (*(a.shape[i] for i in free_a), *(b.shape[i] for i in free_b))
+    inside = int(np.prod([a.shape[i] for i in left], dtype=int))
+    outside_a = int(np.prod([a.shape[i] for i in free_a], dtype=int))
+    outside_b = int(np.prod([b.shape[i] for i in free_b], dtype=int))
+    flat_a = reshape(np.transpose(a, (*free_a, *left)), (outside_a, inside))
+    flat_b = reshape(np.transpose(b, (*right, *free_b)), (inside, outside_b))
+    return reshape(matmul(flat_a, flat_b), shape)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """As `numpy.kron`."""
+    a, b = lift_all((a, b))
+    ndim = max(a.ndim, b.ndim)
+    a = reshape(a, (1,) * (ndim - a.ndim) + a.shape)
+    b = reshape(b, (1,) * (ndim - b.ndim) + b.shape)
+    product = tensordot(a, b, axes=0)
+    mixed = np.transpose(product, [i for pair in zip(range(ndim), range(ndim, 2 * ndim), strict=True) for i in pair])
+    return reshape(mixed, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))

@@ -1,0 +1,173 @@
+"""From NumPy's functions and ufuncs to operations: what ``import numpy as np`` reaches.
+
+The tables are read off the families' modules: a function that bears the name of a NumPy function
+stands in for it. What has no stand-in is a TypeError that names it and the nearest that has.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import expr as expr_room
+from funcgrad.expr import Expr, fail
+from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape
+from funcgrad.ops.op import Op
+
+FAMILIES: tuple[ModuleType, ...] = (op, elementwise, shape, reduction, indexing, contraction)
+
+
+def all_ops() -> Mapping[str, Op]:
+    """Every operation, by name."""
+    found = [value for module in FAMILIES for value in vars(module).values() if isinstance(value, Op)]
+    return MappingProxyType({item.name: item for item in found})
+
+
+def public_functions() -> dict[str, Callable[..., Any]]:
+    """The families' functions and callable operations, by the name they are written with."""
+    result: dict[str, Callable[..., Any]] = {}
+    for module in FAMILIES[1:]:
+        for name, value in vars(module).items():
+            own = inspect.isfunction(value) and value.__module__ == module.__name__
+            if not name.startswith("_") and not name.endswith("_op") and (own or isinstance(value, Op)):
+                result[name] = value
+    return result | {"clip": clip, "round": round_, "divmod": divmod_} | _renamed(result)
+
+
+def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    return {
+        "abs": found["absolute"],
+        "amax": found["max"],
+        "amin": found["min"],
+        "hstack": shape.hstack,
+        "vstack": shape.vstack,
+        "expit": elementwise.sigmoid,
+        "float_power": lambda x, y: elementwise.power(x * 1.0, y),
+    }
+
+
+def numpy_functions(functions: Mapping[str, Callable[..., Any]]) -> Mapping[Any, Callable[..., Any]]:
+    """What stands in for each function of ``numpy`` and ``numpy.linalg`` that is not a ufunc."""
+    result: dict[Any, Callable[..., Any]] = {}
+    for home in (np, np.linalg):
+        for name, function in functions.items():
+            theirs = getattr(home, name, None)
+            if callable(theirs) and not isinstance(theirs, np.ufunc | type):
+                result[theirs] = function
+    result |= {np.copy: lambda x, **_: elementwise.positive(x), np.where: where}
+    result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
+    result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
+    return MappingProxyType(result)
+
+
+def where(condition: Any, *branches: Any) -> Any:
+    """As `numpy.where`; with a condition alone, the indices where it holds, asked for by value."""
+    if not branches:
+        return tuple(indexing._as_indices(condition))
+    return elementwise.where(condition, *branches)
+
+
+def size(x: Any, axis: int | None = None) -> int:
+    """As `numpy.size`."""
+    return int(x.size if axis is None else x.shape[axis])
+
+
+def result_type(*items: Any) -> np.dtype[Any]:
+    """As `numpy.result_type`."""
+    return np.result_type(*[item.dtype if isinstance(item, Expr) else item for item in items])
+
+
+def clip(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """As `numpy.clip`: minimum(maximum(x, low), high), so half the derivative flows at a bound."""
+    low = min if a_min is None else a_min
+    high = max if a_max is None else a_max
+    x = x if low is None else elementwise.maximum(x, low)
+    return x if high is None else elementwise.minimum(x, high)
+
+
+def round_(x: Any, decimals: int = 0) -> Any:
+    """As `numpy.round`; not differentiable."""
+    scale = 10.0**decimals
+    return elementwise.rint(x * scale) / scale if decimals else elementwise.rint(x)
+
+
+def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
+    """As `numpy.divmod`."""
+    return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
+
+
+def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer ``__array_function__``."""
+    stand_in = expr_room.table.numpy.get(func)
+    name = getattr(func, "__name__", str(func))
+    if stand_in is None:
+        raise _unsupported(name, (f.__name__ for f in expr_room.table.numpy))
+    if kwargs.pop("out", None) is not None:
+        raise _no_out(name)
+    try:
+        inspect.signature(stand_in).bind(*args, **kwargs)
+    except TypeError as error:
+        raise fail(TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}") from None
+    return stand_in(*args, **kwargs)
+
+
+_REDUCERS = {
+    "add": reduction.sum,
+    "multiply": reduction.prod,
+    "maximum": reduction.max,
+    "minimum": reduction.min,
+    "logical_and": reduction.all,
+    "logical_or": reduction.any,
+    "logaddexp": reduction.logsumexp,
+}
+_SCANNERS = {"add": reduction.cumsum, "multiply": reduction.cumprod}
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer ``__array_ufunc__``."""
+    name = ufunc.__name__
+    if kwargs.pop("out", None) is not None:
+        raise _no_out(name)
+    dtype = kwargs.pop("dtype", None)
+    if method == "__call__":
+        stand_in = expr_room.table.ufuncs.get(name)
+    elif method == "reduce":
+        stand_in = _REDUCERS.get(name)
+        kwargs = {"axis": 0} | kwargs
+    elif method == "accumulate":
+        stand_in = _SCANNERS.get(name)
+        kwargs = {"axis": 0} | kwargs
+    elif method == "outer":
+        x, y = op.lift_all(inputs)
+        inputs = (shape.reshape(x, x.shape + (1,) * y.ndim), y)
+        stand_in = expr_room.table.ufuncs.get(name)
+    else:
+        stand_in = None
+    if stand_in is None:
+        written = name if method == "__call__" else f"{name}.{method}"
+        raise _unsupported(written, expr_room.table.ufuncs)
+    if kwargs.get("where", True) is not True:
+        raise fail(TypeError, f"{name}: where= is not supported; write np.where(condition, new, old)")
+    kwargs.pop("where", None)
+    result = stand_in(*inputs, **kwargs)
+    return result if dtype is None else shape.astype(result, dtype)
+
+
+def _no_out(name: str) -> Any:
+    return fail(
+        TypeError,
+        f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
+        "immutable; write a = a + b",
+    )
+
+
+def _unsupported(name: str, known: Iterable[str]) -> Any:
+    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.5)
+    hint = f"; the nearest supported is {near[0]!r}" if near else ""
+    return fail(TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}")
+

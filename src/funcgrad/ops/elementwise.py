@@ -1,0 +1,326 @@
+"""Elementwise operations: one line each, the value's ufunc and one partial derivative an argument.
+
+In a partial, ``z`` is the output and ``x, y`` are the inputs. Where a function has a kink, ties share
+equally (``maximum(x, x)``), and ``abs`` and ``sign`` give 0 at 0. What is not differentiable has no
+partial. `mask` cuts a cotangent off where its condition is false, before it can meet an inf.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
+from funcgrad.ops.op import Infix, Op, elementwise, ufunc_loop
+
+# -- arithmetic --------------------------------------------------------------------------------------
+def _negation(z: Any, *inputs: Any) -> LinearMap:
+    return Structural(np.negative, np.negative)
+
+
+def _identity(z: Any, *inputs: Any) -> LinearMap:
+    return Identity()
+
+
+def _linear(name: str, ufunc: np.ufunc, *edges: Any, infix: tuple[str, int] | None = None) -> Op:
+    return Op(
+        name=name,
+        run=ufunc,
+        infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
+        edges=edges,
+        elementwise=True,
+        infix=infix and Infix(*infix),
+    )
+
+
+add = _linear("add", np.add, _identity, _identity, infix=("+", 10))
+subtract = _linear("subtract", np.subtract, _identity, _negation, infix=("-", 10))
+negative = _linear("negative", np.negative, _negation)
+positive = _linear("positive", np.positive, _identity)
+multiply = elementwise(
+    "multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x, infix=("*", 20)
+)
+divide = elementwise(
+    "divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y, infix=("/", 20)
+)
+power = elementwise(
+    "power",
+    np.power,
+    # At y = 0 the power is constant in x; at x = 0 and y > 0 it is constant in y.
+    lambda z, x, y: mask(y != 0, y * x ** (y - 1)),
+    lambda z, x, y: mask((x != 0) | (y <= 0), np.log(x) * z),
+    infix=("**", 40),
+)
+remainder = elementwise(
+    "remainder",
+    np.remainder,
+    lambda z, x, y: np.ones_like(z),
+    lambda z, x, y: -np.floor_divide(x, y),
+    infix=("%", 20),
+)
+fmod = elementwise(
+    "fmod", np.fmod, lambda z, x, y: np.ones_like(z), lambda z, x, y: -np.trunc(x / y)
+)
+reciprocal = elementwise("reciprocal", np.reciprocal, lambda z, x: -z * z)
+square = elementwise("square", np.square, lambda z, x: 2 * x)
+
+# -- exponentials, logarithms, roots -----------------------------------------------------------------
+exp = elementwise("exp", np.exp, lambda z, x: z)
+exp2 = elementwise("exp2", np.exp2, lambda z, x: np.log(2.0) * z)
+expm1 = elementwise("expm1", np.expm1, lambda z, x: np.exp(x))
+log = elementwise("log", np.log, lambda z, x: 1 / x)
+log2 = elementwise("log2", np.log2, lambda z, x: 1 / (x * np.log(2.0)))
+log10 = elementwise("log10", np.log10, lambda z, x: 1 / (x * np.log(10.0)))
+log1p = elementwise("log1p", np.log1p, lambda z, x: 1 / (1 + x))
+sqrt = elementwise("sqrt", np.sqrt, lambda z, x: 1 / (2 * z))
+cbrt = elementwise("cbrt", np.cbrt, lambda z, x: 1 / (3 * z**2))
+logaddexp = elementwise(
+    "logaddexp", np.logaddexp, lambda z, x, y: _weight(x, z), lambda z, x, y: _weight(y, z)
+)
+logaddexp2 = elementwise(
+    "logaddexp2",
+    np.logaddexp2,
+    lambda z, x, y: np.exp2(mask(x != z, x - z)),
+    lambda z, x, y: np.exp2(mask(y != z, y - z)),
+)
+
+
+def _weight(x: Any, z: Any) -> Any:
+    # exp(x - z), and 1 where both are the same infinity.
+    return np.exp(mask(x != z, x - z))
+
+
+# -- trigonometric and hyperbolic --------------------------------------------------------------------
+sin = elementwise("sin", np.sin, lambda z, x: np.cos(x))
+cos = elementwise("cos", np.cos, lambda z, x: -np.sin(x))
+tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2)
+arcsin = elementwise("arcsin", np.arcsin, lambda z, x: 1 / np.sqrt(1 - x**2))
+arccos = elementwise("arccos", np.arccos, lambda z, x: -1 / np.sqrt(1 - x**2))
+arctan = elementwise("arctan", np.arctan, lambda z, x: 1 / (1 + x**2))
+sinh = elementwise("sinh", np.sinh, lambda z, x: np.cosh(x))
+cosh = elementwise("cosh", np.cosh, lambda z, x: np.sinh(x))
+tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2)
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: 1 / np.sqrt(x**2 + 1))
+arccosh = elementwise("arccosh", np.arccosh, lambda z, x: 1 / np.sqrt(x**2 - 1))
+arctanh = elementwise("arctanh", np.arctanh, lambda z, x: 1 / (1 - x**2))
+# At the origin neither direction is preferred, and the derivative is taken as 0.
+arctan2 = elementwise(
+    "arctan2",
+    np.arctan2,
+    lambda z, x, y: mask((x != 0) | (y != 0), y / (x**2 + y**2)),
+    lambda z, x, y: mask((x != 0) | (y != 0), -x / (x**2 + y**2)),
+)
+hypot = elementwise(
+    "hypot", np.hypot, lambda z, x, y: mask(z != 0, x / z), lambda z, x, y: mask(z != 0, y / z)
+)
+deg2rad = elementwise("deg2rad", np.deg2rad, lambda z, x: np.full_like(x, np.pi / 180))
+rad2deg = elementwise("rad2deg", np.rad2deg, lambda z, x: np.full_like(x, 180 / np.pi))
+
+
+# -- kinks: ties share equally -----------------------------------------------------------------------
+def _routed(wins: np.ufunc, first: bool) -> Any:
+    """The edge of one operand of maximum or minimum: all to the winner, half to each at a tie."""
+
+    def edge(z: Any, x: Any, y: Any) -> LinearMap:
+        a, b = (x, y) if first else (y, x)
+        return Diagonal(mask(wins(a, b), np.where(a == b, np.full_like(z, 0.5), np.ones_like(z))))
+
+    return edge
+
+
+def _extremum(name: str, ufunc: np.ufunc, wins: np.ufunc) -> Op:
+    return _linear(name, ufunc, _routed(wins, True), _routed(wins, False))
+
+
+maximum = _extremum("maximum", np.maximum, np.greater_equal)
+minimum = _extremum("minimum", np.minimum, np.less_equal)
+fmax = _extremum("fmax", np.fmax, np.greater_equal)
+fmin = _extremum("fmin", np.fmin, np.less_equal)
+
+
+def _absolute_edge(z: Any, x: Any) -> LinearMap:
+    if x.dtype.kind != "c":
+        return Diagonal(np.sign(x))
+    u = mask(z != 0, np.conjugate(x) / z)
+    return Structural(lambda v: np.real(u * v), lambda g: g * u)
+
+
+absolute = _linear("absolute", np.absolute, _absolute_edge)
+fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x))
+sign = elementwise("sign", np.sign, None)
+copysign = elementwise(
+    "copysign", np.copysign, lambda z, x, y: np.copysign(np.sign(x), x * y), None
+)
+
+# -- complex parts -----------------------------------------------------------------------------------
+def _part_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    own = np.dtype(dtype)
+    return own, np.empty(0, own).real.dtype
+
+
+def _real_edge(z: Any, x: Any) -> LinearMap:
+    if x.dtype.kind != "c":
+        return Identity()
+    return Structural(np.real, lambda g: g + np.zeros_like(x))
+
+
+def _imag_edge(z: Any, x: Any) -> LinearMap:
+    if x.dtype.kind != "c":
+        return Diagonal(np.zeros_like(x))
+    return Structural(np.imag, lambda g: g * x.dtype.type(-1j))
+
+
+def _part(name: str, run: Any, edge: Any) -> Op:
+    infer: Any = _part_loop
+    return Op(name=name, run=run, infer=infer, edges=(edge,), elementwise=True)
+
+
+real = _part("real", np.real, _real_edge)
+imag = _part("imag", np.imag, _imag_edge)
+conjugate = _linear(
+    "conjugate", np.conjugate, lambda z, x: Structural(np.conjugate, np.conjugate)
+)
+
+
+# -- selection ---------------------------------------------------------------------------------------
+def _where_loop(condition: Any, x: Any, y: Any) -> tuple[np.dtype[Any], ...]:
+    if isinstance(x, type) and isinstance(y, type):
+        x, y = np.dtype(x), np.dtype(y)
+    dtype = ufunc_loop(np.add, x, y)[0]
+    return np.dtype(bool), dtype, dtype, dtype
+
+
+def _mask_loop(condition: Any, x: Any) -> tuple[np.dtype[Any], ...]:
+    dtype = np.dtype(x)
+    return np.dtype(bool), dtype, dtype
+
+
+def _masked(negate: bool) -> Any:
+    def edge(z: Any, condition: Any, *inputs: Any) -> LinearMap:
+        chosen = np.logical_not(condition) if negate else condition
+        return Structural(lambda v: mask(chosen, v), lambda g: mask(chosen, g))
+
+    return edge
+
+
+_where_infer: Any = _where_loop
+where = Op(
+    name="where",
+    run=np.where,
+    infer=_where_infer,
+    edges=(None, _masked(False), _masked(True)),
+    elementwise=True,
+)
+
+
+def _mask_run(condition: Any, x: Any) -> Any:
+    return np.where(condition, x, np.zeros((), np.result_type(x)))[()]
+
+
+_mask_infer: Any = _mask_loop
+mask = Op(
+    name="mask",
+    run=_mask_run,
+    infer=_mask_infer,
+    edges=(None, _masked(False)),
+    elementwise=True,
+    notation=lambda c, x: f"where({c}, {x}, 0)",
+)
+
+
+# -- functions with stable forms of their own --------------------------------------------------------
+def _sigmoid(x: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, e).astype(e.dtype)[()] / (1 + e)
+
+
+def _softplus(x: Any) -> Any:
+    return np.logaddexp(x, np.zeros((), np.result_type(x)))
+
+
+def _xlogx(x: Any) -> Any:
+    return x * np.log(np.where(x == 0, np.ones((), np.result_type(x)), x))
+
+
+sigmoid = elementwise("sigmoid", _sigmoid, lambda z, x: z * (1 - z), like=np.exp)
+softplus = elementwise("softplus", _softplus, lambda z, x: sigmoid(x), like=np.exp)
+xlogx = elementwise("xlogx", _xlogx, lambda z, x: np.log(x) + 1, like=np.exp)
+
+
+def _sinc_run(x: Any, order: int = 0) -> Any:
+    """The ``order``-th derivative of sin(u)/u at u = pi x, times pi**order."""
+    u = np.pi * np.asarray(x)
+    small = np.abs(u) <= max(1, order)
+    # Away from 0 by u*s_n + n*s_(n-1) = sin(u + n*pi/2), which loses no digits for |u| > n.
+    safe = np.where(small, 1.0, u)
+    far = np.sin(safe) / safe
+    for n in range(1, order + 1):
+        far = (np.sin(safe + n * np.pi / 2) - n * far) / safe
+    # Near 0 by the power series of sin(u)/u, differentiated term by term.
+    near, term = np.zeros_like(u), np.where(small, u, 0.0)
+    for k in range(_first(order), order + 40, 2):
+        coefficient = (-1) ** (k // 2) / (k + 1)
+        near = near + coefficient * term ** (k - order) / _factorial(k - order)
+    value = np.where(small, near, far) * np.pi**order
+    return value.astype(np.result_type(x))[()]
+
+
+def _first(order: int) -> int:
+    return order + order % 2
+
+
+def _factorial(n: int) -> float:
+    return float(np.prod(np.arange(1, n + 1, dtype=float)))
+
+
+def _sinc_edge(z: Any, x: Any, *, order: int) -> LinearMap:
+    return Diagonal(sinc_derivative(x, order=order + 1))
+
+
+def _sinc_type(type: ArrayType, order: int) -> ArrayType:
+    return ArrayType(type.shape, ufunc_loop(np.sin, type.dtype)[-1])
+
+
+sinc_derivative = Op(name="sinc", run=_sinc_run, infer=_sinc_type, edges=(_sinc_edge,))
+
+
+def sinc(x: Any) -> Any:
+    """sin(pi x)/(pi x), whose derivatives of every order are exact at 0 too."""
+    return sinc_derivative(x, order=0)
+
+
+stopped = Op(
+    name="stop_gradient",
+    run=np.positive,
+    infer=partial(ufunc_loop, np.positive),  # type: ignore[arg-type]
+    edges=(None,),
+    elementwise=True,
+)
+
+# -- not differentiable: no edge, so no gradient flows ---------------------------------------------------
+floor = elementwise("floor", np.floor, None)
+ceil = elementwise("ceil", np.ceil, None)
+trunc = elementwise("trunc", np.trunc, None)
+rint = elementwise("rint", np.rint, None)
+floor_divide = elementwise("floor_divide", np.floor_divide, None, None, infix=("//", 20))
+less = elementwise("less", np.less, None, None, infix=("<", 5))
+less_equal = elementwise("less_equal", np.less_equal, None, None, infix=("<=", 5))
+greater = elementwise("greater", np.greater, None, None, infix=(">", 5))
+greater_equal = elementwise("greater_equal", np.greater_equal, None, None, infix=(">=", 5))
+equal = elementwise("equal", np.equal, None, None, infix=("==", 5))
+not_equal = elementwise("not_equal", np.not_equal, None, None, infix=("!=", 5))
+logical_and = elementwise("logical_and", np.logical_and, None, None)
+logical_or = elementwise("logical_or", np.logical_or, None, None)
+logical_xor = elementwise("logical_xor", np.logical_xor, None, None)
+logical_not = elementwise("logical_not", np.logical_not, None)
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, None, None, infix=("&", 8))
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, None, None, infix=("|", 6))
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, None, None, infix=("^", 7))
+invert = elementwise("invert", np.invert, None)
+isfinite = elementwise("isfinite", np.isfinite, None)
+isinf = elementwise("isinf", np.isinf, None)
+isnan = elementwise("isnan", np.isnan, None)
+signbit = elementwise("signbit", np.signbit, None)

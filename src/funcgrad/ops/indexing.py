@@ -1,0 +1,301 @@
+"""Selecting entries, and its transpose: adding them into zeros.
+
+An index is split into a static *spec* (integers, slices, new axes) and the integer arrays in it, which
+are operands. Boolean arrays become the integers of their true entries. Indices out of bounds are
+errors, as in NumPy.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from funcgrad.expr import Expr, concrete, fail
+from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.elementwise import mask
+from funcgrad.ops.op import Op, build, lift_fully
+from funcgrad.ops.shape import astype, broadcast_to, full_like
+
+Spec: TypeAlias = tuple[Any, ...]
+"""One entry a position: an int, ``("slice", start, stop, step)``, ``"new"``, ``"..."`` or ``"array"``."""
+
+
+def _restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index that NumPy takes, from a spec and its arrays."""
+    rest = iter(arrays)
+    special = {"new": None, "...": Ellipsis}
+    return tuple(
+        slice(*item[1:])
+        if isinstance(item, tuple)
+        else next(rest)
+        if item == "array"
+        else special.get(item, item)
+        for item in spec
+    )
+
+
+def _parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
+    spec: list[Any] = []
+    arrays: list[Any] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        if item is None:
+            spec.append("new")
+        elif item is Ellipsis:
+            spec.append("...")
+        elif isinstance(item, slice):
+            bounds = (item.start, item.stop, item.step)
+            spec.append(("slice", *(None if b is None else operator.index(b) for b in bounds)))
+        elif isinstance(item, bool | np.bool_) or _is_float(item):
+            raise _bad_index(item)
+        elif isinstance(item, int | np.integer):
+            spec.append(int(item))
+        else:
+            found = _as_indices(item)
+            spec.extend("array" for _ in found)
+            arrays.extend(found)
+    return tuple(spec), arrays
+
+
+def _is_float(item: Any) -> bool:
+    dtype = getattr(item, "dtype", None)
+    return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
+
+
+def _bad_index(item: Any) -> Any:
+    kind = getattr(item, "dtype", type(item).__name__)
+    return fail(
+        TypeError,
+        f"getitem: expected integers, slices, None, ... or boolean arrays, but got {kind}; "
+        "convert an index with .astype(int)",
+    )
+
+
+def _as_indices(item: Any) -> list[Any]:
+    """The integer index arrays that an array-like index stands for."""
+    if not isinstance(item, Expr):
+        item = np.asarray(item)
+        if item.size == 0 and item.dtype.kind == "f":
+            item = item.astype(int)
+    if item.dtype.kind == "b":
+        # Which entries are true decides the shape of the result, so the values are asked for.
+        chosen = concrete(item, "a boolean index") if isinstance(item, Expr) else item
+        return list(np.nonzero(chosen))
+    if item.dtype.kind not in "iu":
+        raise _bad_index(item)
+    return [item]
+
+
+@lru_cache(maxsize=4096)
+def _basic_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
+    return np.broadcast_to(np.zeros((), bool), shape)[_restore(spec, ())].shape
+
+
+def _shape(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
+    try:
+        if not arrays:
+            return _basic_shape(x.shape, spec)
+        known = [
+            a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
+        ]
+        probe = np.broadcast_to(np.zeros((), bool), x.shape)
+        return probe[_restore(spec, tuple(known))].shape
+    except IndexError as error:
+        raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
+
+
+# -- the primitives ----------------------------------------------------------------------------------
+def _getitem_edge(
+    z: Any, x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
+) -> LinearMap:
+    whole = tuple(np.shape(x))
+    return Structural(
+        lambda v: getitem_op(v, *arrays, spec=spec, shape=shape),
+        lambda g: scatter_op(g, *arrays, spec=spec, shape=whole),
+    )
+
+
+def _scatter_edge(
+    z: Any, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
+) -> LinearMap:
+    part = tuple(np.shape(g))
+    return Structural(
+        lambda v: scatter_op(v, *arrays, spec=spec, shape=shape),
+        lambda w: getitem_op(w, *arrays, spec=spec, shape=part),
+    )
+
+
+def _getitem_run(x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
+    return np.asarray(x)[_restore(spec, arrays)]
+
+
+def _scatter_run(g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
+    whole = np.zeros(shape, np.result_type(g))
+    index = _restore(spec, arrays)
+    if arrays:
+        np.add.at(whole, index, g)
+    else:
+        whole[index] = g
+    return whole
+
+
+def _index_text(item: Any, rest: Any) -> str:
+    if isinstance(item, tuple):
+        start, stop, step = ("" if b is None else str(b) for b in item[1:])
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return next(rest) if item == "array" else {"new": "None"}.get(item, str(item))
+
+
+def _getitem_text(x: str, *arrays: str, spec: Spec, shape: tuple[int, ...]) -> str:
+    rest = iter(arrays)
+    return f"{x}[{', '.join(_index_text(item, rest) for item in spec)}]"
+
+
+def _scatter_text(g: str, *arrays: str, spec: Spec, shape: tuple[int, ...]) -> str:
+    return f"zeros({shape}).at{_getitem_text('', *arrays, spec=spec, shape=shape)}.add({g})"
+
+
+def _infer(type: ArrayType, *arrays: ArrayType, spec: Spec, shape: tuple[int, ...]) -> ArrayType:
+    return ArrayType(shape, type.dtype)
+
+
+def _first_only(edge: Any) -> Any:
+    return lambda index: edge if index == 0 else None
+
+
+getitem_op = Op(
+    name="getitem",
+    run=_getitem_run,
+    infer=_infer,
+    edges=_first_only(_getitem_edge),
+    notation=_getitem_text,
+)
+scatter_op = Op(
+    name="scatter_add",
+    run=_scatter_run,
+    infer=_infer,
+    edges=_first_only(_scatter_edge),
+    notation=_scatter_text,
+)
+
+
+# -- as users write it -------------------------------------------------------------------------------
+def getitem(x: Any, index: Any) -> Any:
+    """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
+    x = lift_fully(x)
+    spec, arrays = _parse(index, x)
+    exprs = tuple(lift_fully(a, (x,)) for a in arrays)
+    shape = _shape(x, spec, exprs)
+    return build(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
+
+
+def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
+    """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
+    x = lift_fully(x)
+    spec, arrays = _parse(index, x)
+    exprs = tuple(lift_fully(a, (x,)) for a in arrays)
+    shape = _shape(x, spec, exprs)
+    value = lift_fully(value, (x,))
+    if not np.can_cast(value.dtype, x.dtype, "same_kind"):
+        raise fail(
+            TypeError,
+            f"at: expected a value of dtype {x.dtype}, but got {value.dtype}; convert x with astype",
+        )
+    value = broadcast_to(astype(value, x.dtype), shape)
+    if how == "add":
+        return x + scatter_op(value, *exprs, spec=spec, shape=x.shape)
+    _unique(exprs, spec, x, how)
+    old = getitem_op(x, *exprs, spec=spec, shape=shape)
+    new = value if how == "set" else getattr(np, how)(old, value)
+    touched = scatter_op(full_like(new, True, bool), *exprs, spec=spec, shape=x.shape)
+    return np.where(touched, scatter_op(new, *exprs, spec=spec, shape=x.shape), x)
+
+
+def _unique(arrays: tuple[Expr, ...], spec: Spec, x: Expr, how: str) -> None:
+    """Refuse an index that names an entry twice: only ``add`` says what that means."""
+    if not arrays:
+        return
+    counts = np.zeros(x.shape, int)
+    values = tuple(concrete(a, "an index of at[]") for a in arrays)
+    np.add.at(counts, _restore(spec, values), 1)
+    if counts.size and counts.max() > 1:
+        raise fail(
+            ValueError,
+            f"at[...].{how}: expected each entry to be named once, but an index is repeated; "
+            "only at[...].add says what repetition means",
+        )
+
+
+def take(x: Any, indices: Any, axis: int | None = None, **_: Any) -> Any:
+    """As `numpy.take`, with indices in bounds."""
+    x = lift_fully(x)
+    if axis is None:
+        return np.ravel(x)[indices]
+    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (indices,)]
+
+
+def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+    """As `numpy.take_along_axis`."""
+    x, indices = lift_fully(x), lift_fully(indices)
+    if axis is None:
+        return np.ravel(x)[np.ravel(indices)]
+    place = normalize_axis_index(axis, x.ndim)
+    grids = list(np.ix_(*[np.arange(n) for n in indices.shape]))
+    grids[place] = indices
+    return x[tuple(grids)]
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """As `numpy.diagonal`."""
+    x = np.moveaxis(lift_fully(x), (axis1, axis2), (-2, -1))
+    rows, columns = x.shape[-2:]
+    first = max(-offset, 0)
+    count = max(0, min(rows - first, columns - max(offset, 0)))
+    along = np.arange(count)
+    return x[..., along + first, along + max(offset, 0)]
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """As `numpy.trace`."""
+    return np.sum(diagonal(x, offset, axis1, axis2), axis=-1)
+
+
+def diag(x: Any, k: int = 0) -> Any:
+    """As `numpy.diag`: the diagonal of a matrix, or the matrix of a diagonal."""
+    x = lift_fully(x)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    size = x.shape[0] + abs(k)
+    along = np.arange(x.shape[0])
+    zeros = np.zeros((size, size), x.dtype)
+    return lift_fully(zeros).at[along + max(-k, 0), along + max(k, 0)].add(x)
+
+
+def _triangle(keep: Any, x: Any, k: int) -> Any:
+    x = lift_fully(x)
+    return mask(keep(np.ones(x.shape[-2:], bool), k), x)
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """As `numpy.tril`."""
+    return _triangle(np.tril, x, k)
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """As `numpy.triu`."""
+    return _triangle(np.triu, x, k)
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """As `numpy.pad` in mode ``constant``."""
+    x = lift_fully(x)
+    if mode != "constant":
+        raise fail(TypeError, f"pad: expected mode 'constant', but got {mode!r}")
+    widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
+    shape = tuple(int(n + a + b) for n, (a, b) in zip(x.shape, widths, strict=True))
+    inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
+    return lift_fully(np.full(shape, constant_values, x.dtype)).at[inside].set(x)

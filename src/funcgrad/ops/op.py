@@ -1,0 +1,296 @@
+"""How an operation is declared: name, how NumPy runs it, its type, and one edge an argument.
+
+An *edge* is a function of the output, the inputs and the params to the `LinearMap` that takes a
+tangent of that input to a tangent of the output. An argument without an edge is not differentiable.
+Edges are written in plain ``numpy``, which serves numbers, arrays and expressions alike; so each rule
+is stated once for both modes and every order.
+
+Elementwise operations see operands of one shape, and of the dtypes that NumPy's loop works in:
+`fit` makes broadcasting and casting visible as nodes of their own, and the transpose of `broadcast_to`
+is the only place where a cotangent is summed back to a smaller shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad import expr as expr_room
+from funcgrad.expr import Expr, capture, const, fail, make, scalar
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
+
+Edge: TypeAlias = Callable[..., LinearMap]
+"""``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""
+
+PYTHON_NUMBERS = (float, int, complex, bool)
+
+
+class Infix(NamedTuple):
+    """How a binary operator is written, and how tightly it binds (higher binds tighter)."""
+
+    symbol: str
+    binding: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Op:
+    """An operation. Calling it with an expression among its arguments builds an expression.
+
+    ``edges`` is one edge (or None) for each argument, or, where their number varies, a function from
+    the position to the edge. ``elementwise`` operations act entry by entry on operands of one shape.
+    ``moves`` marks those that only move, select or repeat entries: they commute with masking.
+    ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    infer: Callable[..., ArrayType]
+    edges: tuple[Edge | None, ...] | Callable[[int], Edge | None] = ()
+    elementwise: bool = False
+    moves: bool = False
+    hidden: bool = False
+    infix: Infix | None = None
+    notation: Callable[..., str] | None = None
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        for arg in args:
+            if type(arg) is Expr:
+                return build_elementwise(self, args) if self.elementwise else build(self, args, params)
+        return self.run(*args, **params)
+
+    def edge(self, index: int) -> Edge | None:
+        """The edge of an argument; None where the operation is not differentiable in it."""
+        return self.edges(index) if callable(self.edges) else self.edges[index]
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return op_named, (self.name,)
+
+
+def op_named(name: str) -> Op:
+    """The operation of the package that has this name."""
+    op: Any = expr_room.table.ops.get(name)
+    if op is None:
+        raise ValueError(f"operation: expected the name of one, but got {name!r}")
+    found: Op = op
+    return found
+
+
+# -- building ----------------------------------------------------------------------------------------
+def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
+    """The expression of a structural operation: arguments lifted, type inferred."""
+    exprs = lift_all(args)
+    type = op.infer(*[expr.type for expr in exprs], **params)
+    return make(op, exprs, tuple(params.items()), type)
+
+
+def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:
+    """The expression of an elementwise operation: arguments broadcast and cast to what it works on."""
+    args = [arg if type(arg) in _READY else lift(arg, args) for arg in args]
+    kinds = tuple([arg.type if type(arg) is Expr else type(arg) for arg in args])
+    inputs, output = elementwise_types(op, kinds)
+    fitted = tuple([fit(arg, target) for arg, target in zip(args, inputs, strict=True)])
+    return make(op, fitted, (), output)
+
+
+_READY = (Expr, *PYTHON_NUMBERS)
+
+
+def lift_all(args: Sequence[Any]) -> tuple[Expr, ...]:
+    """The arguments as expressions; Python's numbers become float64, int64, … as in ``np.asarray``."""
+    return tuple([arg if type(arg) is Expr else lift_fully(arg, args) for arg in args])
+
+
+def lift_fully(arg: Any, beside: Sequence[Any] = ()) -> Expr:
+    """An argument as an expression."""
+    lifted = lift(arg, beside)
+    return lifted if isinstance(lifted, Expr) else const(lifted)
+
+
+def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
+    """An argument as an expression; Python's numbers are left, since their dtype follows the others'.
+
+    An array met beside a traced expression is captured by reference; elsewhere it is copied.
+    """
+    if isinstance(arg, (Expr, *PYTHON_NUMBERS)):
+        return arg
+    if isinstance(arg, np.generic):
+        return const(arg)
+    if isinstance(arg, list | tuple):
+        arg = expr_room.table.functions["array"](arg)
+        if isinstance(arg, Expr):
+            return arg
+    if isinstance(arg, np.ndarray):
+        traced = any(isinstance(other, Expr) and other.traced for other in beside)
+        return capture(arg) if traced and arg.ndim else const(arg)
+    raise fail(
+        TypeError,
+        f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
+    )
+
+
+def fit(arg: Any, target: ArrayType) -> Expr:
+    """An operand with the type that the operation works on: cast first, then broadcast."""
+    if type(arg) is not Expr:
+        arg = scalar(arg, target.dtype)
+    if arg.type == target:
+        return arg  # type: ignore[no-any-return]
+    if arg.type.dtype != target.dtype:
+        arg = astype(arg, dtype=target.dtype)
+    if arg.type.shape != target.shape:
+        arg = broadcast_to(arg, shape=target.shape)
+    return arg  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8192)
+def elementwise_types(
+    op: Op, kinds: tuple[ArrayType | type, ...]
+) -> tuple[tuple[ArrayType, ...], ArrayType]:
+    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
+    shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        types = ", ".join(str(kind) for kind in kinds if isinstance(kind, ArrayType))
+        raise fail(
+            ValueError,
+            f"{op.name}: expected shapes that broadcast, but got {types}; "
+            "give one of them a new axis, as in x[:, None]",
+        ) from None
+    *dtypes, result = loop(op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds))
+    return tuple(ArrayType(shape, dtype) for dtype in dtypes), ArrayType(shape, result)
+
+
+def loop(op: Op, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of operands and result that NumPy would choose."""
+    return op.infer(*dtypes)  # type: ignore[return-value]
+
+
+def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of the loop that a ufunc picks."""
+    strong = tuple(np.dtype(bool) if dtype is bool else dtype for dtype in dtypes)
+    try:
+        return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
+    except TypeError:
+        names = ", ".join(getattr(d, "name", None) or d.__name__ for d in strong)
+        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
+
+
+def elementwise(
+    name: str,
+    run: Callable[..., Any],
+    *partials: Callable[..., Any] | None,
+    like: np.ufunc | None = None,
+    loop: Callable[..., tuple[np.dtype[Any], ...]] | None = None,
+    infix: tuple[str, int] | None = None,
+) -> Op:
+    """An elementwise operation from its partial derivatives, each a function of (z, *inputs).
+
+    ``like`` is a ufunc whose dtypes it shares, where ``run`` is not a ufunc itself.
+    """
+    ufunc = like or run
+    infer: Any = loop or partial(ufunc_loop, ufunc)
+    return Op(
+        name=name,
+        run=run,
+        infer=infer,
+        edges=tuple(d and _diagonal(d) for d in partials),
+        elementwise=True,
+        infix=infix and Infix(*infix),
+    )
+
+
+def _diagonal(d: Callable[..., Any]) -> Edge:
+    def edge(z: Any, *inputs: Any) -> LinearMap:
+        return Diagonal(d(z, *inputs))
+
+    return edge
+
+
+def same_type(type: ArrayType, **_: Any) -> ArrayType:
+    """The type rule of an operation that keeps its operand's type."""
+    return type
+
+
+def numpy_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that a NumPy function gives for arrays of ``dtype``: by asking it."""
+    return _ask_dtype(function, dtype)
+
+
+@lru_cache(maxsize=1024)
+def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
+    answer: np.dtype[Any] = np.asarray(function(np.ones(1, dtype))).dtype
+    return answer
+
+
+# -- the two that fit operands -----------------------------------------------------------------------
+def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
+    def sum_to_shape(g: Any) -> Any:
+        small = np.shape(x)
+        lead = len(shape) - len(small)
+        stretched = tuple(lead + i for i, n in enumerate(small) if n != shape[lead + i])
+        return np.reshape(np.sum(g, axis=(*range(lead), *stretched)), small)
+
+    return Structural(lambda v: broadcast_to(v, shape=shape), sum_to_shape)
+
+
+broadcast_to = Op(
+    name="broadcast_to",
+    run=lambda x, shape: np.broadcast_to(x, shape),
+    infer=lambda type, shape: ArrayType(shape, type.dtype),
+    edges=(_broadcast_edge,),
+    moves=True,
+    hidden=True,
+)
+
+
+def _astype_edge(z: Any, x: Any, *, dtype: np.dtype[Any]) -> LinearMap:
+    def back(g: Any) -> Any:
+        if dtype.kind == "c" and x.dtype.kind != "c":
+            g = np.real(g)
+        return astype(g, dtype=x.dtype)
+
+    return Structural(lambda v: astype(v, dtype=dtype), back)
+
+
+def _astype_run(x: Any, dtype: np.dtype[Any]) -> Any:
+    array = np.asarray(x)
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        array = array.real
+    return array.astype(dtype)[()]
+
+
+astype = Op(
+    name="astype",
+    run=_astype_run,
+    infer=lambda type, dtype: ArrayType(type.shape, dtype),
+    edges=(_astype_edge,),
+    hidden=True,
+)
+
+
+def _leaf_edge(z: Any, x: Any, **_: Any) -> LinearMap:
+    return Identity()
+
+
+# A fresh leaf: an identity whose ``scope`` is like no other, so that a derivative with respect to it can
+# never be confused with one with respect to what it stands for. Its parent is the value at this call.
+leaf = Op(
+    name="leaf",
+    run=lambda x, scope, place: x,
+    infer=lambda type, scope, place: type,
+    edges=(_leaf_edge,),
+    hidden=True,
+)
+
+
+def differentiable(dtype: np.dtype[Any]) -> bool:
+    """Whether values of this dtype carry derivatives: floats and complex numbers do."""
+    return dtype.kind in "fc"

@@ -1,0 +1,389 @@
+"""Operations that combine the entries along axes.
+
+Primitives reduce over a tuple of axes and drop them; ``keepdims`` is a reshape around them. Ties in
+``max`` and ``min`` share equally. The derivative of ``prod`` multiplies the other entries instead of
+dividing by one, so zeros do no harm; that of `norm` at 0 is 0, a subgradient.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from funcgrad.expr import fail
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Diagonal, LinearMap, Structural
+from funcgrad.ops.elementwise import mask
+from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype
+from funcgrad.ops.shape import astype, reshape
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """An ``axis`` argument as a sorted tuple of axes from 0."""
+    return tuple(range(ndim)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, ndim)))
+
+
+def _spread(value: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    """A reduced value repeated over the axes that were reduced."""
+    return np.broadcast_to(np.expand_dims(value, axis), np.shape(x)) if axis else value
+
+
+def _total(z: Any, x: Any, axis: tuple[int, ...]) -> LinearMap:
+    """The linear map of summing over axes."""
+    return Structural(lambda v: np.sum(v, axis=axis), lambda g: _spread(g, x, axis))
+
+
+def _dropped(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for i, n in enumerate(shape) if i not in axis)
+
+
+def _reduction(
+    name: str, run: Callable[..., Any], weights: Callable[..., Any] | None, dtype: Any = None
+) -> Op:
+    """A reduction whose differential is a sum with weights: dz = sum(w * dx) over the axes."""
+
+    def infer(type: ArrayType, axis: tuple[int, ...]) -> ArrayType:
+        return ArrayType(_dropped(type.shape, axis), dtype or numpy_dtype(run, type.dtype))
+
+    def edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
+        return _total(z, x, axis) @ Diagonal(weights(_spread(z, x, axis), x, axis))  # type: ignore[misc]
+
+    return Op(name=name, run=run, infer=infer, edges=(weights and edge,), notation=_notation(name))
+
+
+def _notation(name: str) -> Callable[..., str]:
+    def notation(x: str, axis: tuple[int, ...]) -> str:
+        # Written by the type-aware printer, which leaves out an axis that covers all.
+        return f"{name}({x}, axis={axis[0] if len(axis) == 1 else axis})"
+
+    return notation
+
+
+def _share(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    wins = x == z
+    return mask(wins, 1 / _spread(np.sum(np.where(wins, np.ones_like(x), 0), axis=axis), x, axis))
+
+
+def _others(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    (last,) = axis
+    before = scan_products(_shifted(x, 1, last), last)
+    flipped = np.flip(x, last)
+    after = np.flip(scan_products(_shifted(flipped, 1, last), last), last)
+    return before * after
+
+
+def _shifted(x: Any, step: int, axis: int) -> Any:
+    """The entries moved ``step`` places up an axis, with ones moved in."""
+    head = (slice(None),) * axis
+    kept = x[(*head, slice(None, np.shape(x)[axis] - step))]
+    ones = np.ones_like(x[(*head, slice(None, step))])
+    return np.concatenate([ones, kept], axis=axis)
+
+
+def scan_products(x: Any, axis: int) -> Any:
+    """Running products in log2(n) multiplications of whole arrays (Hillis and Steele)."""
+    step = 1
+    while step < np.shape(x)[axis]:
+        x = x * _shifted(x, step, axis)
+        step *= 2
+    return x
+
+
+def _logsumexp_run(x: Any, axis: tuple[int, ...]) -> Any:
+    top = np.max(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
+    total = np.log(np.sum(np.exp(x - top), axis=axis))
+    return total + np.reshape(top, total.shape)
+
+
+def _norm_run(x: Any, axis: tuple[int, ...]) -> Any:
+    return np.sqrt(np.sum(np.square(np.abs(x)), axis=axis))
+
+
+def _norm_edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
+    wide = _spread(z, x, axis)
+    if x.dtype.kind != "c":
+        return _total(z, x, axis) @ Diagonal(mask(wide != 0, x / wide))
+    u = mask(wide != 0, np.conjugate(x) / wide)
+    real = Structural(np.real, lambda g: g)
+    return real @ _total(z, x, axis) @ Diagonal(u)
+
+
+sum_op = Op(
+    name="sum",
+    run=lambda x, axis: np.sum(x, axis=axis),
+    infer=lambda type, axis: ArrayType(
+        _dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)
+    ),
+    edges=(lambda z, x, *, axis: _total(z, x, axis),),
+    notation=_notation("sum"),
+)
+max_op = _reduction("max", lambda x, axis=None: np.max(x, axis=axis), _share)
+min_op = _reduction("min", lambda x, axis=None: np.min(x, axis=axis), _share)
+prod_op = _reduction("prod", lambda x, axis=None: np.prod(x, axis=axis), _others)
+logsumexp_op = _reduction(
+    "logsumexp",
+    lambda x, axis=0: _logsumexp_run(x, axis),
+    lambda z, x, axis: np.exp(mask(x != z, x - z)),
+)
+norm_op = Op(
+    name="norm",
+    run=_norm_run,
+    infer=lambda type, axis: ArrayType(
+        _dropped(type.shape, axis), numpy_dtype(np.linalg.norm, type.dtype)
+    ),
+    edges=(_norm_edge,),
+    notation=_notation("norm"),
+)
+any_op = _reduction("any", lambda x, axis=None: np.any(x, axis=axis), None, np.dtype(bool))
+all_op = _reduction("all", lambda x, axis=None: np.all(x, axis=axis), None, np.dtype(bool))
+
+
+def _position(name: str, run: Callable[..., Any]) -> Op:
+    return Op(
+        name=name,
+        run=lambda x, axis: run(x, axis=axis),
+        infer=lambda type, axis: ArrayType(_dropped(type.shape, (axis,)), np.dtype(np.intp)),
+        edges=(None,),
+    )
+
+
+argmax_op = _position("argmax", np.argmax)
+argmin_op = _position("argmin", np.argmin)
+argsort_op = Op(
+    name="argsort",
+    run=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
+    infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
+    edges=(None,),
+)
+cumsum_op = Op(
+    name="cumsum",
+    run=lambda x, axis: np.cumsum(x, axis=axis),
+    infer=lambda type, axis: ArrayType(type.shape, numpy_dtype(np.cumsum, type.dtype)),
+    edges=(
+        lambda z, x, *, axis: Structural(
+            lambda v: np.cumsum(v, axis=axis),
+            lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
+        ),
+    ),
+)
+
+
+# -- NumPy's functions ---------------------------------------------------------------------------------
+def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
+    x = lift_fully(x)
+    axes = axes_of(axis, x.ndim)
+    z = op(x, axis=axes) if axes or op.name in _NOT_IDENTITY else x
+    return np.expand_dims(z, axes) if keepdims is True and axes else z
+
+
+_NOT_IDENTITY = ("any", "all", "norm", "sum")
+
+
+def _no_initial(name: str, rest: dict[str, Any]) -> None:
+    given = [key for key, value in rest.items() if value is not None and value is not np._NoValue]
+    if given:
+        raise fail(
+            TypeError,
+            f"{name}: expected axis and keepdims alone, but got {', '.join(given)}; choose entries "
+            "with np.where before reducing",
+        )
+
+
+def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.sum`."""
+    _no_initial("sum", rest)
+    return _reduce(sum_op, astype(x, dtype) if dtype else x, axis, keepdims)
+
+
+def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.mean`."""
+    _no_initial("mean", rest)
+    x = _as_float(x, dtype)
+    count = int(np.prod([x.shape[i] for i in axes_of(axis, x.ndim)], dtype=int))
+    total = _reduce(sum_op, x, axis, keepdims)
+    return total / count if count else total * np.nan
+
+
+def _as_float(x: Any, dtype: Any = None) -> Any:
+    x = lift_fully(x)
+    if dtype is None and not differentiable(x.dtype):
+        dtype = float
+    return x if dtype is None else astype(x, dtype)
+
+
+def _nonempty(name: str, x: Any, axis: Any) -> Any:
+    x = lift_fully(x)
+    if builtins.any(x.shape[i] == 0 for i in axes_of(axis, x.ndim)):
+        raise fail(ValueError, f"{name}: expected at least one entry to reduce, but got {x.type}")
+    return x
+
+
+def max(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.max`; entries that tie share the derivative equally."""
+    _no_initial("max", rest)
+    return _reduce(max_op, _nonempty("max", x, axis), axis, keepdims)
+
+
+def min(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.min`; entries that tie share the derivative equally."""
+    _no_initial("min", rest)
+    return _reduce(min_op, _nonempty("min", x, axis), axis, keepdims)
+
+
+def any(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.any`."""
+    _no_initial("any", rest)
+    return _reduce(any_op, x, axis, keepdims)
+
+
+def all(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.all`."""
+    _no_initial("all", rest)
+    return _reduce(all_op, x, axis, keepdims)
+
+
+def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.prod`; exact where entries are zero."""
+    _no_initial("prod", rest)
+    x = lift_fully(x) if dtype is None else astype(x, dtype)
+    axes = axes_of(axis, x.ndim)
+    if not axes:
+        return x
+    # The rule knows one axis: the reduced ones are moved to the end and joined.
+    kept = [i for i in range(x.ndim) if i not in axes]
+    joined = reshape(
+        np.transpose(x, (*kept, *axes)),
+        (*[x.shape[i] for i in kept], int(np.prod([x.shape[i] for i in axes], dtype=int))),
+    )
+    z = prod_op(joined, axis=(len(kept),))
+    return np.expand_dims(z, axes) if keepdims is True else z
+
+
+def var(
+    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
+) -> Any:
+    """As `numpy.var`."""
+    _no_initial("var", rest)
+    centered, count = _centered(x, axis, dtype)
+    size = np.square(centered) if centered.dtype.kind != "c" else np.square(np.abs(centered))
+    return _reduce(sum_op, size, axis, keepdims) / (count - ddof)
+
+
+def std(
+    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
+) -> Any:
+    """As `numpy.std`; its derivative where all entries are equal is 0."""
+    _no_initial("std", rest)
+    centered, count = _centered(x, axis, dtype)
+    return _reduce(norm_op, centered, axis, keepdims) / float(np.sqrt(count - ddof))
+
+
+def _centered(x: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    x = _as_float(x, dtype)
+    count = int(np.prod([x.shape[i] for i in axes_of(axis, x.ndim)], dtype=int))
+    return x - mean(x, axis, keepdims=True), count
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`."""
+    return _reduce(logsumexp_op, _as_float(x), axis, keepdims)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """As `numpy.linalg.norm` for the Euclidean and Frobenius norms, and vector norms 1, inf, p.
+
+    Its derivative at 0 is 0, a subgradient.
+    """
+    x = _as_float(x)
+    axes = axes_of(axis, x.ndim)
+    if ord in (None, 2, "fro") and (ord is None or (len(axes) == 2) == (ord == "fro")):
+        return _reduce(norm_op, x, axis, keepdims)
+    if len(axes) != 1:
+        raise fail(
+            TypeError, f"norm: expected ord None or 'fro' for a matrix, but got {ord!r}"
+        )
+    if ord in (np.inf, -np.inf):
+        extreme = max if ord > 0 else min
+        return extreme(np.abs(x), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return sum(np.abs(x), axis=axes, keepdims=keepdims)
+    return sum(np.abs(x) ** ord, axis=axes, keepdims=keepdims) ** (1.0 / ord)
+
+
+def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
+    x = lift_fully(x)
+    if axis is None:
+        return reshape(x, -1), 0
+    return x, normalize_axis_index(axis, x.ndim)
+
+
+def argmax(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.argmax`; not differentiable."""
+    return _locate(argmax_op, x, axis, keepdims)
+
+
+def argmin(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.argmin`; not differentiable."""
+    return _locate(argmin_op, x, axis, keepdims)
+
+
+def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
+    x, place = _flat(_nonempty(op.name, x, axis), axis)
+    z = op(x, axis=place)
+    return np.expand_dims(z, place) if keepdims is True and axis is not None else z
+
+
+def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+    """As `numpy.argsort`, stable; not differentiable."""
+    x, place = _flat(x, axis)
+    return argsort_op(x, axis=place)
+
+
+def sort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+    """As `numpy.sort`: the entries taken in the order of `argsort`."""
+    x, place = _flat(x, axis)
+    return np.take_along_axis(x, argsort_op(x, axis=place), place)
+
+
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """As `numpy.cumsum`."""
+    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    return cumsum_op(x, axis=place)
+
+
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """As `numpy.cumprod`: a composition, exact where entries are zero."""
+    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    return scan_products(x, place)
+
+
+def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.count_nonzero`; not differentiable."""
+    return sum(np.not_equal(lift_fully(x), 0), axis, keepdims=keepdims)
+
+
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    """As `numpy.diff` without ``prepend`` and ``append``."""
+    x = lift_fully(x)
+    head = (slice(None),) * normalize_axis_index(axis, x.ndim)
+    for _ in range(n):
+        x = x[(*head, slice(1, None))] - x[(*head, slice(None, -1))]
+    return x
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) over its sum, without overflow. As `scipy.special.softmax`."""
+    return np.exp(log_softmax(x, axis))
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
+    x = _as_float(x)
+    return x - logsumexp(x, axis, keepdims=True)
+
+

@@ -1,0 +1,355 @@
+"""Operations that move, repeat or join entries without changing them.
+
+Two primitives, `reshape` and `transpose`, and the variadic `concatenate`; the rest of NumPy's family
+(``expand_dims``, ``stack``, ``flip``, ``roll``, …) are compositions with indexing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from funcgrad.expr import Expr, fail
+from funcgrad.graph import ArrayType
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops import op as _op
+from funcgrad.ops.op import Edge, Op, lift_all, lift_fully
+
+
+# -- reshape -----------------------------------------------------------------------------------------
+def _reshape_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
+    return Structural(lambda v: np.reshape(v, shape), lambda g: np.reshape(g, np.shape(x)))
+
+
+reshape_op = Op(
+    name="reshape",
+    run=lambda x, shape: np.reshape(x, shape),
+    infer=lambda type, shape: ArrayType(shape, type.dtype),
+    edges=(_reshape_edge,),
+    moves=True,
+)
+
+
+def reshape(x: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
+    """As `numpy.reshape`, in C order."""
+    if order not in ("C", "A"):
+        raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
+    x = lift_fully(x)
+    sizes = [operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,))]
+    known = int(np.prod([n for n in sizes if n != -1], dtype=int))
+    if sizes.count(-1) == 1 and known and x.size % known == 0:
+        sizes[sizes.index(-1)] = x.size // known
+    if -1 in sizes or int(np.prod(sizes, dtype=int)) != x.size:
+        raise fail(
+            ValueError,
+            f"reshape: expected a shape of {x.size} entries for {x.type}, but got {tuple(sizes)}",
+        )
+    return x if tuple(sizes) == x.shape else reshape_op(x, shape=tuple(sizes))
+
+
+def ravel(x: Any, order: str = "C") -> Any:
+    """As `numpy.ravel`: a copy in one axis."""
+    return reshape(x, -1, order)
+
+
+def expand_dims(x: Any, axis: Any) -> Any:
+    """As `numpy.expand_dims`."""
+    x = lift_fully(x)
+    axes = (axis,) if not isinstance(axis, Sequence) else tuple(axis)
+    places = set(normalize_axis_tuple(axes, x.ndim + len(axes)))
+    rest = iter(x.shape)
+    return reshape(x, tuple(1 if i in places else next(rest) for i in range(x.ndim + len(axes))))
+
+
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """As `numpy.squeeze`."""
+    x = lift_fully(x)
+    if axis is None:
+        places = {i for i, n in enumerate(x.shape) if n == 1}
+    else:
+        places = set(normalize_axis_tuple(axis, x.ndim))
+    if builtins.any(x.shape[i] != 1 for i in places):
+        raise fail(ValueError, f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}")
+    return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
+
+
+def atleast_1d(x: Any) -> Any:
+    """As `numpy.atleast_1d` of one array."""
+    x = lift_fully(x)
+    return x if x.ndim >= 1 else reshape(x, (1,))
+
+
+def atleast_2d(x: Any) -> Any:
+    """As `numpy.atleast_2d` of one array."""
+    x = lift_fully(x)
+    return x if x.ndim >= 2 else reshape(x, (1, x.size))
+
+
+# -- transpose ---------------------------------------------------------------------------------------
+def _transpose_edge(z: Any, x: Any, *, axes: tuple[int, ...]) -> LinearMap:
+    inverse = tuple(int(i) for i in np.argsort(axes))
+    return Structural(lambda v: np.transpose(v, axes), lambda g: np.transpose(g, inverse))
+
+
+transpose_op = Op(
+    name="transpose",
+    run=lambda x, axes: np.transpose(x, axes),
+    infer=lambda type, axes: ArrayType(tuple(type.shape[i] for i in axes), type.dtype),
+    edges=(_transpose_edge,),
+    moves=True,
+    notation=lambda x, axes: f"{x}.T" if axes == (1, 0) else f"transpose({x}, {axes})",
+)
+
+
+def transpose(x: Any, axes: Any = None) -> Any:
+    """As `numpy.transpose`."""
+    x = lift_fully(x)
+    if axes is None:
+        order = tuple(reversed(range(x.ndim)))
+    else:
+        order = normalize_axis_tuple(axes, x.ndim)
+        if len(order) != x.ndim:
+            raise fail(ValueError, f"transpose: expected {x.ndim} axes for {x.type}, but got {axes}")
+    return x if order == tuple(range(x.ndim)) else transpose_op(x, axes=order)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """As `numpy.swapaxes`."""
+    x = lift_fully(x)
+    order = list(range(x.ndim))
+    i, j = normalize_axis_index(axis1, x.ndim), normalize_axis_index(axis2, x.ndim)
+    order[i], order[j] = order[j], order[i]
+    return transpose(x, order)
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    """As `numpy.moveaxis`."""
+    x = lift_fully(x)
+    sources = normalize_axis_tuple(source, x.ndim)
+    targets = normalize_axis_tuple(destination, x.ndim)
+    order = [i for i in range(x.ndim) if i not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, origin)
+    return transpose(x, order)
+
+
+# -- joining and splitting ---------------------------------------------------------------------------
+def _concatenate_edge(index: int) -> Edge:
+    def edge(z: Any, *inputs: Any, axis: int) -> LinearMap:
+        starts = np.cumsum([0, *[np.shape(x)[axis] for x in inputs]])
+        here = (slice(None),) * axis + (slice(int(starts[index]), int(starts[index + 1])),)
+
+        def forward(v: Any) -> Any:
+            parts = [v if i == index else np.zeros_like(x) for i, x in enumerate(inputs)]
+            return np.concatenate(parts, axis=axis)
+
+        return Structural(forward, lambda g: g[here])
+
+    return edge
+
+
+def _concatenate_type(*types: ArrayType, axis: int) -> ArrayType:
+    first = types[0].shape
+    total = builtins.sum(type.shape[axis] for type in types)
+    return ArrayType((*first[:axis], total, *first[axis + 1 :]), types[0].dtype)
+
+
+concatenate_op = Op(
+    name="concatenate",
+    run=lambda *xs, axis: np.concatenate(xs, axis=axis),
+    infer=_concatenate_type,
+    edges=_concatenate_edge,
+    notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
+)
+
+
+def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
+    """As `numpy.concatenate`."""
+    exprs = lift_all(list(arrays))
+    if not exprs:
+        raise fail(ValueError, "concatenate: expected at least one array, but got none")
+    if axis is None:
+        exprs, axis = tuple(ravel(x) for x in exprs), 0
+    if builtins.any(x.ndim == 0 for x in exprs):
+        raise fail(ValueError, "concatenate: expected arrays with axes, but got a scalar; use stack")
+    place = normalize_axis_index(axis, exprs[0].ndim)
+    rests = {x.shape[:place] + x.shape[place + 1 :] for x in exprs}
+    if len(rests) > 1:
+        types = ", ".join(str(x.type) for x in exprs)
+        raise fail(
+            ValueError,
+            f"concatenate: expected shapes that agree beside axis {place}, but got {types}",
+        )
+    common = np.dtype(dtype) if dtype else np.result_type(*[x.dtype for x in exprs])
+    cast = [x if x.dtype == common else _op.astype(x, dtype=common) for x in exprs]
+    return concatenate_op(*cast, axis=place)
+
+
+def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
+    """As `numpy.stack`."""
+    exprs = lift_all(list(arrays))
+    if len({x.shape for x in exprs}) > 1:
+        types = ", ".join(str(x.type) for x in exprs)
+        raise fail(ValueError, f"stack: expected arrays of one shape, but got {types}")
+    return concatenate([expand_dims(x, axis) for x in exprs], axis=axis, dtype=dtype)
+
+
+def array(value: Any, dtype: Any = None) -> Any:
+    """The array of nested lists that may hold expressions; an ndarray where none does."""
+    if isinstance(value, Expr):
+        return value if dtype is None else astype(value, dtype)
+    if not _holds_expr(value):
+        return np.array(value, dtype)
+    joined = stack([array(item) for item in value])
+    return joined if dtype is None else astype(joined, dtype)
+
+
+def _holds_expr(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Expr):
+            return True
+        if isinstance(item, list | tuple):
+            stack.extend(item)
+    return False
+
+
+def astype(x: Any, dtype: Any, copy: bool = True, **_: Any) -> Any:
+    """As ``ndarray.astype``."""
+    x, dtype = lift_fully(x), np.dtype(dtype)
+    return x if x.dtype == dtype else _op.astype(x, dtype=dtype)
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """As `numpy.broadcast_to`, but the result is a value of its own."""
+    x = lift_fully(x)
+    lengths = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
+    try:
+        fits = np.broadcast_shapes(x.shape, lengths) == lengths
+    except ValueError:
+        fits = False
+    if not fits:
+        raise fail(ValueError, f"broadcast_to: expected a shape that {x.type} broadcasts to, but got {lengths}")
+    return x if x.shape == lengths else _op.broadcast_to(x, shape=lengths)
+
+
+def full_like(x: Any, fill: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+    """As `numpy.full_like`: a constant, or an expression where the fill is one."""
+    x = lift_fully(x)
+    filled = lift_fully(fill) if isinstance(fill, Expr) else None
+    if filled is None:
+        filled = lift_fully(np.asarray(fill, dtype or x.dtype)[()])
+    return broadcast_to(astype(filled, dtype or x.dtype), x.shape if shape is None else shape)
+
+
+def zeros_like(x: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+    """As `numpy.zeros_like`."""
+    return full_like(x, 0, dtype, shape)
+
+
+def ones_like(x: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+    """As `numpy.ones_like`."""
+    return full_like(x, 1, dtype, shape)
+
+
+def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
+    """Where `numpy.split` cuts: the inner boundaries."""
+    if isinstance(sections, int):
+        if x.shape[axis] % sections:
+            raise fail(
+                ValueError,
+                f"{name}: expected {x.shape[axis]} entries to divide into {sections} equal parts; "
+                "use array_split",
+            )
+        size = x.shape[axis] // sections
+        return [size * i for i in range(1, sections)]
+    return [operator.index(i) for i in sections]
+
+
+def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
+    """As `numpy.split`."""
+    x = lift_fully(x)
+    place = normalize_axis_index(axis, x.ndim)
+    cuts = [0, *split_points("split", x, sections, place), x.shape[place]]
+    return [
+        x[(slice(None),) * place + (slice(i, j),)]
+        for i, j in zip(cuts[:-1], cuts[1:], strict=True)
+    ]
+
+
+def flip(x: Any, axis: Any = None) -> Any:
+    """As `numpy.flip`."""
+    x = lift_fully(x)
+    places = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
+
+
+def roll(x: Any, shift: int, axis: int | None = None) -> Any:
+    """As `numpy.roll`, along one axis or the flattened array."""
+    x = lift_fully(x)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    place = normalize_axis_index(axis, x.ndim)
+    n = x.shape[place]
+    cut = (n - shift) % n if n else 0
+    before = (slice(None),) * place
+    return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
+
+
+def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
+    """As `numpy.repeat` with one count for all entries."""
+    x = lift_fully(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    place = normalize_axis_index(axis, x.ndim)
+    count = operator.index(repeats)
+    wide = broadcast_to(
+        expand_dims(x, place + 1), (*x.shape[: place + 1], count, *x.shape[place + 1 :])
+    )
+    return reshape(wide, (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :]))
+
+
+def tile(x: Any, reps: Any) -> Any:
+    """As `numpy.tile`."""
+    x = lift_fully(x)
+    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+    ndim = max(len(counts), x.ndim)
+    counts = (1,) * (ndim - len(counts)) + counts
+    x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+    for axis, count in enumerate(counts):
+        if count != 1:
+            x = concatenate([x] * count, axis=axis)
+    return x
+
+
+def joiner(axis: int, least: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`numpy.hstack` and its like: concatenate after raising every array to a least number of axes."""
+
+    def join(arrays: Any, **_: Any) -> Any:
+        raised = [least(x) for x in arrays]
+        return concatenate(raised, axis=0 if raised[0].ndim == 1 else axis)
+
+    return join
+
+
+vstack = joiner(0, atleast_2d)
+hstack = joiner(1, atleast_1d)
+
+
+def column_stack(arrays: Any) -> Any:
+    """As `numpy.column_stack`."""
+    exprs = lift_all(list(arrays))
+    return concatenate([x if x.ndim > 1 else expand_dims(ravel(x), 1) for x in exprs], axis=1)
+
+
+def append(x: Any, values: Any, axis: int | None = None) -> Any:
+    """As `numpy.append`."""
+    return concatenate([x, values], axis=axis)
+
+

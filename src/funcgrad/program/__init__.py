@@ -1,0 +1,1 @@
+"""From an expression to something that runs: evaluate, simplify, substitute, lower."""

@@ -1,0 +1,120 @@
+"""Running a program as the plain fold: each operation by NumPy, exactly as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from pyrsistent import PMap
+
+from funcgrad.expr import Expr, fail, subexpressions
+from funcgrad.fold import Algebra, environment, fold
+from funcgrad.graph import INPUT, ArrayType, Key, Node
+
+
+def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Any:
+    """The value of an expression, given one for each of its variables.
+
+    ``values`` maps names or variables to numbers or arrays; keywords do the same by name. A float64
+    scalar comes back as a Python float, other scalars as NumPy's, arrays as new arrays.
+    As a fold: ``input = values[name]``, ``constant = its array``, ``op = op.run(*parents, **params)``.
+
+    Raises TypeError where a variable has no value, or the value's shape or dtype does not fit.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> evaluate(x * x + 1, x=3.0)
+    10.0
+    """
+    with np.errstate(all="ignore"):
+        return present(fold(expr, numpy_algebra(expr, _by_name(expr, values, named))))
+
+
+def evaluate_all(
+    expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
+) -> PMap[Key, Any]:
+    """The value of every node, by key: `evaluate` before its last step."""
+    with np.errstate(all="ignore"):
+        return environment(expr, numpy_algebra(expr, _by_name(expr, values, named)))
+
+
+def numpy_algebra(expr: Expr, values: Mapping[str, Any]) -> Algebra[Any]:
+    """What nodes become in an evaluation with NumPy."""
+
+    def input(node: Node) -> Any:
+        return values[node.name]
+
+    def op(node: Node, parents: tuple[Any, ...]) -> Any:
+        return node.op.run(*parents, **dict(node.params))  # type: ignore[attr-defined]
+
+    return Algebra(input, lambda node: node.value, op)
+
+
+def variables(*exprs: Expr) -> dict[str, Expr]:
+    """The variables of expressions by name, in the order in which they are first met.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> list(variables(y * x + y))
+    ['y', 'x']
+    """
+    found: dict[str, Expr] = {}
+    for expr in subexpressions(*exprs):
+        if expr.op is INPUT:
+            name = str(expr.params[0][1])
+            if found.setdefault(name, expr).type != expr.type:
+                raise fail(
+                    TypeError,
+                    f"variables: expected one type for {name!r}, but got {found[name].type} and {expr.type}",
+                )
+    return found
+
+
+def _by_name(
+    expr: Expr, values: Mapping[Any, Any] | None, named: dict[str, Any]
+) -> dict[str, Any]:
+    given = {_name(key): value for key, value in (values or {}).items()} | named
+    wanted = variables(expr)
+    if given.keys() - wanted.keys() or wanted.keys() - given.keys():
+        names = ", ".join(wanted) or "no variables"
+        got = ", ".join(given) or "none"
+        raise fail(
+            TypeError, f"evaluate: expected values for {names}, but got {got}; write f(x=2.0)"
+        )
+    return {name: fitted(name, given[name], var.type) for name, var in wanted.items()}
+
+
+def _name(key: Any) -> str:
+    return str(key.params[0][1]) if isinstance(key, Expr) and key.op is INPUT else str(key)
+
+
+def fitted(name: str, value: Any, type: ArrayType) -> Any:
+    """A value as an array of a variable's type; widening is allowed, as in NumPy."""
+    if isinstance(value, Expr):
+        raise fail(
+            TypeError,
+            f"evaluate: expected a number for {name}, but got an expression; use substitute",
+        )
+    array = np.asarray(value)
+    weak = isinstance(value, bool | int | float | complex)
+    if array.shape != type.shape or not (
+        np.can_cast(array.dtype, type.dtype, "same_kind") or (weak and array.dtype.kind <= "f")
+    ):
+        raise fail(
+            TypeError,
+            f"evaluate: expected {type} for {name}, but got {ArrayType(array.shape, array.dtype)}",
+        )
+    return array.astype(type.dtype)[()]
+
+
+def present(value: Any) -> Any:
+    """A result as a reader expects it: Python's own float, int, bool, complex where they are exact.
+
+    >>> present(np.float64(3.0)), present(np.float32(3.0))
+    (3.0, np.float32(3.0))
+    """
+    if np.ndim(value) == 0:
+        value = np.asarray(value)[()]
+        return value.item() if value.dtype.char in "dl?D" else value
+    return np.array(value)

@@ -1,0 +1,338 @@
+"""Simplification: a fold whose algebra rebuilds each node with a smart constructor.
+
+A smart constructor tries the laws (`funcgrad.program.laws`) on a node whose operands are simple
+already, and simplifies what a law puts there. Laws that lower a measure end by themselves; a budget of
+rewrites a node makes sure. The invariant: the result has the same type, and the same value wherever
+the original is defined.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops import elementwise, op, reduction, shape
+from funcgrad.ops.op import Op, fit
+from funcgrad.program.laws import COMMUTING, LAWS
+
+# Rewrites that one node may go through before it is left as it is.
+BUDGET = 40
+
+
+def simplify(expr: Expr) -> Expr:
+    """An expression of the same type and value that is simpler to read, to run and to differentiate.
+
+    It folds constants, drops neutral elements, collects like terms and brings in stable forms
+    (``log(1 + exp(x))`` becomes ``softplus(x)``). It does not expand products.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> simplify(2 * (3 * x) + 0 * x)
+    6*x
+    """
+    return simplify_all([expr])[0]
+
+
+def simplify_all(exprs: Sequence[Expr]) -> list[Expr]:
+    """`simplify` several expressions that may share parts."""
+    simple: dict[Key, Expr] = {}
+    for expr in subexpressions(*exprs):
+        if expr.key not in simple:
+            args = tuple([simple[arg.key] for arg in expr.args])
+            simple[expr.key] = _normal(rebuild(expr, args), simple, BUDGET)
+    return [simple[expr.key] for expr in exprs]
+
+
+def _normal(expr: Expr, simple: dict[Key, Expr], budget: int) -> Expr:
+    """The normal form of a node whose operands are simple; ``simple`` remembers those met."""
+    while budget > 0:
+        known = simple.get(expr.key)
+        if known is not None:
+            return known
+        new = _rewrite(expr)
+        if new is None:
+            break
+        budget -= 1
+        # The node itself may stand in what replaces it, under a mask: there it is simple.
+        simple[expr.key] = expr
+        for inner in _unknown(new, simple):
+            args = tuple([simple[arg.key] for arg in inner.args])
+            simple[inner.key] = _normal(rebuild(inner, args), simple, budget // 2)
+        final = simple.get(new.key)
+        if final is None:
+            args = tuple([simple[arg.key] for arg in new.args])
+            final = _normal(rebuild(new, args), simple, budget)
+        simple[expr.key] = final
+        return final
+    simple[expr.key] = expr
+    return expr
+
+
+def _unknown(root: Expr, simple: dict[Key, Expr]) -> Iterator[Expr]:
+    """The operands below a replacement that are not known to be simple, parents first."""
+    stack = [(arg, False) for arg in root.args]
+    while stack:
+        expr, ready = stack.pop()
+        if ready:
+            if expr.key not in simple:
+                yield expr
+        elif expr.key not in simple:
+            stack.append((expr, True))
+            stack.extend((arg, False) for arg in expr.args)
+
+
+def _rewrite(expr: Expr) -> Expr | None:
+    """What the first law that applies makes of a node; None where none does."""
+    if expr.op in (INPUT, CONSTANT):
+        return None
+    for law in (_fold_constants, *_STRUCTURAL.get(expr.op.name, ()), _by_table):
+        new = law(expr)
+        if new is not None:
+            return fit(new, expr.type)
+    return None
+
+
+# -- constants ---------------------------------------------------------------------------------------
+def value_of(expr: Expr) -> Any:
+    """The scalar that a constant repeats, seen through broadcasting; None for anything else."""
+    while expr.op is op.broadcast_to:
+        expr = expr.args[0]
+    return expr.params[0][1].array[()] if expr.op is CONSTANT and expr.size == 1 else None
+
+
+def _fold_constants(expr: Expr) -> Expr | None:
+    if not (expr.op.elementwise or expr.op is op.astype) or not expr.args:
+        return None
+    values = [value_of(arg) for arg in expr.args]
+    if any(value is None for value in values):
+        return None
+    with np.errstate(all="ignore"):
+        result = expr.op.run(*[np.reshape(v, ())[()] for v in values], **dict(expr.params))
+    return scalar(np.asarray(result)[()], expr.dtype)
+
+
+# -- laws of fixed shape -----------------------------------------------------------------------------
+class _Row(NamedTuple):
+    pattern: Expr
+    names: tuple[str, ...]
+    right: Callable[..., Any]
+
+
+@lru_cache(maxsize=1)
+def _rows() -> dict[Op, list[_Row]]:
+    """The table of laws, indexed by the operation at the root of the left side."""
+    rows: dict[Op, list[_Row]] = {}
+    for law in LAWS:
+        names = tuple(inspect.signature(law.left).parameters)
+        pattern = law.left(*[var(name, dtype=bool if name == "p" else float) for name in names])
+        rows.setdefault(pattern.op, []).append(_Row(pattern, names, law.right))
+    return rows
+
+
+def _by_table(expr: Expr) -> Expr | None:
+    if expr.dtype.kind not in "fc":
+        return None
+    for row in _rows().get(expr.op, ()):
+        for found in _matches([(row.pattern, expr)], {}):
+            new = row.right(*[found[name] for name in row.names])
+            return new if isinstance(new, Expr) else scalar(new, expr.dtype)
+    return None if expr.op is not elementwise.multiply else _constant_first(expr)
+
+
+def _constant_first(expr: Expr) -> Expr | None:
+    x, y = expr.args
+    if value_of(y) is not None and value_of(x) is None:
+        return rebuild(expr, (y, x))
+    return None
+
+
+def _matches(goals: list[tuple[Expr, Expr]], found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every way to read expressions as patterns: bindings of the pattern variables."""
+    if not goals:
+        yield found
+        return
+    (pattern, expr), rest = goals[0], goals[1:]
+    if pattern.op is INPUT:
+        bound = _bind(str(pattern.params[0][1]), expr, found)
+        if bound is not None:
+            yield from _matches(rest, bound)
+    elif pattern.op is CONSTANT:
+        value = value_of(expr)
+        if value is not None and value == value_of(pattern):
+            yield from _matches(rest, found)
+    elif pattern.op is expr.op:
+        pairs = list(zip(pattern.args, expr.args, strict=True))
+        yield from _matches(pairs + rest, found)
+        if pattern.op.name in COMMUTING:
+            swapped = list(zip(pattern.args, reversed(expr.args), strict=True))
+            yield from _matches(swapped + rest, found)
+
+
+def _bind(name: str, expr: Expr, found: dict[str, Any]) -> dict[str, Any] | None:
+    if name in ("c", "d"):
+        value = value_of(expr)
+        if value is None or not np.isfinite(value):
+            return None
+        # A Python number, so that the right side's arithmetic is exact and its dtype weak.
+        return None if name in found else found | {name: value.item()}
+    if name in found:
+        return found if found[name].key == expr.key else None
+    return found | {name: expr}
+
+
+# -- laws on axes, moves and masks ---------------------------------------------------------------------
+def _is(expr: Expr, operation: Op) -> bool:
+    return expr.op is operation
+
+
+def _nested_move(expr: Expr) -> Expr | None:
+    """reshape(reshape(x)) = reshape(x); broadcast, transpose, likewise; what changes nothing goes."""
+    (x,) = expr.args
+    if _is(expr, op.astype):
+        return x if x.dtype == expr.dtype else None
+    if _is(expr, shape.transpose_op):
+        axes = dict(expr.params)["axes"]
+        if _is(x, shape.transpose_op):
+            inner = dict(x.params)["axes"]
+            return shape.transpose(x.args[0], tuple(inner[i] for i in axes))  # type: ignore[no-any-return]
+        return None
+    if x.type == expr.type:
+        return x
+    if _is(x, expr.op):
+        return expr.op(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
+    value = value_of(x)
+    if _is(expr, shape.reshape_op) and value is not None:
+        return shape.broadcast_to(scalar(value, x.dtype), expr.shape)  # type: ignore[no-any-return]
+    return None
+
+
+def _moved_mask(expr: Expr) -> Expr | None:
+    """move(mask(p, x)) = mask(move(p), move(x)), for what only moves entries."""
+    x = expr.args[0]
+    if not _is(x, elementwise.mask):
+        return None
+    p, inside = x.args
+    params = dict(expr.params)
+    return elementwise.mask(expr.op(p, **params), expr.op(inside, **params))  # type: ignore[no-any-return]
+
+
+def _masked_sum(expr: Expr) -> Expr | None:
+    """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): nothing selected is a zero that stays one."""
+    (x,) = expr.args
+    if not _is(x, elementwise.mask):
+        return None
+    axes = dict(expr.params)["axis"]
+    return elementwise.mask(reduction.any_op(x.args[0], axis=axes), expr)  # type: ignore[no-any-return]
+
+
+def _mask_cases(expr: Expr) -> Expr | None:
+    """mask(True, x) = x; mask(False, x) = 0; mask(p, 0) = 0."""
+    p, x = expr.args
+    chosen = value_of(p)
+    if chosen is not None:
+        return x if chosen else scalar(0, expr.dtype)
+    value = value_of(x)
+    return scalar(0, expr.dtype) if value is not None and value == 0 else None
+
+
+def _joined_masks(expr: Expr) -> Expr | None:
+    """mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
+    x, y = expr.args
+    if not (_is(x, elementwise.mask) and _is(y, elementwise.mask)):
+        return None
+    if x.args[0].key == y.args[0].key:
+        return None
+    return elementwise.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
+
+
+def _sum_cases(expr: Expr) -> Expr | None:
+    """sum over no axes = x; the sum of a repeated scalar = count * scalar."""
+    (x,) = expr.args
+    axes = dict(expr.params)["axis"]
+    if not axes and x.dtype == expr.dtype:
+        return x
+    if _is(x, op.broadcast_to) and not x.args[0].shape:
+        count = int(np.prod([x.shape[i] for i in axes], dtype=int))
+        return x.args[0] * count if x.args[0].dtype == expr.dtype else None  # type: ignore[no-any-return]
+    return None
+
+
+def _through(expr: Expr, *operations: Op) -> Expr:
+    while expr.op in operations:
+        expr = expr.args[0]
+    return expr
+
+
+def _log_sum_exp(expr: Expr) -> Expr | None:
+    """log(sum(exp(x))) = logsumexp(x)."""
+    (x,) = expr.args
+    outer = []
+    while x.op in (shape.reshape_op, op.broadcast_to):
+        outer.append(x)
+        x = x.args[0]
+    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.exp)):
+        return None
+    new = reduction.logsumexp_op(x.args[0].args[0], **dict(x.params))
+    for move in reversed(outer):
+        new = move.op(new, **dict(move.params))
+    return new  # type: ignore[no-any-return]
+
+
+def _softmax(expr: Expr) -> Expr | None:
+    """exp(x) / sum(exp(x)) = exp(x - logsumexp(x))."""
+    top, bottom = expr.args
+    total = _through(bottom, op.broadcast_to, shape.reshape_op)
+    if not (_is(top, elementwise.exp) and _is(total, reduction.sum_op)):
+        return None
+    if total.args[0].key != top.key:
+        return None
+    logs = _log_sum_exp(elementwise.log(bottom))
+    return None if logs is None else np.exp(top.args[0] - logs)
+
+
+def _root_of_squares(expr: Expr) -> Expr | None:
+    """sqrt(sum(x**2)) = norm(x), whose derivative at 0 is 0; a constant factor or divisor comes out."""
+    (x,) = expr.args
+    if _is(x, elementwise.divide) and (value_of(x.args[1]) or 0) > 0:
+        inner = _root_of_squares(elementwise.sqrt(x.args[0]))
+        return None if inner is None else inner / np.sqrt(value_of(x.args[1])).item()
+    if _is(x, elementwise.multiply) and (value_of(x.args[0]) or 0) > 0:
+        inner = _root_of_squares(elementwise.sqrt(x.args[1]))
+        return None if inner is None else inner * np.sqrt(value_of(x.args[0])).item()
+    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.square)):
+        return None
+    if x.args[0].dtype.kind != "f":
+        return None
+    return reduction.norm_op(x.args[0].args[0], **dict(x.params))  # type: ignore[no-any-return]
+
+
+def _square_of_norm(expr: Expr) -> Expr | None:
+    """norm(x)**2 = sum(x**2)."""
+    (x,) = expr.args
+    if not _is(x, reduction.norm_op) or x.args[0].dtype.kind != "f":
+        return None
+    return reduction.sum_op(np.square(x.args[0]), **dict(x.params))  # type: ignore[no-any-return]
+
+
+_MOVES = (_nested_move, _moved_mask)
+_STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
+    "reshape": _MOVES,
+    "broadcast_to": _MOVES,
+    "transpose": _MOVES,
+    "astype": (_nested_move,),
+    "getitem": (_moved_mask,),
+    "sum": (_sum_cases, _masked_sum),
+    "mask": (_mask_cases,),
+    "add": (_joined_masks,),
+    "log": (_log_sum_exp,),
+    "divide": (_softmax,),
+    "sqrt": (_root_of_squares,),
+    "square": (_square_of_norm,),
+}
+

@@ -1,0 +1,1 @@
+"""Programs for readers: formulas and tables, each a fold."""

@@ -1,0 +1,389 @@
+"""From functions to graphs: pytrees, fresh leaves, concrete values.
+
+A function is run on fresh *leaves*, each an identity node like no other whose parent is the value at
+this call. There is no stack of traces and no global state: a nested trace makes leaves of its own, and
+what a trace needs travels with them. Python's questions (``if x > 0``) are answered by the values.
+
+What a trace made is reduced to a *skeleton*: its distinct operations in order, operands by position,
+arrays abstracted. Derivatives are worked out once a skeleton, and kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import optree
+from pyrsistent import PMap, PVector, pmap, pvector
+
+from funcgrad.expr import Expr, assemble_node, capture, const, scalar, subexpressions, var
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
+from funcgrad.ops.op import leaf
+from funcgrad.program.evaluate import present
+from funcgrad.program.lower import Program, lower
+from funcgrad.program.simplify import simplify_all
+from funcgrad.program.substitute import substitute_all
+
+
+# -- trees -------------------------------------------------------------------------------------------
+class Tree(NamedTuple):
+    """A tree taken apart: its leaves, and how to put others in their place."""
+
+    leaves: list[Any]
+    rebuild: Callable[[Sequence[Any]], Any]
+    paths: list[str]
+
+
+def flatten(tree: Any, name: str = "") -> Tree:
+    """A tree's leaves, in order, with the names of their places: dicts by sorted keys.
+
+    Lists, tuples, named tuples, dicts, dataclasses and pyrsistent's maps, vectors and records.
+    """
+    if isinstance(tree, _PLAIN):
+        return Tree([tree], lambda leaves: leaves[0], [name])
+    parts = _children(tree)
+    if parts is None:
+        paths, items, spec = optree.tree_flatten_with_path(tree, is_leaf=_is_own)
+        if len(items) == 1 and items[0] is tree:
+            return Tree([tree], lambda leaves: leaves[0], [name])
+        names = [name + "".join(f"_{step}" for step in path) for path in paths]
+        put: Callable[[Sequence[Any]], Any] = spec.unflatten
+    else:
+        labels, items, put = parts
+        names = [f"{name}_{label}" for label in labels]
+    inner = [flatten(item, label) for item, label in zip(items, names, strict=True)]
+
+    def rebuild(leaves: Sequence[Any]) -> Any:
+        rest = iter(leaves)
+        return put([part.rebuild([next(rest) for _ in part.leaves]) for part in inner])
+
+    return Tree(
+        [leaf for part in inner for leaf in part.leaves],
+        rebuild,
+        [path for part in inner for path in part.paths],
+    )
+
+
+_PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
+
+
+def _is_own(item: Any) -> bool:
+    return isinstance(item, PMap | PVector) or (
+        dataclasses.is_dataclass(item) and not isinstance(item, type)
+    )
+
+
+def _children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
+    """The parts of a container that `optree` does not know, and how to make another of its type."""
+    if isinstance(tree, PVector):
+        return [str(i) for i in range(len(tree))], list(tree), pvector
+    if isinstance(tree, PMap):
+        keys = sorted(tree, key=str)
+
+        def put_map(values: Sequence[Any]) -> Any:
+            pairs = dict(zip(keys, values, strict=True))
+            return pmap(pairs) if type(tree) is PMap else tree.update(pairs)
+
+        return [str(key) for key in keys], [tree[key] for key in keys], put_map
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        fields = [field.name for field in dataclasses.fields(tree) if field.init]
+
+        def put_fields(values: Sequence[Any]) -> Any:
+            return dataclasses.replace(tree, **dict(zip(fields, values, strict=True)))
+
+        return fields, [getattr(tree, name) for name in fields], put_fields
+    return None
+
+
+# -- leaves ------------------------------------------------------------------------------------------
+class Scope:
+    """One run of one function: what makes its leaves like no others. Closed when the run has ended."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open = True
+
+    def __repr__(self) -> str:
+        return f"scope@{id(self):x}"
+
+
+def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
+    """A leaf that stands for a value in one run of a function."""
+    if isinstance(value, Expr):
+        known = value
+    elif isinstance(value, np.ndarray) and value.ndim:
+        known = capture(value)
+    elif isinstance(value, float):
+        known = scalar(value, _FLOAT)
+    else:
+        known = const(value)
+    params = (("scope", scope), ("place", place))
+    return assemble_node(leaf, (known,), params, known.type, traced=True, label=label)
+
+
+_FLOAT = np.dtype(float)
+
+
+def run(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Sequence[int]
+) -> tuple[Any, list[Expr], list[Tree]]:
+    """f on its arguments, those of ``argnums`` with fresh leaves in their trees."""
+    names = _names(f, len(args))
+    trees = [flatten(args[i], names[i]) for i in argnums]
+    scope = Scope()
+    leaves: list[Expr] = []
+    called = list(args)
+    for i, tree in zip(argnums, trees, strict=True):
+        mine = [
+            fresh(value, scope, len(leaves) + k, path)
+            for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
+        ]
+        leaves.extend(mine)
+        called[i] = tree.rebuild(mine)
+    try:
+        return f(*called, **kwargs), leaves, trees
+    finally:
+        scope.open = False
+
+
+@lru_cache(maxsize=1024)
+def _signature_names(f: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+
+
+def _names(f: Callable[..., Any], count: int) -> list[str]:
+    code = getattr(f, "__code__", None)
+    if code is not None and not hasattr(f, "__wrapped__"):
+        known = code.co_varnames[: code.co_argcount]
+    else:
+        try:
+            known = _signature_names(f)
+        except TypeError:  # an unhashable callable
+            known = ()
+    return [known[i] if i < len(known) else f"x{i}" for i in range(count)]
+
+
+def trace(f: Callable[..., Any], *args: Any) -> Any:
+    """The tree of expressions that f builds from its arguments, on variables named after them.
+
+    A number or array in ``args`` gives its shape and dtype, and its value where f asks for one; an
+    expression stands for itself. Arrays that f captures are frozen in the result.
+
+    >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
+    x*y + 1
+    """
+    output, leaves, _ = run(f, args, {}, range(len(args)))
+    return expressions(output, leaves)
+
+
+def expressions(output: Any, leaves: Sequence[Expr]) -> Any:
+    """A traced tree as expressions that outlive the trace: leaves become variables."""
+    tree = flatten(output)
+    roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
+    return tree.rebuild(closed(roots, leaves))
+
+
+def closed(roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Expr]:
+    """Roots with named variables for leaves that stand for numbers, and captured arrays frozen."""
+    given: dict[Key, Expr] = {}
+    for expr in subexpressions(*roots):
+        if expr.op is CONSTANT and expr.params[0][1].captured:
+            given[expr.key] = const(expr.params[0][1].array)
+    taken: set[str] = set()
+    for item in leaves:
+        value = item.args[0]
+        if value.op is CONSTANT:
+            name = _unused(item.label or "x", taken)
+            taken.add(name)
+            value = var(name, value.shape, value.dtype)
+        given[item.key] = value
+    return substitute_all(roots, given)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+# -- skeletons ---------------------------------------------------------------------------------------
+Row: TypeAlias = tuple[Any, tuple[int, ...], Params, ArrayType]
+
+
+class Skeleton(NamedTuple):
+    """A traced program, arrays abstracted: what derived programs are cached by."""
+
+    rows: tuple[Row, ...]
+    roots: tuple[int, ...]
+    inputs: list[Any]
+    """The values of the input rows: arrays, or expressions of a trace around this one."""
+    symbolic: bool
+    reached: bool
+    """Whether a root depends on a leaf."""
+
+
+def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
+    """The distinct operations between leaves and roots, by value numbering.
+
+    What does not depend on the leaves but on a trace around this one is cut off: an input.
+    """
+    number: dict[Any, int] = {}
+    where: dict[int, int] = {}
+    rows: list[Row] = []
+    inputs: list[Any] = []
+    depends: list[bool] = []
+    foreign: list[bool] = []
+
+    def add_input(identity: Any, type: ArrayType, value: Any, own: bool) -> int:
+        place = number.get(identity)
+        if place is None:
+            place = number[identity] = len(rows)
+            rows.append((INPUT, (), (("name", f"i{len(inputs)}"),), type))
+            inputs.append(value)
+            depends.append(own)
+            foreign.append(not own and isinstance(value, Expr))
+        return place
+
+    for item in leaves:
+        value = item.args[0]
+        known = value.params[0][1].array if value.op is CONSTANT else value
+        where[id(item)] = add_input(id(item), item.type, known, True)
+    for expr in _until(roots, where):
+        op = expr.op
+        if op is CONSTANT:
+            constant = expr.params[0][1]
+            if constant.array.ndim:
+                place = add_input(("a", id(constant.array)), expr.type, constant.array, False)
+            else:
+                place = _add_row(number, rows, depends, foreign, (op, (), expr.params, expr.type))
+        elif op is INPUT or (op is leaf and _is_open(expr)):
+            place = add_input(("e", id(expr)), expr.type, expr, False)
+        elif op is leaf:
+            place = where[id(expr.args[0])]
+        else:
+            parents = tuple([where[id(arg)] for arg in expr.args])
+            if any([foreign[i] for i in parents]) and not any([depends[i] for i in parents]):
+                place = add_input(("e", id(expr)), expr.type, expr, False)
+            else:
+                row = (op, parents, expr.params, expr.type)
+                place = _add_row(number, rows, depends, foreign, row)
+        where[id(expr)] = place
+    places = tuple([where[id(root)] for root in roots])
+    reached = any([depends[i] for i in places])
+    symbolic = any([isinstance(value, Expr) for value in inputs])
+    return Skeleton(tuple(rows), places, inputs, symbolic, reached)
+
+
+def _add_row(
+    number: dict[Any, int], rows: list[Row], depends: list[bool], foreign: list[bool], row: Row
+) -> int:
+    place = number.get(row)
+    if place is None:
+        place = number[row] = len(rows)
+        rows.append(row)
+        depends.append(any([depends[i] for i in row[1]]))
+        foreign.append(False)
+    return place
+
+
+def _is_open(expr: Expr) -> bool:
+    scope = expr.params[0][1]
+    if scope is not None and not scope.open:
+        warnings.warn(
+            f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
+            "return it from the function instead of storing it",
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
+def _until(roots: Sequence[Expr], stop: dict[int, int]) -> list[Expr]:
+    """`subexpressions`, not below those in ``stop``."""
+    result: list[Expr] = []
+    done = set(stop)
+    stack = list(reversed(roots))
+    while stack:
+        expr = stack[-1]
+        if id(expr) in done:
+            stack.pop()
+            continue
+        inner = expr.args
+        if expr.op is leaf and expr.params[0][1] is not None and expr.params[0][1].open:
+            inner = ()
+        pending = [arg for arg in inner if id(arg) not in done]
+        if pending:
+            stack.extend(reversed(pending))
+        else:
+            stack.pop()
+            done.add(id(expr))
+            result.append(expr)
+    return result
+
+
+# -- derived programs --------------------------------------------------------------------------------
+Transform: TypeAlias = Callable[[list[Expr], list[Expr]], list[Expr]]
+"""From roots and leaves, as expressions, to the expressions wanted: a pure module-level function."""
+
+
+def derive(transform: Transform, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any]:
+    """What a transform of a traced program gives: numbers, or expressions inside another trace."""
+    found = skeleton(roots, leaves)
+    program = derived(transform, found.rows, found.roots, len(leaves))
+    if found.symbolic:
+        return list(program.on(found.inputs))
+    return program.run(found.inputs)
+
+
+@lru_cache(maxsize=512)
+def derived(
+    transform: Transform, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int
+) -> Program:
+    """The transformed program of a skeleton, simplified before and after, and lowered."""
+    exprs = instantiate(rows)
+    inputs = [expr for expr in exprs if expr.op is INPUT]
+    simple = simplify_all([exprs[i] for i in roots])
+    return lower(simplify_all(transform(simple, inputs[:leaves])), inputs)
+
+
+def instantiate(rows: Sequence[Row]) -> list[Expr]:
+    """A skeleton's rows as expressions on variables."""
+    exprs: list[Expr] = []
+    for op, parents, params, type in rows:
+        exprs.append(assemble_node(op, tuple([exprs[i] for i in parents]), params, type))
+    return exprs
+
+
+def concretize(tree: Any, leaves: Sequence[Expr]) -> Any:
+    """A tree of traced results as numbers, or as expressions inside another trace."""
+    flat = flatten(tree)
+    traced = [item for item in flat.leaves if isinstance(item, Expr)]
+    if not traced:
+        return tree
+    values = iter(derive(_as_it_is, traced, leaves))
+    return flat.rebuild(
+        [result(next(values)) if isinstance(item, Expr) else item for item in flat.leaves]
+    )
+
+
+def _as_it_is(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    return roots
+
+
+def result(value: Any) -> Any:
+    """A value as a function returns it: a number, an array, or an expression inside another trace."""
+    if isinstance(value, Expr):
+        return value
+    return value if isinstance(value, np.ndarray) and value.ndim else present(value)
+
+

@@ -1,0 +1,230 @@
+"""Reverse and forward accumulation: backpropagation is `sum_product` with linear maps as weights."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyrsistent import PMap
+
+from funcgrad.expr import Expr, fail, subexpressions
+from funcgrad.fold import Edge, Semiring, sum_product, sum_product_steps
+from funcgrad.graph import CONSTANT, INPUT, Key, ancestors, toposort
+from funcgrad.linear import LinearMap
+from funcgrad.ops.op import differentiable
+from funcgrad.ops.shape import full_like, zeros_like
+from funcgrad.program.evaluate import present, variables
+from funcgrad.program.simplify import simplify, simplify_all
+from funcgrad.trace import flatten
+
+
+class GradientMap(Mapping[Key, Any]):
+    """The cotangent of every node that the root depends on smoothly: an immutable mapping by key.
+
+    It may be asked with a key or with an expression. Absent means zero: asking with an expression
+    that nothing reaches gives 0. ``map`` is the persistent map itself.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> z = fg.backprop(x * y + y)
+    >>> z[y]
+    1*x + 1
+    >>> z
+    GradientMap of 1*x + 1
+      x        1*y
+      y        1*x + 1
+      x*y      1
+      x*y + y  1
+    """
+
+    __slots__ = ("map", "root")
+
+    map: PMap[Key, Any]
+    root: Expr
+
+    def __init__(self, root: Expr, map: PMap[Key, Any]) -> None:
+        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "map", map)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a gradient map is immutable")
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return self.map[key]
+        except KeyError:
+            if isinstance(key, Expr):
+                return present(0.0) if not key.shape else zeros_like(key)
+            raise
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.map
+
+    def __iter__(self) -> Iterator[Key]:
+        return (key for key in toposort(self.root) if key in self.map)
+
+    def __len__(self) -> int:
+        return len(self.map)
+
+    def __repr__(self) -> str:
+        shown = [e for e in subexpressions(self.root) if e.key in self.map][:40]
+        lines = [(_one_line(e), _one_line(self.map[e.key])) for e in dict.fromkeys(shown)]
+        width = max((len(name) for name, _ in lines), default=0)
+        more = len(self.map) - len(lines)
+        body = [f"  {name:{width}}  {value}" for name, value in lines]
+        if more > 0:
+            body.append(f"  … {more} more")
+        return "\n".join([f"GradientMap of {_one_line(self.root)}", *body])
+
+
+def _one_line(value: Any) -> str:
+    text = repr(value).splitlines()
+    return text[0] if len(text) == 1 else f"{text[-1]} (shared parts)"
+
+
+def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge], LinearMap | None]:
+    """The weight of each edge for `sum_product`: its linear map, None where nothing flows.
+
+    With ``wrt``, only edges that lead to one of those keys have a map.
+    """
+    exprs = {e.key: e for e in subexpressions(expr)}
+    wanted = None if wrt is None else set(ancestors(expr, wrt))
+
+    def weight(edge: Edge) -> LinearMap | None:
+        if wanted is not None and edge.parent not in wanted:
+            return None
+        child = exprs[edge.child]
+        parent = child.args[edge.index]
+        if parent.op is CONSTANT or not differentiable(parent.dtype):
+            return None
+        rule = child.op.edge(edge.index)
+        return None if rule is None else rule(child, *child.args, **dict(child.params))
+
+    return weight
+
+
+def _pullback(seed: Any) -> Semiring:
+    """Cotangents: added where paths meet, acted upon by each edge's map."""
+    return Semiring(operator.add, lambda g, edge: edge.transpose(g), seed)
+
+
+def backprop(expr: Expr, seed: Any = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:
+    """The cotangent of every node of ``expr``: reverse accumulation.
+
+    ``z(root) = seed``; ``z(parent) = sum over its children of transpose(edge)(z(child))``: one step
+    for each node of the reversed order, threading a map from key to cotangent. It is `sum_product` on
+    the semiring whose sum is ``+`` and whose product is the action of a linear map.
+
+    ``seed`` has the shape of ``expr``, or is a number for all its entries. With ``wrt``, only what
+    leads to those expressions is visited. The cotangents are expressions, as they come: `simplify`
+    makes them short, `gradient` does both. Constants have no cotangent.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> fg.simplify(fg.backprop(x**3)[x])
+    3*x**2
+    """
+    _check_root(expr)
+    keys = None if wrt is None else [e.key for e in wrt]
+    weight = linear_maps(expr, keys)
+    return GradientMap(expr, sum_product(expr, _pullback(_seed(expr, seed)), weight))
+
+
+def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:
+    """`backprop` as a scan: the gradient map before each step of the reduction and after the last.
+
+    The maps are persistent and share their structure; each stays valid as the next is made.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> [len(z) for z in fg.backprop_steps(fg.var("x") ** 2 + x)]
+    [1, 3, 3, 3]
+    """
+    _check_root(expr)
+    steps = sum_product_steps(expr, _pullback(_seed(expr, seed)), linear_maps(expr))
+    return (GradientMap(expr, step) for step in steps)
+
+
+def _check_root(expr: Expr) -> None:
+    if not isinstance(expr, Expr):
+        raise TypeError(
+            f"backprop: expected an expression, but got {type(expr).__name__}; make one of var('x')"
+        )
+    if not differentiable(expr.dtype):
+        raise fail(TypeError, f"backprop: expected a float expression, but got {expr.type}")
+
+
+def _seed(expr: Expr, seed: Any) -> Any:
+    if isinstance(seed, Expr) or seed.__class__.__module__ == "numpy":
+        if seed.shape not in ((), expr.shape):
+            raise fail(
+                ValueError, f"backprop: expected a seed of {expr.type}, but got shape {seed.shape}"
+            )
+        return seed if seed.shape == expr.shape else full_like(expr, seed)
+    return full_like(expr, seed)
+
+
+def gradient(expr: Expr, wrt: Any = None) -> Any:
+    """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
+
+    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
+    its structure. Without ``wrt``, a dict with the gradient for each variable.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> gradient(x**2 * y, x), gradient(x**2 * y)
+    (2*(x*y), {'x': 2*(x*y), 'y': x**2})
+    """
+
+
+    if not isinstance(expr, Expr) or expr.shape:
+        kind = expr.type if isinstance(expr, Expr) else type(expr).__name__
+        raise fail(
+            TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
+        )
+    names = variables(expr)
+    tree = flatten(dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt)
+    targets = [names[item] if isinstance(item, str) and item in names else item for item in tree.leaves]
+    for item in targets:
+        if not isinstance(item, Expr):
+            known = ", ".join(names) or "none"
+            raise TypeError(f"gradient: expected variables ({known}), but got {item!r}")
+    return tree.rebuild(gradients(simplify(expr), [simplify(item) for item in targets]))
+
+
+def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
+    """The simplified gradient of a scalar root in each target."""
+    if not differentiable(root.dtype):
+        return [zeros_like(target) for target in targets]
+    cotangents = backprop(root, wrt=targets).map
+    return simplify_all(
+        [cotangents[t.key] if t.key in cotangents else zeros_like(t) for t in targets]
+    )
+
+
+def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]:
+    """The tangent of each root, given those of some nodes: forward accumulation.
+
+    ``t(node) = sum over its operands of apply(edge)(t(operand))``; None where nothing flows.
+    """
+    flows: dict[Key, Any] = {}
+    for expr in subexpressions(*roots):
+        if expr.key not in flows:
+            given = tangents.get(expr.key)
+            flows[expr.key] = _tangent(expr, flows) if given is None else given
+    return [flows[root.key] for root in roots]
+
+
+def _tangent(expr: Expr, flows: Mapping[Key, Any]) -> Any:
+    if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
+        return None
+    total = None
+    for index, arg in enumerate(expr.args):
+        rule = None if flows[arg.key] is None else expr.op.edge(index)
+        if rule is not None:
+            term = rule(expr, *expr.args, **dict(expr.params)).apply(flows[arg.key])
+            total = term if total is None else total + term
+    return total
+
+

@@ -1,0 +1,368 @@
+"""grad and its family: a function in, a function out.
+
+Each runs f on fresh leaves, takes the traced program to the derivative's program (worked out once a
+skeleton), and runs that. Inside another trace the values are expressions, and so are the results.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, fail, scalar
+from funcgrad.ops.elementwise import stopped
+from funcgrad.ops.op import differentiable, lift_fully
+from funcgrad.ops.shape import broadcast_to, zeros_like
+from funcgrad.trace import Scope, Tree, closed, concretize, derive, flatten, fresh, result, run
+from funcgrad.transforms.accumulate import gradients, pushforward
+from funcgrad.program.simplify import simplify_all
+
+
+def grad(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes the gradient of f, which returns a real scalar.
+
+    ``argnums`` says in which positional arguments: one, or a tuple of them. The gradient has the
+    structure, shapes and dtypes of the argument; a Python int counts as a float. With ``has_aux``, f
+    returns a pair, and so does the result: the gradient, and the second part as it is. Without f, a
+    decorator. ``grad(f).expr(*args)`` is the gradient as an expression.
+
+    For a complex argument z = x + iy it is df/dx - i df/dy, as in JAX and autograd. Where f has a
+    kink, ties share equally. Raises TypeError for an integer array or a result that is no real scalar.
+
+    >>> import numpy as np
+    >>> grad(lambda x: x**2)(3)
+    6.0
+    >>> grad(lambda x: np.sum(np.sin(x)))(np.array([0.0, np.pi]))
+    array([ 1., -1.])
+    >>> grad(lambda x: x**3).expr(2.0)
+    3*x**2
+    """
+    if f is None:
+        return partial(grad, argnums=argnums, has_aux=has_aux)
+    both = value_and_grad(f, argnums, has_aux)
+
+    @wraps(f)
+    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+        value, slope = both(*args, **kwargs)
+        return (slope, value[1]) if has_aux else slope
+
+    gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux)  # type: ignore[attr-defined]
+    return gradient_of
+
+
+def value_and_grad(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes f and its gradient, as a pair; arguments as in `grad`.
+
+    With ``has_aux`` the pair is ``((value, aux), gradient)``. Fits ``scipy.optimize.minimize(jac=True)``.
+
+    >>> value_and_grad(lambda x: x**2)(3.0)
+    (9.0, 6.0)
+    """
+    if f is None:
+        return partial(value_and_grad, argnums=argnums, has_aux=has_aux)
+    single = isinstance(argnums, int)
+    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @wraps(f)
+    def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
+        places = positions("grad", wanted, len(args))
+        output, leaves, trees = run(f, checked("grad", args, places), kwargs, places)
+        output, aux = _aux(output, has_aux)
+        root = scalar_root(output, leaves)
+        value, *slopes = [result(v) for v in derive(_value_and_gradient, [root], leaves)]
+        slope = _unflatten(trees, slopes, single)
+        return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
+
+    return value_and_gradient_of
+
+
+def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    (root,) = roots
+    return [root, *gradients(root, leaves)]
+
+
+def _gradient_expr(
+    f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, /, *args: Any, **kwargs: Any
+) -> Any:
+    single = isinstance(argnums, int)
+    places = positions("grad", (argnums,) if isinstance(argnums, int) else argnums, len(args))
+    everything = tuple(range(len(args)))
+    output, leaves, trees = run(f, checked("grad", args, places), kwargs, everything)
+    root = scalar_root(_aux(output, has_aux)[0], leaves)
+    sizes = [len(tree.leaves) for tree in trees]
+    starts = [sum(sizes[:i]) for i in everything]
+    own = [leaves[starts[i] + k] for i in places for k in range(sizes[i])]
+    (simple,) = simplify_all([root])
+    slopes = closed(gradients(simple, own), leaves)
+    return _unflatten([trees[i] for i in places], simplify_all(slopes), single)
+
+
+def _aux(output: Any, has_aux: bool) -> tuple[Any, Any]:
+    if not has_aux:
+        return output, None
+    if not isinstance(output, tuple) or len(output) != 2:
+        raise fail(
+            TypeError,
+            "grad: expected f to return a pair (value, aux) with has_aux=True, but got "
+            f"{type(output).__name__}",
+        )
+    return output
+
+
+def _unflatten(trees: Sequence[Tree], values: Sequence[Any], single: bool) -> Any:
+    rest = iter(values)
+    parts = tuple([tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+    return parts[0] if single else parts
+
+
+# -- what transforms share -----------------------------------------------------------------------------
+def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
+    """Argument numbers counted from 0, negative ones from the end."""
+    found = []
+    for i in argnums:
+        if not isinstance(i, int) or not -count <= i < count:
+            raise fail(
+                TypeError,
+                f"{who}: expected argnums to name one of {count} positional arguments, but got {i!r}",
+            )
+        found.append(i % count)
+    return tuple(found)
+
+
+def checked(who: str, args: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    """The arguments, Python's ints at ``places`` made floats and everything else there checked."""
+    ready = list(args)
+    for i in places:
+        if isinstance(ready[i], float):
+            continue
+        tree = flatten(ready[i])
+        ready[i] = tree.rebuild([_differentiable_value(who, i, value) for value in tree.leaves])
+    return ready
+
+
+def _differentiable_value(who: str, place: int, value: Any) -> Any:
+    if isinstance(value, bool | np.bool_):
+        kind: Any = "bool"
+    elif isinstance(value, int):
+        return float(value)
+    elif isinstance(value, float | complex) or (
+        isinstance(value, Expr | np.ndarray | np.generic) and differentiable(value.dtype)
+    ):
+        return value
+    else:
+        kind = getattr(value, "dtype", type(value).__name__)
+    raise fail(
+        TypeError,
+        f"{who}: expected float or complex values in argument {place}, but got {kind}; "
+        "convert it with x.astype(float), or leave it out of argnums",
+    )
+
+
+def scalar_root(output: Any, leaves: Sequence[Expr]) -> Expr:
+    """f's result as an expression: a real scalar."""
+    if isinstance(output, Expr | float | int | np.ndarray | np.generic):
+        root = lift_fully(output)
+        if not root.shape and root.dtype.kind == "f":
+            if not _reached(root, leaves):
+                _warn_unreached()
+            return root
+        if not root.shape and root.dtype.kind in "iub" and not _reached(root, leaves):
+            _warn_unreached()
+            return scalar(float(output), np.dtype(float)) if not isinstance(output, Expr) else root
+        kind = str(root.type)
+    else:
+        kind = type(output).__name__
+    hint = "take np.real or np.abs of it" if "complex" in kind else "sum it, or use jacobian"
+    raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
+
+
+def _reached(root: Expr, leaves: Sequence[Expr]) -> bool:
+    own = {id(item) for item in leaves}
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        expr = stack.pop()
+        if id(expr) in own:
+            return True
+        if id(expr) not in seen:
+            seen.add(id(expr))
+            stack.extend(expr.args)
+    return False
+
+
+def _warn_unreached() -> None:
+    warnings.warn(
+        "the output does not depend on the arguments that it is differentiated in, so the gradient is "
+        "zero; usually float(), int(), math.* or np.array() inside the function took a plain number "
+        "out of a traced value: use numpy's functions instead",
+        stacklevel=5,
+    )
+
+
+# -- vjp, jvp ----------------------------------------------------------------------------------------
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
+
+    The cotangent has the structure and shapes of the value. The pullback may be called many times.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> value, pullback(1.0)
+    (12.0, (4.0, 3.0))
+    """
+    places = tuple(range(len(primals)))
+    output, leaves, trees = run(f, checked("vjp", primals, places), {}, places)
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        seeds = _as_leaves(_matching("pullback", "cotangent", cotangent, shape, roots))
+        pairs = [item for pair in zip(roots, seeds, strict=True) for item in pair]
+        values = derive(_vjp, pairs, [*leaves, *seeds])[: len(leaves)]
+        return tuple(_unflatten(trees, [result(v) for v in values], single=False))
+
+    return concretize(output, leaves), pullback
+
+
+def _as_leaves(values: Sequence[Any]) -> list[Expr]:
+    scope = Scope()
+    scope.open = False
+    return [fresh(value, scope, i, f"g{i}") for i, value in enumerate(values)]
+
+
+def _vjp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    """The gradient of the inner product of outputs and cotangents, which come in turn as roots."""
+    products = [
+        np.sum(np.multiply(output, seed))
+        for output, seed in zip(roots[::2], roots[1::2], strict=True)
+        if differentiable(output.dtype)
+    ]
+    if not products:
+        return [zeros_like(item) for item in leaves]
+    total = products[0]
+    for product in products[1:]:
+        total = total + product
+    return gradients(total, leaves)
+
+
+def _matching(who: str, what: str, value: Any, like: Tree, roots: Sequence[Expr]) -> list[Any]:
+    """A tree of tangents or cotangents as arrays of the types that they belong to."""
+    tree = flatten(value)
+    if len(tree.leaves) != len(roots) or tree.paths != like.paths:
+        raise fail(
+            TypeError,
+            f"{who}: expected a {what} of the structure of its primal ({len(roots)} parts), "
+            f"but got {len(tree.leaves)} parts",
+        )
+    ready = []
+    for part, root in zip(tree.leaves, roots, strict=True):
+        expr = lift_fully(part)
+        if expr.shape != root.shape or not np.can_cast(expr.dtype, _tangent_dtype(root), "same_kind"):
+            raise fail(
+                TypeError, f"{who}: expected a {what} of type {root.type}, but got {expr.type}"
+            )
+        if isinstance(part, Expr):
+            ready.append(part if part.dtype == _tangent_dtype(root) else part.astype(root.dtype))
+        else:
+            ready.append(np.asarray(part, _tangent_dtype(root))[()])
+    return ready
+
+
+def _tangent_dtype(root: Expr) -> np.dtype[Any]:
+    return root.dtype if differentiable(root.dtype) else np.dtype(float)
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any]:
+    """f's value and its directional derivative along the tangents, as a pair of trees.
+
+    ``primals`` and ``tangents`` are tuples of the same length and structure.
+
+    >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
+    (12.0, 4.0)
+    """
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise fail(
+            TypeError,
+            "jvp: expected tuples of primals and tangents, but got "
+            f"{type(primals).__name__} and {type(tangents).__name__}; write jvp(f, (x,), (v,))",
+        )
+    places = tuple(range(len(primals)))
+    output, leaves, trees = run(f, checked("jvp", primals, places), {}, places)
+    if len(tangents) != len(primals):
+        raise fail(TypeError, f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
+    seeds = [
+        seed
+        for tangent, primal, own in zip(tangents, primals, _groups(trees, leaves), strict=True)
+        for seed in _matching("jvp", "tangent", tangent, flatten(primal), own)
+    ]
+    seeds = _as_leaves(seeds)
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+    together = derive(_jvp, [*roots, *leaves, *seeds], [*leaves, *seeds])
+    values = [result(v) for v in together]
+    count = len(roots)
+    return shape.rebuild(values[:count]), shape.rebuild(values[count:])
+
+
+def _groups(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[list[Expr]]:
+    """The leaves by the argument that they belong to."""
+    rest = iter(leaves)
+    return [[next(rest) for _ in tree.leaves] for tree in trees]
+
+
+def _jvp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    half = len(leaves) // 2
+    outputs = roots[: len(roots) - len(leaves)]
+    tangents = {x.key: t for x, t in zip(leaves[:half], leaves[half:], strict=True)}
+    flows = pushforward(outputs, tangents)
+    return [
+        *outputs,
+        *[
+            zeros_like(out, _tangent_dtype(out)) if flow is None else broadcast_to(flow, out.shape)
+            for out, flow in zip(outputs, flows, strict=True)
+        ],
+    ]
+
+
+# -- elementwise_grad, stop_gradient ---------------------------------------------------------------------
+def elementwise_grad(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0
+) -> Callable[..., Any]:
+    """The derivative, entry by entry, of a function that acts entry by entry.
+
+    It is the gradient of the sum of f's entries, with the argument's shape.
+
+    >>> import numpy as np
+    >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
+    array([ 1., -1.])
+    """
+    if f is None:
+        return partial(elementwise_grad, argnums=argnums)
+
+    def summed(*args: Any, **kwargs: Any) -> Any:
+        return np.sum(f(*args, **kwargs))
+
+    if hasattr(f, "__name__") and hasattr(f, "__code__"):
+        summed = wraps(f)(summed)
+    return grad(summed, argnums)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same value, through which no derivative flows: a tree of numbers, arrays or expressions.
+
+    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    3.0
+    """
+    tree = flatten(x)
+    return tree.rebuild([stopped(v) if isinstance(v, Expr) else v for v in tree.leaves])
+
+
