@@ -656,9 +656,20 @@ def _shorten(text: str) -> str:
 _OURS = (str(Path(__file__).parent), str(Path(np.__file__).parent))
 
 
+class _Inside(dict[str, bool]):
+    """Whether a file is funcgrad's or NumPy's, remembered: asked for several frames at every node."""
+
+    def __missing__(self, filename: str) -> bool:
+        answer = self[filename] = filename.startswith(_OURS)
+        return answer
+
+
+_inside = _Inside()
+
+
 def _caller() -> tuple[CodeType, int] | None:
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and _inside[frame.f_code.co_filename]:
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
 

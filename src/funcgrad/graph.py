@@ -11,6 +11,7 @@ This module knows no arithmetic.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -52,7 +53,7 @@ class ArrayType(NamedTuple):
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)}" if self.shape else str(self.dtype)

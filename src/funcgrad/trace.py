@@ -235,65 +235,71 @@ class Skeleton(NamedTuple):
 def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
-    What does not depend on the leaves but on a trace around this one is cut off: an input.
+    What does not depend on the leaves but on a trace around this one is cut off: an input. One walk,
+    depth first, on local lists: it runs at every call of a derivative.
     """
     number: dict[Any, int] = {}
     where: dict[int, int] = {}
     rows: list[Row] = []
     inputs: list[Any] = []
-    depends: list[bool] = []
-    foreign: list[bool] = []
+    kinds: list[int] = []  # of each row: fixed, dependent on a leaf, or of a trace around this one
 
-    def add_input(identity: Any, type: ArrayType, value: Any, own: bool) -> int:
+    def place_input(identity: Any, type: ArrayType, value: Any, kind: int) -> int:
         place = number.get(identity)
         if place is None:
             place = number[identity] = len(rows)
             rows.append((INPUT, (), (("name", f"i{len(inputs)}"),), type))
             inputs.append(value)
-            depends.append(own)
-            foreign.append(not own and isinstance(value, Expr))
+            kinds.append(kind)
         return place
 
     for item in leaves:
         value = item.args[0]
         known = value.params[0][1].array if value.op is CONSTANT else value
-        where[id(item)] = add_input(id(item), item.type, known, True)
-    for expr in _until(roots, where):
+        where[id(item)] = place_input(id(item), item.type, known, _DEPENDENT)
+    stack = list(reversed(roots))
+    while stack:
+        expr = stack[-1]
+        me = id(expr)
+        if me in where:
+            stack.pop()
+            continue
         op = expr.op
         if op is CONSTANT:
             constant = expr.params[0][1]
             if constant.array.ndim:
-                place = add_input(("a", id(constant.array)), expr.type, constant.array, False)
-            else:
-                place = _add_row(number, rows, depends, foreign, (op, (), expr.params, expr.type))
+                key = ("a", id(constant.array))
+                where[me] = place_input(key, expr.type, constant.array, _FIXED)
+                continue
         elif op is INPUT or (op is leaf and _is_open(expr)):
-            place = add_input(("e", id(expr)), expr.type, expr, False)
-        elif op is leaf:
-            place = where[id(expr.args[0])]
-        else:
-            parents = tuple([where[id(arg)] for arg in expr.args])
-            if any([foreign[i] for i in parents]) and not any([depends[i] for i in parents]):
-                place = add_input(("e", id(expr)), expr.type, expr, False)
-            else:
-                row = (op, parents, expr.params, expr.type)
-                place = _add_row(number, rows, depends, foreign, row)
-        where[id(expr)] = place
+            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
+            continue
+        pending = [arg for arg in expr.args if id(arg) not in where]
+        if pending:
+            stack.extend(reversed(pending))
+            continue
+        parents = tuple([where[id(arg)] for arg in expr.args])
+        if op is leaf:
+            where[me] = parents[0]
+            continue
+        kind = max([kinds[i] for i in parents], default=_FIXED)
+        if kind == _FOREIGN:
+            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
+            continue
+        row = (op, parents, expr.params, expr.type)
+        place = number.get(row)
+        if place is None:
+            place = number[row] = len(rows)
+            rows.append(row)
+            kinds.append(kind)
+        where[me] = place
     places = tuple([where[id(root)] for root in roots])
-    reached = any([depends[i] for i in places])
+    reached = any([kinds[i] == _DEPENDENT for i in places])
     symbolic = any([isinstance(value, Expr) for value in inputs])
     return Skeleton(tuple(rows), places, inputs, symbolic, reached)
 
 
-def _add_row(
-    number: dict[Any, int], rows: list[Row], depends: list[bool], foreign: list[bool], row: Row
-) -> int:
-    place = number.get(row)
-    if place is None:
-        place = number[row] = len(rows)
-        rows.append(row)
-        depends.append(any([depends[i] for i in row[1]]))
-        foreign.append(False)
-    return place
+_FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
 
 
 def _is_open(expr: Expr) -> bool:
@@ -308,37 +314,24 @@ def _is_open(expr: Expr) -> bool:
     return True
 
 
-def _until(roots: Sequence[Expr], stop: dict[int, int]) -> list[Expr]:
-    """`subexpressions`, not below those in ``stop``."""
-    result: list[Expr] = []
-    done = set(stop)
-    stack = list(reversed(roots))
-    while stack:
-        expr = stack[-1]
-        if id(expr) in done:
-            stack.pop()
-            continue
-        inner = expr.args
-        if expr.op is leaf and expr.params[0][1] is not None and expr.params[0][1].open:
-            inner = ()
-        pending = [arg for arg in inner if id(arg) not in done]
-        if pending:
-            stack.extend(reversed(pending))
-        else:
-            stack.pop()
-            done.add(id(expr))
-            result.append(expr)
-    return result
-
-
 # -- derived programs --------------------------------------------------------------------------------
 Transform: TypeAlias = Callable[[list[Expr], list[Expr]], list[Expr]]
 """From roots and leaves, as expressions, to the expressions wanted: a pure module-level function."""
 
 
-def derive(transform: Transform, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any]:
-    """What a transform of a traced program gives: numbers, or expressions inside another trace."""
+def derive(
+    transform: Transform,
+    roots: Sequence[Expr],
+    leaves: Sequence[Expr],
+    unreached: Callable[[], None] | None = None,
+) -> list[Any]:
+    """What a transform of a traced program gives: numbers, or expressions inside another trace.
+
+    ``unreached`` is called where no root depends on a leaf.
+    """
     found = skeleton(roots, leaves)
+    if unreached is not None and not found.reached:
+        unreached()
     program = derived(transform, found.rows, found.roots, len(leaves))
     if found.symbolic:
         return list(program.on(found.inputs))

@@ -57,7 +57,10 @@ matmul_op = Op(
 
 
 def _common(arrays: list[Any]) -> list[Any]:
-    dtype = np.result_type(*[x.dtype for x in arrays])
+    dtypes = {x.dtype for x in arrays}
+    if len(dtypes) == 1:
+        return arrays
+    dtype = np.result_type(*dtypes)
     return [astype(x, dtype) for x in arrays]
 
 

@@ -110,10 +110,22 @@ def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if kwargs.pop("out", None) is not None:
         raise _no_out(name)
     try:
+        return stand_in(*args, **kwargs)
+    except TypeError:
+        _check_arguments(name, stand_in, args, kwargs)
+        raise
+
+
+def _check_arguments(
+    name: str, stand_in: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Say which of NumPy's arguments is not supported, where that is why a call failed."""
+    try:
         inspect.signature(stand_in).bind(*args, **kwargs)
     except TypeError as error:
-        raise fail(TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}") from None
-    return stand_in(*args, **kwargs)
+        raise fail(
+            TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}"
+        ) from None
 
 
 _REDUCERS = {

@@ -86,9 +86,9 @@ def op_named(name: str) -> Op:
 # -- building ----------------------------------------------------------------------------------------
 def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
     """The expression of a structural operation: arguments lifted, type inferred."""
-    exprs = lift_all(args)
-    type = op.infer(*[expr.type for expr in exprs], **params)
-    return make(op, exprs, tuple(params.items()), type)
+    exprs = tuple(args) if all([type(arg) is Expr for arg in args]) else lift_all(args)
+    inferred = op.infer(*[expr.type for expr in exprs], **params)
+    return make(op, exprs, tuple(params.items()), inferred)
 
 
 def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:

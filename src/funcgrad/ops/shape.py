@@ -7,6 +7,7 @@ Two primitives, `reshape` and `transpose`, and the variadic `concatenate`; the r
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,10 +42,10 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
         raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
     x = lift_fully(x)
     sizes = [operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,))]
-    known = int(np.prod([n for n in sizes if n != -1], dtype=int))
+    known = math.prod([n for n in sizes if n != -1])
     if sizes.count(-1) == 1 and known and x.size % known == 0:
         sizes[sizes.index(-1)] = x.size // known
-    if -1 in sizes or int(np.prod(sizes, dtype=int)) != x.size:
+    if -1 in sizes or math.prod(sizes) != x.size:
         raise fail(
             ValueError,
             f"reshape: expected a shape of {x.size} entries for {x.type}, but got {tuple(sizes)}",
@@ -61,9 +62,10 @@ def expand_dims(x: Any, axis: Any) -> Any:
     """As `numpy.expand_dims`."""
     x = lift_fully(x)
     axes = (axis,) if not isinstance(axis, Sequence) else tuple(axis)
-    places = set(normalize_axis_tuple(axes, x.ndim + len(axes)))
+    places = normalize_axis_tuple(axes, x.ndim + len(axes))
     rest = iter(x.shape)
-    return reshape(x, tuple(1 if i in places else next(rest) for i in range(x.ndim + len(axes))))
+    shape = tuple([1 if i in places else next(rest) for i in range(x.ndim + len(axes))])
+    return reshape_op(x, shape=shape)
 
 
 def squeeze(x: Any, axis: Any = None) -> Any:

@@ -76,8 +76,8 @@ def value_and_grad(
         places = positions("grad", wanted, len(args))
         output, leaves, trees = run(f, checked("grad", args, places), kwargs, places)
         output, aux = _aux(output, has_aux)
-        root = scalar_root(output, leaves)
-        value, *slopes = [result(v) for v in derive(_value_and_gradient, [root], leaves)]
+        root = scalar_root(output)
+        value, *slopes = [result(v) for v in derive(_value_and_gradient, [root], leaves, _warn_unreached)]
         slope = _unflatten(trees, slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
@@ -96,7 +96,7 @@ def _gradient_expr(
     places = positions("grad", (argnums,) if isinstance(argnums, int) else argnums, len(args))
     everything = tuple(range(len(args)))
     output, leaves, trees = run(f, checked("grad", args, places), kwargs, everything)
-    root = scalar_root(_aux(output, has_aux)[0], leaves)
+    root = scalar_root(_aux(output, has_aux)[0])
     sizes = [len(tree.leaves) for tree in trees]
     starts = [sum(sizes[:i]) for i in everything]
     own = [leaves[starts[i] + k] for i in places for k in range(sizes[i])]
@@ -166,36 +166,19 @@ def _differentiable_value(who: str, place: int, value: Any) -> Any:
     )
 
 
-def scalar_root(output: Any, leaves: Sequence[Expr]) -> Expr:
+def scalar_root(output: Any) -> Expr:
     """f's result as an expression: a real scalar."""
     if isinstance(output, Expr | float | int | np.ndarray | np.generic):
         root = lift_fully(output)
         if not root.shape and root.dtype.kind == "f":
-            if not _reached(root, leaves):
-                _warn_unreached()
             return root
-        if not root.shape and root.dtype.kind in "iub" and not _reached(root, leaves):
-            _warn_unreached()
-            return scalar(float(output), np.dtype(float)) if not isinstance(output, Expr) else root
+        if not root.shape and not isinstance(output, Expr) and root.dtype.kind in "iub":
+            return scalar(float(output), np.dtype(float))
         kind = str(root.type)
     else:
         kind = type(output).__name__
     hint = "take np.real or np.abs of it" if "complex" in kind else "sum it, or use jacobian"
     raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
-
-
-def _reached(root: Expr, leaves: Sequence[Expr]) -> bool:
-    own = {id(item) for item in leaves}
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        expr = stack.pop()
-        if id(expr) in own:
-            return True
-        if id(expr) not in seen:
-            seen.add(id(expr))
-            stack.extend(expr.args)
-    return False
 
 
 def _warn_unreached() -> None:
