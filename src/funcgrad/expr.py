@@ -345,6 +345,10 @@ class Expr(_Cell):
 
     # -- NumPy's protocols ---------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            stand_in = table.ufuncs.get(ufunc.__name__)
+            if stand_in is not None:
+                return stand_in(*inputs)
         return table.functions["apply_ufunc"](ufunc, method, inputs, kwargs)
 
     def __array_function__(

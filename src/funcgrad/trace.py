@@ -22,8 +22,8 @@ import optree
 from pyrsistent import PMap, PVector, pmap, pvector
 
 from funcgrad.expr import Expr, assemble_node, capture, const, scalar, subexpressions, var
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
-from funcgrad.ops.op import leaf
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
+from funcgrad.ops.op import infer_type, leaf
 from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.simplify import simplify_all
@@ -217,7 +217,8 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 # -- skeletons ---------------------------------------------------------------------------------------
-Row: TypeAlias = tuple[Any, tuple[int, ...], Params, ArrayType]
+Row: TypeAlias = tuple[Any, ...]
+"""``(op, places of operands, params)``; for inputs and constants, their kind, content and type."""
 
 
 class Skeleton(NamedTuple):
@@ -248,7 +249,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
         place = number.get(identity)
         if place is None:
             place = number[identity] = len(rows)
-            rows.append((INPUT, (), (("name", f"i{len(inputs)}"),), type))
+            rows.append((INPUT, f"i{len(inputs)}", type))
             inputs.append(value)
             kinds.append(kind)
         return place
@@ -286,7 +287,8 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
         if kind == _FOREIGN:
             where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
             continue
-        row = (op, parents, expr.params, expr.type)
+        # An operation's type follows from its operands', so that it need not be hashed.
+        row: Row = (op, parents, expr.params) if parents else _constant_row(expr)
         place = number.get(row)
         if place is None:
             place = number[row] = len(rows)
@@ -300,6 +302,10 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
 
 
 _FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
+
+
+def _constant_row(expr: Expr) -> Row:
+    return CONSTANT, expr.params[0][1].address, expr.type
 
 
 def _is_open(expr: Expr) -> bool:
@@ -352,8 +358,15 @@ def derived(
 def instantiate(rows: Sequence[Row]) -> list[Expr]:
     """A skeleton's rows as expressions on variables."""
     exprs: list[Expr] = []
-    for op, parents, params, type in rows:
-        exprs.append(assemble_node(op, tuple([exprs[i] for i in parents]), params, type))
+    for row in rows:
+        match row:
+            case (kind, name, type) if kind is INPUT:
+                exprs.append(var(name, type.shape, type.dtype))
+            case (kind, content, type) if kind is CONSTANT:
+                exprs.append(const(np.frombuffer(content, type.dtype)[0]))
+            case (op, places, params):
+                args = tuple([exprs[i] for i in places])
+                exprs.append(assemble_node(op, args, params, infer_type(op, args, params)))
     return exprs
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr, capture, const, fail, make, scalar
-from funcgrad.graph import ArrayType
+from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 
 Edge: TypeAlias = Callable[..., LinearMap]
@@ -103,6 +103,12 @@ def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:
 _READY = (Expr, *PYTHON_NUMBERS)
 
 
+def infer_type(op: Op, args: Sequence[Expr], params: Params) -> ArrayType:
+    """The type of an operation on operands that fit it."""
+    types = tuple([arg.type for arg in args])
+    return elementwise_types(op, types)[1] if op.elementwise else op.infer(*types, **dict(params))
+
+
 def lift_all(args: Sequence[Any]) -> tuple[Expr, ...]:
     """The arguments as expressions; Python's numbers become float64, int64, … as in ``np.asarray``."""
     return tuple([arg if type(arg) is Expr else lift_fully(arg, args) for arg in args])
@@ -143,9 +149,10 @@ def fit(arg: Any, target: ArrayType) -> Expr:
     if arg.type == target:
         return arg  # type: ignore[no-any-return]
     if arg.type.dtype != target.dtype:
-        arg = astype(arg, dtype=target.dtype)
+        cast = ArrayType(arg.type.shape, target.dtype)
+        arg = make(astype, (arg,), (("dtype", target.dtype),), cast)
     if arg.type.shape != target.shape:
-        arg = broadcast_to(arg, shape=target.shape)
+        arg = make(broadcast_to, (arg,), (("shape", target.shape),), target)
     return arg  # type: ignore[no-any-return]
 
 
