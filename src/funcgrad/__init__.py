@@ -8,10 +8,10 @@ printing it are folds over its graph.
 0.0
 >>> x = fg.var("x")
 >>> fg.gradient(np.sin(x) * x, x)
-cos(x)*x + sin(x)
+sin(x) + x*cos(x)
 """
 
-from types import MappingProxyType
+from types import MappingProxyType as _MappingProxyType
 
 from funcgrad import expr as _expr
 from funcgrad.expr import Expr, const, var
@@ -33,7 +33,6 @@ from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops import dispatch as _dispatch
 from funcgrad.ops.dispatch import clip
 from funcgrad.ops.elementwise import (
-
     arccos,
     arcsin,
     arctan,
@@ -62,7 +61,9 @@ from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
 from funcgrad.program.evaluate import evaluate, evaluate_all
 from funcgrad.program.simplify import simplify
 from funcgrad.program.substitute import substitute
+from funcgrad.show.table import table
 from funcgrad.show.text import text as _text
+from funcgrad.testing import check_grads
 from funcgrad.trace import trace
 from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
 from funcgrad.transforms.grad import (
@@ -77,7 +78,7 @@ from funcgrad.transforms.grad import (
 _functions = _dispatch.public_functions()
 _expr.assemble(
     _expr.Table(
-        functions=MappingProxyType(
+        functions=_MappingProxyType(
             _functions
             | {
                 "apply_numpy": _dispatch.apply_numpy,
@@ -86,10 +87,77 @@ _expr.assemble(
                 "text": _text,
             }
         ),
-        ufuncs=MappingProxyType(_functions),
+        ufuncs=_MappingProxyType(_functions),
         numpy=_dispatch.numpy_functions(_functions),
         ops=_dispatch.all_ops(),
     )
 )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "COUNTING",
+    "LONGEST",
+    "MATRICES",
+    "REACHABLE",
+    "Algebra",
+    "ArrayType",
+    "Diagonal",
+    "Edge",
+    "Expr",
+    "GradientMap",
+    "Key",
+    "LinearMap",
+    "Node",
+    "Semiring",
+    "arccos",
+    "arcsin",
+    "arctan",
+    "arctan2",
+    "backprop",
+    "backprop_steps",
+    "check_grads",
+    "clip",
+    "const",
+    "cos",
+    "cosh",
+    "elementwise_grad",
+    "environment",
+    "evaluate",
+    "evaluate_all",
+    "exp",
+    "expm1",
+    "fold",
+    "grad",
+    "gradient",
+    "jvp",
+    "log",
+    "log1p",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "maximum",
+    "minimum",
+    "sigmoid",
+    "sign",
+    "simplify",
+    "sin",
+    "sinh",
+    "softmax",
+    "softplus",
+    "sqrt",
+    "square",
+    "stop_gradient",
+    "substitute",
+    "sum_product",
+    "sum_product_steps",
+    "table",
+    "tan",
+    "tanh",
+    "toposort",
+    "trace",
+    "value_and_grad",
+    "var",
+    "vjp",
+    "where",
+]

@@ -101,7 +101,7 @@ class _Cell:
         self.traced = traced
         self.label = label
         self.source = source
-        self.__class__ = Expr  # type: ignore[assignment]  # the closing, see above
+        self.__class__ = Expr  # the closing, see above
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -149,7 +149,7 @@ class Expr(_Cell):
     # NumPy's own arrays and scalars give way to an expression in their operators.
     __array_priority__: ClassVar[float] = 1000.0
 
-    # -- the pointed graph ---------------------------------------------------------------------------
+    # -- the pointed graph ------------------------------------------------------------------------
     @property
     def key(self) -> Key:
         """The content address of the root: equal for equal programs, in every process."""
@@ -219,14 +219,14 @@ class Expr(_Cell):
     def __reduce__(self) -> tuple[Any, ...]:
         # Flat rows in topological order: pickling must not recurse over the graph.
         position: dict[int, int] = {}
-        rows = []
+        rows: list[Any] = []
         for expr in subexpressions(self):
             parents = tuple([position[id(arg)] for arg in expr.args])
             position[id(expr)] = len(rows)
             rows.append((_op_name(expr.op), parents, expr.params, expr.type, expr.label))
         return _from_rows, (rows,)
 
-    # -- arithmetic ----------------------------------------------------------------------------------
+    # -- arithmetic -------------------------------------------------------------------------------
     __add__ = _operator("add")
     __radd__ = _reflected("add")
     __sub__ = _operator("subtract")
@@ -261,7 +261,7 @@ class Expr(_Cell):
     __invert__ = _function("invert")
     __round__ = _function("round")
 
-    # -- array methods -------------------------------------------------------------------------------
+    # -- array methods ----------------------------------------------------------------------------
     all = _function("all")
     any = _function("any")
     argmax = _function("argmax")
@@ -343,7 +343,7 @@ class Expr(_Cell):
             raise TypeError("iteration over an expression of shape ()")
         return iter([self[i] for i in range(self.shape[0])])
 
-    # -- NumPy's protocols ---------------------------------------------------------------------------
+    # -- NumPy's protocols ------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             stand_in = table.ufuncs.get(ufunc.__name__)
@@ -364,7 +364,7 @@ class Expr(_Cell):
             "array of expressions, and x.at[i].set(v) to store into one",
         )
 
-    # -- Python's questions, answered by the concrete value under a transform ---------------------------
+    # -- Python's questions, answered by the concrete value under a transform ---------------------
     def __bool__(self) -> bool:
         return bool(concrete(self, "bool()"))
 
@@ -390,7 +390,7 @@ class Expr(_Cell):
     def __format__(self, spec: str) -> str:
         return format(concrete(self, "a format").item(), spec) if spec else str(self)
 
-    # -- as a program --------------------------------------------------------------------------------
+    # -- as a program -----------------------------------------------------------------------------
     def __call__(self, **values: Any) -> Any:
         """The value, given one for each variable by name."""
         return table.functions["evaluate"](self, values)
@@ -454,7 +454,7 @@ _set_graph = _Cell._graph.__set__  # type: ignore[attr-defined]
 _set_value = _Cell._value.__set__  # type: ignore[attr-defined]
 
 
-# -- making expressions ------------------------------------------------------------------------------
+# -- making expressions --------------------------------------------------------------------------
 def make(
     op: Operation, args: tuple[Expr, ...], params: Params, type: ArrayType, label: str | None = None
 ) -> Expr:
@@ -475,7 +475,7 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Exp
     >>> x, w.type
     (x, ArrayType(shape=(3, 2), dtype=dtype('float32')))
     """
-    if not isinstance(name, str) or not name:
+    if not name or not isinstance(name, str):
         raise TypeError(f"var: expected a name, but got {name!r}; write var('x')")
     lengths = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
     if any(n < 0 for n in lengths):
@@ -511,11 +511,13 @@ def capture(array: np.ndarray[Any, Any]) -> Expr:
 def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
     # 0.0 and -0.0 are equal, and so are 1 and True: what tells them apart joins the memo's key.
-    return _constant(_scalar(value, dtype, type(value), str(value) if value == 0 else ""), False)
+    return _constant(
+        _scalar(value, dtype, type(value).__name__, str(value) if value == 0 else ""), False
+    )
 
 
 @lru_cache(maxsize=4096)
-def _scalar(value: Any, dtype: np.dtype[Any], kind: type, text: str) -> Constant:
+def _scalar(value: Any, dtype: np.dtype[Any], kind: str, text: str) -> Constant:
     array = np.array(value, dtype)
     array.flags.writeable = False
     return Constant(array)
@@ -563,7 +565,7 @@ def _op_name(op: Operation) -> str:
     return op.name
 
 
-# -- walking -----------------------------------------------------------------------------------------
+# -- walking -------------------------------------------------------------------------------------
 def subexpressions(*roots: Expr) -> list[Expr]:
     """The expressions below and at the roots, each object once, parents first."""
     result: list[Expr] = []
@@ -608,7 +610,7 @@ def _compute_key(root: Expr) -> Key:
     return root._key  # type: ignore[attr-defined, no-any-return]
 
 
-# -- concrete values ---------------------------------------------------------------------------------
+# -- concrete values -----------------------------------------------------------------------------
 def concrete(root: Expr, asker: str) -> Any:
     """The value that a traced expression has at this call, computed when first asked for, and kept."""
     if root.traced or not _has_input(root):
@@ -641,7 +643,7 @@ def _has_input(root: Expr) -> bool:
     return any(expr.op is INPUT for expr in subexpressions(root))
 
 
-def _no_value(expr: Expr, asker: str) -> TypeError:
+def _no_value(expr: Expr, asker: str) -> Any:
     text = table.functions["text"](expr)
     return fail(
         TypeError,
@@ -656,7 +658,7 @@ def _shorten(text: str) -> str:
     return repr(line if len(line) <= 40 else line[:37] + "...")
 
 
-# -- the user's line ---------------------------------------------------------------------------------
+# -- the user's line -----------------------------------------------------------------------------
 _OURS = (str(Path(__file__).parent), str(Path(np.__file__).parent))
 
 

@@ -76,10 +76,10 @@ def become(algebra: Algebra[T], node: Node, values: Any) -> T:
 
 
 class Edge(NamedTuple):
-    """An arc of the graph, from a node (``child``) to the ``index``-th of its operands (``parent``)."""
+    """An arc of the graph, from a node (``child``) to one of its operands, by place (``parent``)."""
 
     child: Key
-    index: int
+    place: int
     parent: Key
     node: Node
 
@@ -102,9 +102,7 @@ REACHABLE = Semiring(lambda a, b: a or b, lambda a, b: a and b, True)
 MATRICES = Semiring(lambda a, b: a + b, lambda a, b: a @ b, 1)
 
 
-def sum_product(
-    expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
-) -> PMap[Key, Any]:
+def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]) -> PMap[Key, Any]:
     """For every node, the sum over all paths from it to the root of the product of their weights.
 
     ``m(root) = one`` and ``m(s) = sum over edges c -> s of m(c) * weight(c -> s)``, threaded through
@@ -147,18 +145,14 @@ def sum_product_steps(
         return sums
 
     backward = reversed(order(dict(graph.items()), expr.key))
-    steps: Iterator[PMap[Key, Any]] = accumulate(
-        step, backward, pmap({expr.key: semiring.one})
-    )
+    steps: Iterator[PMap[Key, Any]] = accumulate(step, backward, pmap({expr.key: semiring.one}))
     return steps
-
-
 
 
 def _terms(
     node: Node, key: Key, above: Any, semiring: Semiring, weight: Callable[[Edge], Any]
 ) -> Iterator[tuple[Key, Any]]:
-    for index, parent in enumerate(node.parents):
-        q = weight(Edge(key, index, parent, node))
+    for place, parent in enumerate(node.parents):
+        q = weight(Edge(key, place, parent, node))
         if q is not None:
             yield parent, semiring.multiply(above, q)

@@ -102,7 +102,7 @@ class Constant:
         elif array.size <= 1:
             self.address = array.tobytes()
         else:
-            self.address = blake2b(np.ascontiguousarray(array), digest_size=16).digest()
+            self.address = blake2b(np.ascontiguousarray(array).data, digest_size=16).digest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constant) and self.address == other.address

@@ -30,7 +30,7 @@ from funcgrad.program.simplify import simplify_all
 from funcgrad.program.substitute import substitute_all
 
 
-# -- trees -------------------------------------------------------------------------------------------
+# -- trees ---------------------------------------------------------------------------------------
 class Tree(NamedTuple):
     """A tree taken apart: its leaves, and how to put others in their place."""
 
@@ -100,7 +100,7 @@ def _children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]]
     return None
 
 
-# -- leaves ------------------------------------------------------------------------------------------
+# -- leaves --------------------------------------------------------------------------------------
 class Scope:
     """One run of one function: what makes its leaves like no others. Closed when the run has ended."""
 
@@ -158,7 +158,9 @@ def _signature_names(f: Callable[..., Any]) -> tuple[str, ...]:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
         return ()
-    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    return tuple(
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    )
 
 
 def _names(f: Callable[..., Any], count: int) -> list[str]:
@@ -216,7 +218,7 @@ def _unused(name: str, taken: set[str]) -> str:
     return name
 
 
-# -- skeletons ---------------------------------------------------------------------------------------
+# -- skeletons -----------------------------------------------------------------------------------
 Row: TypeAlias = tuple[Any, ...]
 """``(op, places of operands, params)``; for inputs and constants, their kind, content and type."""
 
@@ -320,7 +322,7 @@ def _is_open(expr: Expr) -> bool:
     return True
 
 
-# -- derived programs --------------------------------------------------------------------------------
+# -- derived programs ----------------------------------------------------------------------------
 Transform: TypeAlias = Callable[[list[Expr], list[Expr]], list[Expr]]
 """From roots and leaves, as expressions, to the expressions wanted: a pure module-level function."""
 
@@ -391,5 +393,3 @@ def result(value: Any) -> Any:
     if isinstance(value, Expr):
         return value
     return value if isinstance(value, np.ndarray) and value.ndim else present(value)
-
-

@@ -18,7 +18,7 @@ from funcgrad.ops.op import Edge, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 
 
-# -- matmul ------------------------------------------------------------------------------------------
+# -- matmul --------------------------------------------------------------------------------------
 def _matmul_left(z: Any, a: Any, b: Any) -> LinearMap:
     def back(g: Any) -> Any:
         if np.ndim(b) == 1:
@@ -94,7 +94,7 @@ def _stacked(a: Any, b: Any) -> Any:
     return reshape(z, dropped)
 
 
-# -- einsum ------------------------------------------------------------------------------------------
+# -- einsum --------------------------------------------------------------------------------------
 # Above this many multiplications a contraction path, and BLAS in it, pays for being planned.
 _PLANNED = 4096
 
@@ -113,7 +113,11 @@ def _terms(subscripts: str) -> tuple[list[str], str]:
 
 def _einsum_type(*types: ArrayType, subscripts: str) -> ArrayType:
     inputs, output = _terms(subscripts)
-    size = {c: n for term, t in zip(inputs, types, strict=True) for c, n in zip(term, t.shape, strict=True)}
+    size = {
+        c: n
+        for term, t in zip(inputs, types, strict=True)
+        for c, n in zip(term, t.shape, strict=True)
+    }
     return ArrayType(tuple(size[c] for c in output), types[0].dtype)
 
 
@@ -127,9 +131,7 @@ def _einsum_edge(index: int) -> Edge:
         def forward(v: Any) -> Any:
             return einsum_op(*xs[:index], v, *xs[index + 1 :], subscripts=subscripts)
 
-        return Structural(
-            forward, lambda g: einsum_op(g, *(x for _, x in others), subscripts=back)
-        )
+        return Structural(forward, lambda g: einsum_op(g, *(x for _, x in others), subscripts=back))
 
     return edge
 
@@ -190,7 +192,9 @@ def _explicit(subscripts: str, exprs: list[Expr]) -> tuple[list[str], str]:
         once = sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1)
         output = "".join([*dots, *once])
     if not set(output) <= set(letters) or len(set(output)) != len(output):
-        raise fail(ValueError, f"einsum: expected an output of the inputs' letters, but got {output!r}")
+        raise fail(
+            ValueError, f"einsum: expected an output of the inputs' letters, but got {output!r}"
+        )
     return terms, output
 
 
@@ -214,9 +218,7 @@ def _without_ones(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
             longest[c] = n if longest.get(c, 1) == 1 else longest[c]
     result = []
     for term, x in pairs:
-        stretched = tuple(
-            i for i, c in enumerate(term) if x.shape[i] == 1 and longest[c] != 1
-        )
+        stretched = tuple(i for i, c in enumerate(term) if x.shape[i] == 1 and longest[c] != 1)
         kept = "".join(c for i, c in enumerate(term) if i not in stretched)
         result.append((kept, np.squeeze(x, stretched) if stretched else x))
     return result
@@ -240,7 +242,7 @@ def _check_sizes(subscripts: str, pairs: list[tuple[str, Any]]) -> None:
                 )
 
 
-# -- NumPy's functions -------------------------------------------------------------------------------
+# -- NumPy's functions ---------------------------------------------------------------------------
 def dot(a: Any, b: Any) -> Any:
     """As `numpy.dot`."""
     a, b = lift_all((a, b))
@@ -300,5 +302,7 @@ def kron(a: Any, b: Any) -> Any:
     a = reshape(a, (1,) * (ndim - a.ndim) + a.shape)
     b = reshape(b, (1,) * (ndim - b.ndim) + b.shape)
     product = tensordot(a, b, axes=0)
-    mixed = np.transpose(product, [i for pair in zip(range(ndim), range(ndim, 2 * ndim), strict=True) for i in pair])
+    mixed = np.transpose(
+        product, [i for pair in zip(range(ndim), range(ndim, 2 * ndim), strict=True) for i in pair]
+    )
     return reshape(mixed, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))

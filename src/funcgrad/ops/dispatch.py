@@ -24,7 +24,9 @@ FAMILIES: tuple[ModuleType, ...] = (op, elementwise, shape, reduction, indexing,
 
 def all_ops() -> Mapping[str, Op]:
     """Every operation, by name."""
-    found = [value for module in FAMILIES for value in vars(module).values() if isinstance(value, Op)]
+    found = [
+        value for module in FAMILIES for value in vars(module).values() if isinstance(value, Op)
+    ]
     return MappingProxyType({item.name: item for item in found})
 
 
@@ -34,7 +36,11 @@ def public_functions() -> dict[str, Callable[..., Any]]:
     for module in FAMILIES[1:]:
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
-            if not name.startswith("_") and not name.endswith("_op") and (own or isinstance(value, Op)):
+            if (
+                not name.startswith("_")
+                and not name.endswith("_op")
+                and (own or isinstance(value, Op))
+            ):
                 result[name] = value
     return result | {"clip": clip, "round": round_, "divmod": divmod_} | _renamed(result)
 
@@ -51,7 +57,9 @@ def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[...,
     }
 
 
-def numpy_functions(functions: Mapping[str, Callable[..., Any]]) -> Mapping[Any, Callable[..., Any]]:
+def numpy_functions(
+    functions: Mapping[str, Callable[..., Any]],
+) -> Mapping[Any, Callable[..., Any]]:
     """What stands in for each function of ``numpy`` and ``numpy.linalg`` that is not a ufunc."""
     result: dict[Any, Callable[..., Any]] = {}
     for home in (np, np.linalg):
@@ -128,7 +136,7 @@ def _check_arguments(
         ) from None
 
 
-_REDUCERS = {
+_REDUCERS: dict[str, Callable[..., Any]] = {
     "add": reduction.sum,
     "multiply": reduction.prod,
     "maximum": reduction.max,
@@ -137,15 +145,18 @@ _REDUCERS = {
     "logical_or": reduction.any,
     "logaddexp": reduction.logsumexp,
 }
-_SCANNERS = {"add": reduction.cumsum, "multiply": reduction.cumprod}
+_SCANNERS: dict[str, Callable[..., Any]] = {"add": reduction.cumsum, "multiply": reduction.cumprod}
 
 
-def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Answer ``__array_ufunc__``."""
     name = ufunc.__name__
     if kwargs.pop("out", None) is not None:
         raise _no_out(name)
     dtype = kwargs.pop("dtype", None)
+    stand_in: Callable[..., Any] | None
     if method == "__call__":
         stand_in = expr_room.table.ufuncs.get(name)
     elif method == "reduce":
@@ -164,7 +175,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
         written = name if method == "__call__" else f"{name}.{method}"
         raise _unsupported(written, expr_room.table.ufuncs)
     if kwargs.get("where", True) is not True:
-        raise fail(TypeError, f"{name}: where= is not supported; write np.where(condition, new, old)")
+        raise fail(
+            TypeError, f"{name}: where= is not supported; write np.where(condition, new, old)"
+        )
     kwargs.pop("where", None)
     result = stand_in(*inputs, **kwargs)
     return result if dtype is None else shape.astype(result, dtype)
@@ -181,5 +194,14 @@ def _no_out(name: str) -> Any:
 def _unsupported(name: str, known: Iterable[str]) -> Any:
     near = get_close_matches(name.partition(".")[0], list(known), 1, 0.5)
     hint = f"; the nearest supported is {near[0]!r}" if near else ""
-    return fail(TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}")
+    return fail(
+        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
+    )
 
+
+def formula_functions() -> Mapping[str, Callable[..., Any]]:
+    """The functions that a formula given as text may call: none makes more than its operands hold."""
+    kept = (elementwise, reduction, contraction)
+    own = public_functions()
+    names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]
+    return MappingProxyType({name: own[name] for name in [*names, "abs", "clip", "round"]})

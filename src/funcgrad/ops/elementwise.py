@@ -16,7 +16,8 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 from funcgrad.ops.op import Infix, Op, elementwise, ufunc_loop
 
-# -- arithmetic --------------------------------------------------------------------------------------
+
+# -- arithmetic ----------------------------------------------------------------------------------
 def _negation(z: Any, *inputs: Any) -> LinearMap:
     return Structural(np.negative, np.negative)
 
@@ -67,7 +68,7 @@ fmod = elementwise(
 reciprocal = elementwise("reciprocal", np.reciprocal, lambda z, x: -z * z)
 square = elementwise("square", np.square, lambda z, x: 2 * x)
 
-# -- exponentials, logarithms, roots -----------------------------------------------------------------
+# -- exponentials, logarithms, roots --------------------------------------------------------------
 exp = elementwise("exp", np.exp, lambda z, x: z)
 exp2 = elementwise("exp2", np.exp2, lambda z, x: np.log(2.0) * z)
 expm1 = elementwise("expm1", np.expm1, lambda z, x: np.exp(x))
@@ -93,7 +94,7 @@ def _weight(x: Any, z: Any) -> Any:
     return np.exp(mask(x != z, x - z))
 
 
-# -- trigonometric and hyperbolic --------------------------------------------------------------------
+# -- trigonometric and hyperbolic ----------------------------------------------------------------
 sin = elementwise("sin", np.sin, lambda z, x: np.cos(x))
 cos = elementwise("cos", np.cos, lambda z, x: -np.sin(x))
 tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2)
@@ -120,7 +121,7 @@ deg2rad = elementwise("deg2rad", np.deg2rad, lambda z, x: np.full_like(x, np.pi 
 rad2deg = elementwise("rad2deg", np.rad2deg, lambda z, x: np.full_like(x, 180 / np.pi))
 
 
-# -- kinks: ties share equally -----------------------------------------------------------------------
+# -- kinks: ties share equally -------------------------------------------------------------------
 def _routed(wins: np.ufunc, first: bool) -> Any:
     """The edge of one operand of maximum or minimum: all to the winner, half to each at a tie."""
 
@@ -155,7 +156,8 @@ copysign = elementwise(
     "copysign", np.copysign, lambda z, x, y: np.copysign(np.sign(x), x * y), None
 )
 
-# -- complex parts -----------------------------------------------------------------------------------
+
+# -- complex parts -------------------------------------------------------------------------------
 def _part_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
     own = np.dtype(dtype)
     return own, np.empty(0, own).real.dtype
@@ -180,12 +182,10 @@ def _part(name: str, run: Any, edge: Any) -> Op:
 
 real = _part("real", np.real, _real_edge)
 imag = _part("imag", np.imag, _imag_edge)
-conjugate = _linear(
-    "conjugate", np.conjugate, lambda z, x: Structural(np.conjugate, np.conjugate)
-)
+conjugate = _linear("conjugate", np.conjugate, lambda z, x: Structural(np.conjugate, np.conjugate))
 
 
-# -- selection ---------------------------------------------------------------------------------------
+# -- selection -----------------------------------------------------------------------------------
 def _where_loop(condition: Any, x: Any, y: Any) -> tuple[np.dtype[Any], ...]:
     if isinstance(x, type) and isinstance(y, type):
         x, y = np.dtype(x), np.dtype(y)
@@ -221,7 +221,7 @@ def _mask_run(condition: Any, x: Any) -> Any:
 
 
 _mask_infer: Any = _mask_loop
-mask = Op(
+mask: Op = Op(
     name="mask",
     run=_mask_run,
     infer=_mask_infer,
@@ -231,7 +231,7 @@ mask = Op(
 )
 
 
-# -- functions with stable forms of their own --------------------------------------------------------
+# -- functions with stable forms of their own ----------------------------------------------------
 def _sigmoid(x: Any) -> Any:
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, e).astype(e.dtype)[()] / (1 + e)
@@ -300,7 +300,7 @@ stopped = Op(
     elementwise=True,
 )
 
-# -- not differentiable: no edge, so no gradient flows ---------------------------------------------------
+# -- not differentiable: no edge, so no gradient flows --------------------------------------------
 floor = elementwise("floor", np.floor, None)
 ceil = elementwise("ceil", np.ceil, None)
 trunc = elementwise("trunc", np.trunc, None)

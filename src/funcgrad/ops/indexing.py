@@ -19,7 +19,7 @@ from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, build, lift_fully
-from funcgrad.ops.shape import astype, broadcast_to, full_like
+from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
 
 Spec: TypeAlias = tuple[Any, ...]
 """One entry a position: an int, ``("slice", start, stop, step)``, ``"new"``, ``"..."`` or ``"array"``."""
@@ -92,7 +92,7 @@ def _as_indices(item: Any) -> list[Any]:
 
 @lru_cache(maxsize=4096)
 def _basic_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
-    return np.broadcast_to(np.zeros((), bool), shape)[_restore(spec, ())].shape
+    return tuple(np.broadcast_to(np.zeros((), bool), shape)[_restore(spec, ())].shape)
 
 
 def _shape(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
@@ -103,15 +103,13 @@ def _shape(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
             a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
         ]
         probe = np.broadcast_to(np.zeros((), bool), x.shape)
-        return probe[_restore(spec, tuple(known))].shape
+        return tuple(probe[_restore(spec, tuple(known))].shape)
     except IndexError as error:
         raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
 
 
-# -- the primitives ----------------------------------------------------------------------------------
-def _getitem_edge(
-    z: Any, x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
-) -> LinearMap:
+# -- the primitives ------------------------------------------------------------------------------
+def _getitem_edge(z: Any, x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> LinearMap:
     whole = tuple(np.shape(x))
     return Structural(
         lambda v: getitem_op(v, *arrays, spec=spec, shape=shape),
@@ -119,9 +117,7 @@ def _getitem_edge(
     )
 
 
-def _scatter_edge(
-    z: Any, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
-) -> LinearMap:
+def _scatter_edge(z: Any, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> LinearMap:
     part = tuple(np.shape(g))
     return Structural(
         lambda v: scatter_op(v, *arrays, spec=spec, shape=shape),
@@ -183,7 +179,7 @@ scatter_op = Op(
 )
 
 
-# -- as users write it -------------------------------------------------------------------------------
+# -- as users write it ---------------------------------------------------------------------------
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
     x = lift_fully(x)
@@ -251,7 +247,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """As `numpy.diagonal`."""
-    x = np.moveaxis(lift_fully(x), (axis1, axis2), (-2, -1))
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x.shape[-2:]
     first = max(-offset, 0)
     count = max(0, min(rows - first, columns - max(offset, 0)))

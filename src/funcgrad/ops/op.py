@@ -60,7 +60,9 @@ class Op:
     def __call__(self, *args: Any, **params: Any) -> Any:
         for arg in args:
             if type(arg) is Expr:
-                return build_elementwise(self, args) if self.elementwise else build(self, args, params)
+                return (
+                    build_elementwise(self, args) if self.elementwise else build(self, args, params)
+                )
         return self.run(*args, **params)
 
     def edge(self, index: int) -> Edge | None:
@@ -83,7 +85,7 @@ def op_named(name: str) -> Op:
     return found
 
 
-# -- building ----------------------------------------------------------------------------------------
+# -- building ------------------------------------------------------------------------------------
 def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
     """The expression of a structural operation: arguments lifted, type inferred."""
     exprs = tuple(args) if all([type(arg) is Expr for arg in args]) else lift_all(args)
@@ -186,7 +188,7 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
     try:
         return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
     except TypeError:
-        names = ", ".join(getattr(d, "name", None) or d.__name__ for d in strong)
+        names = ", ".join(str(getattr(d, "name", d)) for d in strong)
         raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
 
 
@@ -202,7 +204,7 @@ def elementwise(
 
     ``like`` is a ufunc whose dtypes it shares, where ``run`` is not a ufunc itself.
     """
-    ufunc = like or run
+    ufunc: Any = like or run
     infer: Any = loop or partial(ufunc_loop, ufunc)
     return Op(
         name=name,
@@ -237,7 +239,7 @@ def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[A
     return answer
 
 
-# -- the two that fit operands -----------------------------------------------------------------------
+# -- the two that fit operands -------------------------------------------------------------------
 def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
     def sum_to_shape(g: Any) -> Any:
         small = np.shape(x)

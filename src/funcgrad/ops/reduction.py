@@ -121,9 +121,7 @@ def _norm_edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
 sum_op = Op(
     name="sum",
     run=lambda x, axis: np.add.reduce(x, axis=axis),
-    infer=lambda type, axis: ArrayType(
-        _dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)
-    ),
+    infer=lambda type, axis: ArrayType(_dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)),
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
     notation=_notation("sum"),
 )
@@ -178,7 +176,7 @@ cumsum_op = Op(
 )
 
 
-# -- NumPy's functions ---------------------------------------------------------------------------------
+# -- NumPy's functions ---------------------------------------------------------------------------
 def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
     x = lift_fully(x)
     axes = axes_of(axis, x.ndim)
@@ -309,9 +307,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     if ord in (None, 2, "fro") and (ord is None or (len(axes) == 2) == (ord == "fro")):
         return _reduce(norm_op, x, axis, keepdims)
     if len(axes) != 1:
-        raise fail(
-            TypeError, f"norm: expected ord None or 'fro' for a matrix, but got {ord!r}"
-        )
+        raise fail(TypeError, f"norm: expected ord None or 'fro' for a matrix, but got {ord!r}")
     if ord in (np.inf, -np.inf):
         extreme = max if ord > 0 else min
         return extreme(np.abs(x), axis=axes, keepdims=keepdims)
@@ -390,5 +386,3 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
     x = _as_float(x)
     return x - logsumexp(x, axis, keepdims=True)
-
-

@@ -10,6 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from funcgrad.ops import op as _op
 from funcgrad.ops.op import Edge, Op, lift_all, lift_fully
 
 
-# -- reshape -----------------------------------------------------------------------------------------
+# -- reshape -------------------------------------------------------------------------------------
 def _reshape_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
     return Structural(lambda v: np.reshape(v, shape), lambda g: np.reshape(g, np.shape(x)))
 
@@ -76,7 +77,9 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     else:
         places = set(normalize_axis_tuple(axis, x.ndim))
     if builtins.any(x.shape[i] != 1 for i in places):
-        raise fail(ValueError, f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}")
+        raise fail(
+            ValueError, f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}"
+        )
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
@@ -92,7 +95,7 @@ def atleast_2d(x: Any) -> Any:
     return x if x.ndim >= 2 else reshape(x, (1, x.size))
 
 
-# -- transpose ---------------------------------------------------------------------------------------
+# -- transpose -----------------------------------------------------------------------------------
 def _transpose_edge(z: Any, x: Any, *, axes: tuple[int, ...]) -> LinearMap:
     inverse = tuple(int(i) for i in np.argsort(axes))
     return Structural(lambda v: np.transpose(v, axes), lambda g: np.transpose(g, inverse))
@@ -116,7 +119,9 @@ def transpose(x: Any, axes: Any = None) -> Any:
     else:
         order = normalize_axis_tuple(axes, x.ndim)
         if len(order) != x.ndim:
-            raise fail(ValueError, f"transpose: expected {x.ndim} axes for {x.type}, but got {axes}")
+            raise fail(
+                ValueError, f"transpose: expected {x.ndim} axes for {x.type}, but got {axes}"
+            )
     return x if order == tuple(range(x.ndim)) else transpose_op(x, axes=order)
 
 
@@ -140,7 +145,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     return transpose(x, order)
 
 
-# -- joining and splitting ---------------------------------------------------------------------------
+# -- joining and splitting -----------------------------------------------------------------------
 def _concatenate_edge(index: int) -> Edge:
     def edge(z: Any, *inputs: Any, axis: int) -> LinearMap:
         starts = np.cumsum([0, *[np.shape(x)[axis] for x in inputs]])
@@ -178,7 +183,9 @@ def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
     if axis is None:
         exprs, axis = tuple(ravel(x) for x in exprs), 0
     if builtins.any(x.ndim == 0 for x in exprs):
-        raise fail(ValueError, "concatenate: expected arrays with axes, but got a scalar; use stack")
+        raise fail(
+            ValueError, "concatenate: expected arrays with axes, but got a scalar; use stack"
+        )
     place = normalize_axis_index(axis, exprs[0].ndim)
     rests = {x.shape[:place] + x.shape[place + 1 :] for x in exprs}
     if len(rests) > 1:
@@ -237,7 +244,10 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     except ValueError:
         fits = False
     if not fits:
-        raise fail(ValueError, f"broadcast_to: expected a shape that {x.type} broadcasts to, but got {lengths}")
+        raise fail(
+            ValueError,
+            f"broadcast_to: expected a shape that {x.type} broadcasts to, but got {lengths}",
+        )
     return x if x.shape == lengths else _op.broadcast_to(x, shape=lengths)
 
 
@@ -279,10 +289,7 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     x = lift_fully(x)
     place = normalize_axis_index(axis, x.ndim)
     cuts = [0, *split_points("split", x, sections, place), x.shape[place]]
-    return [
-        x[(slice(None),) * place + (slice(i, j),)]
-        for i, j in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+    return [x[(slice(None),) * place + (slice(i, j),)] for i, j in pairwise(cuts)]
 
 
 def flip(x: Any, axis: Any = None) -> Any:
@@ -353,5 +360,3 @@ def column_stack(arrays: Any) -> Any:
 def append(x: Any, values: Any, axis: int | None = None) -> Any:
     """As `numpy.append`."""
     return concatenate([x, values], axis=axis)
-
-

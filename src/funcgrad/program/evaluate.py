@@ -71,9 +71,7 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
     return found
 
 
-def _by_name(
-    expr: Expr, values: Mapping[Any, Any] | None, named: dict[str, Any]
-) -> dict[str, Any]:
+def _by_name(expr: Expr, values: Mapping[Any, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
     given = {_name(key): value for key, value in (values or {}).items()} | named
     wanted = variables(expr)
     if given.keys() - wanted.keys() or wanted.keys() - given.keys():
@@ -83,6 +81,15 @@ def _by_name(
             TypeError, f"evaluate: expected values for {names}, but got {got}; write f(x=2.0)"
         )
     return {name: fitted(name, given[name], var.type) for name, var in wanted.items()}
+
+
+def inputs_of(
+    expr: Expr, values: Mapping[Any, Any] | None, named: dict[str, Any]
+) -> tuple[list[Expr], list[Any]]:
+    """The variables of an expression, and the array given for each, checked."""
+    arrays = _by_name(expr, values, named)
+    wanted = variables(expr)
+    return list(wanted.values()), [arrays[name] for name in wanted]
 
 
 def _name(key: Any) -> str:

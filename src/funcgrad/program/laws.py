@@ -25,7 +25,6 @@ class Law(NamedTuple):
     right: Callable[..., Any]
 
 
-
 ALGEBRA = (
     Law(lambda x: x + 0, lambda x: x),
     Law(lambda x: x - 0, lambda x: x),
@@ -34,9 +33,14 @@ ALGEBRA = (
     Law(lambda x: x + x, lambda x: 2 * x),
     Law(lambda x, c: c * x + x, lambda x, c: (c + 1) * x),
     Law(lambda x, c, d: c * x + d * x, lambda x, c, d: (c + d) * x),
+    Law(lambda x, c, d: (x + c) + d, lambda x, c, d: x + (c + d)),
+    Law(lambda x, y, c: (x + c) + y, lambda x, y, c: (x + y) + c),
+    Law(lambda x, y: (x + y) + x, lambda x, y: 2 * x + y),
+    Law(lambda x, y, c: (c * x + y) + x, lambda x, y, c: (c + 1) * x + y),
+    Law(lambda x, y, c, d: (c * x + y) + d * x, lambda x, y, c, d: (c + d) * x + y),
     Law(lambda x, y: x + (-y), lambda x, y: x - y),
     Law(lambda x, y: x - (-y), lambda x, y: x + y),
-    Law(lambda x: -(-x), lambda x: x),
+    Law(lambda x: np.negative(-x), lambda x: x),
     Law(lambda x, y: -(x - y), lambda x, y: y - x),
     Law(lambda x, c: -(c * x), lambda x, c: (-c) * x),
     Law(lambda x: x * 1, lambda x: x),

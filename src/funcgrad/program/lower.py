@@ -50,7 +50,8 @@ class Program:
     def on(self, values: Sequence[Any]) -> list[Expr]:
         """The outputs as expressions of the values, which may be expressions themselves."""
         given = {
-            var.key: lift_fully(value, _TRACED) for var, value in zip(self.inputs, values, strict=True)
+            var.key: lift_fully(value, _TRACED)
+            for var, value in zip(self.inputs, values, strict=True)
         }
         return substitute_all(self.outputs, given)
 
@@ -69,7 +70,7 @@ def lower(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Program:
         if expr.op is CONSTANT and expr.key not in slots:
             slots[expr.key] = len(inputs) + len(constants)
             constants.append(expr.params[0][1].array)
-    instructions = []
+    instructions: list[Any] = []
     for expr in order:
         if expr.op in (INPUT, CONSTANT) or expr.key in slots:
             continue
@@ -83,7 +84,11 @@ def lower(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Program:
 
 def _operands(expr: Expr) -> tuple[Expr, ...]:
     """The operands as they are run: broadcast ones as they were, where another gives the shape."""
-    if not expr.args or not expr.op.elementwise or not any(arg.op is op.broadcast_to for arg in expr.args):
+    if (
+        not expr.args
+        or not expr.op.elementwise
+        or not any(arg.op is op.broadcast_to for arg in expr.args)
+    ):
         return expr.args
     if all(arg.op is op.broadcast_to for arg in expr.args):
         sources = [arg.args[0] for arg in expr.args]

@@ -98,7 +98,7 @@ def _rewrite(expr: Expr) -> Expr | None:
     return None
 
 
-# -- constants ---------------------------------------------------------------------------------------
+# -- constants -----------------------------------------------------------------------------------
 def value_of(expr: Expr) -> Any:
     """The scalar that a constant repeats, seen through broadcasting; None for anything else."""
     while expr.op is op.broadcast_to:
@@ -117,7 +117,7 @@ def _fold_constants(expr: Expr) -> Expr | None:
     return scalar(np.asarray(result)[()], expr.dtype)
 
 
-# -- laws of fixed shape -----------------------------------------------------------------------------
+# -- laws of fixed shape -------------------------------------------------------------------------
 class _Row(NamedTuple):
     pattern: Expr
     names: tuple[str, ...]
@@ -142,12 +142,14 @@ def _by_table(expr: Expr) -> Expr | None:
         for found in _matches([(row.pattern, expr)], {}):
             new = row.right(*[found[name] for name in row.names])
             return new if isinstance(new, Expr) else scalar(new, expr.dtype)
-    return None if expr.op is not elementwise.multiply else _constant_first(expr)
+    return _constant_in_place(expr) if expr.op in (elementwise.add, elementwise.multiply) else None
 
 
-def _constant_first(expr: Expr) -> Expr | None:
+def _constant_in_place(expr: Expr) -> Expr | None:
+    """x*c = c*x and c + x = x + c: constants first in products, last in sums."""
     x, y = expr.args
-    if value_of(y) is not None and value_of(x) is None:
+    last = y if expr.op is elementwise.multiply else x
+    if value_of(last) is not None and value_of(x if last is y else y) is None:
         return rebuild(expr, (y, x))
     return None
 
@@ -186,7 +188,7 @@ def _bind(name: str, expr: Expr, found: dict[str, Any]) -> dict[str, Any] | None
     return found | {name: expr}
 
 
-# -- laws on axes, moves and masks ---------------------------------------------------------------------
+# -- laws on axes, moves and masks ---------------------------------------------------------------
 def _is(expr: Expr, operation: Op) -> bool:
     return expr.op is operation
 
@@ -259,7 +261,7 @@ def _sum_cases(expr: Expr) -> Expr | None:
         return x
     if _is(x, op.broadcast_to) and not x.args[0].shape:
         count = int(np.prod([x.shape[i] for i in axes], dtype=int))
-        return x.args[0] * count if x.args[0].dtype == expr.dtype else None  # type: ignore[no-any-return]
+        return x.args[0] * count if x.args[0].dtype == expr.dtype else None
     return None
 
 
@@ -335,4 +337,3 @@ _STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
     "sqrt": (_root_of_squares,),
     "square": (_square_of_norm,),
 }
-

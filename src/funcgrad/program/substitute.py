@@ -22,7 +22,8 @@ def substitute(expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **n
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
     >>> substitute(x**2 + x, {x: y + 1})
-    (y + 1)**2 + y + 1
+    let a = y + 1
+    in a**2 + a
     >>> substitute(x**2 + x, x=3.0)
     3**2 + 3
     """

@@ -12,7 +12,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import elementwise
 from funcgrad.ops.op import Op, leaf
 
-ATOM, POWER, UNARY, PRODUCT, SUM = 100, 40, 30, 20, 10
+ATOM, POWER, UNARY, PRODUCT, MATMUL = 100, 40, 30, 20, 15
 LONGEST = 60  # characters of a part that is written in place; longer ones get a name
 FIRST, LAST = 20, 5  # lines kept of a long program
 
@@ -109,20 +109,22 @@ def write(expr: Expr, parts: list[Written]) -> Written:
 
 
 def _infix(operation: Op, parts: list[Written]) -> Written:
-    assert operation.infix is not None
-    symbol, binding = operation.infix
+    infix = operation.infix
+    if infix is None:
+        raise TypeError(f"{operation.name}: expected an operation that is written between operands")
+    symbol, binding = infix
     left, right = parts
-    tight = symbol in ("-", "/", "//", "%", "@")
-    spaced = symbol if binding >= PRODUCT and symbol not in ("@", "//", "%") else f" {symbol} "
     if symbol == "**":
         return Written(f"{wrap(left, binding + 1)}**{wrap(right, binding)}", binding)
+    if symbol == "@":
+        return Written(f"{wrap(left, UNARY)} @ {wrap(right, UNARY)}", MATMUL)
     # x + -3 reads as x - 3.
     if symbol == "+" and right.text.startswith("-") and right.binding >= PRODUCT:
         return Written(f"{wrap(left, binding)} - {right.text[1:]}", binding)
-    return Written(
-        f"{wrap(left, binding)}{spaced}{wrap(right, binding + (1 if tight or symbol == '*' else 0))}",
-        binding,
-    )
+    # Sums and products associate, so that a person writes 2*x*y for 2*(x*y).
+    within = binding if symbol in ("+", "*") else binding + 1
+    spaced = symbol if symbol in ("*", "/") else f" {symbol} "
+    return Written(f"{wrap(left, binding)}{spaced}{wrap(right, within)}", binding)
 
 
 def wrap(part: Written, binding: int) -> str:

@@ -29,11 +29,11 @@ class GradientMap(Mapping[Key, Any]):
     >>> x, y = fg.var("x"), fg.var("y")
     >>> z = fg.backprop(x * y + y)
     >>> z[y]
-    1*x + 1
+    1 + 1*x
     >>> z
-    GradientMap of 1*x + 1
-      x        1*y
-      y        1*x + 1
+    GradientMap of x*y + y
+      x        y
+      y        x + 1
       x*y      1
       x*y + y  1
     """
@@ -69,13 +69,17 @@ class GradientMap(Mapping[Key, Any]):
 
     def __repr__(self) -> str:
         shown = [e for e in subexpressions(self.root) if e.key in self.map][:40]
-        lines = [(_one_line(e), _one_line(self.map[e.key])) for e in dict.fromkeys(shown)]
+        lines = [(_one_line(e), _one_line(_short(self.map[e.key]))) for e in dict.fromkeys(shown)]
         width = max((len(name) for name, _ in lines), default=0)
         more = len(self.map) - len(lines)
         body = [f"  {name:{width}}  {value}" for name, value in lines]
         if more > 0:
             body.append(f"  … {more} more")
         return "\n".join([f"GradientMap of {_one_line(self.root)}", *body])
+
+
+def _short(value: Any) -> Any:
+    return simplify(value) if isinstance(value, Expr) else value
 
 
 def _one_line(value: Any) -> str:
@@ -95,10 +99,10 @@ def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge]
         if wanted is not None and edge.parent not in wanted:
             return None
         child = exprs[edge.child]
-        parent = child.args[edge.index]
+        parent = child.args[edge.place]
         if parent.op is CONSTANT or not differentiable(parent.dtype):
             return None
-        rule = child.op.edge(edge.index)
+        rule = child.op.edge(edge.place)
         return None if rule is None else rule(child, *child.args, **dict(child.params))
 
     return weight
@@ -139,7 +143,7 @@ def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:
     >>> import funcgrad as fg
     >>> x = fg.var("x")
     >>> [len(z) for z in fg.backprop_steps(fg.var("x") ** 2 + x)]
-    [1, 3, 3, 3]
+    [1, 3, 3, 3, 3]
     """
     _check_root(expr)
     steps = sum_product_steps(expr, _pullback(_seed(expr, seed)), linear_maps(expr))
@@ -174,9 +178,8 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
     >>> gradient(x**2 * y, x), gradient(x**2 * y)
-    (2*(x*y), {'x': 2*(x*y), 'y': x**2})
+    (2*x*y, {'x': 2*x*y, 'y': x**2})
     """
-
 
     if not isinstance(expr, Expr) or expr.shape:
         kind = expr.type if isinstance(expr, Expr) else type(expr).__name__
@@ -184,8 +187,12 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
             TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
         )
     names = variables(expr)
-    tree = flatten(dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt)
-    targets = [names[item] if isinstance(item, str) and item in names else item for item in tree.leaves]
+    tree = flatten(
+        dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
+    )
+    targets = [
+        names[item] if isinstance(item, str) and item in names else item for item in tree.leaves
+    ]
     for item in targets:
         if not isinstance(item, Expr):
             known = ", ".join(names) or "none"
@@ -226,5 +233,3 @@ def _tangent(expr: Expr, flows: Mapping[Key, Any]) -> Any:
             term = rule(expr, *expr.args, **dict(expr.params)).apply(flows[arg.key])
             total = term if total is None else total + term
     return total
-
-

@@ -17,9 +17,9 @@ from funcgrad.expr import Expr, fail, scalar
 from funcgrad.ops.elementwise import stopped
 from funcgrad.ops.op import differentiable, lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
+from funcgrad.program.simplify import simplify_all
 from funcgrad.trace import Scope, Tree, closed, concretize, derive, flatten, fresh, result, run
 from funcgrad.transforms.accumulate import gradients, pushforward
-from funcgrad.program.simplify import simplify_all
 
 
 def grad(
@@ -77,7 +77,9 @@ def value_and_grad(
         output, leaves, trees = run(f, checked("grad", args, places), kwargs, places)
         output, aux = _aux(output, has_aux)
         root = scalar_root(output)
-        value, *slopes = [result(v) for v in derive(_value_and_gradient, [root], leaves, _warn_unreached)]
+        value, *slopes = [
+            result(v) for v in derive(_value_and_gradient, [root], leaves, _warn_unreached)
+        ]
         slope = _unflatten(trees, slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
@@ -123,7 +125,7 @@ def _unflatten(trees: Sequence[Tree], values: Sequence[Any], single: bool) -> An
     return parts[0] if single else parts
 
 
-# -- what transforms share -----------------------------------------------------------------------------
+# -- what transforms share -----------------------------------------------------------------------
 def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
     """Argument numbers counted from 0, negative ones from the end."""
     found = []
@@ -190,7 +192,7 @@ def _warn_unreached() -> None:
     )
 
 
-# -- vjp, jvp ----------------------------------------------------------------------------------------
+# -- vjp, jvp ------------------------------------------------------------------------------------
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
 
@@ -247,7 +249,9 @@ def _matching(who: str, what: str, value: Any, like: Tree, roots: Sequence[Expr]
     ready = []
     for part, root in zip(tree.leaves, roots, strict=True):
         expr = lift_fully(part)
-        if expr.shape != root.shape or not np.can_cast(expr.dtype, _tangent_dtype(root), "same_kind"):
+        if expr.shape != root.shape or not np.can_cast(
+            expr.dtype, _tangent_dtype(root), "same_kind"
+        ):
             raise fail(
                 TypeError, f"{who}: expected a {what} of type {root.type}, but got {expr.type}"
             )
@@ -262,9 +266,7 @@ def _tangent_dtype(root: Expr) -> np.dtype[Any]:
     return root.dtype if differentiable(root.dtype) else np.dtype(float)
 
 
-def jvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[Any, Any]:
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """f's value and its directional derivative along the tangents, as a pair of trees.
 
     ``primals`` and ``tangents`` are tuples of the same length and structure.
@@ -316,7 +318,7 @@ def _jvp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     ]
 
 
-# -- elementwise_grad, stop_gradient ---------------------------------------------------------------------
+# -- elementwise_grad, stop_gradient -------------------------------------------------------------
 def elementwise_grad(
     f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0
 ) -> Callable[..., Any]:
@@ -347,5 +349,3 @@ def stop_gradient(x: Any) -> Any:
     """
     tree = flatten(x)
     return tree.rebuild([stopped(v) if isinstance(v, Expr) else v for v in tree.leaves])
-
-

@@ -1,0 +1,95 @@
+"""A program as a table: its nodes in topological order, with values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, toposort
+from funcgrad.program.evaluate import evaluate_all, inputs_of, present
+from funcgrad.program.lower import lower
+from funcgrad.program.simplify import simplify_all
+from funcgrad.show.text import short
+from funcgrad.transforms.accumulate import backprop
+
+
+class Row(NamedTuple):
+    """One node: its place in the order, its operation, its operands' places, value and gradient."""
+
+    place: int
+    op: str
+    parents: tuple[int, ...]
+    value: Any
+    gradient: Any
+
+
+class Table(tuple[Row, ...]):
+    """Rows that print aligned."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        cells = [("node", "op", "of", "value", "gradient")]
+        for row in self:
+            parents = ", ".join(map(str, row.parents))
+            cells.append((str(row.place), row.op, parents, _cell(row.value), _cell(row.gradient)))
+        widths = [max(len(line[i]) for line in cells) for i in range(5)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in cells
+        ]
+        return "\n".join(lines)
+
+
+def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Table:
+    """The nodes of a scalar expression in topological order, each with its value and the gradient there.
+
+    Values are given as to `evaluate`. The gradient of a node is the derivative of the root in it; a
+    dash stands where none flows.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> table(x * y + y, x=2.0, y=3.0)
+    node  op        of    value  gradient
+    0     x               2      3
+    1     y               3      3
+    2     multiply  0, 1  6      1
+    3     add       2, 1  9      1
+    """
+    graph = expr.graph
+    order = toposort(expr)
+    place = {key: i for i, key in enumerate(order)}
+    cotangents = backprop(expr).map
+    known = evaluate_all(expr, values, **named)
+    slopes = _values(expr, cotangents, values, named)
+    return Table(
+        Row(
+            i,
+            graph[key].name if graph[key].op is not CONSTANT else "constant",
+            tuple(place[parent] for parent in graph[key].parents),
+            present(known[key]),
+            slopes.get(key),
+        )
+        for i, key in enumerate(order)
+    )
+
+
+def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> dict[Any, Any]:
+    """The numbers that the cotangents come to, their common parts run once."""
+    keys = list(cotangents)
+    variables, arrays = inputs_of(expr, values, named)
+    program = lower(simplify_all([cotangents[key] for key in keys]), variables)
+    return {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if np.ndim(value) == 0:
+        return short(value)
+    if np.size(value) > 6:
+        return f"{np.asarray(value).dtype}{list(np.shape(value))}"
+    return np.array2string(np.asarray(value), precision=4, separator=", ").replace("\n", "")
