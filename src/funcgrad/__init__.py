@@ -93,6 +93,8 @@ _expr.assemble(
     )
 )
 
+from funcgrad import numpy as numpy  # noqa: E402  # after the table: a face
+
 __version__ = "0.1.0"
 
 __all__ = [

@@ -391,8 +391,13 @@ class Expr(_Cell):
         return format(concrete(self, "a format").item(), spec) if spec else str(self)
 
     # -- as a program -----------------------------------------------------------------------------
-    def __call__(self, **values: Any) -> Any:
+    def __call__(self, *args: Any, **values: Any) -> Any:
         """The value, given one for each variable by name."""
+        if args:
+            raise fail(
+                TypeError,
+                f"call: expected values by name, but got {len(args)} without; write f(x=2.0)",
+            )
         return table.functions["evaluate"](self, values)
 
     def __repr__(self) -> str:

@@ -192,7 +192,7 @@ def _no_out(name: str) -> Any:
 
 
 def _unsupported(name: str, known: Iterable[str]) -> Any:
-    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.5)
+    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.7)
     hint = f"; the nearest supported is {near[0]!r}" if near else ""
     return fail(
         TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"

@@ -26,8 +26,15 @@ def _identity(z: Any, *inputs: Any) -> LinearMap:
     return Identity()
 
 
-def _linear(name: str, ufunc: np.ufunc, *edges: Any, infix: tuple[str, int] | None = None) -> Op:
+def _linear(
+    name: str,
+    ufunc: np.ufunc,
+    *edges: Any,
+    infix: tuple[str, int] | None = None,
+    notation: Any = None,
+) -> Op:
     return Op(
+        notation=notation,
         name=name,
         run=ufunc,
         infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
@@ -149,7 +156,7 @@ def _absolute_edge(z: Any, x: Any) -> LinearMap:
     return Structural(lambda v: np.real(u * v), lambda g: g * u)
 
 
-absolute = _linear("absolute", np.absolute, _absolute_edge)
+absolute = _linear("absolute", np.absolute, _absolute_edge, notation="abs({})".format)
 fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x))
 sign = elementwise("sign", np.sign, None)
 copysign = elementwise(

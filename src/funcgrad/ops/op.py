@@ -127,10 +127,10 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
 
     An array met beside a traced expression is captured by reference; elsewhere it is copied.
     """
+    if isinstance(arg, np.generic):  # first: np.float64 is a float as well
+        return const(arg)
     if isinstance(arg, (Expr, *PYTHON_NUMBERS)):
         return arg
-    if isinstance(arg, np.generic):
-        return const(arg)
     if isinstance(arg, list | tuple):
         arg = expr_room.table.functions["array"](arg)
         if isinstance(arg, Expr):

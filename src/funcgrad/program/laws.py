@@ -73,6 +73,7 @@ ALGEBRA = (
 STABLE = (
     Law(lambda x: np.log(1 + np.exp(x)), lambda x: softplus(x)),
     Law(lambda x: np.log1p(np.exp(x)), lambda x: softplus(x)),
+    Law(lambda x: np.logaddexp(x, 0), lambda x: softplus(x)),
     Law(lambda x, y: np.log(np.exp(x) + np.exp(y)), lambda x, y: np.logaddexp(x, y)),
     Law(lambda x: 1 / (1 + np.exp(x)), lambda x: sigmoid(-x)),
     Law(lambda x: np.exp(x) / (1 + np.exp(x)), lambda x: sigmoid(x)),

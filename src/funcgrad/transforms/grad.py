@@ -47,7 +47,7 @@ def grad(
         return partial(grad, argnums=argnums, has_aux=has_aux)
     both = value_and_grad(f, argnums, has_aux)
 
-    @wraps(f)
+    @_named_after(f)
     def gradient_of(*args: Any, **kwargs: Any) -> Any:
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
@@ -68,10 +68,11 @@ def value_and_grad(
     """
     if f is None:
         return partial(value_and_grad, argnums=argnums, has_aux=has_aux)
+    _check_function("grad", f)
     single = isinstance(argnums, int)
     wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
-    @wraps(f)
+    @_named_after(f)
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         places = positions("grad", wanted, len(args))
         output, leaves, trees = run(f, checked("grad", args, places), kwargs, places)
@@ -84,6 +85,23 @@ def value_and_grad(
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
     return value_and_gradient_of
+
+
+def _check_function(who: str, f: Any) -> None:
+    if isinstance(f, Expr):
+        raise fail(
+            TypeError, f"{who}: expected a function, but got an expression; write gradient(expr, x)"
+        )
+    if not callable(f):
+        raise fail(
+            TypeError,
+            f"{who}: expected a function, but got {type(f).__name__}; write {who}(f)(x)",
+        )
+
+
+def _named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`functools.wraps`, where f is a function: a ufunc's documentation would mislead."""
+    return wraps(f) if hasattr(f, "__code__") else lambda wrapper: wrapper
 
 
 def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
@@ -202,6 +220,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     >>> value, pullback(1.0)
     (12.0, (4.0, 3.0))
     """
+    _check_function("vjp", f)
     places = tuple(range(len(primals)))
     output, leaves, trees = run(f, checked("vjp", primals, places), {}, places)
     shape = flatten(output)
@@ -274,6 +293,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
     (12.0, 4.0)
     """
+    _check_function("jvp", f)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise fail(
             TypeError,
@@ -333,12 +353,12 @@ def elementwise_grad(
     if f is None:
         return partial(elementwise_grad, argnums=argnums)
 
+    _check_function("elementwise_grad", f)
+
     def summed(*args: Any, **kwargs: Any) -> Any:
         return np.sum(f(*args, **kwargs))
 
-    if hasattr(f, "__name__") and hasattr(f, "__code__"):
-        summed = wraps(f)(summed)
-    return grad(summed, argnums)
+    return grad(_named_after(f)(summed), argnums)
 
 
 def stop_gradient(x: Any) -> Any:
