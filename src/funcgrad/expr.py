@@ -667,22 +667,27 @@ def _shorten(text: str) -> str:
 _OURS = (str(Path(__file__).parent), str(Path(np.__file__).parent))
 
 
-class _Inside(dict[str, bool]):
-    """Whether a file is funcgrad's or NumPy's, remembered: asked for several frames at every node."""
-
-    def __missing__(self, filename: str) -> bool:
-        answer = self[filename] = filename.startswith(_OURS)
-        return answer
+# Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node.
+_inside: dict[str, bool] = {}
 
 
-_inside = _Inside()
+def _is_ours(filename: str) -> bool:
+    answer = _inside[filename] = filename.startswith(_OURS)
+    return answer
 
 
 def _caller() -> tuple[CodeType, int] | None:
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and _inside[frame.f_code.co_filename]:
+    known = _inside.get
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        ours = known(filename)
+        if ours is None:
+            ours = _is_ours(filename)
+        if not ours:
+            return frame.f_code, frame.f_lasti
         frame = frame.f_back
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+    return None
 
 
 def position(source: tuple[CodeType, int] | None) -> str:

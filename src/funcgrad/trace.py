@@ -131,9 +131,17 @@ _FLOAT = np.dtype(float)
 
 
 def run(
-    f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Sequence[int]
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    argnums: Sequence[int],
+    ready: Callable[[int, Any], Any] = lambda place, value: value,
 ) -> tuple[Any, list[Expr], list[Tree]]:
-    """f on its arguments, those of ``argnums`` with fresh leaves in their trees."""
+    """f on its arguments, those of ``argnums`` with fresh leaves in their trees.
+
+    ``ready`` checks or converts each value, given the number of its argument. Returns f's result, the
+    leaves, and the trees that they stand in.
+    """
     names = _names(f, len(args))
     trees = [flatten(args[i], names[i]) for i in argnums]
     scope = Scope()
@@ -141,7 +149,7 @@ def run(
     called = list(args)
     for i, tree in zip(argnums, trees, strict=True):
         mine = [
-            fresh(value, scope, len(leaves) + k, path)
+            fresh(ready(i, value), scope, len(leaves) + k, path)
             for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
         ]
         leaves.extend(mine)
@@ -277,11 +285,10 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
         elif op is INPUT or (op is leaf and _is_open(expr)):
             where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
             continue
-        pending = [arg for arg in expr.args if id(arg) not in where]
-        if pending:
-            stack.extend(reversed(pending))
+        parents = tuple([where.get(id(arg), -1) for arg in expr.args])
+        if -1 in parents:
+            stack.extend([arg for arg in reversed(expr.args) if id(arg) not in where])
             continue
-        parents = tuple([where[id(arg)] for arg in expr.args])
         if op is leaf:
             where[me] = parents[0]
             continue

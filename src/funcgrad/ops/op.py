@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import expr as expr_room
-from funcgrad.expr import Expr, capture, const, fail, make, scalar
+from funcgrad.expr import Expr, assemble_node, capture, const, fail, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 
@@ -95,14 +95,18 @@ def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
 
 def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:
     """The expression of an elementwise operation: arguments broadcast and cast to what it works on."""
-    args = [arg if type(arg) in _READY else lift(arg, args) for arg in args]
-    kinds = tuple([arg.type if type(arg) is Expr else type(arg) for arg in args])
-    inputs, output = elementwise_types(op, kinds)
-    fitted = tuple([fit(arg, target) for arg, target in zip(args, inputs, strict=True)])
-    return make(op, fitted, (), output)
-
-
-_READY = (Expr, *PYTHON_NUMBERS)
+    operands: list[Any] = []
+    kinds: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if kind is not Expr and kind not in PYTHON_NUMBERS:
+            arg = lift(arg, args)
+            kind = type(arg)
+        operands.append(arg)
+        kinds.append(arg.type if kind is Expr else kind)
+    inputs, output = elementwise_types(op, tuple(kinds))
+    fitted = [fit(arg, target) for arg, target in zip(operands, inputs, strict=True)]
+    return make(op, tuple(fitted), (), output)
 
 
 def infer_type(op: Op, args: Sequence[Expr], params: Params) -> ArrayType:
@@ -148,13 +152,15 @@ def fit(arg: Any, target: ArrayType) -> Expr:
     """An operand with the type that the operation works on: cast first, then broadcast."""
     if type(arg) is not Expr:
         arg = scalar(arg, target.dtype)
-    if arg.type == target:
+    if arg.type is target or arg.type == target:
         return arg  # type: ignore[no-any-return]
     if arg.type.dtype != target.dtype:
         cast = ArrayType(arg.type.shape, target.dtype)
-        arg = make(astype, (arg,), (("dtype", target.dtype),), cast)
+        arg = assemble_node(astype, (arg,), (("dtype", target.dtype),), cast, traced=arg.traced)
     if arg.type.shape != target.shape:
-        arg = make(broadcast_to, (arg,), (("shape", target.shape),), target)
+        arg = assemble_node(
+            broadcast_to, (arg,), (("shape", target.shape),), target, traced=arg.traced
+        )
     return arg  # type: ignore[no-any-return]
 
 

@@ -188,6 +188,8 @@ _NOT_IDENTITY = ("any", "all", "norm", "sum")
 
 
 def _no_initial(name: str, rest: dict[str, Any]) -> None:
+    if not rest:
+        return
     given = [key for key, value in rest.items() if value is not None and value is not np._NoValue]
     if given:
         raise fail(

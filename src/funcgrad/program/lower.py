@@ -36,7 +36,10 @@ class Program:
         slots: list[Any] = [*values, *self.constants, *[None] * len(self.instructions)]
         with np.errstate(all="ignore"):
             for run, operands, result in self.instructions:
-                slots[result] = run(*[slots[i] for i in operands])
+                if len(operands) == 2:
+                    slots[result] = run(slots[operands[0]], slots[operands[1]])
+                else:
+                    slots[result] = run(*[slots[i] for i in operands])
         seen: set[int] = set(range(len(values) + len(self.constants)))
         outputs = []
         for slot in self.results:

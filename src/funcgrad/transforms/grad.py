@@ -75,7 +75,7 @@ def value_and_grad(
     @_named_after(f)
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         places = positions("grad", wanted, len(args))
-        output, leaves, trees = run(f, checked("grad", args, places), kwargs, places)
+        output, leaves, trees = run(f, args, kwargs, places, _for_grad)
         output, aux = _aux(output, has_aux)
         root = scalar_root(output)
         value, *slopes = [
@@ -114,15 +114,27 @@ def _gradient_expr(
 ) -> Any:
     single = isinstance(argnums, int)
     places = positions("grad", (argnums,) if isinstance(argnums, int) else argnums, len(args))
-    everything = tuple(range(len(args)))
-    output, leaves, trees = run(f, checked("grad", args, places), kwargs, everything)
+    # The other arguments become variables, too, where they are numbers.
+    traced = [i for i, arg in enumerate(args) if i in places or _is_numeric(arg)]
+
+    def ready(place: int, value: Any) -> Any:
+        return _for_grad(place, value) if place in places else value
+
+    output, leaves, trees = run(f, args, kwargs, traced, ready)
     root = scalar_root(_aux(output, has_aux)[0])
-    sizes = [len(tree.leaves) for tree in trees]
-    starts = [sum(sizes[:i]) for i in everything]
-    own = [leaves[starts[i] + k] for i in places for k in range(sizes[i])]
+    groups = dict(zip(traced, _groups(trees, leaves), strict=True))
+    own = [item for i in places for item in groups[i]]
     (simple,) = simplify_all([root])
     slopes = closed(gradients(simple, own), leaves)
-    return _unflatten([trees[i] for i in places], simplify_all(slopes), single)
+    wanted = [trees[traced.index(i)] for i in places]
+    return _unflatten(wanted, simplify_all(slopes), single)
+
+
+def _is_numeric(arg: Any) -> bool:
+    return all(
+        isinstance(leaf, Expr) or np.asarray(leaf).dtype.kind in "fc"
+        for leaf in flatten(arg).leaves
+    )
 
 
 def _aux(output: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -157,23 +169,15 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def checked(who: str, args: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    """The arguments, Python's ints at ``places`` made floats and everything else there checked."""
-    ready = list(args)
-    for i in places:
-        if isinstance(ready[i], float):
-            continue
-        tree = flatten(ready[i])
-        ready[i] = tree.rebuild([_differentiable_value(who, i, value) for value in tree.leaves])
-    return ready
-
-
-def _differentiable_value(who: str, place: int, value: Any) -> Any:
+def differentiable_value(who: str, place: int, value: Any) -> Any:
+    """A value that may be differentiated in: Python's int as a float, floats and complex as they are."""
+    if isinstance(value, float):
+        return value
     if isinstance(value, bool | np.bool_):
         kind: Any = "bool"
     elif isinstance(value, int):
         return float(value)
-    elif isinstance(value, float | complex) or (
+    elif isinstance(value, complex) or (
         isinstance(value, Expr | np.ndarray | np.generic) and differentiable(value.dtype)
     ):
         return value
@@ -210,6 +214,9 @@ def _warn_unreached() -> None:
     )
 
 
+_for_grad = partial(differentiable_value, "grad")
+
+
 # -- vjp, jvp ------------------------------------------------------------------------------------
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
@@ -222,7 +229,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     """
     _check_function("vjp", f)
     places = tuple(range(len(primals)))
-    output, leaves, trees = run(f, checked("vjp", primals, places), {}, places)
+    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "vjp"))
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
 
@@ -301,7 +308,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             f"{type(primals).__name__} and {type(tangents).__name__}; write jvp(f, (x,), (v,))",
         )
     places = tuple(range(len(primals)))
-    output, leaves, trees = run(f, checked("jvp", primals, places), {}, places)
+    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "jvp"))
     if len(tangents) != len(primals):
         raise fail(TypeError, f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
     seeds = [
