@@ -58,11 +58,20 @@ class Op:
     notation: Callable[..., str] | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
+        if self.elementwise:
+            # The common case at half the cost: expressions that fit each other as they are.
+            try:
+                inputs, output, exact = elementwise_types(self, tuple([arg.type for arg in args]))
+            except AttributeError:
+                pass
+            else:
+                if exact:
+                    return make(self, args, (), output)
         for arg in args:
             if type(arg) is Expr:
-                return (
-                    build_elementwise(self, args) if self.elementwise else build(self, args, params)
-                )
+                if self.elementwise:
+                    return build_elementwise(self, args)
+                return build(self, args, params)
         return self.run(*args, **params)
 
     def edge(self, index: int) -> Edge | None:
@@ -104,7 +113,7 @@ def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:
             kind = type(arg)
         operands.append(arg)
         kinds.append(arg.type if kind is Expr else kind)
-    inputs, output = elementwise_types(op, tuple(kinds))
+    inputs, output, _ = elementwise_types(op, tuple(kinds))
     fitted = [fit(arg, target) for arg, target in zip(operands, inputs, strict=True)]
     return make(op, tuple(fitted), (), output)
 
@@ -167,8 +176,11 @@ def fit(arg: Any, target: ArrayType) -> Expr:
 @lru_cache(maxsize=8192)
 def elementwise_types(
     op: Op, kinds: tuple[ArrayType | type, ...]
-) -> tuple[tuple[ArrayType, ...], ArrayType]:
-    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
+) -> tuple[tuple[ArrayType, ...], ArrayType, bool]:
+    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50).
+
+    Third, whether the operands have these types already.
+    """
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
         shape = np.broadcast_shapes(*shapes)
@@ -180,7 +192,8 @@ def elementwise_types(
             "give one of them a new axis, as in x[:, None]",
         ) from None
     *dtypes, result = loop(op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds))
-    return tuple(ArrayType(shape, dtype) for dtype in dtypes), ArrayType(shape, result)
+    inputs = tuple([ArrayType(shape, dtype) for dtype in dtypes])
+    return inputs, ArrayType(shape, result), inputs == kinds
 
 
 def loop(op: Op, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
