@@ -240,7 +240,7 @@ class Skeleton(NamedTuple):
     """The values of the input rows: arrays, or expressions of a trace around this one."""
     symbolic: bool
     reached: bool
-    """Whether a root depends on a leaf."""
+    """Whether a root depends on a leaf, or is made of derivatives, which may be constant."""
 
 
 def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
@@ -268,6 +268,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
         value = item.args[0]
         known = value.params[0][1].array if value.op is CONSTANT else value
         where[id(item)] = place_input(id(item), item.type, known, _DEPENDENT)
+    derivative = False
     stack = list(reversed(roots))
     while stack:
         expr = stack[-1]
@@ -290,6 +291,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
             stack.extend([arg for arg in reversed(expr.args) if id(arg) not in where])
             continue
         if op is leaf:
+            derivative = derivative or expr.params[0][1] is None
             where[me] = parents[0]
             continue
         kind = max([kinds[i] for i in parents], default=_FIXED)
@@ -305,7 +307,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
             kinds.append(kind)
         where[me] = place
     places = tuple([where[id(root)] for root in roots])
-    reached = any([kinds[i] == _DEPENDENT for i in places])
+    reached = derivative or any([kinds[i] == _DEPENDENT for i in places])
     symbolic = any([isinstance(value, Expr) for value in inputs])
     return Skeleton(tuple(rows), places, inputs, symbolic, reached)
 
@@ -319,14 +321,15 @@ def _constant_row(expr: Expr) -> Row:
 
 def _is_open(expr: Expr) -> bool:
     scope = expr.params[0][1]
-    if scope is not None and not scope.open:
+    if scope is None:  # a constant derivative
+        return False
+    if not scope.open:
         warnings.warn(
             f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
             "return it from the function instead of storing it",
             stacklevel=2,
         )
-        return False
-    return True
+    return bool(scope.open)
 
 
 # -- derived programs ----------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def write(expr: Expr, parts: list[Written]) -> Written:
         return number(expr.params[0][1].array)
     operation: Op = expr.op
     if operation is leaf:
-        return Written(expr.label or "x", ATOM)
+        return Written(expr.label, ATOM) if expr.label else parts[0]
     if operation.hidden:
         return parts[0]
     if operation is elementwise.negative:

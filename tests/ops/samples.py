@@ -1,0 +1,137 @@
+"""Sample operands for every operation: where its rule is checked."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.ops.op import Op
+
+
+class Sample(NamedTuple):
+    """Operands (arrays) and params of one call."""
+
+    args: tuple[Any, ...]
+    params: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+
+_rng = np.random.default_rng(7)
+POSITIVE = _rng.uniform(0.3, 2.0, (3, 4))
+ANY = _rng.uniform(-2.0, 2.0, (3, 4))
+OTHER = _rng.uniform(-2.0, 2.0, (3, 4))
+UNIT = _rng.uniform(-0.9, 0.9, (3, 4))
+SCALAR = np.array(0.7)
+EMPTY = np.zeros((0, 4))
+COMPLEX = ANY + 1j * OTHER
+TRUTH = ANY > 0
+INTEGER = np.arange(1, 13).reshape(3, 4)
+ROWS = np.array([2, 0, 2])
+
+
+def unary(x: Any, *more: Any) -> list[Sample]:
+    return [Sample((x,)), Sample((np.float64(x.flat[0]),)), Sample((x[:0],)), *map(Sample, more)]
+
+
+def binary(x: Any, y: Any) -> list[Sample]:
+    return [Sample((x, y)), Sample((x.flat[0], y.flat[1])), Sample((x[:0], y[:0]))]
+
+
+def _floats(names: str, domain: Any) -> dict[str, list[Sample]]:
+    return {name: unary(domain) for name in names.split()}
+
+
+SAMPLES: dict[str, list[Sample]] = {
+    **_floats("negative positive exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh", ANY),
+    **_floats("square sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient", ANY),
+    **_floats("log log2 log10 log1p sqrt cbrt reciprocal xlogx", POSITIVE),
+    **_floats("tan arcsin arccos arctanh", UNIT),
+    **_floats("sigmoid softplus deg2rad rad2deg fabs", ANY),
+    "arccosh": unary(POSITIVE + 1.0),
+    "absolute": [*unary(ANY), Sample((COMPLEX,))],
+    "real": [*unary(ANY), Sample((COMPLEX,))],
+    "imag": [*unary(ANY), Sample((COMPLEX,))],
+    "conjugate": [*unary(ANY), Sample((COMPLEX,))],
+    "invert": [Sample((TRUTH,))],
+    "logical_not": [Sample((TRUTH,))],
+    **{
+        name: binary(ANY, OTHER)
+        for name in (
+            "add subtract multiply divide maximum minimum fmax fmin logaddexp logaddexp2 "
+            "arctan2 hypot copysign floor_divide less less_equal greater "
+            "greater_equal equal not_equal"
+        ).split()
+    },
+    # Away from the jumps: a whole number and a half of periods.
+    **{
+        name: [Sample((np.array([2.5, -3.1, 0.7]), np.array([1.1, 0.6, 2.0])))]
+        for name in ("remainder", "fmod")
+    },
+    "power": [*binary(POSITIVE, ANY), Sample((ANY, np.full((3, 4), 3.0)))],
+    **{name: [Sample((TRUTH, ~TRUTH))] for name in ("logical_and", "logical_or", "logical_xor")},
+    **{name: [Sample((INTEGER, INTEGER))] for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    "where": [Sample((TRUTH, ANY, OTHER)), Sample((np.True_, SCALAR, SCALAR + 1))],
+    "mask": [Sample((TRUTH, ANY))],
+    "sinc": [Sample((ANY,), {"order": n}) for n in range(4)]
+    + [Sample((np.array([0.0, 0.1, -0.2, 1.0]),), {"order": n}) for n in range(4)],
+    "astype": [
+        Sample((ANY,), {"dtype": np.dtype("float32")}),
+        Sample((ANY,), {"dtype": np.dtype(complex)}),
+        Sample((INTEGER,), {"dtype": np.dtype(float)}),
+    ],
+    "broadcast_to": [
+        Sample((ANY,), {"shape": (2, 3, 4)}),
+        Sample((ANY[:, :1],), {"shape": (3, 4)}),
+        Sample((SCALAR,), {"shape": (2, 0)}),
+    ],
+    "leaf": [Sample((ANY,), {"scope": None, "place": 0})],
+    "reshape": [Sample((ANY,), {"shape": (4, 3)}), Sample((EMPTY,), {"shape": (4, 0)})],
+    "transpose": [Sample((ANY,), {"axes": (1, 0)})],
+    "concatenate": [Sample((ANY, OTHER, EMPTY), {"axis": 0}), Sample((ANY, OTHER), {"axis": 1})],
+    "sum": [Sample((ANY,), {"axis": a}) for a in ((0,), (0, 1), ())]
+    + [Sample((EMPTY,), {"axis": (0,)}), Sample((COMPLEX,), {"axis": (1,)})],
+    **{name: [Sample((ANY,), {"axis": a}) for a in ((0,), (0, 1))] for name in ("max", "min")},
+    "prod": [
+        Sample((ANY,), {"axis": (1,)}),
+        Sample((np.array([[0.0, 2.0, 3.0], [0.0, 0.0, 1.0]]),), {"axis": (1,)}),
+    ],
+    "logsumexp": [Sample((ANY,), {"axis": a}) for a in ((0,), (0, 1))],
+    "norm": [Sample((ANY,), {"axis": a}) for a in ((0,), (0, 1))]
+    + [Sample((COMPLEX,), {"axis": (1,)})],
+    "any": [Sample((TRUTH,), {"axis": (0,)})],
+    "all": [Sample((TRUTH,), {"axis": (0,)})],
+    "argmax": [Sample((ANY,), {"axis": 1})],
+    "argmin": [Sample((ANY,), {"axis": 1})],
+    "argsort": [Sample((ANY,), {"axis": 1})],
+    "cumsum": [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})],
+    "getitem": [
+        Sample((ANY,), {"spec": (1,), "shape": (4,)}),
+        Sample((ANY,), {"spec": ("...", ("slice", None, None, -2)), "shape": (3, 2)}),
+        Sample((ANY, ROWS), {"spec": ("array",), "shape": (3, 4)}),
+    ],
+    "scatter_add": [
+        Sample((ANY[0],), {"spec": (1,), "shape": (3, 4)}),
+        Sample((ANY, ROWS), {"spec": ("array",), "shape": (3, 4)}),
+    ],
+    "matmul": [
+        Sample((ANY, OTHER.T)),
+        Sample((ANY, OTHER[0])),
+        Sample((ANY[:, 0], OTHER)),
+        Sample((ANY[0], OTHER[0])),
+        Sample((np.stack([ANY, OTHER]), np.stack([OTHER.T, ANY.T]))),
+        Sample((COMPLEX, OTHER.T + 0j)),
+    ],
+    "einsum": [
+        Sample((ANY, OTHER), {"subscripts": "ij,kj->ik"}),
+        Sample((ANY, OTHER[0], POSITIVE), {"subscripts": "ij,j,ij->i"}),
+        Sample((ANY,), {"subscripts": "ij->ji"}),
+    ],
+}
+
+
+def call(op: Op, params: dict[str, Any]) -> Callable[..., Any]:
+    """The operation as a function of its operands alone."""
+
+    def function(*args: Any) -> Any:
+        return op(*args, **params)
+
+    return function
