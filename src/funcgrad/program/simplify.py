@@ -220,8 +220,8 @@ def _moved_mask(expr: Expr) -> Expr | None:
     if not _is(x, elementwise.mask):
         return None
     p, inside = x.args
-    params = dict(expr.params)
-    return elementwise.mask(expr.op(p, **params), expr.op(inside, **params))  # type: ignore[no-any-return]
+    rest, params = expr.args[1:], dict(expr.params)
+    return elementwise.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
 
 
 def _masked_sum(expr: Expr) -> Expr | None:
