@@ -1,0 +1,244 @@
+"""Graphs and folds: canonical, equal in every process, and equal to their plain persistent versions."""
+
+import os
+import pickle
+import subprocess
+import sys
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyrsistent import PMap, PVector, pmap, pvector
+
+import funcgrad as fg
+from funcgrad.fold import environments
+from funcgrad.graph import children, reverse_order
+
+OPERATIONS = [np.add, np.multiply, np.subtract, np.maximum]
+
+
+@st.composite
+def dags(draw):
+    """Random scalar programs with much sharing."""
+    exprs = [fg.var("x"), fg.var("y"), fg.const(2.0)]
+    for _ in range(draw(st.integers(1, 25))):
+        i, j = (draw(st.integers(max(0, len(exprs) - 6), len(exprs) - 1)) for _ in range(2))
+        exprs.append(draw(st.sampled_from(OPERATIONS))(exprs[i], exprs[j]))
+    return exprs[-1]
+
+
+def plain_toposort(expr):
+    """The definition: depth-first post-order as a pure recursive fold."""
+
+    def visit(order, key):
+        if key in order:
+            return order
+        return reduce(visit, expr.graph[key].parents, order).append(key)
+
+    return visit(pvector(), expr.key)
+
+
+def plain_sum_product(expr, semiring, weight):
+    """The definition: one reduction over the reversed order, on persistent maps alone."""
+
+    def step(sums, key):
+        if key not in sums:
+            return sums
+        node = expr.graph[key]
+        for place, parent in enumerate(node.parents):
+            term = semiring.multiply(sums[key], weight(fg.Edge(key, place, parent, node)))
+            sums = sums.set(parent, semiring.add(sums[parent], term) if parent in sums else term)
+        return sums
+
+    return reduce(step, reversed(plain_toposort(expr)), pmap({expr.key: semiring.one}))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(dags())
+def test_toposort_is_its_definition(expr):
+    order = fg.toposort(expr)
+    assert isinstance(order, PVector)
+    assert order == plain_toposort(expr)
+    assert len(order) == len(expr.graph)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(dags())
+def test_sum_product_is_its_definition_and_its_last_step(expr):
+    sums = fg.sum_product(expr, fg.COUNTING, lambda edge: edge.place + 1)
+    assert sums == plain_sum_product(expr, fg.COUNTING, lambda edge: edge.place + 1)
+    *_, last = fg.sum_product_steps(expr, fg.COUNTING, lambda edge: edge.place + 1)
+    assert last == sums
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(dags())
+def test_fold_is_the_last_environment(expr):
+    algebra = fg.Algebra(lambda n: n.name, lambda n: float(n.value), lambda n, parts: (n.name, parts))
+    *_, last = environments(expr, algebra)
+    assert last == fg.environment(expr, algebra)
+    assert fg.fold(expr, algebra) == last[expr.key]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(dags())
+def test_backprop_is_its_last_step_and_any_legal_order_gives_the_same(expr):
+    *_, last = fg.backprop_steps(expr)
+    z = fg.backprop(expr)
+    assert {k: v.key for k, v in z.map.items()} == {k: v.key for k, v in last.map.items()}
+    at = {name: 0.7 for name in ("x", "y") if fg.var(name).key in expr.graph}
+    slopes = _numeric_backprop(expr, reverse_order(expr), at)
+    for key, slope in slopes.items():
+        assert fg.evaluate(z[key], _only(z[key], at)) == pytest.approx(slope, rel=1e-12)
+
+
+def _only(expr, at):
+    return {name: value for name, value in at.items() if fg.var(name).key in expr.graph}
+
+
+def _numeric_backprop(expr, order, at):
+    """Reverse accumulation by hand, on numbers, over a given order."""
+    values = fg.evaluate_all(expr, at)
+    cotangents = {expr.key: 1.0}
+    for key in order:
+        node = expr.graph[key]
+        if key in cotangents and node.parents:
+            args = [np.float64(values[p]) for p in node.parents]
+            for i, parent in enumerate(node.parents):
+                if expr.graph[parent].op.name != "constant":
+                    g = node.op.edge(i)(values[key], *args).transpose(cotangents[key])
+                    cotangents[parent] = cotangents.get(parent, 0.0) + g
+    return cotangents
+
+
+def test_older_maps_stay_valid():
+    x = fg.var("x")
+    first, *_ = steps = list(fg.backprop_steps(x * x + x))
+    before = dict(first.map)
+    assert len(first) == 1
+    assert len(steps[-1]) == 3
+    assert dict(first.map) == before
+
+
+def test_the_graph_is_a_persistent_map_and_expressions_index_it():
+    x = fg.var("x")
+    y = np.sin(x) * x
+    assert isinstance(y.graph, PMap)
+    assert y.graph[y] == y.graph[y.key]
+    assert x in y.graph
+    assert fg.var("z") not in y.graph
+    assert y.graph[x].name == "x"
+    assert all(parent in y.graph for node in y.graph.values() for parent in node.parents)
+
+
+def test_common_subexpressions_coincide():
+    x = fg.var("x")
+    assert len((np.sin(x) + np.sin(x)).graph) == 3
+    assert (np.sin(x) * 2).key == (np.sin(fg.var("x")) * 2).key
+    assert (x * 2).key != (x * 3).key
+    assert fg.var("x").key != fg.var("x", 3).key
+    assert fg.const(0.0).key != fg.const(-0.0).key
+    assert fg.const(1).key != fg.const(1.0).key
+    assert (x + 0.0).key != (x + -0.0).key
+
+
+PROGRAM = """
+import numpy as np, funcgrad as fg
+from funcgrad.trace import run, skeleton
+x, w = fg.var("x", (2, 3)), fg.var("w", 3)
+y = np.sum(np.tanh(x @ w * 2.5)[1:] ** 2) + np.max(w) + fg.const([1.0, 2.0])[0]
+print(y.key.hex(), [k.hex() for k in fg.toposort(y)], fg.gradient(y, "w"), repr(fg.backprop(y)))
+out, leaves, _ = run(lambda v: np.sum(np.sin(v) * 2.0 + w_) if False else np.sum(np.sin(v)), (np.ones(3),), {}, (0,))
+print([(r[0].name, r[1:]) for r in skeleton([out], leaves).rows])
+"""
+
+
+def test_keys_orders_and_prints_are_equal_in_every_process():
+    def run(seed):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", PROGRAM]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert run("0") == run("1") == run("12345")
+
+
+def test_semirings():
+    x = fg.var("x")
+    y = (np.sin(x) + np.cos(x)) * np.sin(x)
+    assert fg.sum_product(y, fg.COUNTING, lambda edge: 1)[x] == 3
+    assert fg.sum_product(y, fg.LONGEST, lambda edge: 1)[x] == 3
+    assert fg.sum_product(y, fg.REACHABLE, lambda edge: True)[x] is True
+    nothing_through_cos = fg.sum_product(
+        y, fg.COUNTING, lambda edge: None if edge.node.op.name == "cos" else 1
+    )
+    assert nothing_through_cos[x] == 2
+
+
+def test_matrices_come_in_the_order_of_the_chain_rule():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 3)), rng.standard_normal((3, 4))
+    x = fg.var("x")
+    inner = np.sin(x)
+    outer = np.cos(inner)
+    matrices = {"cos": a, "sin": b}
+    semiring = fg.MATRICES._replace(one=np.eye(2))
+    product = fg.sum_product(outer, semiring, lambda edge: matrices[edge.node.op.name])[x]
+    np.testing.assert_allclose(product, a @ b)
+
+
+def test_backprop_is_an_instance_of_sum_product():
+    x, y = fg.var("x"), fg.var("y")
+    f = np.sin(x * y) + x
+    semiring = fg.Semiring(lambda a, b: a + b, lambda g, edge: edge.transpose(g), fg.const(1.0))
+
+    def weight(edge):
+        child = exprs[edge.child]
+        return child.op.edge(edge.place)(child, *child.args, **dict(child.params))
+
+    exprs = {e.key: e for e in (x, y, x * y, np.sin(x * y), f)}
+    by_hand = fg.sum_product(f, semiring, weight)
+    assert {k: v.key for k, v in by_hand.items()} == {k: v.key for k, v in fg.backprop(f).map.items()}
+
+
+def test_children_lists_users():
+    x = fg.var("x")
+    y = x * x
+    assert children(y + x)[x.key] == (y.key, y.key, (y + x).key)
+
+
+@pytest.mark.parametrize("program", [lambda x: x, lambda x: np.sum(x[1:] @ x[1:]) + fg.const([1.0])[0]])
+def test_pickle_keeps_keys_types_and_values(program):
+    y = program(fg.var("x", 3))
+    again = pickle.loads(pickle.dumps(y))
+    assert again.key == y.key
+    assert again.type == y.type
+    assert dict(again.graph) == dict(y.graph)
+    np.testing.assert_array_equal(again(x=np.ones(3)), y(x=np.ones(3)))
+
+
+def test_nodes_and_types_print_short():
+    x = fg.var("x", (2, 3), "float32")
+    assert str(x.type) == "float32[2, 3]"
+    assert repr(x.key) == f"Key({x.key.hex()[:8]})"
+    with pytest.raises(AttributeError, match="only a constant node has a value"):
+        _ = x.graph[x].value
+    with pytest.raises(AttributeError):
+        x.graph[x].op = None
+
+
+def test_gradient_map():
+    x, y, z = fg.var("x"), fg.var("y"), fg.var("z")
+    cotangents = fg.backprop(x * y)
+    assert cotangents[x.key].key == cotangents[x].key
+    assert x in cotangents
+    assert z not in cotangents
+    assert cotangents[z] == 0.0
+    assert [k for k in cotangents] == [x.key, y.key, (x * y).key]
+    with pytest.raises(KeyError):
+        cotangents[z.key]
+    with pytest.raises(AttributeError, match="immutable"):
+        cotangents.map = {}
+    seeded = fg.backprop(x * y, seed=3.0)
+    assert fg.evaluate(seeded[x], y=2.0) == 6.0
