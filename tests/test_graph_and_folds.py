@@ -76,7 +76,9 @@ def test_sum_product_is_its_definition_and_its_last_step(expr):
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(dags())
 def test_fold_is_the_last_environment(expr):
-    algebra = fg.Algebra(lambda n: n.name, lambda n: float(n.value), lambda n, parts: (n.name, parts))
+    algebra = fg.Algebra(
+        lambda n: n.name, lambda n: float(n.value), lambda n, parts: (n.name, parts)
+    )
     *_, last = environments(expr, algebra)
     assert last == fg.environment(expr, algebra)
     assert fg.fold(expr, algebra) == last[expr.key]
@@ -159,7 +161,9 @@ def test_keys_orders_and_prints_are_equal_in_every_process():
     def run(seed):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", PROGRAM]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
 
     assert run("0") == run("1") == run("12345")
 
@@ -199,7 +203,9 @@ def test_backprop_is_an_instance_of_sum_product():
 
     exprs = {e.key: e for e in (x, y, x * y, np.sin(x * y), f)}
     by_hand = fg.sum_product(f, semiring, weight)
-    assert {k: v.key for k, v in by_hand.items()} == {k: v.key for k, v in fg.backprop(f).map.items()}
+    assert {k: v.key for k, v in by_hand.items()} == {
+        k: v.key for k, v in fg.backprop(f).map.items()
+    }
 
 
 def test_children_lists_users():
@@ -208,7 +214,9 @@ def test_children_lists_users():
     assert children(y + x)[x.key] == (y.key, y.key, (y + x).key)
 
 
-@pytest.mark.parametrize("program", [lambda x: x, lambda x: np.sum(x[1:] @ x[1:]) + fg.const([1.0])[0]])
+@pytest.mark.parametrize(
+    "program", [lambda x: x, lambda x: np.sum(x[1:] @ x[1:]) + fg.const([1.0])[0]]
+)
 def test_pickle_keeps_keys_types_and_values(program):
     y = program(fg.var("x", 3))
     again = pickle.loads(pickle.dumps(y))

@@ -55,11 +55,28 @@ SAMPLES: dict[str, list[Sample]] = {
     "logical_not": [Sample((TRUTH,))],
     **{
         name: binary(ANY, OTHER)
-        for name in (
-            "add subtract multiply divide maximum minimum fmax fmin logaddexp logaddexp2 "
-            "arctan2 hypot copysign floor_divide less less_equal greater "
-            "greater_equal equal not_equal"
-        ).split()
+        for name in [
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "maximum",
+            "minimum",
+            "fmax",
+            "fmin",
+            "logaddexp",
+            "logaddexp2",
+            "arctan2",
+            "hypot",
+            "copysign",
+            "floor_divide",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
+            "equal",
+            "not_equal",
+        ]
     },
     # Away from the jumps: a whole number and a half of periods.
     **{

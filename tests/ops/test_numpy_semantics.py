@@ -118,7 +118,9 @@ def _plain(name):
     return scipy_like.get(name, FUNCTIONS[name])
 
 
-FLOAT32 = [n for n in FUNCTIONS if n not in ("lists", "einsum", "inner", "rmatmul", "matmul", "stack")]
+FLOAT32 = [
+    n for n in FUNCTIONS if n not in ("lists", "einsum", "inner", "rmatmul", "matmul", "stack")
+]
 FLOAT32 = [n for n in FLOAT32 if n not in ("vstack", "append", "kron", "stacked matmul")]
 
 
@@ -160,7 +162,9 @@ def test_gradient_of_any_shape(shape):
     np.testing.assert_array_equal(fg.grad(lambda x: np.sum(x**3))(x), np.full(shape, 12.0))
 
 
-@pytest.mark.parametrize(("a", "b"), [((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2,)), ((0, 1), (1, 4))])
+@pytest.mark.parametrize(
+    ("a", "b"), [((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2,)), ((0, 1), (1, 4))]
+)
 def test_broadcasting_sums_back(a, b):
     x, y = np.full(a, 2.0), np.full(b, 3.0)
     gx, gy = fg.grad(lambda x, y: np.sum(x * y), argnums=(0, 1))(x, y)

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.ops import elementwise, op, reduction, shape
+from funcgrad.ops import elementwise, indexing, op, reduction, shape
 from funcgrad.ops.op import Op, fit
 from funcgrad.program.laws import COMMUTING, LAWS
 
@@ -224,6 +224,23 @@ def _moved_mask(expr: Expr) -> Expr | None:
     return elementwise.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
 
 
+def _selected(expr: Expr) -> Expr | None:
+    """scatter(g)*(1/y) = mask(selected, scatter(g)*(1/y)): a factor may be infinite where no index led.
+
+    Only beside a division, which is where infinite factors come from.
+    """
+    x, y = expr.args
+    if _is(expr, elementwise.multiply):
+        if _is(y, indexing.scatter_op):
+            x, y = y, x
+        if not _is(y, elementwise.divide):
+            return None
+    if not _is(x, indexing.scatter_op) or value_of(y) is not None:
+        return None
+    chosen = shape.full_like(x.args[0], True, bool)
+    return elementwise.mask(indexing.scatter_op(chosen, *x.args[1:], **dict(x.params)), expr)  # type: ignore[no-any-return]
+
+
 def _masked_sum(expr: Expr) -> Expr | None:
     """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): nothing selected is a zero that stays one."""
     (x,) = expr.args
@@ -329,11 +346,13 @@ _STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
     "transpose": _MOVES,
     "astype": (_nested_move,),
     "getitem": (_moved_mask,),
+    "scatter_add": (_moved_mask,),
+    "multiply": (_selected,),
     "sum": (_sum_cases, _masked_sum),
     "mask": (_mask_cases,),
     "add": (_joined_masks,),
     "log": (_log_sum_exp,),
-    "divide": (_softmax,),
+    "divide": (_softmax, _selected),
     "sqrt": (_root_of_squares,),
     "square": (_square_of_norm,),
 }
