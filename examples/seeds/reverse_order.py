@@ -1,0 +1,81 @@
+"""Backprop and topological sorting: any legal order gives the same gradients, and ours is canonical.
+
+The graph is z -> t1 -> t2 -> t3 -> y, where t3 also takes a constant. A node remembers its parents, not
+its children, so the walk starts at the end. A node may be yielded once all of its children have been:
+count the children first, then yield a node and take one off each parent's count. What reaches zero is
+ready. That is a reverse topological order, and a legal one for backpropagation.
+
+There are others. A gradient is a sum over children, and every legal order has seen all children of a
+node before the node itself; so the sums are the same, whichever order is taken. `toposort` gives one
+that depends on the structure of the program alone, so that prints and caches do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+import funcgrad as fg
+from funcgrad.graph import reverse_order
+
+
+def chain() -> fg.Expr:
+    """y = sin(t3), t3 = 1 + t2, t2 = t1**2, t1 = exp(z)."""
+    z = fg.var("z")
+    t1 = np.exp(z)
+    t2 = np.square(t1)
+    t3 = 1.0 + t2
+    return np.sin(t3)
+
+
+def all_legal_orders(expr: fg.Expr) -> Iterator[tuple[fg.Key, ...]]:
+    """Every reverse topological order, by choosing among the ready nodes in every way."""
+    graph = expr.graph
+    users = {key: 0 for key in graph}
+    for node in graph.values():
+        for parent in node.parents:
+            users[parent] += 1
+    partial = [((), (expr.key,), users)]
+    while partial:
+        done, ready, counts = partial.pop()
+        if not ready:
+            yield done
+        for key in ready:
+            left = dict(counts)
+            for parent in graph[key].parents:
+                left[parent] -= 1
+            freed = [p for p in dict.fromkeys(graph[key].parents) if not left[p]]
+            others = tuple(k for k in ready if k != key)
+            partial.append(((*done, key), (*others, *freed), left))
+
+
+def backward(expr: fg.Expr, order: Iterable[fg.Key], at: dict[str, float]) -> dict[fg.Key, float]:
+    """Reverse accumulation on numbers, over an order that is given."""
+    values = fg.evaluate_all(expr, at)
+    cotangents = {expr.key: 1.0}
+    for key in order:
+        node = expr.graph[key]
+        args = [np.float64(values[parent]) for parent in node.parents]
+        for i, parent in enumerate(node.parents):
+            if expr.graph[parent].op.name != "constant":
+                g = node.op.edge(i)(values[key], *args).transpose(cotangents[key])
+                cotangents[parent] = cotangents.get(parent, 0.0) + g
+    return cotangents
+
+
+def main() -> None:
+    """Print the orders and the gradient that all of them give."""
+    y = chain()
+    print(y)
+    orders = list(all_legal_orders(y))
+    for order in orders:
+        print(" -> ".join(y.graph[key].name for key in order))
+    slopes = {f"{backward(y, order, {'z': 0.3})[fg.var('z').key]:.10f}" for order in orders}
+    print(f"{len(orders)} legal orders, gradients: {', '.join(slopes)}")
+    print("by child counts:", " -> ".join(y.graph[key].name for key in reverse_order(y)))
+    print("canonical:      ", " -> ".join(y.graph[key].name for key in reversed(fg.toposort(y))))
+
+
+if __name__ == "__main__":
+    main()
