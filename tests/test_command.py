@@ -1,0 +1,123 @@
+"""The command: what it prints, and that bad input is one line and exit code 2, soon."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.__main__ import main
+from funcgrad.program.parse import FormulaError, parse
+
+FORMULA = "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))"
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_program_table_and_derivative(capsys):
+    code, out, _ = run(capsys, FORMULA, "x=0.7")
+    assert code == 0
+    assert "let a = x**2\n      b = a + exp(a)\n  in sqrt(b) + cos(b)" in out
+    assert "node  op        of    value      gradient" in out
+    assert "0     x               0.7        -1.874" in out
+    assert "df/dx" in out
+
+
+def test_the_printed_derivative_is_right(capsys):
+    _, out, _ = run(capsys, FORMULA, "x=0.7")
+    lines = [line.strip() for line in out.split("df/dx")[1].strip().splitlines()]
+    scope = {"x": 0.7, "sqrt": np.sqrt, "exp": np.exp, "sin": np.sin, "cos": np.cos}
+    for line in lines[:-1]:
+        name, formula = line.removeprefix("let ").split(" = ")
+        scope[name] = eval(formula, scope)
+    assert eval(lines[-1].removeprefix("in "), scope) == pytest.approx(-1.8740017049647)
+
+
+def test_arrays_and_files(capsys, tmp_path):
+    code, out, _ = run(capsys, "sum(tanh(w*x))", "w=0.5", "x=[1, 2, 3]")
+    assert code == 0
+    assert "df/dw" in out
+    file = tmp_path / "mine.py"
+    file.write_text("import numpy as np\ndef f(x, y):\n    return np.sin(x) * y if x > 0 else y\n")
+    code, out, _ = run(capsys, f"{file}:f", "y=2", "x=0.5")
+    assert code == 0
+    assert "sin(x)*y" in out
+
+
+BAD = [
+    ("__import__('os')", "expected numbers, names, arithmetic"),
+    ("x.real", "but got Attribute"),
+    ("x[0]", "but got Subscript"),
+    ("(lambda: x)()", "but got Call"),
+    ("[x for x in (1, 2)]", "but got ListComp"),
+    ("sin(x, out=x)", "but got Call"),
+    ("open(x)", "expected a function such as sin or exp"),
+    ("9**9**9**9", "expected finite numbers"),
+    ("x * 9**9**9**9", "expected finite numbers"),
+    ("1e999 * x", "expected finite numbers"),
+    ("'a' * 10**9", "expected numbers, names"),
+    ("x +", "invalid syntax"),
+    ("x; x", "invalid syntax"),
+    ("y", "expected a value for 'y'"),
+    ("2 + 3", "expected at least one variable"),
+    ("sin(x, x)", "formula"),
+    ("(" * 100_000 + "x", "nested parentheses|at most"),
+    ("-" * 9_000 + "x", "nested"),
+    ("+".join(["x"] * 4_000), "nested"),
+    ("x" * 20_000, "at most"),
+]
+
+
+@pytest.mark.parametrize(("formula", "message"), BAD, ids=[f[:20] for f, _ in BAD])
+def test_bad_formulas_are_one_line_and_quick(capsys, formula, message):
+    start = time.perf_counter()
+    code, out, err = run(capsys, formula, "x=1")
+    assert code == 2
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+    assert len(err) < 400
+    assert any(part in err for part in message.split("|"))
+    assert time.perf_counter() - start < 5.0  # a guard against hanging, not a measurement
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "x"], "expected name=value"),
+        (["x", "x=__import__('os')"], "expected a number or a list of numbers for x"),
+        (["x", "1x=2"], "expected name=value"),
+        (["x*y", "x=1", "y=[1,2]"], "expected a scalar result"),
+        (["missing.py:f", "x=1"], "expected a file"),
+    ],
+)
+def test_bad_values(capsys, arguments, message):
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_usage(capsys):
+    assert run(capsys)[0] == 2
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert out.startswith("usage: funcgrad FORMULA")
+
+
+def test_as_a_module():
+    command = [sys.executable, "-m", "funcgrad", "x**2", "x=3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("2*x")
+
+
+def test_parse():
+    x = fg.var("x")
+    assert parse("clip(x, 0, 1) + abs(x) % 2", {"x": x})(x=0.5) == 1.0
+    assert parse("where(x > 1, x, -x)", {"x": x})(x=3.0) == 3.0
+    with pytest.raises(FormulaError, match="expected a value for 'z'"):
+        parse("z", {"x": x})

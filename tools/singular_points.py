@@ -1,0 +1,162 @@
+"""The table of singular points: funcgrad's column computed, beside what peers were measured to give.
+
+``python tools/singular_points.py`` prints it; ``--write`` writes docs/singular_points.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import funcgrad as fg
+
+
+class Row(NamedTuple):
+    """A case, how to compute it, what peers give, and what would be ideal."""
+
+    case: str
+    compute: Callable[[], Any]
+    autograd: str
+    jax: str
+    torch: str
+    ideal: Any
+    note: str = ""
+
+
+def _grad(f: Callable[..., Any], *at: Any, order: int = 1) -> Any:
+    for _ in range(order):
+        f = fg.grad(f)
+    return f(*at)
+
+
+ZEROS, ONES = np.zeros(2), np.ones(3)
+
+ROWS = (
+    Row("sqrt at 0", lambda: _grad(np.sqrt, 0.0), "ZeroDivisionError", "inf", "inf", np.inf),
+    Row(
+        "where(x > 0, sqrt(x), 0) at 0",
+        lambda: _grad(lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0),
+        "ZeroDivisionError", "nan", "nan", 0.0, "the branch is not selected",
+    ),
+    Row(
+        "norm(x) at 0",
+        lambda: _grad(np.linalg.norm, ZEROS), "nan", "nan", "0", 0.0, "a subgradient",
+    ),
+    Row(
+        "norm(x)**2 at 0",
+        lambda: _grad(lambda x: np.linalg.norm(x) ** 2, ZEROS), "nan", "nan", "0", 0.0,
+    ),
+    Row(
+        "sqrt(sum(x**2)) at 0",
+        lambda: _grad(lambda x: np.sqrt(np.sum(x**2)), ZEROS),
+        "nan", "nan", "nan", 0.0, "rewritten as norm",
+    ),
+    Row("std of equal entries", lambda: _grad(np.std, ONES), "nan", "nan", "0", 0.0),
+    Row(
+        "arctan2(x, x) at 0",
+        lambda: _grad(lambda x: np.arctan2(x, x), 0.0), "nan", "nan", "0", 0.0,
+    ),
+    Row(
+        "hypot(x, x) at 0",
+        lambda: _grad(lambda x: np.hypot(x, x), 0.0),
+        "nan", "1.0", "nan", 0.0, "convention: the least subgradient, as for norm",
+    ),
+    Row(
+        "prod([0, 2, 3])",
+        lambda: _grad(np.prod, np.array([0.0, 2.0, 3.0])),
+        "nan", "[6, 0, 0]", "[6, 0, 0]", [6.0, 0.0, 0.0],
+    ),
+    Row("sinc at 0", lambda: _grad(np.sinc, 0.0), "nan", "0", "0", 0.0),
+    Row(
+        "sinc at 0, second derivative",
+        lambda: _grad(np.sinc, 0.0, order=2), "nan", "-3.29", "", -np.pi**2 / 3,
+    ),
+    Row(
+        "x**x at 0",
+        lambda: _grad(lambda x: x**x, 0.0), "0", "nan", "0", -np.inf, "the limit from the right",
+    ),
+    Row(
+        "x*log(x) at 0",
+        lambda: _grad(lambda x: x * np.log(x), 0.0),
+        "nan", "nan", "nan", -np.inf, "the limit from the right; the value is 0",
+    ),
+    Row(
+        "1/(1 + exp(-x)) at -1000",
+        lambda: _grad(lambda x: 1 / (1 + np.exp(-x)), -1000.0),
+        "nan", "nan", "nan", 0.0, "rewritten as sigmoid",
+    ),
+    Row(
+        "log(1 + exp(x)) at 1000",
+        lambda: _grad(lambda x: np.log(1 + np.exp(x)), 1000.0),
+        "nan", "nan", "nan", 1.0, "rewritten as softplus",
+    ),
+    Row("abs at 0", lambda: _grad(np.abs, 0.0), "0", "1.0", "0", 0.0),
+    Row(
+        "max([1, 1])",
+        lambda: _grad(np.max, np.ones(2)),
+        "[.5, .5]", "[.5, .5]", "[.5, .5]", [0.5, 0.5], "ties share equally",
+    ),
+    Row(
+        "maximum(x, 0) at 0",
+        lambda: _grad(lambda x: np.maximum(x, 0.0), 0.0), ".5", ".5", ".5", 0.5, "ties share equally",
+    ),
+    Row(
+        "clip(x, 0, 1) at 1",
+        lambda: _grad(lambda x: np.clip(x, 0.0, 1.0), 1.0),
+        "0", ".5", "1", 0.5, "as maximum and minimum",
+    ),
+)  # fmt: skip
+
+
+def table() -> str:
+    """The rows in Markdown."""
+    lines = [
+        "| case (the derivative there) | funcgrad | autograd | JAX | PyTorch | ideal | note |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in ROWS:
+        case = row.case.replace("|", "\\|")
+        cells = (f"`{case}`", f"**{_text(row.compute())}**", row.autograd, row.jax, row.torch)
+        lines.append(f"| {' | '.join([*cells, _text(row.ideal), row.note])} |")
+    return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    array = np.asarray(value)
+    if array.ndim and np.all(array == 0):
+        return "0"
+    return f"{value:.4g}" if array.ndim == 0 else str([float(v) for v in array]).replace(".0", "")
+
+
+PAGE = """\
+# Singular points
+
+What a derivative is where a formula divides by zero, overflows or has a kink. funcgrad's column is
+computed by `python tools/singular_points.py --write` and held by a test; the others were measured with
+autograd 1.9, JAX 0.10 and PyTorch 2.13.
+
+"""
+
+CONVENTIONS = """
+
+Conventions: where f has a kink, ties share equally; `abs` and `sign` give 0 at 0; where a norm is 0 the
+subgradient 0 is taken; what a condition or an index does not select has a gradient of zero, whatever
+its formula would give.
+"""
+
+
+def main() -> None:
+    """Print the table, or write the page."""
+    if "--write" in sys.argv[1:]:
+        page = Path(__file__).resolve().parent.parent / "docs" / "singular_points.md"
+        page.write_text(PAGE + table() + CONVENTIONS, encoding="utf-8")
+    else:
+        print(table())
+
+
+if __name__ == "__main__":
+    main()
