@@ -14,6 +14,7 @@ import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from opcode import opmap
 from pathlib import Path
 from types import CodeType, FrameType, MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Never
@@ -327,10 +328,14 @@ class Expr(_Cell):
         return table.functions["getitem"](self, index)
 
     def __setitem__(self, index: Any, value: Any) -> Never:
-        raise fail(
+        raise self._assignment()
+
+    def _assignment(self) -> Any:
+        return fail(
             TypeError,
-            "item assignment: expected a value that can change, but an expression is immutable; "
-            "write x = x.at[i].set(v) instead of x[i] = v (add, multiply, min, max likewise)",
+            "item assignment: expected a value that can change, but an expression is immutable, and "
+            "a NumPy array does not hold one; write x = x.at[i].set(v) instead of x[i] = v, with x an "
+            "expression, or build the array by np.stack([...])",
         )
 
     def __len__(self) -> int:
@@ -369,6 +374,10 @@ class Expr(_Cell):
         return bool(concrete(self, "bool()"))
 
     def __float__(self) -> float:
+        # ``array[i] = x`` asks for a number, too, and would cut the gradient without a word.
+        frame = sys._getframe(1)
+        if frame.f_code.co_code[frame.f_lasti] == _STORE:
+            raise self._assignment()
         return float(concrete(self, "float()"))
 
     def __int__(self) -> int:
@@ -453,6 +462,8 @@ class AtIndex:
         """``x`` with the entries' maximum with ``value``."""
         return self._update("maximum", value)
 
+
+_STORE = opmap["STORE_SUBSCR"]
 
 _set_key = _Cell._key.__set__  # type: ignore[attr-defined]
 _set_graph = _Cell._graph.__set__  # type: ignore[attr-defined]

@@ -106,7 +106,7 @@ def fitted(name: str, value: Any, type: ArrayType) -> Any:
     array = np.asarray(value)
     weak = isinstance(value, bool | int | float | complex)
     if array.shape != type.shape or not (
-        np.can_cast(array.dtype, type.dtype, "same_kind") or (weak and array.dtype.kind <= "f")
+        np.can_cast(array.dtype, type.dtype, "same_kind") or (weak and array.dtype.kind in "biuf")
     ):
         raise fail(
             TypeError,

@@ -1,0 +1,159 @@
+"""Every error says who expected what, what it got, what to write instead, and the user's line."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.linear import LinearMap
+from funcgrad.ops.op import op_named
+
+X, V, M = fg.var("x"), fg.var("v", 3), fg.var("m", (2, 3))
+HERE = r"at test_errors\.py:\d+"
+
+CASES = [
+    # -- making expressions
+    (lambda: fg.var(""), TypeError, r"var: expected a name, but got ''; write var\('x'\)"),
+    (lambda: fg.var("x", -1), ValueError, "var: expected lengths of 0 or more"),
+    (lambda: fg.const("a"), TypeError, "const: expected numbers, but got dtype <U1"),
+    (lambda: X + "a", TypeError, "operand: expected a number, an array or an expression, but got str"),
+    (lambda: X + None, TypeError, "but got NoneType"),
+    (lambda: V + np.array(["a"]), TypeError, "expected numbers, but got"),
+    (lambda: V + fg.var("u", 4), ValueError, r"add: expected shapes that broadcast, but got float64\[3\]"),
+    (lambda: np.sin(fg.var("b", (), "complex128")) % 2, TypeError, "remainder: NumPy has no loop for"),
+    (lambda: np.array([X, X]), TypeError, r"array: expected numbers, but got an expression.*np.stack"),
+    # -- questions without an answer
+    (lambda: bool(X > 0), TypeError, r"bool\(\): expected a number, but 'x > 0' has none.*np.where"),
+    (lambda: float(X), TypeError, r"float\(\): expected a number, but 'x' has none"),
+    (lambda: [1, 2][X], TypeError, "an index: expected a number"),
+    (lambda: f"{X:.2f}", TypeError, "a format: expected a number"),
+    (lambda: len(X), TypeError, r"len\(\) of an expression of shape \(\)"),
+    (lambda: list(X), TypeError, "iteration over an expression of shape"),
+    (lambda: V[V > 0], TypeError, "a boolean index: expected a number"),
+    # -- NumPy functions
+    (lambda: np.linalg.inv(M), TypeError, "inv: expected a function with a derivative rule"),
+    (lambda: np.frexp(X), TypeError, "frexp: expected a function with"),
+    (lambda: np.add(V, 1, out=np.zeros(3)), TypeError, r"add: out=.*write a = a \+ b"),
+    (lambda: np.sum(V, out=np.zeros(())), TypeError, "sum: out="),
+    (lambda: np.add(V, 1, where=[True, False, True]), TypeError, "add: where= is not supported"),
+    (lambda: np.sum(V, initial=1.0), TypeError, "sum: expected axis and keepdims alone, but got initial"),
+    (lambda: np.pad(V, 1, mode="edge"), TypeError, "pad: expected mode 'constant'"),
+    (lambda: np.cumsum(V, 0, None, None, 1), TypeError, "positional|cumsum"),
+    # -- shapes and indices
+    (lambda: V.reshape(2, 2), ValueError, r"reshape: expected a shape of 3 entries for float64\[3\]"),
+    (lambda: V.reshape(3, order="F"), TypeError, "reshape: expected order 'C'"),
+    (lambda: np.squeeze(M, 0), ValueError, "squeeze: expected axes of length 1"),
+    (lambda: np.transpose(M, (0,)), ValueError, "transpose: expected 2 axes"),
+    (lambda: np.broadcast_to(V, (2,)), ValueError, "broadcast_to: expected a shape that"),
+    (lambda: np.concatenate([V, M]), ValueError, "concatenate: expected shapes that agree|axes"),
+    (lambda: np.concatenate([X, X]), ValueError, "concatenate: expected arrays with axes.*use stack"),
+    (lambda: np.stack([V, M]), ValueError, "stack: expected arrays of one shape"),
+    (lambda: np.split(V, 2), ValueError, "split: expected 3 entries to divide into 2.*array_split"),
+    (lambda: V[5], IndexError, r"getitem: index 5 is out of bounds.*\(of float64\[3\]\)"),
+    (lambda: V[0.5], TypeError, "getitem: expected integers, slices"),
+    (lambda: V[[0, 9]], IndexError, "index 9 is out of bounds"),
+    (lambda: V.at[[0, 0]].set(1.0), ValueError, "expected each entry to be named once"),
+    (lambda: V.at[0].set(1j), TypeError, "at: expected a value of dtype float64, but got complex128"),
+    (lambda: V.__setitem__(0, 1.0), TypeError, r"write x = x.at\[i\].set\(v\)"),
+    (lambda: np.max(fg.var("e", (0,))), ValueError, "max: expected at least one entry"),
+    # -- contractions
+    (lambda: V @ fg.var("u", 4), ValueError, r"matmul: expected the last axis.*float64\[3\] @ float64\[4\]"),
+    (lambda: X @ V, ValueError, "use \\* with a scalar"),
+    (lambda: fg.var("a", (2, 3, 4)) @ fg.var("b", (3, 4, 5)), ValueError, "expected stacks that broadcast"),
+    (lambda: np.einsum("ij,j->i", M), ValueError, "einsum: expected 2 operands"),
+    (lambda: np.einsum("ij->k", M), ValueError, "einsum: expected an output of the inputs' letters"),
+    (lambda: np.einsum("i->i", M), ValueError, "einsum: expected 'i' to name the axes"),
+    (lambda: np.einsum("ij,j->i", M, fg.var("u", 4)), ValueError, "einsum: expected one length for 'j'"),
+    (lambda: np.einsum(M, [0, 1]), TypeError, "einsum: expected a subscripts string"),
+    (lambda: np.tensordot(M, M, 1), ValueError, "tensordot: expected equal lengths"),
+    (lambda: np.linalg.norm(M, 1), TypeError, "norm: expected ord None or 'fro'"),
+    # -- running
+    (lambda: (X * V)(x=1.0), TypeError, r"evaluate: expected values for x, v, but got x"),
+    (lambda: X(1.0), TypeError, r"call: expected values by name.*f\(x=2.0\)"),
+    (lambda: X(x=np.ones(3)), TypeError, r"evaluate: expected float64 for x, but got float64\[3\]"),
+    (lambda: X(x=1j), TypeError, "evaluate: expected float64 for x, but got complex128"),
+    (lambda: X(x=X), TypeError, "expected a number for x, but got an expression; use substitute"),
+    (lambda: (X + fg.var("x", 3))(x=1.0), TypeError, "variables: expected one type for 'x'"),
+    (lambda: fg.substitute(X, y=1.0), TypeError, r"substitute: expected a variable \(x\), but got 'y'"),
+    (lambda: fg.substitute(X, x=V), TypeError, r"expected float64 in the place of float64, but got"),
+    # -- derivatives
+    (lambda: fg.grad(3), TypeError, r"grad: expected a function, but got int; write grad\(f\)\(x\)"),
+    (lambda: fg.grad(X), TypeError, r"but got an expression; write gradient\(expr, x\)"),
+    (lambda: fg.vjp(3, 1.0), TypeError, "vjp: expected a function"),
+    (lambda: fg.grad(lambda x: x)(np.ones(2)), TypeError, r"grad: expected f to return a real scalar, but got float64\[2\]; sum it"),
+    (lambda: fg.grad(lambda x: "a")(1.0), TypeError, "real scalar, but got str"),
+    (lambda: fg.grad(lambda x: x * 1j)(1.0), TypeError, "but got complex128; take np.real or np.abs"),
+    (lambda: fg.grad(np.sum)(np.arange(3)), TypeError, r"grad: expected float or complex values in argument 0, but got int64; convert it with x.astype\(float\)"),
+    (lambda: fg.grad(np.sum)(True), TypeError, "but got bool"),
+    (lambda: fg.grad(lambda x: x)("a"), TypeError, "but got str"),
+    (lambda: fg.grad(np.sin, argnums=1)(1.0), TypeError, "expected argnums to name one of 1 positional arguments, but got 1"),
+    (lambda: fg.grad(lambda x: x, has_aux=True)(1.0), TypeError, r"return a pair \(value, aux\)"),
+    (lambda: fg.vjp(np.sin, 1.0)[1](np.ones(2)), TypeError, r"pullback: expected a cotangent of type float64, but got float64\[2\]"),
+    (lambda: fg.vjp(np.sin, 1.0)[1]([1.0, 2.0]), TypeError, "cotangent of the structure of its primal"),
+    (lambda: fg.jvp(np.sin, 1.0, 1.0), TypeError, r"write jvp\(f, \(x,\), \(v,\)\)"),
+    (lambda: fg.jvp(np.sin, (1.0,), ()), TypeError, "expected 1 tangents, but got 0"),
+    (lambda: fg.jvp(np.sin, (1.0,), (1j,)), TypeError, "jvp: expected a tangent of type float64"),
+    (lambda: fg.backprop(3.0), TypeError, r"backprop: expected an expression, but got float"),
+    (lambda: fg.backprop(X > 0), TypeError, "backprop: expected a float expression, but got bool"),
+    (lambda: fg.backprop(V, seed=np.ones(2)), ValueError, r"backprop: expected a seed of float64\[3\]"),
+    (lambda: fg.gradient(V, V), TypeError, "gradient: expected a scalar expression.*sum it first"),
+    (lambda: fg.gradient(X, 3), TypeError, r"gradient: expected variables \(x\), but got 3"),
+    (lambda: fg.gradient(X, "q"), TypeError, r"gradient: expected variables \(x\), but got 'q'"),
+    # -- the inside
+    (lambda: op_named("os.system"), ValueError, "expected the name of one, but got 'os.system'"),
+    (lambda: LinearMap().apply(1.0), NotImplementedError, "does not say how to apply itself"),
+    (lambda: LinearMap().transpose(1.0), NotImplementedError, "how to transpose itself"),
+    (lambda: fg.expr.assemble(fg.expr.table), RuntimeError, "handed over already"),
+    (lambda: fg.numpy.nothing, AttributeError, r"module 'funcgrad.numpy' \(and 'numpy'\) has no attribute"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("attempt", "kind", "message"), CASES, ids=lambda v: str(v)[:40])
+def test_errors_teach(attempt, kind, message):
+    with pytest.raises(kind, match=rf"(?s){message}"):
+        attempt()
+
+
+LOCATED = [c for c in CASES if c[1] in (TypeError, ValueError, IndexError)]
+NOWHERE = (
+    "len()",
+    "iteration",
+    "var:",
+    "const:",
+    "'os.system'",
+    "but got float",
+    "gradient: expected var",
+)
+
+
+@pytest.mark.parametrize("case", LOCATED, ids=lambda c: c[2][:40])
+def test_errors_name_the_users_line(case):
+    attempt, kind, _ = case
+    with pytest.raises(kind) as caught:  # noqa: PT011  # the message is the other test's
+        attempt()
+    text = str(caught.value)
+    known = any(part in text for part in NOWHERE) or "positional" in text
+    assert known or "test_errors.py:" in text
+
+
+def test_the_line_is_quoted():
+    def loss(w):
+        return np.sum(w @ np.ones(4))
+
+    with pytest.raises(
+        ValueError, match=r"at test_errors\.py:\d+: return np\.sum\(w @ np\.ones\(4\)\)"
+    ):
+        fg.grad(loss)(np.ones(3))
+
+
+def test_storing_a_traced_value_in_an_array_is_refused():
+    """NumPy would ask for a float, and the gradient would be a silent zero."""
+
+    def f(x):
+        y = np.zeros(2)
+        y[0] = x
+        return np.sum(y)
+
+    with pytest.raises(ValueError, match="setting an array element") as caught:
+        fg.grad(f)(1.0)
+    assert "write x = x.at[i].set(v)" in str(caught.value.__cause__)
+    assert "y[0] = x" in str(caught.value.__cause__)
