@@ -152,7 +152,7 @@ from funcgrad.trace import run, skeleton
 x, w = fg.var("x", (2, 3)), fg.var("w", 3)
 y = np.sum(np.tanh(x @ w * 2.5)[1:] ** 2) + np.max(w) + fg.const([1.0, 2.0])[0]
 print(y.key.hex(), [k.hex() for k in fg.toposort(y)], fg.gradient(y, "w"), repr(fg.backprop(y)))
-out, leaves, _ = run(lambda v: np.sum(np.sin(v) * 2.0 + w_) if False else np.sum(np.sin(v)), (np.ones(3),), {}, (0,))
+out, leaves, _ = run(lambda v: np.sum(np.sin(v) * 2.0), (np.ones(3),), {}, (0,))
 print([(r[0].name, r[1:]) for r in skeleton([out], leaves).rows])
 """
 
@@ -232,7 +232,7 @@ def test_nodes_and_types_print_short():
     assert repr(x.key) == f"Key({x.key.hex()[:8]})"
     with pytest.raises(AttributeError, match="only a constant node has a value"):
         _ = x.graph[x].value
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="can't set attribute"):
         x.graph[x].op = None
 
 
@@ -243,8 +243,8 @@ def test_gradient_map():
     assert x in cotangents
     assert z not in cotangents
     assert cotangents[z] == 0.0
-    assert [k for k in cotangents] == [x.key, y.key, (x * y).key]
-    with pytest.raises(KeyError):
+    assert list(cotangents) == [x.key, y.key, (x * y).key]
+    with pytest.raises(KeyError, match="Key"):
         cotangents[z.key]
     with pytest.raises(AttributeError, match="immutable"):
         cotangents.map = {}

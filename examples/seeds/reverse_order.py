@@ -32,7 +32,7 @@ def chain() -> fg.Expr:
 def all_legal_orders(expr: fg.Expr) -> Iterator[tuple[fg.Key, ...]]:
     """Every reverse topological order, by choosing among the ready nodes in every way."""
     graph = expr.graph
-    users = {key: 0 for key in graph}
+    users = dict.fromkeys(graph, 0)
     for node in graph.values():
         for parent in node.parents:
             users[parent] += 1

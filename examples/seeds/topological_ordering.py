@@ -22,6 +22,7 @@ reconstruction from them.)
 from __future__ import annotations
 
 from functools import reduce
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -89,8 +90,9 @@ def objective(layers: list[Layer], x, target):
 def example(sizes=(3, 4, 4, 2), seed: int = 0):
     """Layers, an input and a target."""
     rng = np.random.default_rng(seed)
-    pairs = zip(sizes[:-1], sizes[1:], strict=True)
-    layers = [Layer(rng.standard_normal(n), rng.standard_normal((n, m))) for m, n in pairs]
+    layers = [
+        Layer(rng.standard_normal(n), rng.standard_normal((n, m))) for m, n in pairwise(sizes)
+    ]
     return layers, rng.standard_normal(sizes[0]), rng.standard_normal(sizes[-1])
 
 

@@ -61,7 +61,7 @@ class Op:
         if self.elementwise:
             # The common case at half the cost: expressions that fit each other as they are.
             try:
-                inputs, output, exact = elementwise_types(self, tuple([arg.type for arg in args]))
+                _, output, exact = elementwise_types(self, tuple([arg.type for arg in args]))
             except AttributeError:
                 pass
             else:
