@@ -527,16 +527,15 @@ def capture(array: np.ndarray[Any, Any]) -> Expr:
 def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
     # 0.0 and -0.0 are equal, and so are 1 and True: what tells them apart joins the memo's key.
-    return _constant(
-        _scalar(value, dtype, type(value).__name__, str(value) if value == 0 else ""), False
-    )
+    params, ty = _scalar(value, dtype, type(value).__name__, str(value) if value == 0 else "")
+    return _Cell(CONSTANT, (), params, ty, False, None, None)  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=4096)
-def _scalar(value: Any, dtype: np.dtype[Any], kind: str, text: str) -> Constant:
+def _scalar(value: Any, dtype: np.dtype[Any], kind: str, text: str) -> tuple[Params, ArrayType]:
     array = np.array(value, dtype)
     array.flags.writeable = False
-    return Constant(array)
+    return (("value", Constant(array)),), ArrayType((), array.dtype)
 
 
 def assemble_node(

@@ -228,7 +228,7 @@ def _without_own(term: str, x: Any, elsewhere: str) -> tuple[str, Any]:
     own = tuple(i for i, c in enumerate(term) if c not in elsewhere)
     if not own:
         return term, x
-    return "".join(c for c in term if c in elsewhere), np.sum(x, axis=own)
+    return "".join(c for c in term if c in elsewhere), np.sum(x, axis=own, dtype=x.dtype)
 
 
 def _check_sizes(subscripts: str, pairs: list[tuple[str, Any]]) -> None:

@@ -53,7 +53,7 @@ def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[...,
         "hstack": shape.hstack,
         "vstack": shape.vstack,
         "expit": elementwise.sigmoid,
-        "float_power": lambda x, y: elementwise.power(x * 1.0, y),
+        "float_power": _float_power,
     }
 
 
@@ -67,10 +67,17 @@ def numpy_functions(
             theirs = getattr(home, name, None)
             if callable(theirs) and not isinstance(theirs, np.ufunc | type):
                 result[theirs] = function
-    result |= {np.copy: lambda x, **_: elementwise.positive(x), np.where: where}
+    result |= {np.copy: lambda x, **_: x, np.where: where}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
     return MappingProxyType(result)
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    """As `numpy.float_power`: in double precision at least."""
+    x, y = op.lift_all((x, y))
+    dtype = np.result_type(x.dtype, y.dtype, float)
+    return elementwise.power(shape.astype(x, dtype), shape.astype(y, dtype))
 
 
 def where(condition: Any, *branches: Any) -> Any:
@@ -100,8 +107,16 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
 
 def round_(x: Any, decimals: int = 0) -> Any:
     """As `numpy.round`; not differentiable."""
-    scale = 10.0**decimals
-    return elementwise.rint(x * scale) / scale if decimals else elementwise.rint(x)
+    x = op.lift_fully(x)
+    whole = x.dtype.kind in "iu"
+    if decimals >= 0:
+        scale = 10.0**decimals
+        return (
+            x if whole else elementwise.rint(x * scale) / scale if decimals else elementwise.rint(x)
+        )
+    scale = 10.0**-decimals
+    rounded = elementwise.rint(x / scale) * scale
+    return shape.astype(rounded, x.dtype) if whole else rounded
 
 
 def divmod_(x: Any, y: Any) -> tuple[Any, Any]:

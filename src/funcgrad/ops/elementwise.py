@@ -129,7 +129,7 @@ rad2deg = elementwise("rad2deg", np.rad2deg, lambda z, x: np.full_like(x, 180 / 
 
 
 # -- kinks: ties share equally -------------------------------------------------------------------
-def _routed(wins: np.ufunc, first: bool) -> Any:
+def _routed(wins: Any, first: bool) -> Any:
     """The edge of one operand of maximum or minimum: all to the winner, half to each at a tie."""
 
     def edge(z: Any, x: Any, y: Any) -> LinearMap:
@@ -139,14 +139,24 @@ def _routed(wins: np.ufunc, first: bool) -> Any:
     return edge
 
 
-def _extremum(name: str, ufunc: np.ufunc, wins: np.ufunc) -> Op:
+def _over_nan(wins: np.ufunc) -> Any:
+    """`fmax` and `fmin` choose what is a number."""
+    return lambda a, b: wins(a, b) | np.isnan(b)
+
+
+def _extremum(name: str, ufunc: np.ufunc, wins: Any) -> Op:
     return _linear(name, ufunc, _routed(wins, True), _routed(wins, False))
 
 
 maximum = _extremum("maximum", np.maximum, np.greater_equal)
 minimum = _extremum("minimum", np.minimum, np.less_equal)
-fmax = _extremum("fmax", np.fmax, np.greater_equal)
-fmin = _extremum("fmin", np.fmin, np.less_equal)
+fmax = _extremum("fmax", np.fmax, _over_nan(np.greater_equal))
+fmin = _extremum("fmin", np.fmin, _over_nan(np.less_equal))
+
+
+def relu(x: Any) -> Any:
+    """The larger of x and 0, entry by entry; half the derivative flows at 0, as in `maximum`."""
+    return maximum(x, 0)
 
 
 def _absolute_edge(z: Any, x: Any) -> LinearMap:
@@ -160,7 +170,7 @@ absolute = _linear("absolute", np.absolute, _absolute_edge, notation="abs({})".f
 fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x))
 sign = elementwise("sign", np.sign, None)
 copysign = elementwise(
-    "copysign", np.copysign, lambda z, x, y: np.copysign(np.sign(x), x * y), None
+    "copysign", np.copysign, lambda z, x, y: np.sign(x) * np.copysign(np.ones_like(y), y), None
 )
 
 
@@ -240,12 +250,13 @@ mask: Op = Op(
 
 # -- functions with stable forms of their own ----------------------------------------------------
 def _sigmoid(x: Any) -> Any:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, e).astype(e.dtype)[()] / (1 + e)
+    # Where exp overflows the quotient is 0, as it should be.
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-x))
 
 
 def _softplus(x: Any) -> Any:
-    return np.logaddexp(x, np.zeros((), np.result_type(x)))
+    return np.logaddexp(x, 0.0)
 
 
 def _xlogx(x: Any) -> Any:
@@ -299,12 +310,17 @@ def sinc(x: Any) -> Any:
     return sinc_derivative(x, order=0)
 
 
+def _same_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    return np.dtype(dtype), np.dtype(dtype)
+
+
+def _copied(x: Any) -> Any:
+    return np.array(x)[()]
+
+
+_stopped_infer: Any = _same_loop
 stopped = Op(
-    name="stop_gradient",
-    run=np.positive,
-    infer=partial(ufunc_loop, np.positive),  # type: ignore[arg-type]
-    edges=(None,),
-    elementwise=True,
+    name="stop_gradient", run=_copied, infer=_stopped_infer, edges=(None,), elementwise=True
 )
 
 # -- not differentiable: no edge, so no gradient flows --------------------------------------------

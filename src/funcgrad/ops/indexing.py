@@ -56,6 +56,8 @@ def _parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
             spec.append(int(item))
         else:
             found = _as_indices(item)
+            if len(found) > 1 or _is_boolean(item):
+                _check_boolean(item, x, index if isinstance(index, tuple) else (index,))
             spec.extend("array" for _ in found)
             arrays.extend(found)
     return tuple(spec), arrays
@@ -64,6 +66,34 @@ def _parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
 def _is_float(item: Any) -> bool:
     dtype = getattr(item, "dtype", None)
     return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
+
+
+def _is_boolean(item: Any) -> bool:
+    return (item.dtype if isinstance(item, Expr) else np.asarray(item).dtype).kind == "b"
+
+
+def _check_boolean(item: Any, x: Expr, index: tuple[Any, ...]) -> None:
+    """Refuse a boolean index that is not as long as the axes that it stands for."""
+    taken = [_axes_taken(other) for other in index]
+    place = next(i for i, other in enumerate(index) if other is item)
+    before = sum(taken[:place])
+    if any(other is Ellipsis for other in index[:place]):
+        before += x.ndim - sum(taken)
+    shape = np.shape(item)
+    if x.shape[before : before + len(shape)] != shape:
+        raise fail(
+            IndexError,
+            f"getitem: expected a boolean index of the shape of the axes that it chooses from, but "
+            f"got shape {shape} at axis {before} of {x.type}",
+        )
+
+
+def _axes_taken(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, slice | int | np.integer):
+        return 1
+    return int(np.ndim(item)) if _is_boolean(item) else 1
 
 
 def _bad_index(item: Any) -> Any:
@@ -226,12 +256,17 @@ def _unique(arrays: tuple[Expr, ...], spec: Spec, x: Expr, how: str) -> None:
         )
 
 
-def take(x: Any, indices: Any, axis: int | None = None, **_: Any) -> Any:
-    """As `numpy.take`, with indices in bounds."""
+def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+    """As `numpy.take`."""
     x = lift_fully(x)
     if axis is None:
-        return np.ravel(x)[indices]
-    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (indices,)]
+        x, axis = np.ravel(x), 0
+    place = normalize_axis_index(axis, x.ndim)
+    if mode == "wrap":
+        indices = np.mod(indices, x.shape[place])
+    elif mode == "clip":
+        indices = np.clip(indices, 0, x.shape[place] - 1)
+    return x[(slice(None),) * place + (indices,)]
 
 
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
@@ -240,7 +275,12 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     if axis is None:
         return np.ravel(x)[np.ravel(indices)]
     place = normalize_axis_index(axis, x.ndim)
-    grids = list(np.ix_(*[np.arange(n) for n in indices.shape]))
+    if indices.ndim != x.ndim:
+        raise fail(
+            ValueError,
+            f"take_along_axis: expected indices with {x.ndim} axes, but got {indices.type}",
+        )
+    grids = list(np.ix_(*[np.arange(n) for n in x.shape]))
     grids[place] = indices
     return x[tuple(grids)]
 
@@ -265,6 +305,8 @@ def diag(x: Any, k: int = 0) -> Any:
     x = lift_fully(x)
     if x.ndim == 2:
         return diagonal(x, k)
+    if x.ndim != 1:
+        raise fail(ValueError, f"diag: expected a vector or a matrix, but got {x.type}")
     size = x.shape[0] + abs(k)
     along = np.arange(x.shape[0])
     zeros = np.zeros((size, size), x.dtype)
@@ -292,6 +334,6 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     if mode != "constant":
         raise fail(TypeError, f"pad: expected mode 'constant', but got {mode!r}")
     widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
-    shape = tuple(int(n + a + b) for n, (a, b) in zip(x.shape, widths, strict=True))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
-    return lift_fully(np.full(shape, constant_values, x.dtype)).at[inside].set(x)
+    frame = np.pad(np.zeros(x.shape, x.dtype), widths, constant_values=constant_values)
+    return lift_fully(frame).at[inside].set(x)

@@ -58,21 +58,17 @@ class Op:
     notation: Callable[..., str] | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        if self.elementwise:
+        symbolic = [type(arg) is Expr for arg in args]
+        if True not in symbolic:
+            return self.run(*args, **params)
+        if not self.elementwise:
+            return build(self, args, params)
+        if False not in symbolic:
             # The common case at half the cost: expressions that fit each other as they are.
-            try:
-                _, output, exact = elementwise_types(self, tuple([arg.type for arg in args]))
-            except AttributeError:
-                pass
-            else:
-                if exact:
-                    return make(self, args, (), output)
-        for arg in args:
-            if type(arg) is Expr:
-                if self.elementwise:
-                    return build_elementwise(self, args)
-                return build(self, args, params)
-        return self.run(*args, **params)
+            _, output, exact = elementwise_types(self, tuple([arg.type for arg in args]))
+            if exact:
+                return make(self, args, (), output)
+        return build_elementwise(self, args)
 
     def edge(self, index: int) -> Edge | None:
         """The edge of an argument; None where the operation is not differentiable in it."""
@@ -140,21 +136,29 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
 
     An array met beside a traced expression is captured by reference; elsewhere it is copied.
     """
-    if isinstance(arg, np.generic):  # first: np.float64 is a float as well
+    if type(arg) is np.ndarray:
+        return _lift_array(arg, beside)
+    if isinstance(arg, np.generic):  # before numbers: np.float64 is a float as well
         return const(arg)
     if isinstance(arg, (Expr, *PYTHON_NUMBERS)):
         return arg
     if isinstance(arg, list | tuple):
-        arg = expr_room.table.functions["array"](arg)
-        if isinstance(arg, Expr):
-            return arg
+        joined = expr_room.table.functions["array"](arg)
+        return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
     if isinstance(arg, np.ndarray):
-        traced = any(isinstance(other, Expr) and other.traced for other in beside)
-        return capture(arg) if traced and arg.ndim else const(arg)
+        return _lift_array(np.asarray(arg), beside)
     raise fail(
         TypeError,
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
     )
+
+
+def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:
+    if array.ndim:
+        for other in beside:
+            if type(other) is Expr and other.traced:
+                return capture(array)
+    return const(array)
 
 
 def fit(arg: Any, target: ArrayType) -> Expr:

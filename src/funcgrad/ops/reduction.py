@@ -25,7 +25,7 @@ from funcgrad.ops.shape import astype, expand_dims, reshape
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """An ``axis`` argument as a sorted tuple of axes from 0."""
-    if axis is None:
+    if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy lets a scalar have one axis
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:  # the common case, at a tenth of the cost
         return (axis % ndim,)
@@ -99,7 +99,7 @@ def scan_products(x: Any, axis: int) -> Any:
 
 
 def _logsumexp_run(x: Any, axis: tuple[int, ...]) -> Any:
-    top = np.max(x, axis=axis, keepdims=True)
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
     total = np.log(np.sum(np.exp(x - top), axis=axis))
     return total + np.reshape(top, total.shape)
@@ -131,7 +131,7 @@ prod_op = _reduction("prod", lambda x, axis=None: np.prod(x, axis=axis), _others
 logsumexp_op = _reduction(
     "logsumexp",
     lambda x, axis=0: _logsumexp_run(x, axis),
-    lambda z, x, axis: np.exp(x - z),
+    lambda z, x, axis: np.exp(mask(x != z, x - z)),  # 1 where both are the same infinity
 )
 norm_op = Op(
     name="norm",
@@ -180,11 +180,12 @@ cumsum_op = Op(
 def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
     x = lift_fully(x)
     axes = axes_of(axis, x.ndim)
-    z = op(x, axis=axes) if axes or op.name in _NOT_IDENTITY else x
+    z = op(x, axis=axes) if axes or op.name not in _IDENTITY else x
     return expand_dims(z, axes) if keepdims is True and axes else z
 
 
-_NOT_IDENTITY = ("any", "all", "norm", "sum")
+# What these make of one entry is the entry.
+_IDENTITY = ("max", "min", "logsumexp")
 
 
 def _no_initial(name: str, rest: dict[str, Any]) -> None:
@@ -258,7 +259,7 @@ def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **r
     x = lift_fully(x) if dtype is None else astype(x, dtype)
     axes = axes_of(axis, x.ndim)
     if not axes:
-        return x
+        return astype(x, numpy_dtype(np.prod, x.dtype))
     # The rule knows one axis: the reduced ones are moved to the end and joined.
     kept = [i for i in range(x.ndim) if i not in axes]
     joined = reshape(
@@ -276,7 +277,7 @@ def var(
     _no_initial("var", rest)
     centered, count = _centered(x, axis, dtype)
     size = np.square(centered) if centered.dtype.kind != "c" else np.square(np.abs(centered))
-    return _reduce(sum_op, size, axis, keepdims) / (count - ddof)
+    return _reduce(sum_op, size, axis, keepdims) / builtins.max(count - ddof, 0)
 
 
 def std(
@@ -285,7 +286,7 @@ def std(
     """As `numpy.std`; its derivative where all entries are equal is 0."""
     _no_initial("std", rest)
     centered, count = _centered(x, axis, dtype)
-    return _reduce(norm_op, centered, axis, keepdims) / float(np.sqrt(count - ddof))
+    return _reduce(norm_op, centered, axis, keepdims) / math.sqrt(builtins.max(count - ddof, 0))
 
 
 def _centered(x: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
@@ -300,27 +301,35 @@ def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    """As `numpy.linalg.norm` for the Euclidean and Frobenius norms, and vector norms 1, inf, p.
+    """As `numpy.linalg.norm` for the Euclidean and Frobenius norms, and vector norms of any order.
 
     Its derivative at 0 is 0, a subgradient.
     """
     x = _as_float(x)
     axes = axes_of(axis, x.ndim)
-    if ord in (None, 2, "fro") and (ord is None or (len(axes) == 2) == (ord == "fro")):
+    if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return _reduce(norm_op, x, axis, keepdims)
-    if len(axes) != 1:
-        raise fail(TypeError, f"norm: expected ord None or 'fro' for a matrix, but got {ord!r}")
+    if len(axes) != 1 or isinstance(ord, str):
+        raise fail(
+            TypeError,
+            "norm: expected ord None, 'fro' for a matrix, or a number for a vector, but got "
+            f"{ord!r} for {len(axes)} axes",
+        )
+    size = np.abs(x)
     if ord in (np.inf, -np.inf):
         extreme = max if ord > 0 else min
-        return extreme(np.abs(x), axis=axes, keepdims=keepdims)
+        return extreme(size, axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return sum(astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
-        return sum(np.abs(x), axis=axes, keepdims=keepdims)
-    return sum(np.abs(x) ** ord, axis=axes, keepdims=keepdims) ** (1.0 / ord)
+        return sum(size, axis=axes, keepdims=keepdims)
+    total = sum(size**ord, axis=axes, keepdims=keepdims)
+    return mask(total != 0, total ** (1.0 / ord))
 
 
 def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
     x = lift_fully(x)
-    if axis is None:
+    if axis is None or (x.ndim == 0 and axis in (0, -1)):
         return reshape(x, -1), 0
     return x, normalize_axis_index(axis, x.ndim)
 
@@ -336,9 +345,12 @@ def argmin(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
 
 
 def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
-    x, place = _flat(_nonempty(op.name, x, axis), axis)
-    z = op(x, axis=place)
-    return np.expand_dims(z, place) if keepdims is True and axis is not None else z
+    x = _nonempty(op.name, x, axis)
+    flat, place = _flat(x, axis)
+    z = op(flat, axis=place)
+    if keepdims is not True:
+        return z
+    return reshape(z, (1,) * x.ndim) if axis is None else np.expand_dims(z, place)
 
 
 def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
@@ -362,7 +374,7 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """As `numpy.cumprod`: a composition, exact where entries are zero."""
     x, place = _flat(x if dtype is None else astype(x, dtype), axis)
-    return scan_products(x, place)
+    return scan_products(astype(x, dtype or numpy_dtype(np.cumprod, x.dtype)), place)
 
 
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:

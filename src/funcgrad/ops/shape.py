@@ -42,11 +42,12 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     if order not in ("C", "A"):
         raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
     x = lift_fully(x)
-    sizes = [operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,))]
+    listed = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    sizes = [operator.index(n) for n in (listed if isinstance(listed, Sequence) else (listed,))]
     known = math.prod([n for n in sizes if n != -1])
     if sizes.count(-1) == 1 and known and x.size % known == 0:
         sizes[sizes.index(-1)] = x.size // known
-    if -1 in sizes or math.prod(sizes) != x.size:
+    if builtins.any([n < 0 for n in sizes]) or math.prod(sizes) != x.size:
         raise fail(
             ValueError,
             f"reshape: expected a shape of {x.size} entries for {x.type}, but got {tuple(sizes)}",
@@ -277,7 +278,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
             raise fail(
                 ValueError,
                 f"{name}: expected {x.shape[axis]} entries to divide into {sections} equal parts; "
-                "use array_split",
+                "give the places to cut at instead",
             )
         size = x.shape[axis] // sections
         return [size * i for i in range(1, sections)]
@@ -299,9 +300,15 @@ def flip(x: Any, axis: Any = None) -> Any:
     return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
 
 
-def roll(x: Any, shift: int, axis: int | None = None) -> Any:
-    """As `numpy.roll`, along one axis or the flattened array."""
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """As `numpy.roll`, along axes or the flattened array."""
     x = lift_fully(x)
+    if isinstance(shift, Sequence) or isinstance(axis, Sequence):
+        shifts, axes = np.broadcast_arrays(shift, -1 if axis is None else axis)
+        flat = x if axis is not None else ravel(x)
+        for step, place in zip(shifts.tolist(), axes.tolist(), strict=True):
+            flat = roll(flat, step, place)
+        return reshape(flat, x.shape)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
     place = normalize_axis_index(axis, x.ndim)
@@ -311,12 +318,14 @@ def roll(x: Any, shift: int, axis: int | None = None) -> Any:
     return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
 
 
-def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
-    """As `numpy.repeat` with one count for all entries."""
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    """As `numpy.repeat`: one count for all entries, or one for each."""
     x = lift_fully(x)
-    if axis is None:
+    if axis is None or x.ndim == 0:
         x, axis = ravel(x), 0
     place = normalize_axis_index(axis, x.ndim)
+    if np.ndim(repeats):
+        return x[(slice(None),) * place + (np.repeat(np.arange(x.shape[place]), repeats),)]
     count = operator.index(repeats)
     wide = broadcast_to(
         expand_dims(x, place + 1), (*x.shape[: place + 1], count, *x.shape[place + 1 :])
@@ -332,7 +341,9 @@ def tile(x: Any, reps: Any) -> Any:
     counts = (1,) * (ndim - len(counts)) + counts
     x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
     for axis, count in enumerate(counts):
-        if count != 1:
+        if count == 0:
+            x = x[(slice(None),) * axis + (slice(0, 0),)]
+        elif count != 1:
             x = concatenate([x] * count, axis=axis)
     return x
 
@@ -340,9 +351,9 @@ def tile(x: Any, reps: Any) -> Any:
 def joiner(axis: int, least: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`numpy.hstack` and its like: concatenate after raising every array to a least number of axes."""
 
-    def join(arrays: Any, **_: Any) -> Any:
+    def join(arrays: Any, *, dtype: Any = None) -> Any:
         raised = [least(x) for x in arrays]
-        return concatenate(raised, axis=0 if raised[0].ndim == 1 else axis)
+        return concatenate(raised, axis=0 if raised[0].ndim == 1 else axis, dtype=dtype)
 
     return join
 
