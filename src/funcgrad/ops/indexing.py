@@ -333,6 +333,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     x = lift_fully(x)
     if mode != "constant":
         raise fail(TypeError, f"pad: expected mode 'constant', but got {mode!r}")
+    if x.ndim == 0:
+        return x
     widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
     frame = np.pad(np.zeros(x.shape, x.dtype), widths, constant_values=constant_values)

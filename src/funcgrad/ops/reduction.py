@@ -203,7 +203,10 @@ def _no_initial(name: str, rest: dict[str, Any]) -> None:
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.sum`."""
     _no_initial("sum", rest)
-    return _reduce(sum_op, astype(x, dtype) if dtype else x, axis, keepdims)
+    if dtype is None:
+        return _reduce(sum_op, x, axis, keepdims)
+    # NumPy widens small integers unless told what to sum in.
+    return astype(_reduce(sum_op, astype(x, dtype), axis, keepdims), dtype)
 
 
 def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
@@ -350,7 +353,8 @@ def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
     z = op(flat, axis=place)
     if keepdims is not True:
         return z
-    return reshape(z, (1,) * x.ndim) if axis is None else np.expand_dims(z, place)
+    whole = axis is None or x.ndim == 0
+    return reshape(z, (1,) * x.ndim) if whole else np.expand_dims(z, place)
 
 
 def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
@@ -361,7 +365,8 @@ def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
 
 def sort(x: Any, axis: int | None = -1, **_: Any) -> Any:
     """As `numpy.sort`: the entries taken in the order of `argsort`."""
-    x, place = _flat(x, axis)
+    x = lift_fully(x)
+    x, place = _flat(x, axis if axis is None else normalize_axis_index(axis, x.ndim))
     return np.take_along_axis(x, argsort_op(x, axis=place), place)
 
 
@@ -386,8 +391,9 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     """As `numpy.diff` without ``prepend`` and ``append``."""
     x = lift_fully(x)
     head = (slice(None),) * normalize_axis_index(axis, x.ndim)
+    step = np.not_equal if x.dtype.kind == "b" else np.subtract
     for _ in range(n):
-        x = x[(*head, slice(1, None))] - x[(*head, slice(None, -1))]
+        x = step(x[(*head, slice(1, None))], x[(*head, slice(None, -1))])
     return x
 
 
