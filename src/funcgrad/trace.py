@@ -277,29 +277,37 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
             stack.pop()
             continue
         op = expr.op
-        if op is CONSTANT:
+        if op is INPUT or (op is leaf and _is_open(expr)):
+            stack.pop()
+            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
+            continue
+        args = expr.args
+        parents = tuple([where.get(id(arg), -1) for arg in args])
+        if -1 in parents:
+            stack.extend([arg for arg in reversed(args) if id(arg) not in where])
+            continue
+        stack.pop()
+        if op is leaf:
+            derivative = derivative or expr.params[0][1] is None
+            where[me] = parents[0]
+            continue
+        # An operation's type follows from its operands', so that it need not be hashed.
+        row: Row = (op, parents, expr.params)
+        kind = _FIXED
+        if not parents:
             constant = expr.params[0][1]
             if constant.array.ndim:
                 key = ("a", id(constant.array))
                 where[me] = place_input(key, expr.type, constant.array, _FIXED)
                 continue
-        elif op is INPUT or (op is leaf and _is_open(expr)):
-            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
-            continue
-        parents = tuple([where.get(id(arg), -1) for arg in expr.args])
-        if -1 in parents:
-            stack.extend([arg for arg in reversed(expr.args) if id(arg) not in where])
-            continue
-        if op is leaf:
-            derivative = derivative or expr.params[0][1] is None
-            where[me] = parents[0]
-            continue
-        kind = max([kinds[i] for i in parents], default=_FIXED)
-        if kind == _FOREIGN:
-            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
-            continue
-        # An operation's type follows from its operands', so that it need not be hashed.
-        row: Row = (op, parents, expr.params) if parents else _constant_row(expr)
+            row = (CONSTANT, constant.address, expr.type)
+        else:
+            for i in parents:
+                if kinds[i] > kind:
+                    kind = kinds[i]
+            if kind == _FOREIGN:
+                where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
+                continue
         place = number.get(row)
         if place is None:
             place = number[row] = len(rows)
@@ -313,10 +321,6 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
 
 
 _FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
-
-
-def _constant_row(expr: Expr) -> Row:
-    return CONSTANT, expr.params[0][1].address, expr.type
 
 
 def _is_open(expr: Expr) -> bool:
