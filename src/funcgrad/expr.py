@@ -10,13 +10,11 @@ over once, where the package is assembled (`assemble`), and is immutable; nothin
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from opcode import opmap
-from pathlib import Path
-from types import CodeType, FrameType, MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Never
 
 import numpy as np
@@ -35,6 +33,7 @@ from funcgrad.graph import (
     address,
     encode,
 )
+from funcgrad.source import caller, fail
 
 
 class Table(NamedTuple):
@@ -477,8 +476,8 @@ def make(
     """The expression of an operation on expressions; its type is the caller's to infer."""
     for arg in args:
         if arg.traced:
-            return _Cell(op, args, params, type, True, label, _caller())  # type: ignore[return-value]
-    return _Cell(op, args, params, type, False, label, _caller())  # type: ignore[return-value]
+            return _Cell(op, args, params, type, True, label, caller())  # type: ignore[return-value]
+    return _Cell(op, args, params, type, False, label, caller())  # type: ignore[return-value]
 
 
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Expr:
@@ -497,7 +496,7 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Exp
     if any(n < 0 for n in lengths):
         raise ValueError(f"var: expected lengths of 0 or more, but got shape {lengths}")
     type = ArrayType(lengths, np.dtype(dtype))
-    return _Cell(INPUT, (), (("name", name),), type, False, None, _caller())  # type: ignore[return-value]
+    return _Cell(INPUT, (), (("name", name),), type, False, None, caller())  # type: ignore[return-value]
 
 
 def const(value: Any) -> Expr:
@@ -671,48 +670,3 @@ def _no_value(expr: Expr, asker: str) -> Any:
 def _shorten(text: str) -> str:
     line = text.splitlines()[-1]
     return repr(line if len(line) <= 40 else line[:37] + "...")
-
-
-# -- the user's line -----------------------------------------------------------------------------
-_OURS = (str(Path(__file__).parent), str(Path(np.__file__).parent))
-
-
-# Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node.
-_inside: dict[str, bool] = {}
-
-
-def _is_ours(filename: str) -> bool:
-    answer = _inside[filename] = filename.startswith(_OURS)
-    return answer
-
-
-def _caller() -> tuple[CodeType, int] | None:
-    frame: FrameType | None = sys._getframe(2)
-    known = _inside.get
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        ours = known(filename)
-        if ours is None:
-            ours = _is_ours(filename)
-        if not ours:
-            return frame.f_code, frame.f_lasti
-        frame = frame.f_back
-    return None
-
-
-def position(source: tuple[CodeType, int] | None) -> str:
-    """``file.py:12: the line``, of a code position; empty where it is not known."""
-    if source is None:
-        return ""
-    code, offset = source
-    lines = [line for start, stop, line in code.co_lines() if start <= offset < stop and line]
-    if not lines:
-        return ""
-    text = linecache.getline(code.co_filename, lines[0]).strip()
-    return f"{Path(code.co_filename).name}:{lines[0]}" + (f": {text}" if text else "")
-
-
-def fail(kind: Callable[[str], Any], message: str) -> Any:
-    """The exception, its message ended by the line of the user's code that led here."""
-    where = position(_caller())
-    return kind(f"{message}\n  at {where}" if where else message)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.trace import flatten
 from funcgrad.transforms.grad import jvp, vjp
+from funcgrad.trees import flatten
 
 
 def check_grads(

@@ -10,7 +10,6 @@ arrays abstracted. Derivatives are worked out once a skeleton, and kept.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,8 +17,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import optree
-from pyrsistent import PMap, PVector, pmap, pvector
 
 from funcgrad.expr import Expr, assemble_node, capture, const, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
@@ -28,76 +25,7 @@ from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.substitute import substitute_all
-
-
-# -- trees ---------------------------------------------------------------------------------------
-class Tree(NamedTuple):
-    """A tree taken apart: its leaves, and how to put others in their place."""
-
-    leaves: list[Any]
-    rebuild: Callable[[Sequence[Any]], Any]
-    paths: list[str]
-
-
-def flatten(tree: Any, name: str = "") -> Tree:
-    """A tree's leaves, in order, with the names of their places: dicts by sorted keys.
-
-    Lists, tuples, named tuples, dicts, dataclasses and pyrsistent's maps, vectors and records.
-    """
-    if isinstance(tree, _PLAIN):
-        return Tree([tree], lambda leaves: leaves[0], [name])
-    parts = _children(tree)
-    if parts is None:
-        paths, items, spec = optree.tree_flatten_with_path(tree, is_leaf=_is_own)
-        if len(items) == 1 and items[0] is tree:
-            return Tree([tree], lambda leaves: leaves[0], [name])
-        names = [name + "".join(f"_{step}" for step in path) for path in paths]
-        put: Callable[[Sequence[Any]], Any] = spec.unflatten
-    else:
-        labels, items, put = parts
-        names = [f"{name}_{label}" for label in labels]
-    inner = [flatten(item, label) for item, label in zip(items, names, strict=True)]
-
-    def rebuild(leaves: Sequence[Any]) -> Any:
-        rest = iter(leaves)
-        return put([part.rebuild([next(rest) for _ in part.leaves]) for part in inner])
-
-    return Tree(
-        [leaf for part in inner for leaf in part.leaves],
-        rebuild,
-        [path for part in inner for path in part.paths],
-    )
-
-
-_PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
-
-
-def _is_own(item: Any) -> bool:
-    return isinstance(item, PMap | PVector) or (
-        dataclasses.is_dataclass(item) and not isinstance(item, type)
-    )
-
-
-def _children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
-    """The parts of a container that `optree` does not know, and how to make another of its type."""
-    if isinstance(tree, PVector):
-        return [str(i) for i in range(len(tree))], list(tree), pvector
-    if isinstance(tree, PMap):
-        keys = sorted(tree, key=str)
-
-        def put_map(values: Sequence[Any]) -> Any:
-            pairs = dict(zip(keys, values, strict=True))
-            return pmap(pairs) if type(tree) is PMap else tree.update(pairs)
-
-        return [str(key) for key in keys], [tree[key] for key in keys], put_map
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        fields = [field.name for field in dataclasses.fields(tree) if field.init]
-
-        def put_fields(values: Sequence[Any]) -> Any:
-            return dataclasses.replace(tree, **dict(zip(fields, values, strict=True)))
-
-        return fields, [getattr(tree, name) for name in fields], put_fields
-    return None
+from funcgrad.trees import Tree, flatten
 
 
 # -- leaves --------------------------------------------------------------------------------------

@@ -28,19 +28,46 @@ INTEGER = np.arange(1, 13).reshape(3, 4)
 ROWS = np.array([2, 0, 2])
 
 
-def unary(x: Any, *more: Any) -> list[Sample]:
-    return [Sample((x,)), Sample((np.float64(x.flat[0]),)), Sample((x[:0],)), *map(Sample, more)]
+def unary(x: Any) -> list[Sample]:
+    return [Sample((x,)), Sample((np.float64(x.flat[0]),)), Sample((x[:0],))]
 
 
 def binary(x: Any, y: Any) -> list[Sample]:
     return [Sample((x, y)), Sample((x.flat[0], y.flat[1])), Sample((x[:0], y[:0]))]
 
 
+def holomorphic(names: str) -> dict[str, list[Sample]]:
+    """The complex samples of operations that have complex loops: off the real axis, where cuts lie."""
+    return {name: [Sample((COMPLEX,)), Sample((COMPLEX.flat[0],))] for name in names.split()}
+
+
 def _floats(names: str, domain: Any) -> dict[str, list[Sample]]:
     return {name: unary(domain) for name in names.split()}
 
 
-SAMPLES: dict[str, list[Sample]] = {
+COMPLEX_SAMPLES: dict[str, list[Sample]] = {
+    **holomorphic("negative positive exp exp2 expm1 sin cos tan sinh cosh tanh arcsin arccos arctan"),
+    **holomorphic("arcsinh arccosh arctanh log log2 log10 log1p sqrt square reciprocal"),
+    **{
+        name: [Sample((COMPLEX, COMPLEX[::-1] + 0.5)), Sample((COMPLEX.flat[0], COMPLEX.flat[1]))]
+        for name in ("add", "subtract", "multiply", "divide", "power")
+    },
+    "where": [Sample((TRUTH, COMPLEX, COMPLEX[::-1]))],
+    "mask": [Sample((TRUTH, COMPLEX))],
+    "broadcast_to": [Sample((COMPLEX[:1],), {"shape": (3, 4)})],
+    "reshape": [Sample((COMPLEX,), {"shape": (12,)})],
+    "transpose": [Sample((COMPLEX,), {"axes": (1, 0)})],
+    "concatenate": [Sample((COMPLEX, COMPLEX), {"axis": 1})],
+    "prod": [Sample((COMPLEX,), {"axis": (0,)})],
+    "logsumexp": [Sample((COMPLEX,), {"axis": (0,)})],
+    "cumsum": [Sample((COMPLEX,), {"axis": 1})],
+    "getitem": [Sample((COMPLEX, ROWS), {"spec": ("array",), "shape": (3, 4)})],
+    "scatter_add": [Sample((COMPLEX, ROWS), {"spec": ("array",), "shape": (3, 4)})],
+    "einsum": [Sample((COMPLEX, COMPLEX), {"subscripts": "ij,kj->ik"})],
+    "astype": [Sample((COMPLEX,), {"dtype": np.dtype("complex64")})],
+}
+
+REAL_SAMPLES: dict[str, list[Sample]] = {
     **_floats("negative positive exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh", ANY),
     **_floats("square sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient", ANY),
     **_floats("log log2 log10 log1p sqrt cbrt reciprocal xlogx", POSITIVE),
@@ -135,13 +162,18 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((ANY[:, 0], OTHER)),
         Sample((ANY[0], OTHER[0])),
         Sample((np.stack([ANY, OTHER]), np.stack([OTHER.T, ANY.T]))),
-        Sample((COMPLEX, OTHER.T + 0j)),
+        Sample((COMPLEX, COMPLEX.T)),
+        Sample((np.zeros((2, 0)), np.zeros((0, 3)))),
     ],
     "einsum": [
         Sample((ANY, OTHER), {"subscripts": "ij,kj->ik"}),
         Sample((ANY, OTHER[0], POSITIVE), {"subscripts": "ij,j,ij->i"}),
         Sample((ANY,), {"subscripts": "ij->ji"}),
     ],
+}
+
+SAMPLES: dict[str, list[Sample]] = {
+    name: samples + COMPLEX_SAMPLES.get(name, []) for name, samples in REAL_SAMPLES.items()
 }
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import expr as expr_room
-from funcgrad.expr import Expr, fail
+from funcgrad.expr import Expr
 from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape
 from funcgrad.ops.op import Op
+from funcgrad.source import fail
 
 FAMILIES: tuple[ModuleType, ...] = (op, elementwise, shape, reduction, indexing, contraction)
 

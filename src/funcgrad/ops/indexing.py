@@ -14,12 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from funcgrad.expr import Expr, concrete, fail
+from funcgrad.expr import Expr, concrete
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, build, lift_fully
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
+from funcgrad.source import fail
 
 Spec: TypeAlias = tuple[Any, ...]
 """One entry a position: an int, ``("slice", start, stop, step)``, ``"new"``, ``"..."`` or ``"array"``."""

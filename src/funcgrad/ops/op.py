@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import expr as expr_room
-from funcgrad.expr import Expr, assemble_node, capture, const, fail, make, scalar
+from funcgrad.expr import Expr, assemble_node, capture, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
+from funcgrad.source import fail
 
 Edge: TypeAlias = Callable[..., LinearMap]
 """``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""

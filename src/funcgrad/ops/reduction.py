@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from funcgrad.expr import fail
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype
 from funcgrad.ops.shape import astype, expand_dims, reshape
+from funcgrad.source import fail
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from funcgrad.expr import Expr, fail
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops import op as _op
 from funcgrad.ops.op import Edge, Op, lift_all, lift_fully
+from funcgrad.source import fail
 
 
 # -- reshape -------------------------------------------------------------------------------------

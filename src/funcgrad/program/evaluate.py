@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from pyrsistent import PMap
 
-from funcgrad.expr import Expr, fail, subexpressions
+from funcgrad.expr import Expr, subexpressions
 from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import INPUT, ArrayType, Key, Node
+from funcgrad.source import fail
 
 
 def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from funcgrad.expr import Expr, fail, rebuild, subexpressions
+from funcgrad.expr import Expr, rebuild, subexpressions
 from funcgrad.graph import Key
 from funcgrad.ops.op import lift_fully
 from funcgrad.program.evaluate import variables
+from funcgrad.source import fail
 
 
 def substitute(expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **named: Any) -> Expr:

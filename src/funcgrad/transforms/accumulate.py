@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrsistent import PMap
 
-from funcgrad.expr import Expr, fail, subexpressions
+from funcgrad.expr import Expr, subexpressions
 from funcgrad.fold import Edge, Semiring, sum_product, sum_product_steps
 from funcgrad.graph import CONSTANT, INPUT, Key, ancestors, toposort
 from funcgrad.linear import LinearMap
@@ -18,7 +18,8 @@ from funcgrad.ops.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.program.evaluate import present, variables
 from funcgrad.program.simplify import simplify, simplify_all
-from funcgrad.trace import flatten
+from funcgrad.source import fail
+from funcgrad.trees import flatten
 
 
 class GradientMap(Mapping[Key, Any]):

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, fail, scalar
+from funcgrad.expr import Expr, scalar
 from funcgrad.ops.elementwise import stopped
 from funcgrad.ops.op import differentiable, lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.program.simplify import simplify_all
-from funcgrad.trace import Scope, Tree, closed, concretize, derive, flatten, fresh, result, run
+from funcgrad.source import fail
+from funcgrad.trace import Scope, closed, concretize, derive, fresh, result, run
 from funcgrad.transforms.accumulate import gradients, pushforward
+from funcgrad.trees import Tree, flatten
 
 
 def grad(

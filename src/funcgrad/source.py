@@ -1,0 +1,60 @@
+"""Where the user's code is: the line that made a node or a mistake.
+
+A position is a code object and an offset in it, which costs a quarter of a microsecond to take and
+holds no frame; it is resolved to a line only where someone reads it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+_OURS = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, np.__file__))
+
+# Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node.
+_inside: dict[str, bool] = {}
+
+
+def _is_ours(filename: str) -> bool:
+    answer = _inside[filename] = filename.startswith(_OURS)
+    return answer
+
+
+def caller() -> tuple[CodeType, int] | None:
+    """The position of the user's code that called the function which asks."""
+    frame: FrameType | None = sys._getframe(2)
+    known = _inside.get
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        ours = known(filename)
+        if ours is None:
+            ours = _is_ours(filename)
+        if not ours:
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def position(source: tuple[CodeType, int] | None) -> str:
+    """``file.py:12: the line``, of a code position; empty where it is not known."""
+    if source is None:
+        return ""
+    code, offset = source
+    lines = [line for start, stop, line in code.co_lines() if start <= offset < stop and line]
+    if not lines:
+        return ""
+    text = linecache.getline(code.co_filename, lines[0]).strip()
+    return f"{Path(code.co_filename).name}:{lines[0]}" + (f": {text}" if text else "")
+
+
+def fail(kind: Callable[[str], Any], message: str) -> Any:
+    """The exception, its message ended by the line of the user's code that led here."""
+    where = position(caller())
+    return kind(f"{message}\n  at {where}" if where else message)
