@@ -46,7 +46,9 @@ def _floats(names: str, domain: Any) -> dict[str, list[Sample]]:
 
 
 COMPLEX_SAMPLES: dict[str, list[Sample]] = {
-    **holomorphic("negative positive exp exp2 expm1 sin cos tan sinh cosh tanh arcsin arccos arctan"),
+    **holomorphic(
+        "negative positive exp exp2 expm1 sin cos tan sinh cosh tanh arcsin arccos arctan"
+    ),
     **holomorphic("arcsinh arccosh arctanh log log2 log10 log1p sqrt square reciprocal"),
     **{
         name: [Sample((COMPLEX, COMPLEX[::-1] + 0.5)), Sample((COMPLEX.flat[0], COMPLEX.flat[1]))]
@@ -96,7 +98,6 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
             "arctan2",
             "hypot",
             "copysign",
-            "floor_divide",
             "less",
             "less_equal",
             "greater",
@@ -108,7 +109,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     # Away from the jumps: a whole number and a half of periods.
     **{
         name: [Sample((np.array([2.5, -3.1, 0.7]), np.array([1.1, 0.6, 2.0])))]
-        for name in ("remainder", "fmod")
+        for name in ("remainder", "fmod", "floor_divide")
     },
     "power": [*binary(POSITIVE, ANY), Sample((ANY, np.full((3, 4), 3.0)))],
     **{name: [Sample((TRUTH, ~TRUTH))] for name in ("logical_and", "logical_or", "logical_xor")},

@@ -7,6 +7,7 @@ partial. `mask` cuts a cotangent off where its condition is false, before it can
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -76,12 +77,14 @@ reciprocal = elementwise("reciprocal", np.reciprocal, lambda z, x: -z * z)
 square = elementwise("square", np.square, lambda z, x: 2 * x)
 
 # -- exponentials, logarithms, roots --------------------------------------------------------------
+# Python's numbers, which leave float32 as it is.
+_LN2, _LN10 = math.log(2), math.log(10)
 exp = elementwise("exp", np.exp, lambda z, x: z)
-exp2 = elementwise("exp2", np.exp2, lambda z, x: np.log(2.0) * z)
+exp2 = elementwise("exp2", np.exp2, lambda z, x: _LN2 * z)
 expm1 = elementwise("expm1", np.expm1, lambda z, x: np.exp(x))
 log = elementwise("log", np.log, lambda z, x: 1 / x)
-log2 = elementwise("log2", np.log2, lambda z, x: 1 / (x * np.log(2.0)))
-log10 = elementwise("log10", np.log10, lambda z, x: 1 / (x * np.log(10.0)))
+log2 = elementwise("log2", np.log2, lambda z, x: 1 / (x * _LN2))
+log10 = elementwise("log10", np.log10, lambda z, x: 1 / (x * _LN10))
 log1p = elementwise("log1p", np.log1p, lambda z, x: 1 / (1 + x))
 sqrt = elementwise("sqrt", np.sqrt, lambda z, x: 1 / (2 * z))
 cbrt = elementwise("cbrt", np.cbrt, lambda z, x: 1 / (3 * z**2))
@@ -112,7 +115,8 @@ sinh = elementwise("sinh", np.sinh, lambda z, x: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda z, x: np.sinh(x))
 tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2)
 arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: 1 / np.sqrt(x**2 + 1))
-arccosh = elementwise("arccosh", np.arccosh, lambda z, x: 1 / np.sqrt(x**2 - 1))
+# Two roots, since one of the product would be of the other sign left of the imaginary axis.
+arccosh = elementwise("arccosh", np.arccosh, lambda z, x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
 arctanh = elementwise("arctanh", np.arctanh, lambda z, x: 1 / (1 - x**2))
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
