@@ -284,8 +284,15 @@ def derive(
         unreached()
     program = derived(transform, found.rows, found.roots, len(leaves))
     if found.symbolic:
-        return list(program.on(found.inputs))
+        return _rebuilt(program.on(found.inputs), found.inputs)
     return program.run(found.inputs)
+
+
+def _rebuilt(outputs: list[Expr], inputs: Sequence[Any]) -> list[Any]:
+    if not any([isinstance(value, Expr) and value.traced for value in inputs]):
+        return simplify_all(outputs)  # a formula, for a reader
+    # A constant derivative is marked as one, so that nobody warns that nothing was differentiated.
+    return [out if out.traced else leaf(out, scope=None, place=0) for out in outputs]
 
 
 @lru_cache(maxsize=512)

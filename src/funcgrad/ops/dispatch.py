@@ -208,8 +208,8 @@ def _no_out(name: str) -> Any:
 
 
 def _unsupported(name: str, known: Iterable[str]) -> Any:
-    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.7)
-    hint = f"; the nearest supported is {near[0]!r}" if near else ""
+    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.0)
+    hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
     return fail(
         TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.ops import elementwise, indexing, op, reduction, shape
+from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape
 from funcgrad.ops.op import Op, fit
 from funcgrad.program.laws import COMMUTING, LAWS
 
@@ -316,7 +316,7 @@ def _softmax(expr: Expr) -> Expr | None:
 
 
 def _root_of_squares(expr: Expr) -> Expr | None:
-    """sqrt(sum(x**2)) = norm(x), whose derivative at 0 is 0; a constant factor or divisor comes out."""
+    """sqrt(sum(x**2)) = sqrt(x @ x) = norm(x), whose derivative at 0 is 0; a constant factor or divisor comes out."""
     (x,) = expr.args
     if _is(x, elementwise.divide) and (value_of(x.args[1]) or 0) > 0:
         inner = _root_of_squares(elementwise.sqrt(x.args[0]))
@@ -324,11 +324,13 @@ def _root_of_squares(expr: Expr) -> Expr | None:
     if _is(x, elementwise.multiply) and (value_of(x.args[0]) or 0) > 0:
         inner = _root_of_squares(elementwise.sqrt(x.args[1]))
         return None if inner is None else inner * np.sqrt(value_of(x.args[0])).item()
-    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.square)):
+    if _is(x, contraction.matmul_op) and not x.shape and x.args[0].key == x.args[1].key:
+        inside, axes = x.args[0], (0,)
+    elif _is(x, reduction.sum_op) and _is(x.args[0], elementwise.square):
+        inside, axes = x.args[0].args[0], dict(x.params)["axis"]
+    else:
         return None
-    if x.args[0].dtype.kind != "f":
-        return None
-    return reduction.norm_op(x.args[0].args[0], **dict(x.params))  # type: ignore[no-any-return]
+    return reduction.norm_op(inside, axis=axes) if inside.dtype.kind == "f" else None
 
 
 def _square_of_norm(expr: Expr) -> Expr | None:

@@ -93,7 +93,8 @@ def write(expr: Expr, parts: list[Written]) -> Written:
     if operation.hidden:
         return parts[0]
     if operation is elementwise.negative:
-        return Written("-" + wrap(parts[0], UNARY), UNARY)
+        inner = ATOM if parts[0].text.startswith("-") else PRODUCT
+        return Written("-" + wrap(parts[0], inner), PRODUCT)
     if operation is elementwise.square:
         return Written(wrap(parts[0], POWER + 1) + "**2", POWER)
     if operation.infix:
@@ -123,6 +124,8 @@ def _infix(operation: Op, parts: list[Written]) -> Written:
         return Written(f"{wrap(left, binding)} - {right.text[1:]}", binding)
     # Sums and products associate, so that a person writes 2*x*y for 2*(x*y).
     within = binding if symbol in ("+", "*") else binding + 1
+    if symbol != "+" and right.text.startswith("-"):
+        within = ATOM
     spaced = symbol if symbol in ("*", "/") else f" {symbol} "
     return Written(f"{wrap(left, binding)}{spaced}{wrap(right, within)}", binding)
 
