@@ -8,6 +8,7 @@ python -m benchmarks --write    the tables into docs/performance.md
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -19,18 +20,6 @@ from typing import Any
 
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
-CHAIN = (
-    "build",
-    "key",
-    "graph",
-    "toposort",
-    "evaluate",
-    "backprop",
-    "repr",
-    "pickle",
-    "unpickle",
-    "drop",
-)
 
 
 def pin() -> None:
@@ -71,17 +60,16 @@ def gradient(peer: str, case: str, seconds: str) -> dict[str, Any]:
     return {"time": median_time(f, args, float(seconds)), "check": check}
 
 
-def chain(count: str) -> dict[str, Any]:
-    """Microseconds a node of everything done to a chain of sines, and bytes a node."""
+def chain(shape: str, count: str) -> dict[str, Any]:
+    """Microseconds a node of everything done to a chain, and bytes a node."""
     import pickle
     import resource
 
-    import numpy as np
-
     import funcgrad as fg
+    from benchmarks.work import CHAINS
 
     n, times = int(count), {}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step = CHAINS[shape]
 
     def timed(name: str, f: Any) -> Any:
         start = time.perf_counter()
@@ -92,9 +80,15 @@ def chain(count: str) -> dict[str, Any]:
     def build() -> Any:
         y = fg.var("x")
         for _ in range(n):
-            y = np.sin(y)
+            y = step(y)
         return y
 
+    def compare(other: Any) -> None:
+        if held[0].key != other.key:
+            raise SystemExit("a stored chain came back another")
+
+    repr(fg.backprop(step(fg.var("x"))))  # what is made once, at the first use, is not a node's
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Held in one place, so that the last step drops it.
     held = [timed("build", build)]
     timed("key", lambda: held[0].key)
@@ -105,19 +99,21 @@ def chain(count: str) -> dict[str, Any]:
     timed("backprop", lambda: fg.backprop(held[0]))
     timed("repr", lambda: repr(held[0]))
     stored = timed("pickle", lambda: pickle.dumps(held[0]))
-    timed("unpickle", lambda: pickle.loads(stored))
+    again = timed("unpickle", lambda: pickle.loads(stored))
+    timed("compare", lambda: compare(again))
     timed("drop", held.clear)
     return {"times": times, "bytes": size}
 
 
-def imports(module: str) -> dict[str, Any]:
-    """The least wall time of a process that imports a module, over several."""
-    samples = []
-    for _ in range(9):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
-        samples.append(time.perf_counter() - start)
-    return {"time": min(samples)}
+def imports(rounds: str) -> dict[str, Any]:
+    """The least wall time of a process that imports funcgrad, and numpy alone, taken in turn."""
+    samples: dict[str, list[float]] = {"numpy": [], "funcgrad": []}
+    for _ in range(int(rounds)):
+        for module, times in samples.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+            times.append(time.perf_counter() - start)
+    return {module: min(times) for module, times in samples.items()}
 
 
 TASKS = {"gradient": gradient, "chain": chain, "imports": imports}
@@ -134,45 +130,56 @@ def ask(*task: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def gradient_table(seconds: float) -> list[str]:
-    """The time of a gradient's call as multiples of funcgrad's."""
+def gradient_table(seconds: float, rounds: int) -> list[str]:
+    """The time of a gradient's call as a multiple of funcgrad's: the median over rounds."""
     from benchmarks.work import FUNCTIONS, PEERS
 
-    lines = ["| gradient, un-jitted, a call | funcgrad | " + " | ".join(list(PEERS)[1:]) + " |"]
-    lines.append("| --- |" + " --- |" * len(PEERS))
+    peers = list(PEERS)
+    names = [peer.replace("_", " ") for peer in peers[1:]]
+    lines = ["| gradient, un-jitted, a call | funcgrad | " + " | ".join(names) + " |"]
+    lines.append("| --- |" + " ---: |" * len(peers))
     for case in FUNCTIONS:
-        found = {peer: ask("gradient", peer, case, str(seconds)) for peer in PEERS}
-        ours = found["funcgrad"]
-        cells = [f"{ours['time'] * 1e6:.0f} µs"]
-        for peer in list(PEERS)[1:]:
-            other = found[peer]
-            if "missing" in other:
-                cells.append("not installed")
-                continue
-            if abs(other["check"] - ours["check"]) > 1e-6 * abs(ours["check"]):
-                raise SystemExit(f"{peer} computes another gradient of {case}: {found}")
-            cells.append(f"{other['time'] / ours['time']:.2f} ×")
+        # In each round all peers take their turn, so that a slow minute is slow for all of them.
+        found = [
+            {peer: ask("gradient", peer, case, str(seconds)) for peer in peers}
+            for _ in range(rounds)
+        ]
+        ours = statistics.median(turn["funcgrad"]["time"] for turn in found)
+        cells = [f"{ours * 1e6:.0f} µs", *[_ratio(peer, case, found) for peer in peers[1:]]]
         lines.append(f"| {case} | {' | '.join(cells)} |")
     return lines
 
 
-def chain_table(sizes: list[int]) -> list[str]:
-    """What one node of a chain costs, by the chain's length."""
-    lines = ["| nodes | " + " | ".join(CHAIN) + " | bytes a node |"]
-    lines.append("| --- |" + " --- |" * (len(CHAIN) + 1))
+def _ratio(peer: str, case: str, found: list[dict[str, Any]]) -> str:
+    if "missing" in found[0][peer]:
+        return "not installed"
+    for turn in found:
+        theirs, ours = turn[peer]["check"], turn["funcgrad"]["check"]
+        if abs(theirs - ours) > 1e-6 * abs(ours):
+            raise SystemExit(f"{peer} computes another gradient of {case}: {theirs}, not {ours}")
+    ratio = statistics.median(turn[peer]["time"] / turn["funcgrad"]["time"] for turn in found)
+    return f"{ratio:.3f} ×" if ratio < 0.1 else f"{ratio:.2f} ×"
+
+
+def chain_table(shape: str, sizes: list[int]) -> list[str]:
+    """What one node of a chain costs, by the chain's length, and how that grows."""
+    found = {n: ask("chain", shape, str(n)) for n in sizes}
+    steps = list(found[sizes[0]]["times"])
+    lines = ["| nodes | " + " | ".join(steps) + " | bytes a node |"]
+    lines.append("| ---: |" + " ---: |" * (len(steps) + 1))
     for n in sizes:
-        found = ask("chain", str(n))
-        cells = [f"{found['times'][name]:.1f}" for name in CHAIN]
-        lines.append(f"| {n} | {' | '.join(cells)} | {found['bytes']:.0f} |")
+        cells = [f"{found[n]['times'][name]:.2f}" for name in steps]
+        lines.append(f"| {n:,} | {' | '.join(cells)} | {found[n]['bytes']:.0f} |")
     return lines
 
 
-def import_line() -> str:
+def import_line(rounds: int) -> str:
     """Import time against NumPy's."""
-    ours, numpys = ask("imports", "funcgrad")["time"], ask("imports", "numpy")["time"]
+    found = ask("imports", str(rounds))
+    ours, theirs = found["funcgrad"], found["numpy"]
     return (
-        f"`import funcgrad` takes {ours / numpys:.2f} × the time of `import numpy` "
-        f"({(ours - numpys) * 1e3:.0f} ms more)."
+        f"`python -c 'import funcgrad'` takes {ours / theirs:.2f} × the time of "
+        f"`python -c 'import numpy'` ({(ours - theirs) * 1e3:.0f} ms more)."
     )
 
 
@@ -180,11 +187,16 @@ HEADER = """\
 # Performance
 
 Written by `python -m benchmarks --full --write`: one process a peer, one pinned core, one BLAS thread,
-medians. Ratios are a peer's time over funcgrad's in the same run (above 1: funcgrad is faster); the
+medians. Ratios are a peer's time over funcgrad's in the same round (above 1: funcgrad is faster); the
 absolute times only say what order of magnitude the ratios are of.
 """
 
-CHAIN_TEXT = "Microseconds a node, of everything done to a chain of sines (`y = np.sin(y)`):"
+CHAIN_TEXT = """\
+Microseconds a node, of everything done to a chain of scalars. `build` is what the user's line costs; `key`
+and `graph` are made once, when something first asks, and bytes are those of a chain that has both.
+`backprop` makes the cotangent of every node, an expression itself. `compare` makes the keys of a second
+chain. A sum's `1.0` is an object of its own as it is built, and one node in the graph.
+"""
 
 
 def main(arguments: list[str]) -> None:
@@ -193,16 +205,24 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--task"]:
         print(json.dumps(TASKS[arguments[1]](*arguments[2:])))
         return
-    smoke = "--smoke" in arguments
-    sizes = [1_000] if smoke else [10_000, 100_000] + [1_000_000] * ("--full" in arguments)
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Speed, as ratios.")
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, to see that it runs")
+    parser.add_argument("--full", action="store_true", help="chains of a million nodes, too")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
+    given = parser.parse_args(arguments)
+    sizes = [1_000] if given.smoke else [10_000, 100_000] + [1_000_000] * given.full
+    from benchmarks.work import CHAINS
+
+    chains = ["\n".join([f"Chain of {c}:\n", *chain_table(c, sizes)]) for c in CHAINS]
     blocks = [
-        "\n".join(gradient_table(0.02 if smoke else 1.0)),
-        f"{CHAIN_TEXT}\n\n" + "\n".join(chain_table(sizes)),
-        import_line(),
+        "\n".join(gradient_table(0.02, 1) if given.smoke else gradient_table(0.3, 5)),
+        CHAIN_TEXT.rstrip(),
+        *chains,
+        import_line(1 if given.smoke else 15),
     ]
     page = "\n\n".join([HEADER.rstrip(), *blocks]) + "\n"
     print(page)
-    if "--write" in arguments:
+    if given.write:
         PAGE.write_text(page, encoding="utf-8")
 
 

@@ -107,3 +107,9 @@ def _network(p: Any) -> Any:
 
 
 PEERS = {"funcgrad": funcgrad, "autograd": autograd, "jax": jax, "by_hand": by_hand}
+
+CHAINS: dict[str, Callable[[Any], Any]] = {
+    "sines, `y = np.sin(y)`": np.sin,
+    "sums, `y = y + 1.0`": lambda y: y + 1.0,
+}
+"""Scalar chains by the step that makes one node of what was before."""
