@@ -10,7 +10,6 @@ arrays abstracted. Derivatives are worked out once a skeleton, and kept.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -88,26 +87,13 @@ def run(
         scope.open = False
 
 
-@lru_cache(maxsize=1024)
-def _signature_names(f: Callable[..., Any]) -> tuple[str, ...]:
-    try:
-        parameters = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):
-        return ()
-    return tuple(
-        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    )
-
-
-def _names(f: Callable[..., Any], count: int) -> list[str]:
+def _names(f: Any, count: int) -> list[str]:
+    """The names of f's positional arguments, as far as they are known."""
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
     code = getattr(f, "__code__", None)
-    if code is not None and not hasattr(f, "__wrapped__"):
-        known = code.co_varnames[: code.co_argcount]
-    else:
-        try:
-            known = _signature_names(f)
-        except TypeError:  # an unhashable callable
-            known = ()
+    known = () if code is None else code.co_varnames[: code.co_argcount]
+    known = known[1:] if hasattr(f, "__self__") else known
     return [known[i] if i < len(known) else f"x{i}" for i in range(count)]
 
 
