@@ -94,6 +94,8 @@ def _names(f: Any, count: int) -> list[str]:
     code = getattr(f, "__code__", None)
     known = () if code is None else code.co_varnames[: code.co_argcount]
     known = known[1:] if hasattr(f, "__self__") else known
+    if not known and count == 1:
+        return ["x"]
     return [known[i] if i < len(known) else f"x{i}" for i in range(count)]
 
 

@@ -316,7 +316,7 @@ def _softmax(expr: Expr) -> Expr | None:
 
 
 def _root_of_squares(expr: Expr) -> Expr | None:
-    """sqrt(sum(x**2)) = sqrt(x @ x) = norm(x), whose derivative at 0 is 0; a constant factor or divisor comes out."""
+    """sqrt(sum(x**2)) = sqrt(x @ x) = norm(x), derivative 0 at 0; a constant factor comes out."""
     (x,) = expr.args
     if _is(x, elementwise.divide) and (value_of(x.args[1]) or 0) > 0:
         inner = _root_of_squares(elementwise.sqrt(x.args[0]))
