@@ -123,22 +123,38 @@ def draw(states: list[Adam], images, labels, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     read = np.argmax(network(states[-1].params, images), axis=1)
-    wrong = np.flatnonzero(read != labels)[:12]
+    wrong = np.flatnonzero(read != labels)
+    shown = wrong[:12]
+    columns = 4
+    rows = max(2, -(-len(shown) // columns))
+    losses = np.array([state.loss for state in states[1:]])
     figure = plt.figure(figsize=(10, 4), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.1, 1))
+    left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1))
+
     axes = left.subplots()
-    axes.semilogy([state.loss for state in states[1:]], color="tab:blue", linewidth=0.8)
-    axes.set(xlabel="step", ylabel="loss of the batch", title="Training")
-    right.suptitle(f"Misread: {np.sum(read != labels)} of {len(labels)}")
-    grid = right.subplots(3, 4)
+    axes.semilogy(losses, color="tab:blue", alpha=0.35, linewidth=0.8, label="each batch")
+    axes.semilogy(_smooth(losses), color="tab:blue", linewidth=1.8, label="running median")
+    axes.set(xlabel="step of Adam", ylabel="negative log-likelihood", title="Training")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+
+    right.suptitle(f"{len(wrong)} of {len(labels)} unseen digits misread (label → read as)")
+    grid = right.subplots(rows, columns)
     for cell in grid.flat:
         cell.axis("off")
-    for cell, i in zip(grid.flat, wrong, strict=False):
-        cell.imshow(images[i].reshape(8, 8), cmap="gray_r")
-        cell.set_title(f"{labels[i]} read as {read[i]}", fontsize=8)
+    for cell, i in zip(grid.flat, shown, strict=False):
+        cell.imshow(images[i].reshape(8, 8), cmap="gray_r", interpolation="nearest")
+        cell.set_title(f"{labels[i]} → {read[i]}", fontsize=11)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def _smooth(values: np.ndarray, reach: int = 12) -> np.ndarray:
+    """The median of the values around each one, ``reach`` of them on either side."""
+    windows = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
+    return np.array([np.median(window) for window in windows])
 
 
 def main(

@@ -59,12 +59,20 @@ def draw(weights, names: list[str], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    strongest = np.argsort(-np.abs(weights[1:]))[:12][::-1]
-    values = weights[1:][strongest]
+    strongest = 1 + np.argsort(-np.abs(weights[1:]))[:12][::-1]
+    values = weights[strongest]
     colors = ["tab:blue" if value > 0 else "tab:red" for value in values]
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.barh([names[i] for i in strongest], values, color=colors)
-    axes.set(xlabel="weight of the standardized measurement (positive: benign)")
+    bars = axes.barh([names[i - 1] for i in strongest], values, color=colors)
+    axes.bar_label(bars, fmt="%+.2f", padding=3, fontsize=9)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.margins(x=0.12)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set(
+        title="What tells the tumors apart: the strongest coefficients",
+        xlabel="change of the log-odds by one standard deviation\n(malignant < 0 < benign)",
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     plt.close(figure)
