@@ -68,10 +68,19 @@ def numpy_functions(
             theirs = getattr(home, name, None)
             if callable(theirs) and not isinstance(theirs, np.ufunc | type):
                 result[theirs] = function
+    # These take the last two axes where their namesakes take the first.
+    result |= {np.linalg.diagonal: _last(indexing.diagonal), np.linalg.trace: _last(indexing.trace)}
     result |= {np.copy: lambda x, **_: x, np.where: where}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
     return MappingProxyType(result)
+
+
+def _last(function: Callable[..., Any]) -> Callable[..., Any]:
+    def of_last_axes(x: Any, *, offset: int = 0) -> Any:
+        return function(x, offset, -2, -1)
+
+    return of_last_axes
 
 
 def _float_power(x: Any, y: Any) -> Any:

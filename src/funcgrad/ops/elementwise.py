@@ -15,7 +15,15 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
-from funcgrad.ops.op import Infix, Op, elementwise, ufunc_loop
+from funcgrad.ops.op import (
+    Infix,
+    Op,
+    astype,
+    differentiable,
+    elementwise,
+    lift_fully,
+    ufunc_loop,
+)
 
 
 # -- arithmetic ----------------------------------------------------------------------------------
@@ -311,7 +319,11 @@ sinc_derivative = Op(name="sinc", run=_sinc_run, infer=_sinc_type, edges=(_sinc_
 
 def sinc(x: Any) -> Any:
     """sin(pi x)/(pi x), whose derivatives of every order are exact at 0 too."""
-    return sinc_derivative(x, order=0)
+    x = lift_fully(x)
+    return sinc_derivative(x if differentiable(x.dtype) else astype(x, dtype=_FLOAT), order=0)
+
+
+_FLOAT = np.dtype(float)
 
 
 def _same_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:

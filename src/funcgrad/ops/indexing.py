@@ -260,7 +260,7 @@ def _unique(arrays: tuple[Expr, ...], spec: Spec, x: Expr, how: str) -> None:
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """As `numpy.take`."""
     x = lift_fully(x)
-    if axis is None:
+    if axis is None or x.ndim == 0:
         x, axis = np.ravel(x), 0
     place = normalize_axis_index(axis, x.ndim)
     if mode == "wrap":

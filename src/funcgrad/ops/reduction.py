@@ -320,14 +320,16 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         )
     size = np.abs(x)
     if ord in (np.inf, -np.inf):
-        extreme = max if ord > 0 else min
+        empty = builtins.any(x.shape[i] == 0 for i in axes)
+        extreme = min if ord < 0 else sum if empty else max
         return extreme(size, axis=axes, keepdims=keepdims)
     if ord == 0:
         return sum(astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return sum(size, axis=axes, keepdims=keepdims)
     total = sum(size**ord, axis=axes, keepdims=keepdims)
-    return mask(total != 0, total ** (1.0 / ord))
+    root = total ** (1.0 / ord)
+    return mask(total != 0, root) if ord > 0 else root
 
 
 def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
