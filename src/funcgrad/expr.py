@@ -164,7 +164,8 @@ class Expr(_Cell):
         try:
             return self._graph  # type: ignore[attr-defined, no-any-return]
         except AttributeError:
-            graph = pmap({expr.key: node(expr) for expr in subexpressions(self)})
+            _compute_key(self)
+            graph = pmap({expr._key: node(expr) for expr in subexpressions(self)})  # type: ignore[attr-defined]
             _set_graph(self, graph)
             return graph
 
@@ -526,15 +527,15 @@ def capture(array: np.ndarray[Any, Any]) -> Expr:
 def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
     # 0.0 and -0.0 are equal, and so are 1 and True: what tells them apart joins the memo's key.
-    params, ty = _scalar(value, dtype, type(value).__name__, str(value) if value == 0 else "")
-    return _Cell(CONSTANT, (), params, ty, False, None, None)  # type: ignore[return-value]
+    return _scalar(value, dtype, type(value), str(value) if value == 0 else "")
 
 
 @lru_cache(maxsize=4096)
-def _scalar(value: Any, dtype: np.dtype[Any], kind: str, text: str) -> tuple[Params, ArrayType]:
+def _scalar(value: Any, dtype: np.dtype[Any], kind: type, text: str) -> Expr:
+    # An expression never changes, so that the same one can stand in many places.
     array = np.array(value, dtype)
     array.flags.writeable = False
-    return (("value", Constant(array)),), ArrayType((), array.dtype)
+    return _constant(Constant(array), traced=False)
 
 
 def assemble_node(
@@ -590,10 +591,11 @@ def subexpressions(*roots: Expr) -> list[Expr]:
         if id(expr) in done:
             stack.pop()
             continue
-        pending = [arg for arg in expr.args if id(arg) not in done]
-        if pending:
-            stack.extend(reversed(pending))
-        else:
+        size = len(stack)
+        for arg in reversed(expr.args):
+            if id(arg) not in done:
+                stack.append(arg)
+        if len(stack) == size:
             stack.pop()
             done.add(id(expr))
             result.append(expr)
@@ -612,15 +614,16 @@ def _compute_key(root: Expr) -> Key:
     stack = [root]
     while stack:
         expr = stack[-1]
-        pending = [arg for arg in expr.args if not hasattr(arg, "_key")]
-        if pending:
-            stack.extend(pending)
-            continue
-        stack.pop()
-        # A constant's header is not kept: there may be many, each met once.
-        header = b"" if expr.op is CONSTANT else _header(expr.op, expr.params, expr.type)
-        parents = [arg._key for arg in expr.args]  # type: ignore[attr-defined]
-        _set_key(expr, address(expr.op, parents, expr.params, expr.type, header))
+        size = len(stack)
+        for arg in expr.args:
+            if not hasattr(arg, "_key"):
+                stack.append(arg)
+        if len(stack) == size:
+            stack.pop()
+            # A constant's header is not kept: there may be many, each met once.
+            header = b"" if expr.op is CONSTANT else _header(expr.op, expr.params, expr.type)
+            parents = [arg._key for arg in expr.args]  # type: ignore[attr-defined]
+            _set_key(expr, address(expr.op, parents, expr.params, expr.type, header))
     return root._key  # type: ignore[attr-defined, no-any-return]
 
 

@@ -96,6 +96,8 @@ class Semiring(NamedTuple):
     one: Any
 
 
+_ABSENT = object()
+
 COUNTING = Semiring(lambda a, b: a + b, lambda a, b: a * b, 1)
 LONGEST = Semiring(max, lambda a, b: a + b, 0)
 REACHABLE = Semiring(lambda a, b: a or b, lambda a, b: a and b, True)
@@ -121,10 +123,15 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     """
     graph = dict(expr.graph.items())
     sums: dict[Key, Any] = {expr.key: semiring.one}
+    add, multiply = semiring.add, semiring.multiply
     for key in reversed(order(graph, expr.key)):
         if key in sums:
-            for parent, term in _terms(graph[key], key, sums[key], semiring, weight):
-                sums[parent] = semiring.add(sums[parent], term) if parent in sums else term
+            node, above = graph[key], sums[key]
+            for place, parent in enumerate(node.parents):
+                q = weight(Edge(key, place, parent, node))
+                if q is not None:
+                    term = multiply(above, q)
+                    sums[parent] = add(sums[parent], term) if parent in sums else term
     return pmap(sums)
 
 
@@ -140,19 +147,15 @@ def sum_product_steps(
     def step(sums: PMap[Key, Any], key: Key) -> PMap[Key, Any]:
         if key not in sums:
             return sums
-        for parent, term in _terms(graph[key], key, sums[key], semiring, weight):
-            sums = sums.set(parent, semiring.add(sums[parent], term) if parent in sums else term)
+        node, above = graph[key], sums[key]
+        for place, parent in enumerate(node.parents):
+            q = weight(Edge(key, place, parent, node))
+            if q is not None:
+                term = semiring.multiply(above, q)
+                known = sums.get(parent, _ABSENT)
+                sums = sums.set(parent, term if known is _ABSENT else semiring.add(known, term))
         return sums
 
     backward = reversed(order(dict(graph.items()), expr.key))
     steps: Iterator[PMap[Key, Any]] = accumulate(step, backward, pmap({expr.key: semiring.one}))
     return steps
-
-
-def _terms(
-    node: Node, key: Key, above: Any, semiring: Semiring, weight: Callable[[Edge], Any]
-) -> Iterator[tuple[Key, Any]]:
-    for place, parent in enumerate(node.parents):
-        q = weight(Edge(key, place, parent, node))
-        if q is not None:
-            yield parent, semiring.multiply(above, q)

@@ -205,10 +205,11 @@ def order(graph: dict[Key, Node], root: Key) -> list[Key]:
         if key in done:
             stack.pop()
             continue
-        pending = [parent for parent in graph[key].parents if parent not in done]
-        if pending:
-            stack.extend(reversed(pending))
-        else:
+        size = len(stack)
+        for parent in reversed(graph[key].parents):
+            if parent not in done:
+                stack.append(parent)
+        if len(stack) == size:
             stack.pop()
             done.add(key)
             result.append(key)

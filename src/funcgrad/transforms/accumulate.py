@@ -93,9 +93,11 @@ def _one_line(value: Any) -> str:
 def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge], LinearMap | None]:
     """The weight of each edge for `sum_product`: its linear map, None where nothing flows.
 
-    With ``wrt``, only edges that lead to one of those keys have a map.
+    With ``wrt``, only edges that lead to one of those keys have a map. Edges are asked for in reverse
+    order, root first, as `sum_product` does.
     """
-    exprs = {e.key: e for e in subexpressions(expr)}
+    # The expression of each node met so far: a reverse walk meets every node from one of its children.
+    exprs = {expr.key: expr}
     wanted = None if wrt is None else set(ancestors(expr, wrt))
 
     def weight(edge: Edge) -> LinearMap | None:
@@ -103,10 +105,18 @@ def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge]
             return None
         child = exprs[edge.child]
         parent = child.args[edge.place]
-        if parent.op is CONSTANT or not differentiable(parent.dtype):
+        if parent.op is CONSTANT or parent.type.dtype.kind not in "fc":
             return None
         rule = child.op.edge(edge.place)
-        return None if rule is None else rule(child, *child.args, **dict(child.params))
+        if rule is None:
+            return None
+        exprs[edge.parent] = parent
+        linear: LinearMap = (
+            rule(child, *child.args, **dict(child.params))
+            if child.params
+            else rule(child, *child.args)
+        )
+        return linear
 
     return weight
 
