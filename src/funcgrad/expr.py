@@ -33,7 +33,7 @@ from funcgrad.graph import (
     address,
     encode,
 )
-from funcgrad.source import caller, fail
+from funcgrad.source import FOLD, caller, fail
 
 
 class Table(NamedTuple):
@@ -477,8 +477,8 @@ def make(
     """The expression of an operation on expressions; its type is the caller's to infer."""
     for arg in args:
         if arg.traced:
-            return _Cell(op, args, params, type, True, label, caller())  # type: ignore[return-value]
-    return _Cell(op, args, params, type, False, label, caller())  # type: ignore[return-value]
+            return _Cell(op, args, params, type, True, label, caller(FOLD))  # type: ignore[return-value]
+    return _Cell(op, args, params, type, False, label, caller(FOLD))  # type: ignore[return-value]
 
 
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Expr:
@@ -527,11 +527,11 @@ def capture(array: np.ndarray[Any, Any]) -> Expr:
 def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
     # 0.0 and -0.0 are equal, and so are 1 and True: what tells them apart joins the memo's key.
-    return _scalar(value, dtype, type(value), str(value) if value == 0 else "")
+    return _scalar(value, dtype, type(value).__name__, str(value) if value == 0 else "")
 
 
 @lru_cache(maxsize=4096)
-def _scalar(value: Any, dtype: np.dtype[Any], kind: type, text: str) -> Expr:
+def _scalar(value: Any, dtype: np.dtype[Any], kind: str, text: str) -> Expr:
     # An expression never changes, so that the same one can stand in many places.
     array = np.array(value, dtype)
     array.flags.writeable = False

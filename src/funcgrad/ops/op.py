@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,6 +39,9 @@ class Infix(NamedTuple):
     binding: int
 
 
+_type_of = attrgetter("type")
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Op:
     """An operation. Calling it with an expression among its arguments builds an expression.
@@ -59,17 +63,21 @@ class Op:
     notation: Callable[..., str] | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        symbolic = [type(arg) is Expr for arg in args]
-        if True not in symbolic:
-            return self.run(*args, **params)
-        if not self.elementwise:
+        for arg in args:
+            if type(arg) is not Expr:
+                break
+        else:
+            if self.elementwise:
+                # The common case at half the cost: expressions that fit each other as they are.
+                _, output, exact = elementwise_types(self, tuple(map(_type_of, args)))
+                return make(self, args, (), output) if exact else build_elementwise(self, args)
             return build(self, args, params)
-        if False not in symbolic:
-            # The common case at half the cost: expressions that fit each other as they are.
-            _, output, exact = elementwise_types(self, tuple([arg.type for arg in args]))
-            if exact:
-                return make(self, args, (), output)
-        return build_elementwise(self, args)
+        for arg in args:
+            if type(arg) is Expr:
+                return (
+                    build_elementwise(self, args) if self.elementwise else build(self, args, params)
+                )
+        return self.run(*args, **params)
 
     def edge(self, index: int) -> Edge | None:
         """The edge of an argument; None where the operation is not differentiable in it."""
@@ -111,7 +119,11 @@ def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:
         operands.append(arg)
         kinds.append(arg.type if kind is Expr else kind)
     inputs, output, _ = elementwise_types(op, tuple(kinds))
-    fitted = [fit(arg, target) for arg, target in zip(operands, inputs, strict=True)]
+    fitted = [
+        # An expression that fits is passed by without a call.
+        arg if kind is target or kind == target else fit(arg, target)
+        for arg, kind, target in zip(operands, kinds, inputs, strict=True)
+    ]
     return make(op, tuple(fitted), (), output)
 
 
