@@ -654,6 +654,17 @@ def test_infinities_and_what_is_not_a_number():
         assert fg.grad(np.copysign)(2.0, y) == sign
 
 
+@pytest.mark.parametrize("name", ["logsumexp", "softmax", "log_softmax"])
+def test_arrays_in_arrays_out(name):
+    ours, scipys = getattr(fg, name), getattr(special, name)
+    for x in (X, X.astype(np.float32), X[0].tolist()):
+        value = ours(x, axis=-1)
+        assert isinstance(value, np.ndarray | np.generic)
+        assert value.dtype == scipys(x, axis=-1).dtype
+        np.testing.assert_allclose(value, scipys(x, axis=-1), rtol=1e-6)
+    assert isinstance(ours([fg.var("x"), 1.0]), fg.Expr)
+
+
 def test_namesakes_of_linalg_take_the_last_axes():
     x = np.arange(24.0).reshape(2, 3, 4)
     slope = fg.grad(lambda x: np.sum(np.linalg.trace(x)))(x)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype
-from funcgrad.ops.shape import astype, expand_dims, reshape
+from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
 
 
@@ -300,7 +301,12 @@ def _centered(x: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
 
 def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`."""
-    return _reduce(logsumexp_op, _as_float(x), axis, keepdims)
+    return _settled(x, _reduce(logsumexp_op, _as_float(x), axis, keepdims))
+
+
+def _settled(given: Any, z: Any) -> Any:
+    """An array where arrays were given, since NumPy does not come between."""
+    return z if holds_expr(given) else concrete(z, "a value")
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
@@ -406,5 +412,5 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
-    x = _as_float(x)
-    return x - logsumexp(x, axis, keepdims=True)
+    expr = _as_float(x)
+    return _settled(x, expr - logsumexp(expr, axis, keepdims=True))
