@@ -107,7 +107,9 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("attempt", "kind", "message"), CASES, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(
+    ("attempt", "kind", "message"), CASES, ids=[case[2][:40] for case in CASES]
+)
 def test_errors_teach(attempt, kind, message):
     with pytest.raises(kind, match=rf"(?s){message}"):
         attempt()

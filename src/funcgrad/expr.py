@@ -272,7 +272,6 @@ class Expr(_Cell):
     clip = _function("clip")
     conj = _function("conjugate")
     conjugate = _function("conjugate")
-    copy = _function("positive")
     cumprod = _function("cumprod")
     cumsum = _function("cumsum")
     diagonal = _function("diagonal")
@@ -292,6 +291,10 @@ class Expr(_Cell):
     take = _function("take")
     trace = _function("trace")
     var = _function("var")
+
+    def copy(self, order: str = "C") -> Expr:
+        """The expression itself, since it never changes."""
+        return self
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """The same entries in another shape; one length may be -1."""
