@@ -195,7 +195,7 @@ CHAIN_TEXT = """\
 Microseconds a node, of everything done to a chain of scalars. `build` is what the user's line costs; `key`
 and `graph` are made once, when something first asks, and bytes are those of a chain that has both.
 `backprop` makes the cotangent of every node, an expression itself. `compare` makes the keys of a second
-chain. A sum's `1.0` is an object of its own as it is built, and one node in the graph.
+chain.
 """
 
 
