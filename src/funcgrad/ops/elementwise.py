@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 from funcgrad.ops.op import (
+    Elementwise,
     Infix,
     Op,
     astype,
@@ -42,13 +43,12 @@ def _linear(
     infix: tuple[str, int] | None = None,
     notation: Any = None,
 ) -> Op:
-    return Op(
+    return Elementwise(
         notation=notation,
         name=name,
         run=ufunc,
         infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
         edges=edges,
-        elementwise=True,
         infix=infix and Infix(*infix),
     )
 
@@ -68,7 +68,7 @@ power = elementwise(
     np.power,
     # At y = 0 the power is constant in x; at x = 0 and y > 0 it is constant in y.
     lambda z, x, y: mask(y != 0, y * x ** (y - 1)),
-    lambda z, x, y: mask((x != 0) | (y <= 0), np.log(x) * z),
+    lambda z, x, y: mask((x != 0) | (y <= 0), log(x) * z),
     infix=("**", 40),
 )
 remainder = elementwise(
@@ -89,7 +89,7 @@ square = elementwise("square", np.square, lambda z, x: 2 * x)
 _LN2, _LN10 = math.log(2), math.log(10)
 exp = elementwise("exp", np.exp, lambda z, x: z)
 exp2 = elementwise("exp2", np.exp2, lambda z, x: _LN2 * z)
-expm1 = elementwise("expm1", np.expm1, lambda z, x: np.exp(x))
+expm1 = elementwise("expm1", np.expm1, lambda z, x: exp(x))
 log = elementwise("log", np.log, lambda z, x: 1 / x)
 log2 = elementwise("log2", np.log2, lambda z, x: 1 / (x * _LN2))
 log10 = elementwise("log10", np.log10, lambda z, x: 1 / (x * _LN10))
@@ -102,29 +102,29 @@ logaddexp = elementwise(
 logaddexp2 = elementwise(
     "logaddexp2",
     np.logaddexp2,
-    lambda z, x, y: np.exp2(mask(x != z, x - z)),
-    lambda z, x, y: np.exp2(mask(y != z, y - z)),
+    lambda z, x, y: exp2(mask(x != z, x - z)),
+    lambda z, x, y: exp2(mask(y != z, y - z)),
 )
 
 
 def _weight(x: Any, z: Any) -> Any:
     # exp(x - z), and 1 where both are the same infinity.
-    return np.exp(mask(x != z, x - z))
+    return exp(mask(x != z, x - z))
 
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------
-sin = elementwise("sin", np.sin, lambda z, x: np.cos(x))
-cos = elementwise("cos", np.cos, lambda z, x: -np.sin(x))
+sin = elementwise("sin", np.sin, lambda z, x: cos(x))
+cos = elementwise("cos", np.cos, lambda z, x: -sin(x))
 tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2)
-arcsin = elementwise("arcsin", np.arcsin, lambda z, x: 1 / np.sqrt(1 - x**2))
-arccos = elementwise("arccos", np.arccos, lambda z, x: -1 / np.sqrt(1 - x**2))
+arcsin = elementwise("arcsin", np.arcsin, lambda z, x: 1 / sqrt(1 - x**2))
+arccos = elementwise("arccos", np.arccos, lambda z, x: -1 / sqrt(1 - x**2))
 arctan = elementwise("arctan", np.arctan, lambda z, x: 1 / (1 + x**2))
-sinh = elementwise("sinh", np.sinh, lambda z, x: np.cosh(x))
-cosh = elementwise("cosh", np.cosh, lambda z, x: np.sinh(x))
+sinh = elementwise("sinh", np.sinh, lambda z, x: cosh(x))
+cosh = elementwise("cosh", np.cosh, lambda z, x: sinh(x))
 tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2)
-arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: 1 / np.sqrt(x**2 + 1))
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: 1 / sqrt(x**2 + 1))
 # Two roots, since one of the product would be of the other sign left of the imaginary axis.
-arccosh = elementwise("arccosh", np.arccosh, lambda z, x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
+arccosh = elementwise("arccosh", np.arccosh, lambda z, x: 1 / (sqrt(x - 1) * sqrt(x + 1)))
 arctanh = elementwise("arctanh", np.arctanh, lambda z, x: 1 / (1 - x**2))
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
@@ -206,7 +206,7 @@ def _imag_edge(z: Any, x: Any) -> LinearMap:
 
 def _part(name: str, run: Any, edge: Any) -> Op:
     infer: Any = _part_loop
-    return Op(name=name, run=run, infer=infer, edges=(edge,), elementwise=True)
+    return Elementwise(name=name, run=run, infer=infer, edges=(edge,))
 
 
 real = _part("real", np.real, _real_edge)
@@ -236,12 +236,11 @@ def _masked(negate: bool) -> Any:
 
 
 _where_infer: Any = _where_loop
-where = Op(
+where = Elementwise(
     name="where",
     run=np.where,
     infer=_where_infer,
     edges=(None, _masked(False), _masked(True)),
-    elementwise=True,
 )
 
 
@@ -250,12 +249,11 @@ def _mask_run(condition: Any, x: Any) -> Any:
 
 
 _mask_infer: Any = _mask_loop
-mask: Op = Op(
+mask: Op = Elementwise(
     name="mask",
     run=_mask_run,
     infer=_mask_infer,
     edges=(None, _masked(False)),
-    elementwise=True,
     notation=lambda c, x: f"where({c}, {x}, 0)",
 )
 
@@ -335,9 +333,7 @@ def _copied(x: Any) -> Any:
 
 
 _stopped_infer: Any = _same_loop
-stopped = Op(
-    name="stop_gradient", run=_copied, infer=_stopped_infer, edges=(None,), elementwise=True
-)
+stopped = Elementwise(name="stop_gradient", run=_copied, infer=_stopped_infer, edges=(None,))
 
 # -- not differentiable: no edge, so no gradient flows --------------------------------------------
 floor = elementwise("floor", np.floor, None)

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -39,24 +38,20 @@ class Infix(NamedTuple):
     binding: int
 
 
-_type_of = attrgetter("type")
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Op:
     """An operation. Calling it with an expression among its arguments builds an expression.
 
     ``edges`` is one edge (or None) for each argument, or, where their number varies, a function from
-    the position to the edge. ``elementwise`` operations act entry by entry on operands of one shape.
-    ``moves`` marks those that only move, select or repeat entries: they commute with masking.
-    ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
+    the position to the edge. ``moves`` marks those that only move, select or repeat entries: they
+    commute with masking. ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say
+    how others are.
     """
 
     name: str
     run: Callable[..., Any]
     infer: Callable[..., ArrayType]
     edges: tuple[Edge | None, ...] | Callable[[int], Edge | None] = ()
-    elementwise: bool = False
     moves: bool = False
     hidden: bool = False
     infix: Infix | None = None
@@ -64,19 +59,8 @@ class Op:
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         for arg in args:
-            if type(arg) is not Expr:
-                break
-        else:
-            if self.elementwise:
-                # The common case at half the cost: expressions that fit each other as they are.
-                _, output, exact = elementwise_types(self, tuple(map(_type_of, args)))
-                return make(self, args, (), output) if exact else build_elementwise(self, args)
-            return build(self, args, params)
-        for arg in args:
             if type(arg) is Expr:
-                return (
-                    build_elementwise(self, args) if self.elementwise else build(self, args, params)
-                )
+                return build(self, args, params)
         return self.run(*args, **params)
 
     def edge(self, index: int) -> Edge | None:
@@ -88,6 +72,33 @@ class Op:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return op_named, (self.name,)
+
+
+class Elementwise(Op):
+    """An operation that acts entry by entry, on operands of one shape and of its loop's dtypes."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        # Written out for the common numbers of operands: half of what a loop over them costs.
+        if len(args) == 2:
+            x, y = args
+            kinds = (x.type if type(x) is Expr else type(x), y.type if type(y) is Expr else type(y))
+        elif len(args) == 1:
+            (x,) = args
+            kinds = (x.type if type(x) is Expr else type(x),)
+        else:
+            kinds = tuple([arg.type if type(arg) is Expr else type(arg) for arg in args])
+        how, inputs, output = elementwise_plan(self, kinds)
+        if how == "fitted":
+            return make(self, args, (), output)
+        if how == "fit":
+            return make(
+                self, tuple([fit(arg, t) for arg, t in zip(args, inputs, strict=True)]), (), output
+            )
+        if how == "run":
+            return self.run(*args)
+        return self(*[arg if type(arg) in PYTHON_NUMBERS else lift(arg, args) for arg in args])
 
 
 def op_named(name: str) -> Op:
@@ -107,30 +118,14 @@ def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
     return make(op, exprs, tuple(params.items()), inferred)
 
 
-def build_elementwise(op: Op, args: Sequence[Any]) -> Expr:
-    """The expression of an elementwise operation: arguments broadcast and cast to what it works on."""
-    operands: list[Any] = []
-    kinds: list[Any] = []
-    for arg in args:
-        kind = type(arg)
-        if kind is not Expr and kind not in PYTHON_NUMBERS:
-            arg = lift(arg, args)
-            kind = type(arg)
-        operands.append(arg)
-        kinds.append(arg.type if kind is Expr else kind)
-    inputs, output, _ = elementwise_types(op, tuple(kinds))
-    fitted = [
-        # An expression that fits is passed by without a call.
-        arg if kind is target or kind == target else fit(arg, target)
-        for arg, kind, target in zip(operands, kinds, inputs, strict=True)
-    ]
-    return make(op, tuple(fitted), (), output)
-
-
 def infer_type(op: Op, args: Sequence[Expr], params: Params) -> ArrayType:
     """The type of an operation on operands that fit it."""
     types = tuple([arg.type for arg in args])
-    return elementwise_types(op, types)[1] if op.elementwise else op.infer(*types, **dict(params))
+    return (
+        elementwise_types(op, types)[1]
+        if isinstance(op, Elementwise)
+        else op.infer(*types, **dict(params))
+    )
 
 
 def lift_all(args: Sequence[Any]) -> tuple[Expr, ...]:
@@ -190,14 +185,31 @@ def fit(arg: Any, target: ArrayType) -> Expr:
     return arg  # type: ignore[no-any-return]
 
 
-@lru_cache(maxsize=8192)
-def elementwise_types(
-    op: Op, kinds: tuple[ArrayType | type, ...]
-) -> tuple[tuple[ArrayType, ...], ArrayType, bool]:
-    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50).
+Kind: TypeAlias = ArrayType | type
+"""What the type of a result depends on: an expression's type, or a Python number's class."""
 
-    Third, whether the operands have these types already.
-    """
+
+Plan: TypeAlias = Literal["fitted", "fit", "lift", "run"]
+"""What an elementwise operation does with its arguments: nothing, since they fit as they are; cast and
+broadcast them; make constants of arrays among them; or let NumPy compute, where none is an expression."""
+
+
+@lru_cache(maxsize=8192)
+def elementwise_plan(
+    op: Op, kinds: tuple[Kind, ...]
+) -> tuple[Plan, tuple[ArrayType, ...], ArrayType | None]:
+    """What is done with arguments of these kinds; the types that they take, and the result's."""
+    if not any([isinstance(kind, ArrayType) for kind in kinds]):
+        return "run", (), None
+    if any([not isinstance(kind, ArrayType) and kind not in PYTHON_NUMBERS for kind in kinds]):
+        return "lift", (), None
+    inputs, output = elementwise_types(op, kinds)
+    return "fitted" if inputs == kinds else "fit", inputs, output
+
+
+@lru_cache(maxsize=8192)
+def elementwise_types(op: Op, kinds: tuple[Kind, ...]) -> tuple[tuple[ArrayType, ...], ArrayType]:
+    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
         shape = np.broadcast_shapes(*shapes)
@@ -209,8 +221,7 @@ def elementwise_types(
             "give one of them a new axis, as in x[:, None]",
         ) from None
     *dtypes, result = loop(op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds))
-    inputs = tuple([ArrayType(shape, dtype) for dtype in dtypes])
-    return inputs, ArrayType(shape, result), inputs == kinds
+    return tuple([ArrayType(shape, dtype) for dtype in dtypes]), ArrayType(shape, result)
 
 
 def loop(op: Op, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
@@ -242,12 +253,11 @@ def elementwise(
     """
     ufunc: Any = like or run
     infer: Any = loop or partial(ufunc_loop, ufunc)
-    return Op(
+    return Elementwise(
         name=name,
         run=run,
         infer=infer,
         edges=tuple(d and _diagonal(d) for d in partials),
-        elementwise=True,
         infix=infix and Infix(*infix),
     )
 

@@ -89,7 +89,7 @@ def _operands(expr: Expr) -> tuple[Expr, ...]:
     """The operands as they are run: broadcast ones as they were, where another gives the shape."""
     if (
         not expr.args
-        or not expr.op.elementwise
+        or not isinstance(expr.op, op.Elementwise)
         or not any(arg.op is op.broadcast_to for arg in expr.args)
     ):
         return expr.args

@@ -107,7 +107,7 @@ def value_of(expr: Expr) -> Any:
 
 
 def _fold_constants(expr: Expr) -> Expr | None:
-    if not (expr.op.elementwise or expr.op is op.astype) or not expr.args:
+    if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype) or not expr.args:
         return None
     values = [value_of(arg) for arg in expr.args]
     if any(value is None for value in values):

@@ -101,20 +101,21 @@ def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge]
     wanted = None if wrt is None else set(ancestors(expr, wrt))
 
     def weight(edge: Edge) -> LinearMap | None:
-        if wanted is not None and edge.parent not in wanted:
+        key, place, parent_key, _ = edge
+        if wanted is not None and parent_key not in wanted:
             return None
-        child = exprs[edge.child]
-        parent = child.args[edge.place]
+        child = exprs[key]
+        args, op = child.args, child.op
+        parent = args[place]
         if parent.op is CONSTANT or parent.type.dtype.kind not in "fc":
             return None
-        rule = child.op.edge(edge.place)
+        edges = op.edges
+        rule = edges[place] if type(edges) is tuple else edges(place)
         if rule is None:
             return None
-        exprs[edge.parent] = parent
+        exprs[parent_key] = parent
         linear: LinearMap = (
-            rule(child, *child.args, **dict(child.params))
-            if child.params
-            else rule(child, *child.args)
+            rule(child, *args, **dict(child.params)) if child.params else rule(child, *args)
         )
         return linear
 
