@@ -81,6 +81,7 @@ class Elementwise(Op):
 
     def __call__(self, *args: Any) -> Any:
         # Written out for the common numbers of operands: half of what a loop over them costs.
+        kinds: tuple[Kind, ...]
         if len(args) == 2:
             x, y = args
             kinds = (x.type if type(x) is Expr else type(x), y.type if type(y) is Expr else type(y))
@@ -195,9 +196,7 @@ broadcast them; make constants of arrays among them; or let NumPy compute, where
 
 
 @lru_cache(maxsize=8192)
-def elementwise_plan(
-    op: Op, kinds: tuple[Kind, ...]
-) -> tuple[Plan, tuple[ArrayType, ...], ArrayType | None]:
+def elementwise_plan(op: Op, kinds: tuple[Kind, ...]) -> tuple[Plan, tuple[ArrayType, ...], Any]:
     """What is done with arguments of these kinds; the types that they take, and the result's."""
     if not any([isinstance(kind, ArrayType) for kind in kinds]):
         return "run", (), None
