@@ -75,6 +75,8 @@ from funcgrad.transforms.grad import (
     value_and_grad,
     vjp,
 )
+from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
+from funcgrad.transforms.vmap import vmap
 
 _functions = _dispatch.public_functions()
 _expr.assemble(
@@ -131,8 +133,14 @@ __all__ = [
     "exp",
     "expm1",
     "fold",
+    "ggnvp",
     "grad",
     "gradient",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jvp",
     "log",
     "log1p",
@@ -163,5 +171,6 @@ __all__ = [
     "value_and_grad",
     "var",
     "vjp",
+    "vmap",
     "where",
 ]

@@ -6,6 +6,7 @@ transpose is a contraction again.
 
 from __future__ import annotations
 
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,38 @@ def _matmul_type(a: ArrayType, b: ArrayType) -> ArrayType:
     return ArrayType((*a.shape[:-1], b.shape[-1]) if a.ndim > 1 else b.shape[1:], a.dtype)
 
 
+def _matmul_batch(size: int, batched: tuple[bool, bool], a: Any, b: Any) -> Any:
+    # The axes of one example: a vector has one, and becomes a row or a column where it must.
+    left, right = (np.ndim(x) - own for x, own in zip((a, b), batched, strict=True))
+    if batched == (True, False) and left == 1 and right <= 2:
+        return matmul(a, b)
+    if batched == (True, False) and left == 2 and right <= 2:
+        # One product of a tall matrix, not one for each example.
+        tall = np.matmul(np.reshape(a, (size * a.shape[1], a.shape[2])), b)
+        return np.reshape(tall, (size, a.shape[1], *b.shape[1:]))
+    if batched == (False, True) and left == 2 and right == 1:
+        return np.matmul(b, np.transpose(a))
+    rank = max(left, right, 2) + 1
+    a = _as_stack(np.expand_dims(a, -2) if left == 1 else a, batched[0], rank)
+    b = _as_stack(np.expand_dims(b, -1) if right == 1 else b, batched[1], rank)
+    product = np.matmul(a, b)
+    dropped = (*((-2,) if left == 1 else ()), *((-1,) if right == 1 else ()))
+    return np.squeeze(product, dropped) if dropped else product
+
+
+def _as_stack(x: Any, batched: bool, rank: int) -> Any:
+    """A stack of matrices with ``rank`` axes, the first of them the batch's: of length 1 without one."""
+    shape = np.shape(x)
+    head, rest = (shape[:1], shape[1:]) if batched else ((1,), shape)
+    return np.reshape(x, (*head, *(1,) * (rank - 1 - len(rest)), *rest))
+
+
 matmul_op = Op(
     name="matmul",
     run=np.matmul,
     infer=_matmul_type,
     edges=(_matmul_left, _matmul_right),
+    batch=_matmul_batch,
     infix=Infix("@", 20),
 )
 
@@ -137,11 +165,19 @@ def _einsum_edge(index: int) -> Edge:
     return edge
 
 
+def _einsum_batch(size: int, batched: tuple[bool, ...], *xs: Any, subscripts: str) -> Any:
+    inputs, output = _terms(subscripts)
+    new = next(c for c in ascii_letters if c not in subscripts)
+    terms = [new + term if own else term for term, own in zip(inputs, batched, strict=True)]
+    return einsum_op(*xs, subscripts=f"{','.join(terms)}->{new}{output}")
+
+
 einsum_op = Op(
     name="einsum",
     run=_einsum_run,
     infer=_einsum_type,
     edges=_einsum_edge,
+    batch=_einsum_batch,
     notation=lambda *xs, subscripts: f"einsum({subscripts!r}, {', '.join(xs)})",
 )
 

@@ -23,6 +23,7 @@ from funcgrad.ops.op import (
     differentiable,
     elementwise,
     lift_fully,
+    same_on_batch,
     ufunc_loop,
 )
 
@@ -312,7 +313,13 @@ def _sinc_type(type: ArrayType, order: int) -> ArrayType:
     return ArrayType(type.shape, ufunc_loop(np.sin, type.dtype)[-1])
 
 
-sinc_derivative = Op(name="sinc", run=_sinc_run, infer=_sinc_type, edges=(_sinc_edge,))
+sinc_derivative: Op = Op(
+    name="sinc",
+    run=_sinc_run,
+    infer=_sinc_type,
+    edges=(_sinc_edge,),
+    batch=same_on_batch(lambda: sinc_derivative),
+)
 
 
 def sinc(x: Any) -> Any:

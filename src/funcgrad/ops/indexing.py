@@ -8,6 +8,7 @@ errors, as in NumPy.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.op import Op, build, lift_fully
+from funcgrad.ops.op import Op, build, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
 from funcgrad.source import fail
 
@@ -194,11 +195,90 @@ def _first_only(edge: Any) -> Any:
     return lambda index: edge if index == 0 else None
 
 
+# -- batches -------------------------------------------------------------------------------------
+def _chosen_axes(spec: Spec, ndim: int, arrays: Sequence[Any]) -> tuple[int, int]:
+    """Where the axes that index arrays give stand in the result, and how many they are.
+
+    NumPy puts them in the place of the arrays where those stand together, else first; integers
+    beside arrays count as arrays.
+    """
+    count = max([np.ndim(a) for a in arrays])
+    chosen = [i for i, item in enumerate(spec) if item == "array" or isinstance(item, int)]
+    if chosen != list(range(chosen[0], chosen[-1] + 1)):
+        return 0, count
+    before = spec[: chosen[0]]
+    taken = sum(item not in ("new", "...") for item in spec)
+    return sum(ndim - taken if item == "..." else 1 for item in before), count
+
+
+def _batched_index(
+    size: int, batched: Sequence[bool], arrays: Sequence[Any]
+) -> tuple[list[Any], int]:
+    """Index arrays with a first axis for the batch, and how many axes they had without it."""
+    counts = [np.ndim(a) - own for a, own in zip(arrays, batched, strict=True)]
+    rank = max(counts)
+    wide = [
+        np.reshape(a, (size, *(1,) * (rank - n), *np.shape(a)[1:])) if own else a
+        for a, own, n in zip(arrays, batched, counts, strict=True)
+    ]
+    return wide, rank
+
+
+def _each(size: int, rank: int) -> Any:
+    """The index array that takes example i of the batch for entry i of the result."""
+    return np.reshape(np.arange(size), (size, *(1,) * rank))
+
+
+_ALL = ("slice", None, None, None)
+
+
+def _getitem_batch(
+    size: int, batched: tuple[bool, ...], x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
+) -> Any:
+    own, of_arrays = batched[0], batched[1:]
+    ndim = np.ndim(x) - own
+    if not any(of_arrays):
+        found = lift_fully(x)[_restore((_ALL, *spec), arrays)]
+        # Index arrays that stand apart have put their axes before that of the batch.
+        count = _chosen_axes(spec, ndim, arrays)[1] if _apart(spec, arrays) else 0
+        return moveaxis(found, count, 0)
+    wide, rank = _batched_index(size, of_arrays, arrays)
+    place, _ = _chosen_axes(spec, ndim, wide)
+    if not own:
+        return moveaxis(lift_fully(x)[_restore(spec, tuple(wide))], place, 0)
+    found = lift_fully(x)[(_each(size, rank), *_restore(spec, tuple(wide)))]
+    return moveaxis(found, range(1, 1 + rank), range(1 + place, 1 + place + rank))
+
+
+def _scatter_batch(
+    size: int, batched: tuple[bool, ...], g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
+) -> Any:
+    own, of_arrays = batched[0], batched[1:]
+    g = g if own else spread(g, size)
+    if not any(of_arrays):
+        if _apart(spec, arrays):
+            g = moveaxis(g, 0, _chosen_axes(spec, len(shape), arrays)[1])
+        return scatter_op(g, *arrays, spec=(_ALL, *spec), shape=(size, *shape))
+    wide, rank = _batched_index(size, of_arrays, arrays)
+    place, _ = _chosen_axes(spec, len(shape), wide)
+    g = moveaxis(g, range(1 + place, 1 + place + rank), range(1, 1 + rank))
+    spec = ("array", *spec)
+    return scatter_op(g, _each(size, rank), *wide, spec=spec, shape=(size, *shape))
+
+
+def _apart(spec: Spec, arrays: Sequence[Any]) -> bool:
+    """Whether index arrays with axes of their own stand apart, so that those come first."""
+    chosen = [i for i, item in enumerate(spec) if item == "array" or isinstance(item, int)]
+    with_axes = any(np.ndim(a) for a in arrays)
+    return with_axes and chosen != list(range(chosen[0], chosen[-1] + 1))
+
+
 getitem_op = Op(
     name="getitem",
     run=_getitem_run,
     infer=_infer,
     edges=_first_only(_getitem_edge),
+    batch=_getitem_batch,
     notation=_getitem_text,
 )
 scatter_op = Op(
@@ -206,6 +286,7 @@ scatter_op = Op(
     run=_scatter_run,
     infer=_infer,
     edges=_first_only(_scatter_edge),
+    batch=_scatter_batch,
     notation=_scatter_text,
 )
 

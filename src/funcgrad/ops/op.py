@@ -43,15 +43,17 @@ class Op:
     """An operation. Calling it with an expression among its arguments builds an expression.
 
     ``edges`` is one edge (or None) for each argument, or, where their number varies, a function from
-    the position to the edge. ``moves`` marks those that only move, select or repeat entries: they
-    commute with masking. ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say
-    how others are.
+    the position to the edge. ``batch(size, batched, *args, **params)`` is the operation on a batch of
+    ``size`` examples: each operand that is ``batched`` has one axis more, the first, and so has the
+    result. ``moves`` marks those that only move, select or repeat entries: they commute with masking.
+    ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
     """
 
     name: str
     run: Callable[..., Any]
     infer: Callable[..., ArrayType]
     edges: tuple[Edge | None, ...] | Callable[[int], Edge | None] = ()
+    batch: Callable[..., Any] | None = None
     moves: bool = False
     hidden: bool = False
     infix: Infix | None = None
@@ -284,6 +286,27 @@ def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[A
     return answer
 
 
+# -- batching ------------------------------------------------------------------------------------
+def on_batch(op: Op, size: int, batched: Sequence[bool], args: Sequence[Any], params: Any) -> Any:
+    """An operation on a batch of operands: those that are ``batched`` have a first axis for it."""
+    if isinstance(op, Elementwise):
+        # The operands have one shape, so that NumPy's broadcasting repeats those without the axis.
+        return op(*args)
+    if op.batch is None:
+        raise fail(TypeError, f"vmap: expected an operation that can be batched, but got {op.name}")
+    return op.batch(size, batched, *args, **params)
+
+
+def same_on_batch(op: Callable[[], Op]) -> Callable[..., Any]:
+    """The batching rule of an operation of one operand that acts entry by entry, whatever the shape."""
+    return lambda size, batched, x, **params: op()(x, **params)
+
+
+def spread(x: Any, size: int) -> Any:
+    """The same value for every example of a batch."""
+    return broadcast_to(x, shape=(size, *np.shape(x)))
+
+
 # -- the two that fit operands -------------------------------------------------------------------
 def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
     def sum_to_shape(g: Any) -> Any:
@@ -295,11 +318,18 @@ def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
     return Structural(lambda v: broadcast_to(v, shape=shape), sum_to_shape)
 
 
+def _broadcast_batch(size: int, batched: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    small = np.shape(x)[1:]
+    wide = np.reshape(x, (size, *(1,) * (len(shape) - len(small)), *small))
+    return broadcast_to(wide, shape=(size, *shape))
+
+
 broadcast_to = Op(
     name="broadcast_to",
     run=lambda x, shape: np.broadcast_to(x, shape),
     infer=lambda type, shape: ArrayType(shape, type.dtype),
     edges=(_broadcast_edge,),
+    batch=_broadcast_batch,
     moves=True,
     hidden=True,
 )
@@ -321,11 +351,12 @@ def _astype_run(x: Any, dtype: np.dtype[Any]) -> Any:
     return array.astype(dtype)[()]
 
 
-astype = Op(
+astype: Op = Op(
     name="astype",
     run=_astype_run,
     infer=lambda type, dtype: ArrayType(type.shape, dtype),
     edges=(_astype_edge,),
+    batch=same_on_batch(lambda: astype),
     hidden=True,
 )
 
@@ -336,11 +367,29 @@ def _leaf_edge(z: Any, x: Any, **_: Any) -> LinearMap:
 
 # A fresh leaf: an identity whose ``scope`` is like no other, so that a derivative with respect to it can
 # never be confused with one with respect to what it stands for. Its parent is the value at this call.
-leaf = Op(
+leaf: Op = Op(
     name="leaf",
     run=lambda x, scope, place: x,
     infer=lambda type, scope, place: type,
     edges=(_leaf_edge,),
+    batch=same_on_batch(lambda: leaf),
+    hidden=True,
+)
+
+
+def _one_example(x: Any) -> Any:
+    raise fail(
+        TypeError,
+        "vmap: expected a program that does not depend on values, but Python asked for the value of "
+        "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond",
+    )
+
+
+# What a batched function is run on: one example, whichever, of those along the first axis.
+example = Op(
+    name="example",
+    run=_one_example,
+    infer=lambda type: ArrayType(type.shape[1:], type.dtype),
     hidden=True,
 )
 

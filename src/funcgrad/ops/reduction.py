@@ -19,7 +19,7 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype
+from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype, op_named
 from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
 
@@ -58,7 +58,24 @@ def _reduction(
     def edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
         return _total(z, x, axis) @ Diagonal(weights(_spread(z, x, axis), x, axis))  # type: ignore[misc]
 
-    return Op(name=name, run=run, infer=infer, edges=(weights and edge,), notation=_notation(name))
+    return Op(
+        name=name,
+        run=run,
+        infer=infer,
+        edges=(weights and edge,),
+        batch=_along_moved_axes(name),
+        notation=_notation(name),
+    )
+
+
+def _along_moved_axes(name: str) -> Callable[..., Any]:
+    """The batching rule of what works along ``axis``: an axis later, behind that of the batch."""
+
+    def batch(size: int, batched: Any, x: Any, *, axis: Any) -> Any:
+        moved = axis + 1 if isinstance(axis, int) else tuple(i + 1 for i in axis)
+        return op_named(name)(x, axis=moved)
+
+    return batch
 
 
 def _notation(name: str) -> Callable[..., str]:
@@ -124,6 +141,7 @@ sum_op = Op(
     run=lambda x, axis: np.add.reduce(x, axis=axis),
     infer=lambda type, axis: ArrayType(_dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)),
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
+    batch=_along_moved_axes("sum"),
     notation=_notation("sum"),
 )
 max_op = _reduction("max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share)
@@ -141,6 +159,7 @@ norm_op = Op(
         _dropped(type.shape, axis), numpy_dtype(np.linalg.norm, type.dtype)
     ),
     edges=(_norm_edge,),
+    batch=_along_moved_axes("norm"),
     notation=_notation("norm"),
 )
 any_op = _reduction("any", lambda x, axis=None: np.any(x, axis=axis), None, np.dtype(bool))
@@ -153,6 +172,7 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
         run=lambda x, axis: run(x, axis=axis),
         infer=lambda type, axis: ArrayType(_dropped(type.shape, (axis,)), np.dtype(np.intp)),
         edges=(None,),
+        batch=_along_moved_axes(name),
     )
 
 
@@ -163,11 +183,13 @@ argsort_op = Op(
     run=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
     infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
     edges=(None,),
+    batch=_along_moved_axes("argsort"),
 )
 cumsum_op = Op(
     name="cumsum",
     run=lambda x, axis: np.cumsum(x, axis=axis),
     infer=lambda type, axis: ArrayType(type.shape, numpy_dtype(np.cumsum, type.dtype)),
+    batch=_along_moved_axes("cumsum"),
     edges=(
         lambda z, x, *, axis: Structural(
             lambda v: np.cumsum(v, axis=axis),

@@ -34,6 +34,7 @@ reshape_op = Op(
     run=lambda x, shape: np.reshape(x, shape),
     infer=lambda type, shape: ArrayType(shape, type.dtype),
     edges=(_reshape_edge,),
+    batch=lambda size, batched, x, shape: np.reshape(x, (size, *shape)),
     moves=True,
 )
 
@@ -108,6 +109,7 @@ transpose_op = Op(
     run=lambda x, axes: np.transpose(x, axes),
     infer=lambda type, axes: ArrayType(tuple(type.shape[i] for i in axes), type.dtype),
     edges=(_transpose_edge,),
+    batch=lambda size, batched, x, axes: np.transpose(x, (0, *[i + 1 for i in axes])),
     moves=True,
     notation=lambda x, axes: f"{x}.T" if axes == (1, 0) else f"transpose({x}, {axes})",
 )
@@ -168,11 +170,17 @@ def _concatenate_type(*types: ArrayType, axis: int) -> ArrayType:
     return ArrayType((*first[:axis], total, *first[axis + 1 :]), types[0].dtype)
 
 
+def _concatenate_batch(size: int, batched: Sequence[bool], *xs: Any, axis: int) -> Any:
+    wide = [x if own else _op.spread(x, size) for x, own in zip(xs, batched, strict=True)]
+    return np.concatenate(wide, axis=axis + 1)
+
+
 concatenate_op = Op(
     name="concatenate",
     run=lambda *xs, axis: np.concatenate(xs, axis=axis),
     infer=_concatenate_type,
     edges=_concatenate_edge,
+    batch=_concatenate_batch,
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
 )
 

@@ -103,7 +103,9 @@ def value_of(expr: Expr) -> Any:
     """The scalar that a constant repeats, seen through broadcasting; None for anything else."""
     while expr.op is op.broadcast_to:
         expr = expr.args[0]
-    return expr.params[0][1].array[()] if expr.op is CONSTANT and expr.size == 1 else None
+    return (
+        expr.params[0][1].array.reshape(())[()] if expr.op is CONSTANT and expr.size == 1 else None
+    )
 
 
 def _fold_constants(expr: Expr) -> Expr | None:

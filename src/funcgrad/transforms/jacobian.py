@@ -1,0 +1,257 @@
+"""Jacobians, Hessians and the products with them.
+
+A row of a Jacobian is a pullback of one basis vector, a column a pushforward; all of them are one
+batched run, made by the graph transform of `vmap` on a constant basis. Nothing loops over rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, const
+from funcgrad.ops.op import differentiable, example, lift_fully
+from funcgrad.ops.shape import moveaxis, reshape, zeros_like
+from funcgrad.source import fail
+from funcgrad.trace import concretize, derive, result, run
+from funcgrad.transforms.accumulate import backprop, pushforward
+from funcgrad.transforms.grad import (
+    _check_function,
+    _named_after,
+    _unflatten,
+    _warn_unreached,
+    differentiable_value,
+    grad,
+    jvp,
+    positions,
+    vjp,
+)
+from funcgrad.transforms.vmap import batched
+from funcgrad.trees import Tree, flatten
+
+
+def jacobian(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes all partial derivatives of f's results.
+
+    The derivative of a result of shape s in an argument of shape t has the shape ``(*s, *t)``; trees
+    give trees of those, the result's structure outside and the argument's inside, as in JAX. The mode
+    is chosen by shape: reverse where f has fewer results than arguments, else forward. ``argnums`` and
+    ``has_aux`` as in `grad`; without f, a decorator.
+
+    >>> import numpy as np
+    >>> jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+    array([[2., 1., 0.],
+           [0., 3., 2.]])
+    """
+    return _jacobian("jacobian", _by_shape, f, argnums, has_aux)
+
+
+def jacfwd(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """`jacobian` in forward mode: one pushforward a column, all in one run.
+
+    >>> import numpy as np
+    >>> jacfwd(np.sin)(0.0)
+    1.0
+    """
+    return _jacobian("jacfwd", _forward, f, argnums, has_aux)
+
+
+def jacrev(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """`jacobian` in reverse mode: one pullback a row, all in one run.
+
+    >>> import numpy as np
+    >>> jacrev(np.sin)(0.0)
+    1.0
+    """
+    return _jacobian("jacrev", _reverse, f, argnums, has_aux)
+
+
+def hessian(
+    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes f's second derivatives: forward over reverse.
+
+    For a scalar f of an array of shape t the result has the shape ``(*t, *t)``; trees and several
+    arguments give trees of blocks, as in JAX. The derivative of a row is a product with one basis
+    vector; all are one batched run.
+
+    >>> import numpy as np
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+    """
+    if f is None:
+        return partial(hessian, argnums=argnums, has_aux=has_aux)
+    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
+
+
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The product of f's Hessian with a vector, at the cost of a few gradients: forward over reverse.
+
+    ``primals`` and ``tangents`` are tuples of the same structure. The result has the structure of the
+    primal, or is a tuple of those where there are several.
+
+    >>> import numpy as np
+    >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    array([6., 0.])
+    """
+    _check_function("hvp", f)
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise fail(
+            TypeError,
+            "hvp: expected tuples of primals and tangents, but got "
+            f"{type(primals).__name__} and {type(tangents).__name__}; write hvp(f, (x,), (v,))",
+        )
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return jvp(grad(f, argnums), primals, tangents)[1]
+
+
+def ggnvp(
+    f: Callable[..., Any],
+    loss: Callable[[Any], Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> Any:
+    """The product of the generalised Gauss-Newton matrix of ``loss(f(x))`` with a vector.
+
+    The matrix is J^T H J, with J the Jacobian of f and H the Hessian of the loss at f's value: the
+    Hessian without the curvature of f, positive semidefinite where the loss is convex (Schraudolph 2002).
+
+    >>> import numpy as np
+    >>> ggnvp(np.sin, lambda y: y**2 / 2, (0.0,), (3.0,))
+    3.0
+    """
+    value, flow = jvp(f, primals, tangents)
+    bent = hvp(loss, (value,), (flow,))
+    _, pullback = vjp(f, *primals)
+    parts = pullback(bent)
+    return parts[0] if len(parts) == 1 else parts
+
+
+# -- how -----------------------------------------------------------------------------------------
+def _jacobian(
+    who: str, how: Any, f: Callable[..., Any] | None, argnums: int | Sequence[int], has_aux: bool
+) -> Callable[..., Any]:
+    if f is None:
+        return partial(_jacobian, who, how, argnums=argnums, has_aux=has_aux)
+    _check_function(who, f)
+    function = f
+    single = isinstance(argnums, int)
+    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @_named_after(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        places = positions(who, wanted, len(args))
+        ready = partial(differentiable_value, who)
+        output, leaves, trees = run(function, args, kwargs, places, ready)
+        aux = None
+        if has_aux:
+            if not isinstance(output, tuple) or len(output) != 2:
+                raise fail(
+                    TypeError,
+                    f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got "
+                    f"{type(output).__name__}",
+                )
+            output, aux = output
+        shape = flatten(output)
+        roots = [_result(who, item) for item in shape.leaves]
+        blocks = derive(how(roots, leaves), roots, leaves, _warn_unreached)
+        found = _assembled(shape, trees, [result(block) for block in blocks], single)
+        return (found, concretize(aux, leaves)) if has_aux else found
+
+    return jacobian_of
+
+
+def _result(who: str, item: Any) -> Expr:
+    root = lift_fully(item)
+    if differentiable(root.dtype):
+        return root
+    raise fail(
+        TypeError,
+        f"{who}: expected f to return float values, but got {root.type}; convert them with "
+        "astype(float), or return them beside the value with has_aux=True",
+    )
+
+
+def _assembled(shape: Tree, trees: Sequence[Tree], blocks: list[Any], single: bool) -> Any:
+    """One tree of arguments in the place of each result."""
+    width = sum(len(tree.leaves) for tree in trees)
+    rows = [blocks[i * width : (i + 1) * width] for i in range(len(shape.leaves))]
+    return shape.rebuild([_unflatten(trees, row, single) for row in rows])
+
+
+def _by_shape(roots: list[Expr], leaves: list[Expr]) -> Any:
+    if any(item.dtype.kind == "c" for item in leaves):
+        return _reverse(roots, leaves)
+    if any(root.dtype.kind == "c" for root in roots):
+        return _forward(roots, leaves)
+    # Forward mode costs less a column than reverse mode a row.
+    results, arguments = (sum(item.size for item in items) for items in (roots, leaves))
+    return _forward(roots, leaves) if arguments <= results else _reverse(roots, leaves)
+
+
+def _forward(roots: list[Expr], leaves: list[Expr]) -> Any:
+    complex_in = any(item.dtype.kind == "c" for item in leaves)
+    if complex_in and any(root.dtype.kind != "c" for root in roots):
+        raise fail(
+            TypeError,
+            "jacfwd: expected complex results for complex arguments, but got real ones, whose "
+            "derivative has two directions; use jacrev",
+        )
+    return columns
+
+
+def _reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
+    complex_out = any(root.dtype.kind == "c" for root in roots)
+    if complex_out and any(item.dtype.kind != "c" for item in leaves):
+        raise fail(
+            TypeError,
+            "jacrev: expected real results for real arguments, but got complex ones, whose cotangents "
+            "would lose their imaginary part; use jacfwd",
+        )
+    return rows
+
+
+def _basis(item: Expr) -> Expr:
+    """One example of the basis of a node's values, in their shape."""
+    size = math.prod(item.shape)
+    return example(const(np.eye(size, dtype=item.dtype).reshape(size, *item.shape)))  # type: ignore[no-any-return]
+
+
+def rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    """The blocks of the Jacobian, a pullback of the basis of each root: reverse mode."""
+    blocks: list[Expr] = []
+    for root in roots:
+        cotangents = backprop(root, _basis(root), wrt=leaves).map
+        pulled = [cotangents[x.key] if x.key in cotangents else zeros_like(x) for x in leaves]
+        for x, block in zip(leaves, batched(pulled, root.size), strict=True):
+            blocks.append(reshape(block, (*root.shape, *x.shape)))
+    return blocks
+
+
+def columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    """The blocks of the Jacobian, a pushforward of the basis of each leaf: forward mode."""
+    table: list[list[Expr]] = []
+    for x in leaves:
+        flows = pushforward(roots, {x.key: _basis(x)})
+        known = [
+            zeros_like(root) if flow is None else lift_fully(flow)
+            for root, flow in zip(roots, flows, strict=True)
+        ]
+        table.append(
+            [
+                reshape(moveaxis(block, 0, -1), (*root.shape, *x.shape))
+                for root, block in zip(roots, batched(known, x.size), strict=True)
+            ]
+        )
+    return [block for row in zip(*table, strict=True) for block in row]
