@@ -1,0 +1,220 @@
+"""Minimizing a function of a tree of parameters, by an optimizer or by a second-order method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.op import differentiable
+from funcgrad.optim.flat import layout, ravel
+from funcgrad.optim.leaves import number
+from funcgrad.optim.optimizers import adam, adamw, momentum, nesterov, rmsprop, sgd
+from funcgrad.optim.progress import Minimum, Recorder, bar, finite, refuse_traced
+from funcgrad.optim.solvers import (
+    System,
+    conjugated,
+    gauss_newton,
+    half_square,
+    lbfgs,
+    levenberg_marquardt,
+    residuals_and_jacobian,
+)
+from funcgrad.optim.transformations import Optimizer, apply_updates
+from funcgrad.source import fail
+from funcgrad.trace import result
+from funcgrad.transforms.grad import value_and_grad, vjp
+from funcgrad.trees import flatten
+
+_OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(
+    {
+        "sgd": sgd,
+        "momentum": momentum,
+        "nesterov": nesterov,
+        "adam": adam,
+        "adamw": adamw,
+        "rmsprop": rmsprop,
+    }
+)
+_LEAST_SQUARES = MappingProxyType({"gauss-newton": gauss_newton, "lm": levenberg_marquardt})
+
+
+def minimize(
+    f: Callable[..., Any],
+    x0: Any,
+    method: Any = "adam",
+    *,
+    args: Sequence[Any] = (),
+    steps: int = 1000,
+    tol: float = 1e-6,
+    learning_rate: Any = None,
+    progress: bool = False,
+) -> Minimum:
+    """The minimum of ``f(x, *args)`` found from x0, a tree of floats or float or complex arrays.
+
+    ``method`` is an optimizer, such as ``adam(0.1)``, or a name: 'sgd', 'momentum', 'nesterov', 'adam',
+    'adamw', 'rmsprop' with their defaults and ``learning_rate`` (a number or schedule); 'lbfgs' (SciPy's).
+    For 'lm' (Levenberg-Marquardt, SciPy's) and 'gauss-newton', f returns a tree of residuals, and
+    half the sum of their squares is minimized.
+
+    The search ends when no entry of the gradient is above ``tol``, or after so many ``steps``; where it
+    ended is `Minimum.x`, and why is `Minimum.message`. ``progress=True`` shows a bar, with tqdm. Neither
+    x0 nor args are changed.
+
+    Raises TypeError for integer arrays and f of another kind, ValueError for unknown methods,
+    FloatingPointError where f or its gradient is not finite.
+
+    >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0}, "lbfgs")
+    >>> found.converged, found.x
+    (True, {'a': 1.0, 'b': 0.0})
+    >>> t = np.array([0.0, 1.0, 2.0])
+    >>> minimize(lambda x: np.exp(x * t) - np.exp(0.5 * t), 0.0, "lm").x
+    0.5
+    """
+    if not callable(f) or isinstance(f, Expr):
+        raise fail(TypeError, f"minimize: expected a function for f, but got {type(f).__name__}")
+    method = _method(method, learning_rate)
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
+        raise fail(ValueError, f"minimize: expected steps of at least 0, but got {steps!r}")
+    x = _started(x0)
+
+    def g(at: Any) -> Any:
+        return f(at, *args)
+
+    with bar(progress, int(steps)) as tick:
+        recorder = Recorder(int(steps), number("minimize", "tol", tol), tick)
+        if method == "lbfgs":
+            return _by_lbfgs(g, x, recorder)
+        if isinstance(method, str):
+            return _by_least_squares(g, x, recorder, _LEAST_SQUARES[method])
+        return _by_optimizer(g, x, recorder, method)
+
+
+def _method(method: Any, learning_rate: Any) -> Any:
+    """An optimizer, or the name of another method."""
+    if not isinstance(method, str) and not (hasattr(method, "init") and hasattr(method, "update")):
+        raise fail(
+            TypeError,
+            f"minimize: expected an optimizer or a name for method, but got {type(method).__name__}; "
+            "write adam(0.1) or 'adam'",
+        )
+    if isinstance(method, str) and method not in (*_OPTIMIZERS, "lbfgs", *_LEAST_SQUARES):
+        known = ", ".join([repr(name) for name in (*_OPTIMIZERS, "lbfgs", *_LEAST_SQUARES)])
+        raise fail(ValueError, f"minimize: expected a method among {known}, but got {method!r}")
+    if learning_rate is not None and not (isinstance(method, str) and method in _OPTIMIZERS):
+        raise fail(
+            TypeError,
+            "minimize: expected no learning_rate, which goes with the names of optimizers, but got "
+            f"{learning_rate!r}; write adam({learning_rate!r}), or leave it out",
+        )
+    if not isinstance(method, str) or method not in _OPTIMIZERS:
+        return method
+    make = _OPTIMIZERS[method]
+    return make() if learning_rate is None else make(learning_rate)
+
+
+def _by_optimizer(f: Callable[[Any], Any], x: Any, recorder: Recorder, optimizer: Any) -> Minimum:
+    both = value_and_grad(_scalar(f))
+    state = optimizer.init(x)
+    while True:
+        value, gradient = both(x)
+        gradient = conjugated(gradient)
+        if recorder.record(x, value, _vector(gradient)):
+            return recorder.minimum(x)
+        updates, state = optimizer.update(gradient, state, x)
+        x = apply_updates(x, updates)
+
+
+def _by_lbfgs(f: Callable[[Any], Any], x: Any, recorder: Recorder) -> Minimum:
+    both = value_and_grad(_scalar(f))
+    places = layout(x)
+
+    def objective(vector: Any) -> Any:
+        value, gradient = both(places.unravel(vector))
+        return value, _vector(conjugated(gradient))
+
+    stalled = lbfgs(objective, ravel(x), recorder)
+    return recorder.minimum(places.unravel(recorder.x), stalled)
+
+
+def _by_least_squares(
+    f: Callable[[Any], Any], x: Any, recorder: Recorder, solve: Callable[..., str]
+) -> Minimum:
+    places = layout(x)
+    count = len(ravel(x))
+
+    def residuals(vector: Any) -> Any:
+        output = vjp(f, places.unravel(vector))[0]
+        for leaf in flatten(output).leaves:
+            refuse_traced(leaf)
+        return ravel(output)
+
+    def both(vector: Any) -> Any:
+        return residuals_and_jacobian(f, places.unravel(vector))
+
+    first = residuals(ravel(x))
+    finite(half_square(first), 0.0, 0)
+    rows = len(first)
+    if rows < count and solve is levenberg_marquardt:
+        raise fail(
+            ValueError,
+            f"minimize: expected at least as many residuals as unknowns ({count}) with "
+            f"method='lm', but got {rows}; use 'gauss-newton', or add residuals",
+        )
+    stalled = solve(System(residuals, both), ravel(x), recorder)
+    return recorder.minimum(places.unravel(recorder.x), stalled)
+
+
+def _vector(gradient: Any) -> Any:
+    """A gradient as a flat vector; one of expressions has no finite entries to look at."""
+    leaves = flatten(gradient).leaves
+    return np.zeros(0) if any([isinstance(leaf, Expr) for leaf in leaves]) else ravel(gradient)
+
+
+def _started(x0: Any) -> Any:
+    """A copy of x0, checked: Python's ints count as floats."""
+    tree = flatten(x0)
+    if not tree.leaves:
+        raise fail(TypeError, "minimize: expected numbers or arrays in x0, but got an empty tree")
+    return tree.rebuild([_start(leaf) for leaf in tree.leaves])
+
+
+def _start(leaf: Any) -> Any:
+    if isinstance(leaf, int) and not isinstance(leaf, bool):
+        return float(leaf)
+    if isinstance(leaf, Expr):
+        kind, hint = "an expression", "give a number"
+    elif isinstance(leaf, float | complex | np.ndarray | np.generic):
+        if differentiable(np.asarray(leaf).dtype):
+            return result(np.array(leaf))
+        kind, hint = str(np.asarray(leaf).dtype), "convert it with x0.astype(float)"
+    else:
+        kind, hint = type(leaf).__name__, "make it an array with np.array"
+    raise fail(
+        TypeError, f"minimize: expected float or complex values in x0, but got {kind}; {hint}"
+    )
+
+
+def _scalar(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """f, checked to return one real number before anything is made of it."""
+
+    def objective(x: Any) -> Any:
+        output = f(x)
+        if isinstance(output, int | float):
+            return output
+        if isinstance(output, Expr | np.ndarray | np.generic):
+            if not output.shape and output.dtype.kind in "fiub":
+                return output
+            kind = f"{output.dtype}{list(output.shape) if output.shape else ''}"
+        else:
+            kind = type(output).__name__
+        raise fail(
+            TypeError,
+            f"minimize: expected f to return a real number, but got {kind}; sum it, or for a tree "
+            "of residuals use method='lm' or 'gauss-newton'",
+        )
+
+    return objective

@@ -1,0 +1,108 @@
+"""The optimizers in common use, each a chain of transformations with the learning rate at its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.optim.transformations import (
+    Optimizer,
+    add_decayed_weights,
+    chain,
+    heavy_ball,
+    scale_by_adam,
+    scale_by_learning_rate,
+    scale_by_rms,
+)
+
+
+def sgd(learning_rate: Any = 1e-2, momentum: Any = None, nesterov: bool = False) -> Optimizer:
+    """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the running sum of `heavy_ball`.
+
+    >>> optimizer = sgd(0.1)
+    >>> updates, state = optimizer.update(5.0, optimizer.init(1.0))
+    >>> updates
+    -0.5
+    """
+    descend = scale_by_learning_rate(learning_rate)
+    return descend if momentum is None else chain(heavy_ball(momentum, nesterov), descend)
+
+
+def momentum(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
+    """Gradient descent with Polyak's momentum.
+
+    >>> optimizer = momentum(0.1, 0.5)
+    >>> _, state = optimizer.update(1.0, optimizer.init(0.0))
+    >>> optimizer.update(1.0, state)[0]
+    -0.15
+    """
+    return sgd(learning_rate, decay)
+
+
+def nesterov(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
+    """Gradient descent with Nesterov's momentum.
+
+    >>> optimizer = nesterov(0.1, 0.5)
+    >>> optimizer.update(1.0, optimizer.init(0.0))[0]
+    -0.15
+    """
+    return sgd(learning_rate, decay, nesterov=True)
+
+
+def adam(
+    learning_rate: Any = 1e-3,
+    b1: Any = 0.9,
+    b2: Any = 0.999,
+    eps: Any = 1e-8,
+    eps_root: Any = 0.0,
+) -> Optimizer:
+    """Adam (Kingma and Ba, 2015).
+
+    >>> optimizer = adam(0.1)
+    >>> updates, state = optimizer.update([5.0, -1.0], optimizer.init([0.0, 0.0]))
+    >>> updates
+    [-0.1, 0.1]
+    """
+    return chain(scale_by_adam(b1, b2, eps, eps_root), scale_by_learning_rate(learning_rate))
+
+
+def adamw(
+    learning_rate: Any = 1e-3,
+    b1: Any = 0.9,
+    b2: Any = 0.999,
+    eps: Any = 1e-8,
+    eps_root: Any = 0.0,
+    weight_decay: Any = 1e-4,
+) -> Optimizer:
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); ``update`` needs the parameters.
+
+    The decay is times the learning rate, and 1e-4 unless given, as in optax (PyTorch's is 1e-2).
+
+    >>> optimizer = adamw(0.1, weight_decay=0.5)
+    >>> optimizer.update(5.0, optimizer.init(1.0), 1.0)[0]
+    -0.15
+    """
+    return chain(
+        scale_by_adam(b1, b2, eps, eps_root),
+        add_decayed_weights(weight_decay),
+        scale_by_learning_rate(learning_rate),
+    )
+
+
+def rmsprop(
+    learning_rate: Any = 1e-2,
+    decay: Any = 0.9,
+    eps: Any = 1e-8,
+    eps_in_sqrt: bool = True,
+    momentum: Any = None,
+    nesterov: bool = False,
+) -> Optimizer:
+    """RMSProp (Hinton), with momentum if given.
+
+    The defaults are optax's; PyTorch's are ``decay=0.99`` and ``eps_in_sqrt=False``.
+
+    >>> optimizer = rmsprop(0.1, decay=0.75)
+    >>> optimizer.update(5.0, optimizer.init(0.0))[0]
+    -0.2
+    """
+    direction = scale_by_rms(decay, eps, eps_in_sqrt)
+    return chain(direction, sgd(learning_rate, momentum, nesterov))
