@@ -1,0 +1,264 @@
+"""Interval arithmetic: the fold whose algebra encloses.
+
+The invariant: for every point of the box at which the program is defined over the reals, the exact
+value lies inside, so that bounds are rounded outward after every operation: by one unit in the last
+place where IEEE 754 rounds correctly, by more where NumPy does not promise to. Bounds are float64
+whatever the program's dtypes. Where an operation is undefined on a part of its interval (``sqrt`` of
+[-1, 4]) that part is left out; where on all of it, the bounds are NaN.
+
+A variable that stands twice varies twice, so bounds are seldom the tightest. The rules stand in
+`funcgrad.algebras.enclose` and `enclose_arrays`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funcgrad.algebras.enclose import Bounds
+from funcgrad.algebras.enclose_arrays import enclose
+from funcgrad.algebras.subject import check_names, expressions, fold_all, shown
+from funcgrad.expr import Expr, const, var
+from funcgrad.fold import Algebra
+from funcgrad.graph import ArrayType, Node
+from funcgrad.program.evaluate import present, variables
+from funcgrad.source import fail
+from funcgrad.trace import closed, run
+from funcgrad.trees import Tree, flatten
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Interval:
+    """The numbers from ``lo`` to ``hi``, both included; of arrays, entry by entry.
+
+    >>> Interval(1, 2), 1.5 in Interval(1, 2)
+    (Interval(1, 2), True)
+    """
+
+    lo: Any
+    hi: Any
+
+    def __post_init__(self) -> None:
+        lo, hi = np.broadcast_arrays(_real(self.lo), _real(self.hi))
+        if np.any(lo > hi):
+            raise fail(
+                ValueError,
+                f"interval: expected lo <= hi, but got {shown(self.lo)} and {shown(self.hi)}",
+            )
+        object.__setattr__(self, "lo", present(np.array(lo)))
+        object.__setattr__(self, "hi", present(np.array(hi)))
+
+    @property
+    def width(self) -> Any:
+        """hi - lo."""
+        return present(np.subtract(self.hi, self.lo))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.all((self.lo <= value) & (value <= self.hi)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Interval)
+            and np.array_equal(self.lo, other.lo)
+            and np.array_equal(self.hi, other.hi)
+        )
+
+    def __hash__(self) -> int:
+        return hash((np.asarray(self.lo).tobytes(), np.asarray(self.hi).tobytes()))
+
+    def __iter__(self) -> Any:
+        return iter((self.lo, self.hi))
+
+    def __repr__(self) -> str:
+        if np.ndim(self.lo):
+            return f"Interval({self.lo!r}, {self.hi!r})"
+        return f"Interval({_written(self.lo)}, {_written(self.hi)})"
+
+
+def _real(value: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise fail(TypeError, f"interval: expected real numbers, but got dtype {array.dtype}")
+    return array.astype(float)
+
+
+def _written(value: float) -> str:
+    # Every digit: a bound that is rounded for the reader is none.
+    return repr(value).removesuffix(".0")
+
+
+def bounds(program: Any, /, *args: Any, **intervals: Any) -> Any:
+    """An interval that holds every value that a program takes on a box.
+
+    ``program`` is a function, with an interval for each argument, or expressions, with one for each
+    variable by name. An interval is an `Interval`, a pair ``(lo, hi)``, or a number or array, which is
+    exact; in a container that is an argument, pairs are written as `Interval`. The result has the
+    structure of the program's, so ``bounds(gradient(expr), …)`` and ``bounds(grad(f), …)`` bound the
+    gradient. Constants are the float64 numbers that they are.
+
+    Raises TypeError for an operation that has no rule, and for complex numbers. A function that asks
+    for a value (``if x > 0``) has none to give: write np.where.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> y = x**2 - 2 * x
+    >>> bounds(y, x=(0, 1))
+    Interval(-2.0, 1.0)
+    >>> bounds(fg.gradient(y, x), x=(0, 1))
+    Interval(-2.0, 0.0)
+    >>> bounds(lambda x, y: fg.maximum(x, y), (1, 4), (2, 3))
+    Interval(2, 4)
+    """
+    roots, rebuild, given = _boxed(program, args, intervals)
+
+    def input(node: Node) -> Bounds:
+        return given[node.name]
+
+    with np.errstate(all="ignore"):
+        known = fold_all(roots, Algebra(input, _constant, _enclose))
+    return rebuild([Interval(*known[root.key]) for root in roots])
+
+
+def _boxed(
+    program: Any, args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[list[Expr], Callable[[Sequence[Any]], Any], dict[str, Bounds]]:
+    """The program's expressions, and the interval of each variable by name."""
+    if callable(program) and not isinstance(program, Expr):
+        if named:
+            raise fail(
+                TypeError,
+                "bounds: expected the intervals of a function by position, but got "
+                f"{', '.join(named)} by name; write bounds(f, (0, 1))",
+            )
+        return _traced(program, args)
+    roots, rebuild = expressions("bounds", program)
+    if args:
+        raise fail(
+            TypeError,
+            f"bounds: expected intervals by name, but got {len(args)} without; "
+            "write bounds(expr, x=(0, 1))",
+        )
+    wanted = variables(*roots)
+    check_names("bounds", wanted, named)
+    given = {name: _interval(named[name]) for name in wanted}
+    for name, x in wanted.items():
+        if np.shape(given[name][0]) != x.shape:
+            if np.ndim(given[name][0]):
+                raise fail(
+                    TypeError,
+                    f"bounds: expected {x.type} for {name}, but got shape {np.shape(given[name][0])}",
+                )
+            given[name] = tuple(np.broadcast_to(end, x.shape) for end in given[name])  # type: ignore[assignment]
+    return roots, rebuild, given
+
+
+def _traced(
+    f: Callable[..., Any], args: Sequence[Any]
+) -> tuple[list[Expr], Callable[[Sequence[Any]], Any], dict[str, Bounds]]:
+    """f on variables, which have no values to ask for."""
+    given: dict[str, Bounds] = {}
+    trees = [_split(arg) for arg in args]
+    called = []
+    for tree in trees:
+        inputs = []
+        for value in tree.leaves:
+            known = _interval(value)
+            name = f"x{len(given)}"
+            given[name] = known
+            inputs.append(var(name, np.shape(known[0])))
+        called.append(tree.rebuild(inputs))
+    output, leaves, _ = run(f, called, {}, range(len(called)))
+    tree = flatten(output)
+    roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
+    return closed(roots, leaves), tree.rebuild, given
+
+
+def _split(arg: Any) -> Tree:
+    """An argument's tree, with intervals as leaves."""
+    if isinstance(arg, Interval) or _is_pair(arg):
+        return Tree([arg], lambda leaves: leaves[0], [""])
+    found: list[Interval] = []
+
+    def rebuild(values: Sequence[Any]) -> Any:
+        return tree.rebuild([values[i] for i in places])
+
+    # A dataclass is a container to `flatten`: an interval is one number to it instead.
+    tree = flatten(_opened(arg, found))
+    places = list(range(len(tree.leaves)))
+    leaves = [found[leaf.place] if isinstance(leaf, _Place) else leaf for leaf in tree.leaves]
+    return Tree(leaves, rebuild, tree.paths)
+
+
+class _Place(float):
+    """Stands for an interval in a tree of numbers."""
+
+    place: int
+
+
+def _opened(tree: Any, found: list[Interval]) -> Any:
+    """The tree with a number in the place of every interval."""
+    if isinstance(tree, Interval):
+        mark = _Place(0.0)
+        mark.place = len(found)
+        found.append(tree)
+        return mark
+    if isinstance(tree, dict):
+        return {key: _opened(item, found) for key, item in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*[_opened(item, found) for item in tree])
+    if isinstance(tree, list | tuple):
+        return type(tree)(_opened(item, found) for item in tree)
+    return tree
+
+
+def _is_pair(value: Any) -> bool:
+    plain = (int, float, np.ndarray, np.generic)
+    return type(value) is tuple and len(value) == 2 and all(isinstance(end, plain) for end in value)
+
+
+def _interval(value: Any) -> Bounds:
+    if isinstance(value, Expr) or not (_is_pair(value) or isinstance(value, _LIKE)):
+        raise fail(
+            TypeError,
+            f"bounds: expected an interval, a pair (lo, hi) or numbers, but got "
+            f"{type(value).__name__}; write Interval(lo, hi)",
+        )
+    known = value if isinstance(value, Interval) else Interval(*_ends(value))
+    return np.asarray(known.lo), np.asarray(known.hi)
+
+
+_LIKE = (Interval, int, float, np.ndarray, np.generic)
+
+
+def _ends(value: Any) -> tuple[Any, Any]:
+    return value if type(value) is tuple else (value, value)
+
+
+def _constant(node: Node) -> Bounds:
+    _check_real(node.type, "a constant")
+    # An integer that float64 does not hold is between its neighbours.
+    value = node.value.astype(float)
+    if node.type.dtype.kind in "iu" and np.any(np.abs(value) > 2.0**53):
+        return np.nextafter(value, -np.inf), np.nextafter(value, np.inf)
+    return value, value
+
+
+def _enclose(node: Node, parents: tuple[Bounds, ...]) -> Bounds:
+    """What an operation makes of intervals."""
+    _check_real(node.type, node.op.name)
+    found = enclose(node, parents)
+    if found is None:
+        raise fail(
+            TypeError,
+            f"bounds: expected operations that have an interval rule, but {node.op.name!r} has none; "
+            f"bound its operands, or write it with others",
+        )
+    return found
+
+
+def _check_real(type: ArrayType, what: str) -> None:
+    if type.dtype.kind == "c":
+        raise fail(TypeError, f"bounds: expected real numbers, but {what} is {type}")

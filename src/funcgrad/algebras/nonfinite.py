@@ -1,0 +1,169 @@
+"""Where the first inf or NaN comes from: the fold whose algebra evaluates, and looks.
+
+Values are those of the program exactly as it is written. The gradient is the one that `grad` gives;
+where that is not finite, the cotangents are followed from the root until one is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funcgrad.algebras.subject import Subject, distinct, fold_all, formula, shown, subject
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, Key
+from funcgrad.ops.op import differentiable
+from funcgrad.program.evaluate import numpy_algebra, present
+from funcgrad.program.simplify import simplify, simplify_all
+from funcgrad.source import position
+from funcgrad.transforms.accumulate import backprop, gradients
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Nonfinite:
+    """The first node whose value, or whose derivative, is inf or NaN.
+
+    ``node`` is the operation as an expression, ``value`` what came out (of a gradient: the cotangent
+    that it handed to ``operand``), ``operands`` the values that went in, ``stage`` "value" or
+    "gradient", ``line`` the user's code; ``reaches`` says whether the result is not finite, too.
+    """
+
+    node: Expr
+    stage: str
+    value: Any
+    operands: tuple[tuple[str, Any], ...]
+    line: str
+    reaches: bool = True
+    operand: str | None = None
+
+    @property
+    def formula(self) -> str:
+        """The node's formula."""
+        return formula(self.node)
+
+    def __repr__(self) -> str:
+        what = "" if self.stage == "value" else f"derivative in {self.operand} of "
+        lines = [f"{what}{self.formula} is {shown(self.value)}"]
+        lines += [f"  {name} = {shown(value)}" for name, value in self.operands]
+        lines += [] if self.reaches else ["  (it does not reach the result)"]
+        lines += [f"  at {self.line}"] if self.line else []
+        return "\n".join(lines)
+
+
+def find_nonfinite(program: Any, /, *args: Any, **values: Any) -> Nonfinite | None:
+    """The first node of a program, or of its gradient, that is inf or NaN; None where all are finite.
+
+    ``program`` is a function, with its arguments, or an expression, with its variables by name. First
+    comes what makes the result not finite, then what makes the gradient so, then what reaches neither.
+    A gradient is looked for where the result is one real scalar.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> find_nonfinite(fg.log(x) + 1, x=0.0)
+    log(x) is -inf
+      x = 0
+      at ...
+    >>> find_nonfinite(fg.sqrt(x) * 2, x=0.0)
+    derivative in x of sqrt(x) is inf
+      x = 0
+      at ...
+    >>> find_nonfinite(fg.sqrt(x) * 2, x=1.0)
+    """
+    given = subject("find_nonfinite", program, args, values)
+    with np.errstate(all="ignore"):
+        known = fold_all(given.roots, numpy_algebra(given.roots[0], given.by_name))
+        bad = [e for e in distinct(given.roots) if not _finite(known[e.key])]
+        culprit = _origin(given.roots, known)
+        if culprit is not None:
+            return _of_value(culprit, known, reaches=True)
+        blamed = _in_gradient(given, known)
+    if blamed is not None:
+        return blamed
+    unused = [e for e in bad if e.op is not CONSTANT]
+    return _of_value(unused[0], known, reaches=False) if unused else None
+
+
+def _finite(value: Any) -> bool:
+    return bool(np.all(np.isfinite(value)))
+
+
+def _origin(roots: Sequence[Expr], known: dict[Key, Any]) -> Expr | None:
+    """The first node, of those that are not finite, from which only such lead to a root."""
+    tainted = {root.key for root in roots if not _finite(known[root.key])}
+    order = distinct(roots)
+    for expr in reversed(order):
+        if expr.key in tainted:
+            tainted |= {
+                arg.key
+                for arg in expr.args
+                if arg.op is not CONSTANT and not _finite(known[arg.key])
+            }
+    return next((expr for expr in order if expr.key in tainted), None)
+
+
+def _of_value(expr: Expr, known: dict[Key, Any], reaches: bool) -> Nonfinite:
+    value = present(known[expr.key])
+    return Nonfinite(expr, "value", value, _operands(expr, known), position(expr.source), reaches)
+
+
+def _operands(expr: Expr, known: dict[Key, Any]) -> tuple[tuple[str, Any], ...]:
+    found = {formula(arg): present(known[arg.key]) for arg in expr.args if arg.op is not CONSTANT}
+    return tuple(found.items())
+
+
+def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
+    """The edge that the first cotangent that is not finite came along."""
+    root = given.roots[0]
+    smooth = [x for x in given.inputs if differentiable(x.dtype)]
+    if len(given.roots) != 1 or root.shape or root.dtype.kind != "f" or not smooth:
+        return None
+    slopes = gradients(simplify(root), smooth)
+    final = fold_all(slopes, numpy_algebra(root, given.by_name))
+    if all(_finite(final[slope.key]) for slope in slopes):
+        return None
+    # The program as it is written has the lines; where its own cotangents are masked, simplified ones do.
+    cotangents = backprop(root).map
+    keys = list(cotangents)
+    simple = dict(zip(keys, simplify_all([cotangents[key] for key in keys]), strict=True))
+    computed = fold_all(list(simple.values()), numpy_algebra(root, given.by_name))
+    flows = {key: computed[simple[key].key] for key in keys}
+    for expr in reversed(distinct([root])):
+        for arg in expr.args:
+            if arg.key in flows and expr.key in flows and not _finite(flows[arg.key]):
+                if not _finite(flows[expr.key]):
+                    continue
+                if _partial_is_finite(expr, arg, simple[expr.key], given):
+                    continue
+                return _of_edge(expr, arg, flows, known)
+    worst = next(x for x, s in zip(smooth, slopes, strict=True) if not _finite(final[s.key]))
+    value = present(final[slopes[smooth.index(worst)].key])
+    parts = ((formula(worst), present(known[worst.key])),)
+    return Nonfinite(root, "gradient", value, parts, position(root.source), operand=formula(worst))
+
+
+def _partial_is_finite(expr: Expr, arg: Expr, cotangent: Expr, given: Subject) -> bool:
+    """Whether what flows along one node's edges to an operand is finite."""
+    total = None
+    for place, operand in enumerate(expr.args):
+        edge = expr.op.edge(place)
+        if operand.key == arg.key and edge is not None:
+            flow = edge(expr, *expr.args, **dict(expr.params)).transpose(cotangent)
+            total = flow if total is None else total + flow
+    if total is None:
+        return True
+    (simple,) = simplify_all([total])
+    return _finite(fold_all([simple], numpy_algebra(simple, given.by_name))[simple.key])
+
+
+def _of_edge(expr: Expr, arg: Expr, flows: dict[Key, Any], known: dict[Key, Any]) -> Nonfinite:
+    return Nonfinite(
+        expr,
+        "gradient",
+        present(flows[arg.key]),
+        _operands(expr, known),
+        position(expr.source),
+        operand=formula(arg),
+    )
