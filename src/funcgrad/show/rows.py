@@ -1,0 +1,101 @@
+"""What the faces of a program share: its distinct nodes in canonical order, and named parts.
+
+The invariant: whatever is written is linear in the graph, since a part that is used twice, or that has
+grown long, gets a name and is written once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops import op as _op
+from funcgrad.ops.op import Elementwise
+from funcgrad.show.text import Written
+
+
+def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -> list[Expr]:
+    """The nodes of an expression, each once, parents first: `toposort`, as expressions.
+
+    Raises TypeError for what is no expression, and ValueError for more nodes than ``most``.
+    """
+    if not isinstance(expr, Expr):
+        raise TypeError(
+            f"{who}: expected an expression, but got {type(expr).__name__}; make one with "
+            "var('x') or trace(f, x)"
+        )
+    found: dict[Key, Expr] = {}
+    for e in subexpressions(expr):
+        found.setdefault(e.key, e)
+    if most is not None and len(found) > most:
+        raise ValueError(
+            f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; ")
+        )
+    return list(found.values())
+
+
+def places(nodes: list[Expr]) -> dict[Key, int]:
+    """Where each node stands."""
+    return {e.key: i for i, e in enumerate(nodes)}
+
+
+def name_of(expr: Expr) -> str:
+    """The name of a variable."""
+    return str(expr.params[0][1])
+
+
+def array_of(expr: Expr) -> Any:
+    """The array of a constant."""
+    return expr.params[0][1].array
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """The operands, without the broadcasts that NumPy does by itself."""
+    if not isinstance(expr.op, Elementwise):
+        return expr.args
+    plain = tuple([e.args[0] if e.op is _op.broadcast_to else e for e in expr.args])
+    if np.broadcast_shapes(*[e.shape for e in plain]) == expr.shape:
+        return plain
+    return expr.args
+
+
+def let(
+    nodes: list[Expr],
+    write: Callable[[Expr, list[Written]], Written],
+    names: Iterator[str],
+    parents: Callable[[Expr], tuple[Expr, ...]],
+    *,
+    atom: int,
+    longest: int,
+    name: Callable[[str], str] = str,
+    transparent: Callable[[Expr], bool] = lambda e: False,
+) -> tuple[list[tuple[str, str]], Written]:
+    """Named parts as pairs (name, text), in order, and what is written of the root.
+
+    ``parents`` gives the operands as they are written; what none of them leads to is not written.
+    """
+    root = nodes[-1]
+    needed = {root.key}
+    for e in reversed(nodes):
+        if e.key in needed:
+            needed.update([arg.key for arg in parents(e)])
+    uses = Counter([arg.key for e in nodes if e.key in needed for arg in parents(e)])
+    written: dict[Key, Written] = {}
+    lines: list[tuple[str, str]] = []
+    for e in nodes:
+        if e.key not in needed:
+            continue
+        piece = write(e, [written[arg.key] for arg in parents(e)])
+        shared = uses[e.key] > 1 and piece.binding < atom
+        long = len(piece.text) > longest and e.op not in (INPUT, CONSTANT)
+        if e is not root and (shared or long) and not transparent(e):
+            fresh = next(names)
+            lines.append((fresh, piece.text))
+            piece = Written(name(fresh), atom)
+        written[e.key] = piece
+    return lines, written[root.key]

@@ -1,0 +1,128 @@
+"""Whether a node read from a file is one that the package could have made.
+
+The type rule must give the declared type, and the operation must bear it out on a small array of that
+shape. Long axes are shortened first, equal lengths alike, so that a check costs nothing whatever the
+file says; what only large arrays could tell is left to the run, where NumPy checks it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType, Params
+from funcgrad.ops.op import Elementwise, Op, elementwise_types
+
+LARGEST = 2**20  # entries that a check may touch, and the most that it may multiply
+
+
+def check_node(op: Any, args: Sequence[Expr], params: Params, declared: ArrayType) -> str:
+    """What is wrong with a node, as the end of a message; empty where nothing is."""
+    types = tuple([arg.type for arg in args])
+    return _problem(op, types, params, declared)
+
+
+@lru_cache(maxsize=1024)
+def _problem(op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType) -> str:
+    if isinstance(op.edges, tuple) and len(op.edges) != len(types):
+        return f"expected {len(op.edges)} operands, but got {len(types)}"
+    if not types:
+        return "expected operands, but got none"
+    if isinstance(op, Elementwise):
+        return _elementwise_problem(op, types, params, declared)
+    if any([key in ("axis", "axes") and not _are_axes(value) for key, value in params]):
+        return f"expected axes, but got {dict(params)}"
+    try:
+        inferred = op.infer(*types, **dict(params))
+    except Exception as error:  # a type rule may fail in any way on what it was not made for
+        return f"expected operands and params that fit, but {_reason(error)}"
+    exact = isinstance(inferred.dtype, np.dtype) and all([type(n) is int for n in inferred.shape])
+    if not exact or inferred != declared:
+        return f"expected the type {inferred}, but got {declared}"
+    return (
+        ""
+        if _holds(op, types, params, declared)
+        else f"expected params that fit, but got {_line(params)}"
+    )
+
+
+def _elementwise_problem(
+    op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType
+) -> str:
+    if params:
+        return f"expected no params, but got {_line(params)}"
+    try:
+        inputs, output = elementwise_types(op, types)
+    except (TypeError, ValueError) as error:
+        return f"expected operands that fit, but {_reason(error)}"
+    if inputs != types:
+        shown = [", ".join(map(str, kinds)) for kinds in (inputs, types)]
+        return f"expected operands {shown[0]}, but got {shown[1]}"
+    return "" if output == declared else f"expected the type {output}, but got {declared}"
+
+
+def _are_axes(value: Any) -> bool:
+    items = value if isinstance(value, tuple) else (value,)
+    return all([item is None or (type(item) is int and -64 <= item < 64) for item in items])
+
+
+def _holds(op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType) -> bool:
+    """Whether the operation does to arrays what its type rule says, as far as that is cheap to see."""
+    if not all([_is_brief(value) for _, value in params]):
+        return True
+    if any(["shape" in key for key, _ in params]):
+        # Lengths stand in the params, so that the types must stay as they are. Views cost nothing.
+        touched = 0 if op.moves else declared.size + sum(t.size for t in types)
+        return touched > LARGEST or _bears_out(op, types, params)
+    small = _shortened(types)
+    if math.prod([max(t.size, 1) for t in small]) > LARGEST:
+        return True
+    return _bears_out(op, small, params)
+
+
+def _is_brief(value: Any) -> bool:
+    """A value that a run cannot be long for: a number may say how often something is done."""
+    return not isinstance(value, int | float | complex) or abs(value) <= 64
+
+
+def _shortened(types: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
+    long = sorted({n for t in types for n in t.shape if n > 3})
+    short = {n: 4 + i for i, n in enumerate(long)}
+    return tuple([ArrayType(tuple([short.get(n, n) for n in t.shape]), t.dtype) for t in types])
+
+
+def _bears_out(op: Op, types: tuple[ArrayType, ...], params: Params) -> bool:
+    named = dict(params)
+    try:
+        expected = op.infer(*types, **named)
+        with np.errstate(all="ignore"):
+            result = op.run(*[_sample(t) for t in types], **named)
+    except Exception:  # NumPy's refusals are of many kinds
+        return False
+    found = np.asarray(result)
+    return found.shape == expected.shape and found.dtype == expected.dtype
+
+
+def _sample(type: ArrayType) -> Any:
+    """An array of a type that takes no room, or one that has an inverse; integers are legal indices."""
+    if type.dtype.kind in "fc" and type.ndim >= 2 and type.size <= LARGEST:
+        eye = np.eye(*type.shape[-2:], dtype=type.dtype)
+        return np.broadcast_to(eye, type.shape)
+    value = np.zeros((), type.dtype) if type.dtype.kind in "iub" else np.ones((), type.dtype)
+    return np.broadcast_to(value, type.shape)
+
+
+def _reason(error: Exception) -> str:
+    return (
+        " ".join(str(error).splitlines()[0].split())[:100] if str(error) else type(error).__name__
+    )
+
+
+def _line(params: Params) -> str:
+    line = ascii(dict(params))
+    return line if len(line) <= 60 else line[:57] + "..."

@@ -1,0 +1,92 @@
+"""Drawings: deterministic, escaped, whole, and nothing on top of anything else."""
+
+import re
+import xml.etree.ElementTree as ET
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.show.dot import to_dot, to_svg
+from funcgrad.show.layout import arrange
+from tests.show.test_files import CASES, sample_expr
+
+X, Y = fg.var("x"), fg.var("y")
+EXPR = np.sqrt(X**2 + np.exp(X**2)) * Y + np.cos(Y)
+NASTY = ['"', "\\", '"];rm', "<b>&amp;", "a\nb", "\\N", "λ", "x" * 99, "</text><script>", "\x00"]
+
+
+def test_dot_with_cotangents_says_where_they_flow():
+    lines = to_dot(X * Y, gradient=True).splitlines()
+    assert '  n0 [label="x\\nfloat64\\ncotangent y", shape=ellipse]' in lines
+    assert '  n2 [label="*\\nfloat64\\ncotangent 1", shape=box]' in lines
+    assert "  n2 -> n0 [style=dashed, constraint=false]" in lines
+    assert "dashed" not in to_dot(X * Y)
+    assert "dashed" not in to_dot(X < Y, gradient=True)
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_are_escaped(name):
+    expr = fg.var(name) * 2
+    for line in to_dot(expr).splitlines():
+        # A quoted string ends where it is meant to, and holds no escape but those for \, " and a line.
+        assert re.fullmatch(r'[^"]*("([^"\\]|\\[\\"n])*"[^"]*)*', line)
+    picture = ET.fromstring(to_svg(expr))
+    assert all("script" not in element.tag for element in picture.iter())
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_every_operation_is_drawn(name, i):
+    expr = sample_expr(name, i)
+    nodes = len(fg.toposort(expr))
+    assert len(re.findall(r"^  n\d+ \[label", to_dot(expr), re.M)) == nodes
+    picture = ET.fromstring(to_svg(expr))
+    groups = picture.findall("{http://www.w3.org/2000/svg}g")
+    assert len(groups) == nodes
+
+
+def test_a_picture_has_a_title_and_a_description_and_is_the_same_each_time():
+    picture = ET.fromstring(to_svg(EXPR))
+    title, description = picture[0], picture[1]
+    assert title.tag.endswith("title")
+    assert title.text
+    assert description.tag.endswith("desc")
+    assert "n0 input x, float64" in description.text
+    again = np.sqrt(fg.var("x") ** 2 + np.exp(fg.var("x") ** 2)) * fg.var("y") + np.cos(fg.var("y"))
+    assert to_svg(again) == to_svg(EXPR)
+    assert to_dot(again) == to_dot(EXPR)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_node_lies_on_another_and_edges_go_down(seed):
+    rng = np.random.default_rng(seed)
+    parents = [()]
+    for i in range(1, 25):
+        of = rng.choice(i, size=rng.integers(0, min(i, 3) + 1), replace=False)
+        parents.append(tuple(int(p) for p in of))
+    parents.append(tuple(range(20, 25)))
+    sizes = [(float(w), float(h)) for w, h in rng.uniform(20, 90, (26, 2))]
+    plan = arrange(parents, sizes)
+    for (a, (wa, ha)), (b, (wb, hb)) in combinations(zip(plan.centers, sizes, strict=True), 2):
+        assert abs(a[0] - b[0]) >= (wa + wb) / 2 - 1e-6 or abs(a[1] - b[1]) >= (ha + hb) / 2 - 1e-6
+    for (x, y), (w, h) in zip(plan.centers, sizes, strict=True):
+        assert w / 2 <= x <= plan.width - w / 2
+        assert h / 2 <= y <= plan.height - h / 2
+    for route in plan.routes:
+        assert all(a[1] < b[1] for a, b in pairwise(route))
+
+
+def test_too_much_to_draw_and_what_is_no_expression_are_refused():
+    long = X
+    for _ in range(400):
+        long = np.sin(long) * X
+    with pytest.raises(
+        ValueError, match="to_svg: expected at most 300 nodes, but got 801; draw a part"
+    ):
+        to_svg(long)
+    assert to_dot(long).count("\n") > 800
+    with pytest.raises(ValueError, match="to_dot: expected at most 300 nodes"):
+        to_dot(long, gradient=True)
+    with pytest.raises(TypeError, match="to_dot: expected an expression, but got int"):
+        to_dot(3)
