@@ -153,7 +153,7 @@ def _by_least_squares(
         return ravel(output)
 
     def both(vector: Any) -> Any:
-        return residuals_and_jacobian(f, places.unravel(vector))
+        return residuals_and_jacobian(f, places, vector)
 
     first = residuals(ravel(x))
     finite(half_square(first), 0.0, 0)

@@ -17,19 +17,19 @@ from funcgrad.trees import Tree, flatten
 Vector = npt.NDArray[np.float64]
 
 
-def ravel(tree: Any) -> Vector:
-    """All leaves of a tree in one new vector.
+def ravel(tree: Any) -> Any:
+    """All leaves of a tree in one new vector; an expression where one of them is traced.
 
     >>> ravel({"a": np.array([1.0, 2.0]), "b": 3 + 4j})
     array([1., 2., 3., 4.])
     """
-    parts = [_flat(np.asarray(leaf)) for leaf in flatten(tree).leaves]
+    parts = [part for leaf in flatten(tree).leaves for part in _flat(leaf)]
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _flat(array: Any) -> Any:
-    flat = array.ravel()
-    return np.concatenate([flat.real, flat.imag]) if is_complex(array) else flat
+def _flat(leaf: Any) -> list[Any]:
+    parts = [np.real(leaf), np.imag(leaf)] if is_complex(leaf) else [leaf]
+    return [np.reshape(part, (-1,)) for part in parts]
 
 
 class Layout(NamedTuple):
@@ -38,15 +38,15 @@ class Layout(NamedTuple):
     tree: Tree
 
     def unravel(self, vector: Any) -> Any:
-        """The tree of a vector, its leaves of the shapes and dtypes that they had."""
+        """The tree of a vector, its leaves new, of the shapes and dtypes that they had."""
         leaves, place = [], 0
         for like in self.tree.leaves:
             known = np.asarray(like)
             parts = 2 if is_complex(known) else 1
-            chunks = vector[place : place + parts * known.size].reshape(parts, *known.shape)
+            chunk = vector[place : place + parts * known.size].reshape(parts, *known.shape)
             place += parts * known.size
-            value = chunks[0] + 1j * chunks[1] if parts == 2 else chunks[0]
-            leaves.append(result(np.array(value, known.dtype)))
+            value = chunk[0] + 1j * chunk[1] if parts == 2 else chunk[0]
+            leaves.append(result(value.astype(known.dtype)))
         return self.tree.rebuild(leaves)
 
 

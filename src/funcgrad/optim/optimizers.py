@@ -98,7 +98,8 @@ def rmsprop(
 ) -> Optimizer:
     """RMSProp (Hinton), with momentum if given.
 
-    The defaults are optax's; PyTorch's are ``decay=0.99`` and ``eps_in_sqrt=False``.
+    The defaults are optax's; PyTorch's are ``decay=0.99`` and ``eps_in_sqrt=False``. Momentum comes
+    before the learning rate, as in PyTorch; with a schedule, optax does it the other way around.
 
     >>> optimizer = rmsprop(0.1, decay=0.75)
     >>> optimizer.update(5.0, optimizer.init(0.0))[0]

@@ -60,12 +60,12 @@ class Recorder:
         converged = norm <= self.tol
         entry = f"the largest entry of the gradient is {norm:.3g}"
         if converged:
-            message = f"converged in {count} steps: {entry}, at most tol={self.tol:g}"
+            message = f"converged at step {count}: {entry}, at most tol={self.tol:g}"
         else:
             ended = (
                 stalled or "no more steps allowed; give more, or another learning rate or method"
             )
-            message = f"not converged in {count} steps: {entry}, above tol={self.tol:g}; {ended}"
+            message = f"not converged at step {count}: {entry}, above tol={self.tol:g}; {ended}"
         history = History(np.arange(count + 1), np.array(self.values), np.array(self.norms))
         for array in history:
             array.setflags(write=False)

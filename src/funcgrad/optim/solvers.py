@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.optim.flat import Vector, layout, ravel
+from funcgrad.optim.flat import Layout, Vector, ravel
 from funcgrad.optim.leaves import is_complex, mapped
 from funcgrad.optim.progress import Recorder
-from funcgrad.transforms.grad import jvp, vjp
+from funcgrad.transforms.jacobian import jacobian
 
 
 class System(NamedTuple):
@@ -162,25 +162,17 @@ def half_square(residuals: Vector) -> float:
         return 0.5 * float(residuals @ residuals)
 
 
-def residuals_and_jacobian(f: Callable[[Any], Any], x: Any) -> tuple[Vector, Vector]:
-    """f's value at x as a vector, and the matrix of its derivatives; complex parts are two coordinates.
+def residuals_and_jacobian(
+    f: Callable[[Any], Any], places: Layout, x: Vector
+) -> tuple[Vector, Vector]:
+    """f's value at a vector as a vector, and the matrix of its derivatives; complex parts are two rows."""
 
-    By columns (forward) or rows (reverse), whichever are fewer.
-    """
-    output, pullback = vjp(f, x)
-    residuals = ravel(output)
-    inputs, outputs = layout(x), layout(output)
-    count = len(ravel(x))
-    if count <= len(residuals):
-        units = [inputs.unravel(row) for row in np.eye(count)]
-        columns = [ravel(jvp(f, (x,), (unit,))[1]) for unit in units]
-        return residuals, np.stack(columns, axis=1)
-    # A cotangent a + ib stands for the covector (a, -b), as a gradient does: conjugate on both sides.
-    rows = [
-        ravel(conjugated(pullback(conjugated(outputs.unravel(row)))[0]))
-        for row in np.eye(len(residuals))
-    ]
-    return residuals, np.reshape(rows, (len(residuals), count))
+    def flat(vector: Any) -> Any:
+        residuals = ravel(f(places.unravel(vector)))
+        return residuals, residuals
+
+    matrix, residuals = jacobian(flat, has_aux=True)(x)
+    return residuals, matrix
 
 
 def conjugated(tree: Any) -> Any:
