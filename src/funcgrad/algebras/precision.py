@@ -1,0 +1,170 @@
+"""Values and gradients to any number of digits, by mpmath.
+
+A gradient is differentiated from the program as it is written and not simplified, since simplifying
+folds constants in float64; the stable forms are not needed where digits abound. Digits that cancel are
+found by computing with more until the result stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from toolz import valmap
+
+from funcgrad.algebras.subject import Subject, distinct, fold_all, scalar_of, subject
+from funcgrad.expr import Expr, const, rebuild
+from funcgrad.graph import Key
+from funcgrad.ops import elementwise
+from funcgrad.ops.op import differentiable
+from funcgrad.ops.shape import zeros_like
+from funcgrad.source import fail
+from funcgrad.transforms.accumulate import backprop
+from funcgrad.transforms.grad import positions
+
+GUARD = 15  # digits beyond those that are asked for
+ROUNDS = 5  # times that the digits are doubled, for as many as may cancel
+
+
+def precise(program: Any, /, *args: Any, digits: int = 50, **values: Any) -> Any:
+    """The value of a program to so many digits: mpmath's number, or an object array of them.
+
+    ``program`` is a function, with its arguments, or expressions, with their variables by name; values
+    may be mpmath's numbers, too. Constants are the float64 numbers that they are: ``x/10`` is exact,
+    and ``0.1*x`` is not. Digits that cancel are made up for; where all do, what is left is below
+    10**-digits of what was cancelled.
+
+    >>> import mpmath, numpy as np
+    >>> mpmath.nstr(precise(lambda x: np.exp(x) / 3, 1.0, digits=40), 40)
+    '0.9060939428196817451004619957838037834251'
+    """
+    given = _subject("precise", program, args, values)
+    return given.rebuild(_until_settled(given.roots, given, digits))
+
+
+def precise_gradient(
+    program: Any, /, *args: Any, digits: int = 50, argnums: int | Sequence[int] = 0, **values: Any
+) -> Any:
+    """The gradient of a real scalar program to so many digits; arguments as of `precise`.
+
+    Of a function it has the structure of `grad`'s; of an expression it is a dict by name.
+
+    >>> import mpmath, funcgrad as fg
+    >>> x = fg.var("x")
+    >>> mpmath.nstr(precise_gradient(fg.log(x), x=3.0)["x"], 40)
+    '0.3333333333333333333333333333333333333333'
+    """
+    given = _subject("precise_gradient", program, args, values)
+    root = scalar_of("precise_gradient", given)
+    if not given.arguments:
+        smooth = [x for x in given.inputs if differentiable(x.dtype)]
+        slopes = _until_settled(exact_gradients(root, smooth), given, digits)
+        return {str(x.params[0][1]): v for x, v in zip(smooth, slopes, strict=True)}
+    single = isinstance(argnums, int)
+    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    places = positions("precise_gradient", wanted, len(args))
+    starts = _starts(given)
+    groups = [given.inputs[starts[i] : starts[i + 1]] for i in places]
+    flat = [x for group in groups for x in group]
+    found = iter(_until_settled(exact_gradients(root, flat), given, digits))
+    trees = [
+        given.arguments[i].rebuild([next(found) for _ in group])
+        for i, group in zip(places, groups, strict=True)
+    ]
+    return trees[0] if single else tuple(trees)
+
+
+def _starts(given: Subject) -> list[int]:
+    """Where the leaves of each argument begin, and where those of the last end."""
+    return list(accumulate([len(tree.leaves) for tree in given.arguments], initial=0))
+
+
+def _subject(who: str, program: Any, args: Sequence[Any], values: Mapping[str, Any]) -> Subject:
+    """The program traced at float64 numbers, with mpmath's in their place where they were given."""
+    given = subject(who, program, [_plain(v) for v in args], valmap(_plain, values))
+    if given.arguments:
+        exact = dict(zip(_starts(given), args, strict=False))
+    else:
+        exact = dict(enumerate([values[name] for name in given.by_name]))
+    known = [exact[i] if hasattr(exact.get(i), "_mpf_") else v for i, v in enumerate(given.values)]
+    return given._replace(values=known)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if hasattr(value, "_mpf_") else value
+
+
+def exact_gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
+    """The gradient as it comes, in which no constant is rounded that is not in the program."""
+    plain = _with_exact_rules(root)
+    cotangents = backprop(plain, wrt=targets).map
+    return [cotangents[t.key] if t.key in cotangents else zeros_like(t) for t in targets]
+
+
+# The derivative rules of these hold a constant such as log(2), as the float64 number.
+_TWO, _TEN, _HALF_TURN = const(2.0), const(10.0), const(180.0)
+_PI = elementwise.arccos(const(-1.0))
+EXACT: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "exp2": lambda x: _TWO**x,
+        "log2": lambda x: elementwise.log(x) / elementwise.log(_TWO),
+        "log10": lambda x: elementwise.log(x) / elementwise.log(_TEN),
+        "deg2rad": lambda x: x * _PI / _HALF_TURN,
+        "rad2deg": lambda x: x * _HALF_TURN / _PI,
+        "logaddexp2": lambda x, y: elementwise.log(_TWO**x + _TWO**y) / elementwise.log(_TWO),
+    }
+)
+"""The same functions by others, whose derivatives are exact."""
+
+
+def _with_exact_rules(root: Expr) -> Expr:
+    became: dict[Key, Expr] = {}
+    for expr in distinct([root]):
+        args = tuple([became[arg.key] for arg in expr.args])
+        rule = EXACT.get(expr.op.name)
+        became[expr.key] = rebuild(expr, args) if rule is None else rule(*args).astype(expr.dtype)
+    return became[root.key]
+
+
+def _until_settled(roots: Sequence[Expr], given: Subject, digits: int) -> list[Any]:
+    """The values of expressions: computed with ever more digits until so many stand still."""
+    if not isinstance(digits, int) or digits < 1:
+        raise fail(TypeError, f"precise: expected a number of digits, but got {digits!r}")
+    known = computed(roots, given.by_name, arithmetic(digits + GUARD))
+    for doubling in range(1, ROUNDS + 1):
+        better = computed(roots, given.by_name, arithmetic((digits + GUARD) << doubling))
+        if all(_agree(a, b, digits) for a, b in zip(known, better, strict=True)):
+            break
+        known = better
+    rounded = arithmetic(digits + 5)
+    return [rounded.result(value) for value in better]
+
+
+def computed(roots: Sequence[Expr], values: Mapping[str, Any], own: Any) -> list[Any]:
+    """The values of expressions, computed by an arithmetic."""
+    known = fold_all(roots, own.algebra(values))
+    return [known[root.key] for root in roots]
+
+
+def arithmetic(digits: int) -> Any:
+    """mpmath's arithmetic of so many digits."""
+    try:
+        from funcgrad.algebras.multiprecision import Arithmetic
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "precise: expected mpmath, but it is not installed; run pip install mpmath"
+        ) from error
+    return Arithmetic(digits)
+
+
+def _agree(a: Any, b: Any, digits: int) -> bool:
+    """Whether two computations agree to so many digits, relatively."""
+    if a.dtype != object:
+        return bool(np.array_equal(a, b))
+    return all(
+        x == y or (x != x and y != y) or abs(x - y) <= abs(y) * type(y)(10) ** -(digits + 2)
+        for x, y in zip(a.flat, b.flat, strict=True)
+    )
