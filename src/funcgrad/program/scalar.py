@@ -1,7 +1,7 @@
 """Programs on numbers as generated Python over `math`: ten times faster than NumPy on numbers.
 
 Each operation has a template. What is used once is written inside its user's expression, the rest has
-a name; names are reused, and long programs are cut into parts, since locals beyond the 255th are slow.
+a name; names are reused, since locals beyond the 255th are slow, and very long programs are cut.
 `math` raises where NumPy gives an inf or a nan: then the program runs once more, by NumPy.
 """
 
@@ -218,9 +218,9 @@ class Statement(NamedTuple):
 # How deep and how long an expression gets before its parts are named. (Python's parser ends at about a
 # hundred nested parentheses.)
 _DEEPEST, _LONGEST = 16, 2000
-# Programs of more statements are cut into parts of so many. (Locals beyond the 255th, and constants, take
-# two instructions each.)
-_WHOLE, _PART = 600, 200
+# Programs of more statements are cut into parts of so many, which bounds what one compilation takes. (The
+# parts' shared list costs a quarter more time than locals, even those beyond the 255th.)
+_WHOLE, _PART = 20000, 5000
 _NAME = re.compile(r"\bv(\d+)\b")
 
 
@@ -290,9 +290,9 @@ def _template(flat: Flat, step: Step) -> str | None:
 
 
 def _literal(value: float | bool) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if value != value else "inf" if value > 0 else "(-inf)"
-    return repr(value) if value >= 0 and str(value)[0] != "-" else f"({value!r})"
+    text = repr(abs(value)) if isinstance(value, float) else repr(value).lstrip("-")
+    negative = math.copysign(1.0, value) < 0  # of a nan, too
+    return f"(-{text})" if negative else text
 
 
 def _statements(flat: Flat, templates: Sequence[str]) -> tuple[list[Statement], list[str]]:

@@ -1,0 +1,202 @@
+"""Compiled array programs give what their operations give one by one, and share memory with nothing."""
+
+import gc
+import linecache
+import sys
+import threading
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+from funcgrad.expr import capture
+from funcgrad.ops.dispatch import all_ops
+from funcgrad.ops.op import Op
+from funcgrad.program.arrays import calls, compile_arrays, lifetimes, source
+from funcgrad.program.codegen import flatten, interpret
+from funcgrad.program.simplify import simplify_all
+from funcgrad.transforms.accumulate import gradients
+from tests.ops.samples import SAMPLES
+from tests.ops.test_random_programs import programs, sample
+
+CASES = [
+    pytest.param(name, sampled, id=f"{name}-{i}")
+    for name, samples in SAMPLES.items()
+    for i, sampled in enumerate(samples)
+]
+
+
+def leaves_of(sampled):
+    args = [np.asarray(arg) for arg in sampled.args]
+    return args, [fg.var(f"x{i}", a.shape, a.dtype) for i, a in enumerate(args)]
+
+
+def check(roots, inputs, values):
+    """The compiled program gives, twice, what the steps give; its results are nobody else's memory."""
+    before = [np.array(value) for value in values]
+    flat = flatten(roots, inputs)
+    run = compile_arrays(roots, inputs)
+    expected = interpret(flat, values)
+    for _ in range(2):
+        results = run(*values)
+        for got, want in zip(results, expected, strict=True):
+            assert type(got) is type(want)
+            assert np.shape(got) == np.shape(want)
+            assert np.asarray(got).dtype == np.asarray(want).dtype
+            close = 8 * np.finfo(np.asarray(want).dtype).eps if _inexact(want) else 0
+            np.testing.assert_allclose(got, want, rtol=close, atol=close)
+        for value, copy in zip(values, before, strict=True):
+            np.testing.assert_array_equal(value, copy)
+        arrays = [r for r in results if isinstance(r, np.ndarray)]
+        constants = [s.constant for s in flat.steps if s.op.name == "constant"]
+        for i, array in enumerate(arrays):
+            assert array.flags.writeable
+            for other in [*values, *constants, *arrays[:i]]:
+                assert not np.shares_memory(array, other)
+            array[...] = 1  # what a caller does with a result is not seen by the next call
+
+
+def _inexact(value):
+    return np.asarray(value).dtype.kind in "fc"
+
+
+@pytest.mark.parametrize(("name", "sampled"), CASES)
+def test_every_operation(name, sampled):
+    args, inputs = leaves_of(sampled)
+    output = all_ops()[name](*inputs, **sampled.params)
+    check([output], inputs, args)
+    check([output, output, *inputs], inputs, args)
+
+
+@pytest.mark.parametrize(("name", "sampled"), CASES)
+def test_every_gradient(name, sampled):
+    args, inputs = leaves_of(sampled)
+    output = all_ops()[name](*inputs, **sampled.params)
+    if output.dtype.kind not in "fc" or name == "argsort":
+        pytest.skip("not differentiable")
+    weights = np.cos(np.arange(output.size)).reshape(output.shape)
+    root = np.sum(np.real(output * weights))
+    targets = [x for x in inputs if x.dtype.kind in "fc"]
+    check([root, *gradients(root, targets)], inputs, args)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(programs(), st.integers(0, 5), st.booleans())
+def test_random_programs(program, seed, every):
+    shapes, steps = program
+    values = sample(shapes, seed)
+    inputs = [fg.var(f"x{i}", shape) for i, shape in enumerate(shapes)]
+    known = list(inputs)
+    for f, places in steps:
+        known.append(f(*[known[i] for i in places]))
+    root = sum(np.sum(v * (k + 1)) for k, v in enumerate(known))
+    made = simplify_all([root, *gradients(root, inputs)])
+    check([*known, *made] if every else made, inputs, values)
+
+
+def test_arrays_that_are_over_are_written_to():
+    x = fg.var("x", 5)
+    text = source(calls(flatten([np.sin(np.exp(x) * x + 1) * x], [x])))
+    assert "a1" not in text
+
+
+def test_what_a_view_shows_is_not_over():
+    x = fg.var("x", (3, 4))
+    y = np.exp(x)
+    view = np.transpose(y)
+    check([np.sum(np.sin(y)) + np.sum(view * np.cos(view)), view], [x], [np.ones((3, 4))])
+
+
+def test_lifetimes_reach_through_views():
+    x = fg.var("x", (3, 4))
+    plan = calls(flatten([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
+    effects = [call.effect for call in plan.calls]
+    assert effects == ["source", "fill", "view", "fill", "new"]
+    assert lifetimes(plan) == [1, 3, 3, 4, 5]
+
+
+def test_captured_arrays_are_read_at_each_call():
+    array = np.ones(3)
+    x = fg.var("x", 3)
+    run = compile_arrays([capture(array) * x], [x])
+    array[0] = 5.0
+    assert run(np.ones(3))[0].tolist() == [5.0, 1.0, 1.0]
+
+
+def test_captured_arrays_as_inputs():
+    array = np.ones(3)
+    x = fg.var("x", 3)
+    captured = capture(array)
+    run = compile_arrays([captured * x], [x, captured])
+    assert run(np.ones(3), np.full(3, 7.0))[0].tolist() == [7.0, 7.0, 7.0]
+
+
+def test_float32_stays():
+    x = fg.var("x", 3, "float32")
+    check([np.sum(fg.sigmoid(x) * 2.5), x * 2 + 1], [x], [np.ones(3, "float32")])
+
+
+def test_scalars_and_numbers_are_taken():
+    x, y = fg.var("x"), fg.var("y", 2)
+    run = compile_arrays([x * y, x * x, np.sqrt(x)], [x, y])
+    product, square, root = run(-2.0, np.array([1.0, 2.0]))
+    assert product.tolist() == [-2.0, -4.0]
+    assert (type(square), square) == (float, 4.0)
+    assert np.isnan(root)
+    assert np.geterr()["invalid"] != "ignore"
+
+
+def test_operations_of_others_run_in_the_context_of_the_caller():
+    def foreign(x):
+        return np.array([np.geterr()["divide"] == "ignore"]) * x
+
+    foreign.__module__ = "elsewhere"
+    op = Op(name="foreign", run=foreign, infer=lambda type: type, edges=(None,))
+    x = fg.var("x", 1)
+    plan = calls(flatten([op(x)], [x]))
+    assert plan.foreign
+    assert compile_arrays([op(x)], [x])(np.ones(1))[0].tolist() == [1.0]
+
+
+def test_threads_share_a_program():
+    x = fg.var("x", 1000)
+    run = compile_arrays([np.exp(np.sin(x) * x) + x, np.sum(x * np.cos(x))], [x])
+    values = [np.full(1000, float(i)) for i in range(8)]
+    expected = [run(value) for value in values]
+    wrong = []
+
+    def work(i):
+        for _ in range(200):
+            array, total = run(values[i])
+            if total != expected[i][1] or not np.array_equal(array, expected[i][0]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_tracebacks_show_the_line_and_go_with_the_function():
+    x = fg.var("x", 3)
+    run = compile_arrays([np.exp(x) @ np.ones(3) + np.ones(2)], [x])
+    with pytest.raises(ValueError, match="matmul") as caught:
+        run(np.ones(4))
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "matmul(a0, k" in shown
+    name = run.__code__.co_filename
+    assert name in linecache.cache
+    del run, caught
+    sys.exc_info()
+    gc.collect()
+    assert name not in linecache.cache
+
+
+def test_unknown_variables_are_an_error():
+    with pytest.raises(ValueError, match="expected every variable among the inputs, but got 'y'"):
+        compile_arrays([fg.var("x") + fg.var("y")], [fg.var("x")])
