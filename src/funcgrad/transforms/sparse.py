@@ -26,6 +26,7 @@ from funcgrad.trace import Row, Skeleton, instantiate, run, skeleton
 from funcgrad.transforms import coloring, patterns
 from funcgrad.transforms.accumulate import gradients, pushforward
 from funcgrad.transforms.grad import differentiable_value, grad, positions
+from funcgrad.transforms.paths import jacobian_pattern
 from funcgrad.trees import flatten
 
 # Programs whose coloring one function remembers.
@@ -47,7 +48,7 @@ def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0
     """
     roots, leaves = _traced("sparsity", f, argnums, args, {})
     inputs, simple, known = _read(skeleton(roots, leaves), len(leaves))
-    return patterns.jacobian_pattern(simple, inputs[: len(leaves)], known)
+    return jacobian_pattern(simple, inputs[: len(leaves)], known)
 
 
 def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -166,7 +167,7 @@ def _compressed(
         inputs, simple, known = _read(found, leaves)
         key = (found.rows, found.roots, patterns.digest(known))
         if key not in plans:
-            made = plan_of(patterns.jacobian_pattern(simple, inputs[:leaves], known))
+            made = plan_of(jacobian_pattern(simple, inputs[:leaves], known))
             while len(plans) >= KEPT:
                 plans.pop(next(iter(plans)))
             plans[key] = made
