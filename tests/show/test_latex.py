@@ -1,0 +1,291 @@
+"""What is written in LaTeX is read back by a reader of its own, and computes the value."""
+
+import operator
+import re
+import time
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+from funcgrad.program.evaluate import variables
+from funcgrad.show.latex import identifier, to_latex
+from tests.show.test_dot import NASTY
+from tests.show.test_files import CASES, sample_expr
+
+X, Y = fg.var("x"), fg.var("y")
+AT = {"x": 0.7, "y": 1.3}
+FUNCTIONS = {rf"\{n}": getattr(np, n) for n in ("sin", "cos", "tanh", "log", "arctan")} | {
+    r"\max": np.maximum,
+    r"\exp": np.exp,
+    r"\lnot": np.logical_not,
+    r"\operatorname{sgn}": np.sign,
+    r"\sigma": lambda x: 1 / (1 + np.exp(-x)),
+    r"\operatorname{softplus}": lambda x: np.log1p(np.exp(x)),
+}
+TOKEN = re.compile(
+    r"\\left|\\right|\\operatorname\{\w+\}|\\begin\{cases\}|\\end\{cases\}|\\text\{[^}]*\}|\\[A-Za-z]+"
+    r"|\\.|[0-9]+(?:\.[0-9]+)?|\S"
+)
+
+
+RELATIONS = {
+    r"\gt": operator.gt,
+    r"\ge": operator.ge,
+    r"\lt": operator.lt,
+    r"\le": operator.le,
+    "=": operator.eq,
+    r"\ne": operator.ne,
+}
+STOP = {"+", "-", "}", "END", r"\right", ",", "&", r"\\", "|", r"\lor", r"\land", *RELATIONS}
+
+
+class Reader:
+    """Recursive descent over the notation that the printer promises, with the usual precedence."""
+
+    def __init__(self, text, scope):
+        self.tokens = [*TOKEN.findall(text), "END"]
+        self.scope = scope
+
+    def take(self, *wanted):
+        if not wanted or self.tokens[0] in wanted:
+            return self.tokens.pop(0)
+        return None
+
+    def need(self, token):
+        assert self.tokens.pop(0) == token, (token, self.tokens[:9])
+
+    def group(self):
+        self.need("{")
+        value = self.sum()
+        self.need("}")
+        return value
+
+    def truth(self):
+        value = self.conjunction()
+        while self.take(r"\lor"):
+            value = self.conjunction() or value
+        return value
+
+    def conjunction(self):
+        value = self.relation()
+        while self.take(r"\land"):
+            value = self.relation() and value
+        return value
+
+    def relation(self):
+        value = self.sum()
+        while sign := self.take(*RELATIONS):
+            value = RELATIONS[sign](value, self.sum())
+        return value
+
+    def sum(self):
+        value = -self.product() if self.take("-") else self.product()
+        while sign := self.take("+", "-"):
+            term = self.product()
+            value = value + term if sign == "+" else value - term
+        return value
+
+    def product(self):
+        value = self.power()
+        while self.tokens[0] not in STOP:
+            self.take(r"\,", r"\cdot")
+            value = value * self.power()
+        return value
+
+    def power(self):
+        base = self.atom()
+        return base ** self.group() if self.take("^") else base
+
+    def atom(self):
+        token = self.take()
+        if token == "{":
+            raise AssertionError("a group that nothing asks for")
+        if token[0].isdigit():
+            return float(token)
+        if token in FUNCTIONS:
+            exponent = self.group() if self.take("^") else None
+            value = FUNCTIONS[token](*self.arguments())
+            return value if exponent is None else value**exponent
+        if token == r"\frac":
+            return self.group() / self.group()
+        if token == r"\sqrt":
+            return np.sqrt(self.group())
+        if token == r"\left":
+            return self.fenced()
+        if token == r"\begin{cases}":
+            return self.cases()
+        if self.take("_"):
+            self.need("{")
+            token = f"{token}_{{{self.take()}}}"
+            self.need("}")
+        return self.scope[token]
+
+    def fenced(self):
+        fence = self.take("(", "|")
+        value = self.truth()
+        self.need(r"\right")
+        self.need({"(": ")", "|": "|"}[fence])
+        return abs(value) if fence == "|" else value
+
+    def arguments(self):
+        self.need(r"\left")
+        self.need("(")
+        values = [self.truth()]
+        while self.take(","):
+            values.append(self.truth())
+        self.need(r"\right")
+        self.need(")")
+        return values
+
+    def cases(self):
+        chosen = self.sum()
+        self.need("&")
+        assert self.take().startswith(r"\text{if")
+        condition = self.truth()
+        self.need(r"\\")
+        other = self.sum()
+        self.need("&")
+        assert self.take().startswith(r"\text{otherwise")
+        self.need(r"\end{cases}")
+        return chosen if condition else other
+
+
+def whole(text, scope):
+    reader = Reader(text, scope)
+    value = reader.truth()
+    assert reader.tokens == ["END"], reader.tokens
+    return value
+
+
+def read_back(text):
+    scope = dict(AT) | {"e": np.e}
+    if not text.startswith(r"\begin{aligned}"):
+        return whole(text, scope)
+    *lines, last = text.splitlines()[1:-1]
+    for line in lines:
+        name, body = line.removeprefix(r"\text{let } ").removesuffix(r" \\").split(" &= ")
+        scope[name] = whole(body, scope)
+    return whole(last.split("&\\phantom{{}={}} ")[1], scope)
+
+
+def formulas():
+    leaves = st.sampled_from([X, Y, fg.const(2.0), fg.const(0.5), fg.const(-3.0), fg.const(1.5e-9)])
+
+    def grow(inner):
+        pairs = st.tuples(inner, inner)
+        one = st.sampled_from([np.sin, np.cos, np.tanh, np.abs, np.negative, np.square, fg.sigmoid])
+        return st.one_of(
+            pairs.map(lambda p: p[0] + p[1]),
+            pairs.map(lambda p: p[0] - p[1]),
+            pairs.map(lambda p: p[0] * p[1]),
+            pairs.map(lambda p: p[0] / (p[1] * p[1] + 1)),
+            pairs.map(lambda p: np.where(p[0] > p[1], p[0], p[1])),
+            pairs.map(lambda p: np.maximum(*p)),
+            inner.map(lambda p: np.tanh(p) ** 3),
+            inner.map(lambda p: np.exp(-np.abs(p))),
+            inner.map(lambda p: np.sqrt(p * p + 0.5) ** -1.0),
+            inner.map(lambda p: (np.abs(p) + 1) ** (p / (1 + p * p))),
+            st.tuples(one, inner).map(lambda p: p[0](p[1])),
+        )
+
+    return st.recursive(leaves, grow, max_leaves=12).map(lambda e: e + X)
+
+
+@given(formulas())
+@settings(max_examples=300, deadline=None)
+def test_a_formula_computes_its_value(expr):
+    values = {name: AT[name] for name in variables(expr)}
+    # Numbers are written with six digits.
+    expected = expr(**values)
+    assert read_back(to_latex(expr)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@given(formulas())
+@settings(max_examples=100, deadline=None)
+def test_so_does_its_gradient(expr):
+    slope = fg.gradient(np.sin(expr), X)
+    values = {name: AT[name] for name in variables(slope)}
+    latex = to_latex(slope)
+    assume("vdots" not in latex)
+    assert read_back(latex) == pytest.approx(slope(**values), rel=1e-4, abs=1e-4)
+
+
+WRITTEN = [
+    (X / Y, r"\frac{x}{y}"),
+    ((X / Y) ** 2, r"\left(\frac{x}{y}\right)^{2}"),
+    (np.sin(X) ** 2, r"\sin^{2}\left(x\right)"),
+    (np.sin(X) ** -1.0, r"\left(\sin\left(x\right)\right)^{-1}"),
+    (X**Y**2, "x^{y^{2}}"),
+    ((X**Y) ** 2, r"\left(x^{y}\right)^{2}"),
+    (-(X + Y), r"-\left(x + y\right)"),
+    (X - (-Y), r"x - \left(-y\right)"),
+    (X * -2.0, r"x \, \left(-2\right)"),
+    (2 * X, "2 x"),
+    (2 * X * 3, r"2 x \cdot 3"),
+    (1e-7 * X, r"10^{-7} \, x"),
+    (2.5e20 * X, r"2.5 \cdot 10^{20} \, x"),
+    (X * np.inf, r"x \, \infty"),
+    (np.sqrt(X) + np.cbrt(Y), r"\sqrt{x} + \sqrt[3]{y}"),
+    (np.abs(X), r"\left|x\right|"),
+    (np.linalg.norm(fg.var("v", (3,))), r"\left\lVert v\right\rVert"),
+    (fg.var("W", (2, 3)) @ fg.var("v_in", (3,)), r"W \, v_{\mathrm{in}}"),
+    (fg.var("W", (2, 3)).T, r"W^{\top}"),
+    (fg.var("a", (3,)) * fg.var("b", (3,)), r"a \odot b"),
+    (fg.var("a", (3,)) * X, r"a \, x"),
+    (fg.var("a_1", (3,))[1], "{a_{1}}_{1}"),
+    (fg.var("a", (3, 4))[1:, None, ::2], r"a_{1{:}, \mathrm{new}, {:}{:}2}"),
+    (np.sum(fg.var("a", (3, 4)), axis=0), r"\operatorname{sum}_{0}\left(a\right)"),
+    (np.sum(fg.var("a", (3, 4))), r"\operatorname{sum}\left(a\right)"),
+    (X + np.array([1.0, 2.0]), r"x + \begin{bmatrix} 1 & 2 \end{bmatrix}"),
+    (fg.var("e") + np.exp(X), r"e + \exp\left(x\right)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expr", "latex"), WRITTEN)
+def test_notation_is_a_persons(expr, latex):
+    assert to_latex(expr) == latex
+
+
+def balanced(text):
+    plain = re.sub(r"\\[\\{}]", "", text)
+    depth = 0
+    for c in plain:
+        depth += (c == "{") - (c == "}")
+        assert depth >= 0
+    assert depth == 0
+    assert text.count(r"\left") - text.count(r"\left\l") >= 0
+    assert len(re.findall(r"\\left\b|\\left(?=[(|\\])", text)) == len(
+        re.findall(r"\\right\b|\\right(?=[)|\\])", text)
+    )
+    assert not re.search(r"_\{[^{}]*\}_", text)
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_every_operation_is_written(name, i):
+    balanced(to_latex(sample_expr(name, i)))
+
+
+@pytest.mark.parametrize(
+    "name", [*NASTY, "a_b_c", "x'", "$", "%", "_", "a_", "_1", "alpha", "x_alpha2"]
+)
+def test_names_are_escaped(name):
+    text = identifier(name)
+    balanced(text)
+    assert not re.search(r"(?<!\\)[#$%&\n]", text)
+
+
+def test_shared_parts_are_named_and_a_long_program_is_cut():
+    long = X
+    for _ in range(2000):
+        long = np.sin(long) + long
+    start = time.perf_counter()
+    text = to_latex(long)
+    assert time.perf_counter() - start < 5
+    assert len(text) < 4000
+    assert r"\vdots" in text
+    balanced(text)
+    with pytest.raises(TypeError, match="to_latex: expected an expression, but got list"):
+        to_latex([])

@@ -1,0 +1,155 @@
+"""Source that is run gives what the program gives, to the bit with NumPy."""
+
+import ast
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import funcgrad as fg
+from funcgrad.program.evaluate import variables
+from funcgrad.show.python import to_python
+from tests.ops.samples import SAMPLES
+from tests.show.test_dot import NASTY
+from tests.show.test_files import CASES, programs, sample_expr
+
+X, Y = fg.var("x"), fg.var("y")
+
+
+def run(expr, *values, name="f", **options):
+    source = to_python(expr, name, **options)
+    assert to_python(expr, name, **options) == source
+    space = {}
+    exec(compile(source, "<test>", "exec"), space)
+    return space[name](*values)
+
+
+def same(a, b):
+    assert np.shape(a) == np.shape(b)
+    assert np.asarray(a).dtype == np.asarray(b).dtype
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_every_operation_gives_the_same(name, i):
+    expr, (args, params) = sample_expr(name, i), SAMPLES[name][i]
+    if params.get("order", 0) > 0:
+        with pytest.raises(ValueError, match="that NumPy has, but got 'derivative of sinc'; save"):
+            to_python(expr)
+        return
+    result = run(expr, *args)
+    expected = fg.evaluate(expr, {f"x{k}": a for k, a in enumerate(args)})
+    if name in ("sinc", "einsum", "matmul"):
+        np.testing.assert_allclose(result, expected, rtol=1e-14, atol=1e-14)
+    else:
+        same(result, expected)
+    assert not any(np.shares_memory(result, a) for a in args if np.ndim(result))
+
+
+@given(programs())
+@settings(max_examples=150, deadline=None)
+def test_random_programs_give_the_same(expr):
+    values = {"x": 0.7, "y": -1.3, "w": np.linspace(-2, 2, 6).reshape(2, 3), "c": 0.3 - 2j}
+    given_ = {key: values[key] for key in variables(expr)}
+    result, expected = run(expr, *given_.values()), expr(**given_)
+    if expr.dtype.kind == "c":  # NumPy multiplies complex scalars and arrays by other instructions
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+    else:
+        same(result, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64", "uint8", "bool"])
+def test_dtypes_follow_those_of_the_program(dtype):
+    a, b = fg.var("a", (3,), dtype), fg.var("b", (), "float32")
+    values = np.array([1, 0, 1], dtype), np.float32(0.3)
+    for expr in (a * 2, a * b, a / 3 + b, np.where(a == 1, a, b), a + 1j, a.astype("float32") ** b):
+        inputs = [values[0] if name == "a" else values[1] for name in variables(expr)]
+        same(run(expr, *inputs), expr(**dict(zip(variables(expr), inputs, strict=True))))
+
+
+def test_constants_keep_every_bit():
+    scalars = (np.nan, -np.inf, -0.0, 5e-324, 1 + 2j, -3, True, np.float32(0.1), np.uint8(3))
+    arrays = (np.array([1.0, np.nan]), np.zeros((0, 2)), np.arange(300.0), np.array([1, 2], ">i4"))
+    for value in (*scalars, *arrays):
+        same(run(fg.const(value)), np.asarray(value))
+    same(run(fg.const(-2.0) ** fg.const(0.5)), np.float64(np.nan))
+    same(run(fg.const(1.0) / fg.const(0.0)), np.float64(np.inf))
+
+
+def test_parentheses_stand_where_python_needs_them():
+    z = fg.var("z")
+    values = {"x": 2.0, "y": -3.0, "z": 0.5}
+    for expr in (X - (Y - z), X / (Y / z), (X - Y) - z, -(X**2), (-X) ** 2, (X < Y) == (z > Y)):
+        given_ = [values[name] for name in variables(expr)]
+        expected = fg.evaluate(expr, {name: values[name] for name in variables(expr)})
+        assert run(expr, *given_) == expected
+        if expr.op.name != "equal":
+            assert run(expr, *given_, module="math") == expected
+
+
+@pytest.mark.parametrize(
+    "name", [*NASTY, "class", "np", "f", "x y", "1", "v_1", "ﬁ", '"""', "print()"]
+)
+def test_names_are_made_identifiers(name):
+    expr = fg.var(name) * 2 + X * X
+    source = to_python(expr)
+    (function,) = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
+    assert len(function.args.args) == 2
+    assert run(expr, 3.0, 4.0) == 22.0
+    assert len(ast.parse(source).body) == 2
+
+
+MATH = [
+    np.sqrt(X**2 + np.exp(X)) * np.cos(Y),
+    np.where(X > Y, np.log(X), -Y) + np.maximum(X, Y) - np.abs(Y),
+    fg.sigmoid(X) * fg.softplus(Y) / np.logaddexp(X, Y),
+    np.arctan2(X, Y) + np.hypot(X, Y) + np.sign(Y) + np.floor(Y) + np.square(X) + np.rint(Y),
+    X * np.log(X) + X**3 - (X - Y) ** 2 + np.tanh(Y) + np.reciprocal(Y),
+]
+
+
+@pytest.mark.parametrize("expr", MATH)
+def test_scalar_programs_and_their_gradients_run_on_math_alone(expr):
+    for e in (expr, fg.gradient(expr, X), fg.gradient(expr, Y), fg.simplify(expr)):
+        source = to_python(e, module="math")
+        assert "np." not in source
+        values = {"x": 0.7, "y": -1.3}
+        given_ = {key: values[key] for key in variables(e)}
+        result = run(e, *given_.values(), module="math")
+        assert type(result) is float
+        assert math.isclose(result, e(**given_), rel_tol=1e-13, abs_tol=1e-15)
+
+
+def test_what_cannot_be_written_is_refused():
+    with pytest.raises(ValueError, match="expected an identifier as name, but got 'a b'"):
+        to_python(X, "a b")
+    with pytest.raises(ValueError, match="expected module 'numpy' or 'math', but got 'jax'"):
+        to_python(X, module="jax")
+    with pytest.raises(
+        ValueError, match=r"expected float64 scalars for module='math', but got float64\[2\]"
+    ):
+        to_python(fg.var("w", (2,)) * 2, module="math")
+    with pytest.raises(
+        ValueError, match="that math has, but got 'cbrt'; save the program with to_json"
+    ):
+        to_python(np.cbrt(X), module="math")
+    with pytest.raises(TypeError, match="to_python: expected an expression, but got str"):
+        to_python("x")
+
+
+def test_a_long_program_is_linear_and_a_longer_one_is_refused():
+    expr = X
+    for _ in range(3000):
+        expr = np.sin(expr) + expr * 0.5
+    start = time.perf_counter()
+    assert run(expr, 0.3) == expr(x=0.3)
+    assert time.perf_counter() - start < 10
+    long = X
+    for _ in range(100_001):
+        long = -long
+    with pytest.raises(
+        ValueError, match="at most 100000 nodes, but got 100002; save it with to_json"
+    ):
+        to_python(long)

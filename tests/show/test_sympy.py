@@ -1,0 +1,106 @@
+"""SymPy's expression has the value of the program, and its derivative is the gradient."""
+
+import cmath
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.program.evaluate import variables
+from funcgrad.show.sympy_ import to_sympy
+from tests.ops.samples import SAMPLES
+from tests.show.test_files import sample_expr
+
+sympy = pytest.importorskip("sympy")
+X, Y = fg.var("x"), fg.var("y")
+AT = {"x": 0.7, "y": 1.3}
+
+SCALARS = [
+    (name, i)
+    for name in SAMPLES
+    for i in range(len(SAMPLES[name]))
+    if all(np.ndim(a) == 0 for a in SAMPLES[name][i].args) and not sample_expr(name, i).shape
+]
+
+
+@pytest.mark.parametrize(("name", "i"), SCALARS)
+def test_every_operation_on_numbers_has_its_value(name, i):
+    expr, (args, _) = sample_expr(name, i), SAMPLES[name][i]
+    try:
+        found = to_sympy(expr)
+    except ValueError as error:
+        found = str(error)
+    if isinstance(found, str):
+        assert found.startswith("to_sympy: expected numbers and operations entry by entry")
+        return
+    values = {
+        sympy.Symbol(f"x{k}"): sympy.sympify(np.asarray(a).item()) for k, a in enumerate(args)
+    }
+    got = found.subs(values)
+    expected = fg.evaluate(expr, {f"x{k}": a for k, a in enumerate(args)})
+    if isinstance(expected, bool):
+        assert bool(got) is expected
+    else:
+        assert cmath.isclose(complex(got), expected, rel_tol=1e-12, abs_tol=1e-14)
+
+
+PROGRAMS = [
+    np.sqrt(X**2 + np.exp(X**2)) + np.cos(X**2 + np.exp(X**2)) * Y,
+    fg.sigmoid(X) * np.log1p(Y) / np.hypot(X, Y) - np.arctan2(X, Y),
+    np.where(X > Y, X**3, np.sin(Y) * X) + np.maximum(X, Y) ** 2,
+    np.tanh(0.1 * X) ** Y - np.logaddexp(X, Y) + fg.softplus(X) + 2.0**X,
+]
+
+
+@pytest.mark.parametrize("expr", PROGRAMS)
+def test_the_derivative_by_sympy_is_the_gradient(expr):
+    formula = to_sympy(expr)
+    assert float(formula.subs(AT)) == pytest.approx(expr(**AT), rel=1e-12)
+    for name, slope in fg.gradient(expr).items():
+        expected = slope(**{key: AT[key] for key in variables(slope)})
+        assert float(formula.diff(sympy.Symbol(name)).subs(AT)) == pytest.approx(
+            expected, rel=1e-12
+        )
+        assert float(to_sympy(slope).subs(AT)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_entries_of_arrays_are_one_symbol():
+    a, b = fg.var("a", (3, 4)), fg.var("b", (4,))
+    x, y = sympy.symbols("a b")
+    assert to_sympy(a * b + 2) == x * y + 2
+    assert to_sympy(fg.const(np.full((2,), 3.0)) * X) == 3 * sympy.Symbol("x")
+    assert to_sympy(fg.const(np.inf)) is sympy.oo
+    assert to_sympy(fg.const(np.nan)) is sympy.nan
+    assert to_sympy(fg.const(0.1) * X).args[0] == sympy.Float(0.1)
+    assert to_sympy(1j * X) == sympy.I * sympy.Symbol("x")
+
+
+def test_what_sympy_has_not_is_refused():
+    with pytest.raises(ValueError, match=r"but got 'sum' of float64\[3\]; use to_latex"):
+        to_sympy(np.sum(fg.var("a", (3,))))
+    with pytest.raises(ValueError, match=r"numbers as constants, but got an array of float64\[2\]"):
+        to_sympy(X * np.array([1.0, 2.0]))
+    with pytest.raises(TypeError, match="to_sympy: expected an expression, but got float"):
+        to_sympy(1.0)
+
+
+def test_what_is_too_deep_or_too_large_is_refused_at_once():
+    deep = wide = X
+    for _ in range(400):
+        deep = np.sin(deep)
+    for _ in range(60):
+        wide = np.sin(wide) + wide
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match="at most 150 parts within parts, but got 401"):
+        to_sympy(deep)
+    with pytest.raises(ValueError, match="at most 20000 parts written out, but got more"):
+        to_sympy(wide)
+    assert time.perf_counter() - start < 1
+
+
+def test_without_sympy_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    with pytest.raises(ImportError, match="it is not installed; run: pip install sympy"):
+        to_sympy(X)
