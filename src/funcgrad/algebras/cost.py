@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from funcgrad.algebras.subject import aligned, distinct, formula, subject
+from funcgrad.algebras.subject import aligned, distinct, expressions, formula, subject
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import op as fitting
@@ -80,10 +80,10 @@ def cost(program: Any, /, *args: Any, **values: Any) -> Cost:
     2      24    8        sum(tanh(A @ x))
     29     176   56       in all
     """
-    if isinstance(program, Expr) and not args and not values:
-        roots = [program]
-    else:
+    if args or values or (callable(program) and not isinstance(program, Expr)):
         roots = subject("cost", program, args, values).roots
+    else:
+        roots, _ = expressions("cost", program)
     nodes = [
         NodeCost(e, _flops(e), *_traffic(e)) for e in distinct(roots) if e.op not in _PLACEHOLDERS
     ]

@@ -76,7 +76,7 @@ class Arithmetic:
             )
         else:
             found = op.run(*operands, **params)
-        array = np.asarray(found)
+        array = np.asarray(found, object if kind in "fc" else None)
         if op.name in ("mask", "scatter_add"):
             # What a condition left out, and what nothing was added to, is NumPy's plain 0.
             array = objects(array.shape, [self.zero if type(v) is int else v for v in array.flat])
@@ -240,24 +240,18 @@ def _sinc(self: Arithmetic, x: Any, order: int) -> Any:
 
 
 def _sinc_of(mp: Any, x: Any, order: int) -> Any:
-    """The power series of sin(u)/u at u = pi*x, differentiated term by term."""
+    """By u*s_n + n*s_(n-1) = sin(u + n*pi/2) at u = pi*x, with as many more bits as that loses."""
     if not mp.isfinite(x):
         return x * 0
-    if abs(x) > 10 + order:  # u*s_n + n*s_(n-1) = sin(u + n*pi/2), which loses no digits here
+    if not x:
+        return mp.mpf((-1) ** (order // 2)) / (order + 1) * mp.pi**order if order % 2 == 0 else x
+    lost = order * (max(-int(mp.mag(x)), 0) + order.bit_length() + 4)
+    with mp.extraprec(lost + 10):
         u = mp.pi * x
-        value = mp.sin(u) / u
+        value = mp.sinpi(x) / u
         for n in range(1, order + 1):
-            value = (mp.sin(u + n * mp.pi / 2) - n * value) / u
+            value = (mp.sinpi(x + mp.mpf(n) / 2) - n * value) / u
         return value * mp.pi**order
-    # Terms grow to exp(|u|) before they fall: so many more bits.
-    with mp.extraprec(int(5 * abs(x)) + 20):
-        u, total, k = mp.pi * x, mp.mpf(0), order + order % 2
-        while True:
-            term = (-1) ** (k // 2) * u ** (k - order) / mp.factorial(k - order) / (k + 1)
-            total += term
-            k += 2
-            if k > order + abs(u) and abs(term) <= mp.eps * abs(total):
-                return total * mp.pi**order
 
 
 def _astype(self: Arithmetic, x: Any, dtype: np.dtype[Any]) -> Any:

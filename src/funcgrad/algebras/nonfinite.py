@@ -125,7 +125,7 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
     if all(_finite(final[slope.key]) for slope in slopes):
         return None
     # The program as it is written has the lines; where its own cotangents are masked, simplified ones do.
-    cotangents = backprop(root).map
+    cotangents = backprop(root, wrt=smooth).map
     keys = list(cotangents)
     simple = dict(zip(keys, simplify_all([cotangents[key] for key in keys]), strict=True))
     computed = fold_all(list(simple.values()), numpy_algebra(root, given.by_name))

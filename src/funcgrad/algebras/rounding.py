@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.algebras.precision import arithmetic
-from funcgrad.algebras.subject import aligned, distinct, fold_all, formula, scalar_of, subject
+from funcgrad.algebras.subject import (
+    Subject,
+    aligned,
+    distinct,
+    fold_all,
+    formula,
+    scalar_of,
+    subject,
+)
 from funcgrad.expr import Expr, node
 from funcgrad.program.evaluate import numpy_algebra, present
 from funcgrad.source import position
@@ -90,11 +98,14 @@ def rounding(program: Any, /, *args: Any, **values: Any) -> Rounding:
     ('cos(x)', 0.5)
     """
     given = subject("rounding", program, args, values)
-    root = scalar_of("rounding", given)
     with np.errstate(all="ignore"):
-        floats = fold_all([root], numpy_algebra(root, given.by_name))
+        return _attributed(scalar_of("rounding", given), given)
+
+
+def _attributed(root: Expr, given: Subject) -> Rounding:
+    floats = fold_all([root], numpy_algebra(root, given.by_name))
     exact = arithmetic(DIGITS)
-    cotangents = backprop(root).map
+    cotangents = backprop(root, wrt=given.inputs).map
     slopes = fold_all([root, *cotangents.values()], exact.algebra(given.by_name))
     losses = []
     for expr in distinct([root]):
@@ -115,8 +126,9 @@ def rounding(program: Any, /, *args: Any, **values: Any) -> Rounding:
 
 
 def _loss(expr: Expr, error: Any, slope: Any, exact: Any) -> Loss:
-    products = np.ravel(error * slope)
-    real = [exact.mp.re(p) for p in products]
+    # A slope that is not finite does no harm where nothing is lost.
+    pairs = zip(error.flat, slope.flat, strict=True)
+    real = [exact.mp.re(e * s) for e, s in pairs if e]
     return Loss(
         expr,
         _floats(error),

@@ -1,0 +1,265 @@
+"""Bounds hold: at points of the box, mpmath's value of the program lies inside."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+from funcgrad.algebras import Interval, bounds, precise
+from funcgrad.ops.dispatch import all_ops
+from tests.ops.samples import REAL_SAMPLES
+
+x, y = fg.var("x"), fg.var("y")
+INF = math.inf
+
+
+def entries(value):
+    return [v if hasattr(v, "_mpf_") else mpmath.mpf(float(v)) for v in np.asarray(value).flat]
+
+
+def holds(interval, exact):
+    """Whether an interval holds a value of mpmath's; what is undefined is held by any."""
+    lo, hi = np.asarray(interval.lo), np.asarray(interval.hi)
+    values = entries(exact)
+    assert lo.size == hi.size == len(values)
+    return all(
+        mpmath.isnan(v) or mpmath.mpf(float(a)) <= v <= mpmath.mpf(float(b))
+        for a, v, b in zip(lo.flat, values, hi.flat, strict=True)
+    )
+
+
+# -- each operation ------------------------------------------------------------------------------
+def is_real(sample):
+    return all(np.asarray(arg).dtype.kind != "c" for arg in sample.args) and (
+        np.dtype(sample.params.get("dtype", float)).kind != "c"
+    )
+
+
+CASES = [
+    pytest.param(name, sample, id=f"{name}-{i}")
+    for name, samples in REAL_SAMPLES.items()
+    for i, sample in enumerate(samples)
+    if is_real(sample) and name != "leaf"
+]
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-9, 0.3, 4.0])
+@pytest.mark.parametrize(("name", "sample"), CASES)
+def test_bounds_of_an_operation_hold_its_values(name, sample, width):
+    op = all_ops()[name]
+    rng = np.random.default_rng(3)
+    floats = [np.asarray(arg).dtype.kind == "f" for arg in sample.args]
+    args = [np.asarray(arg) for arg in sample.args]
+
+    def f(*varied):
+        rest = iter(varied)
+        return op(
+            *[next(rest) if known else fg.const(arg) for arg, known in zip(args, floats, strict=True)],
+            **sample.params,
+        )  # fmt: skip
+
+    if not any(floats):
+        pytest.skip("an operation on whole numbers or truth values alone")
+    below = [rng.uniform(0, width, a.shape) for a in args]
+    above = [rng.uniform(0, width, a.shape) for a in args]
+    boxes = [
+        Interval(a - b, a + c) for a, b, c, k in zip(args, below, above, floats, strict=True) if k
+    ]
+    found = bounds(f, *boxes)
+    for _ in range(4):
+        t = [rng.uniform(0, 1, np.shape(box.lo)) for box in boxes]
+        points = [
+            np.clip(b.lo + s * (b.hi - b.lo), b.lo, b.hi) for b, s in zip(boxes, t, strict=True)
+        ]
+        assert holds(found, precise(f, *points, digits=25)), (found, points)
+
+
+def test_every_real_operation_has_a_rule():
+    without = set(all_ops()) - {name for name, _ in [case.values for case in CASES]} - {"leaf"}
+    assert without <= set(all_ops()) - set(REAL_SAMPLES), without
+
+
+# -- programs and their gradients ----------------------------------------------------------------
+UNARY = [
+    np.sin,
+    np.cos,
+    np.exp,
+    np.tanh,
+    np.arctan,
+    np.square,
+    np.absolute,
+    fg.sigmoid,
+    fg.softplus,
+]
+BINARY = [
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.divide,
+    np.maximum,
+    np.hypot,
+    np.arctan2,
+    np.logaddexp,
+]
+
+
+@st.composite
+def programs(draw):
+    """A formula in x and y of a few operations."""
+    parts = [x, y, fg.const(0.1), x * y]
+    for _ in range(draw(st.integers(1, 6))):
+        if draw(st.booleans()):
+            parts.append(draw(st.sampled_from(UNARY))(draw(st.sampled_from(parts))))
+        else:
+            a, b = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
+            parts.append(draw(st.sampled_from(BINARY))(a, b))
+    return parts[-1]
+
+
+ENDS = st.tuples(st.floats(-6, 6), st.floats(0, 3)).map(lambda p: (p[0], p[0] + p[1]))
+SHARES = st.tuples(st.floats(0, 1), st.floats(0, 1))
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(programs(), ENDS, ENDS, SHARES)
+def test_bounds_of_random_programs_and_gradients_hold(program, a, b, shares):
+    s, t = shares
+    point = {"x": min(a[0] + s * (a[1] - a[0]), a[1]), "y": min(b[0] + t * (b[1] - b[0]), b[1])}
+    both = {"x": a, "y": b}
+    for expr in (program, *fg.gradient(program).values()):
+        names = [str(v) for v in (x, y) if v.key in expr.graph]
+        box = {name: both[name] for name in names}
+        here = {name: point[name] for name in names}
+        assert holds(bounds(expr, **box), precise(expr, **here, digits=30))
+
+
+# -- each law ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("expr", "box", "lo", "hi"),
+    [
+        (fg.sin(x), (0, 3), 0.0, 1.0),
+        (fg.sin(x), (-3, 10), -1.0, 1.0),
+        (fg.sin(x), (0.1, 0.2), math.sin(0.1), math.sin(0.2)),
+        (fg.cos(x), (3, 4), -1.0, math.cos(4)),
+        (fg.cos(x), (-1, 1), math.cos(1), 1.0),
+        (fg.sin(x), (-INF, INF), -1.0, 1.0),
+        (fg.tan(x), (1, 2), -INF, INF),
+        (fg.tan(x), (2, 4), math.tan(2), math.tan(4)),
+        (x**2, (-1, 2), 0.0, 4.0),
+        (x * x, (-1, 2), 0.0, 4.0),
+        (np.square(x), (-3, 2), 0.0, 9.0),
+        (x**3, (-1, 2), -1.0, 8.0),
+        (x**-1, (-1, 2), -INF, INF),
+        (x**-1, (0, 2), 0.5, INF),
+        (x**-2, (-1, 2), 0.25, INF),
+        (x**0.5, (-1, 4), 0.0, 2.0),
+        (x**0, (-1, 4), 1.0, 1.0),
+        (2.0**x, (-1, 3), 0.5, 8.0),
+        (np.absolute(x), (-3, 2), 0.0, 3.0),
+        (1 / x, (-1, 1), -INF, INF),
+        (1 / x, (0, 2), 0.5, INF),
+        (1 / x, (-2, 0), -INF, -0.5),
+        (1 / x, (1, INF), 0.0, 1.0),
+        (fg.sqrt(x), (-1, 4), 0.0, 2.0),
+        (fg.log(x), (0, 1), -INF, 0.0),
+        (fg.exp(x), (-INF, 0), 0.0, 1.0),
+        (np.where(x > 0, fg.log(x), 1.0), (1, 2), 0.0, math.log(2)),
+        (np.where(x > 0, fg.log(x), 1.0), (-2, -1), 1.0, 1.0),
+        (np.where(x > 0, x, 5.0), (-2, 2), -2.0, 5.0),
+        (np.remainder(x, 3.0), (0, 10), 0.0, 3.0),
+        (np.floor(x), (0.5, 2.5), 0.0, 2.0),
+        (np.copysign(x, -1.0), (-2, 3), -3.0, 0.0),
+    ],
+)
+def test_bounds_are_those_of_the_textbook(expr, box, lo, hi):
+    found = bounds(expr, x=box)
+    assert found.lo <= lo <= hi <= found.hi or (found.lo <= lo and hi <= found.hi)
+    for computed, known in ((found.lo, lo), (found.hi, hi)):
+        assert computed == known or computed == pytest.approx(known, rel=1e-14, abs=1e-14)
+
+
+def test_rounding_is_outward():
+    third = bounds(x / 3, x=1.0)
+    assert third.lo < third.hi
+    assert holds(third, mpmath.mpf(1) / 3)
+    tenths = bounds(lambda v: np.sum(v), np.full(1000, 0.1))
+    assert holds(tenths, 1000 * mpmath.mpf(0.1))
+    assert tenths.width < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("expr", "at"),
+    [
+        (fg.exp(x), -800.0),
+        (fg.exp(x), 800.0),
+        (fg.sigmoid(x), -720.0),
+        (fg.softplus(x), -750.0),
+        (x * x, 1e-200),
+        (x**3, 1e-150),
+        (x**-3, 1e-150),
+        (x * 1e300, 1e300),
+        (np.logaddexp(x, x), -math.log(2)),
+        (np.cosh(x), 900.0),
+    ],
+)
+def test_underflow_overflow_and_cancellation_are_enclosed(expr, at):
+    assert holds(bounds(expr, x=at), precise(expr, x=at, digits=30))
+
+
+def test_infinite_bounds_of_an_overflow_hold_a_finite_number():
+    found = bounds(fg.exp(x), x=800.0)
+    assert np.isfinite(found.lo)
+    assert found.hi == INF
+
+
+def test_structures_and_functions():
+    found = bounds(
+        lambda p: {"s": p["a"] + p["b"], "d": p["a"] - p["b"]}, {"a": Interval(0, 1), "b": 2.0}
+    )
+    assert found["s"].lo <= 2 <= 3 <= found["s"].hi
+    assert found["d"].hi >= -1
+    slope = bounds(fg.grad(lambda v: np.sum(v**3)), Interval([-1.0, 1.0], [2.0, 3.0]))
+    assert np.all(np.abs(slope.lo - [0.0, 3.0]) < 1e-14)
+    assert np.all(np.abs(slope.hi - [12.0, 27.0]) < 1e-13)
+
+
+def test_matrix_products_are_enclosed():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
+    found = bounds(lambda a, b: a @ b, (a - 0.1, a + 0.1), b)
+    for _ in range(10):
+        inner = a + rng.uniform(-0.1, 0.1, a.shape)
+        assert holds(found, precise(lambda a, b: a @ b, inner, b, digits=25))
+
+
+def test_mistakes():
+    with pytest.raises(TypeError, match="bounds: expected values for x, but got y"):
+        bounds(x + 1, y=(0, 1))
+    with pytest.raises(
+        TypeError, match=r"by name, but got 1 without; write bounds\(expr, x=\(0, 1\)\)"
+    ):
+        bounds(x + 1, (0, 1))
+    with pytest.raises(TypeError, match="by position, but got x by name"):
+        bounds(lambda x: x, x=(0, 1))
+    with pytest.raises(ValueError, match="interval: expected lo <= hi, but got 2 and 1"):
+        Interval(2, 1)
+    with pytest.raises(TypeError, match=r"expected an interval, a pair .* but got str"):
+        bounds(x, x="ab")
+    with pytest.raises(TypeError, match=r"real numbers, but .* complex128"):
+        bounds(np.exp(fg.var("z", (), complex)), z=1.0)
+    with pytest.raises(TypeError, match=r"bool\(\): expected a number"):
+        bounds(lambda v: v if v > 0 else -v, (-1, 1))
+    with pytest.raises(TypeError, match="depends on a variable"):
+        bounds(lambda v: np.sort(v), (np.array([0.0, 1.0]), np.array([1.0, 2.0])))
+
+
+def test_an_operation_without_a_rule_is_named():
+    from funcgrad.ops.op import elementwise
+
+    gamma = elementwise("gamma", lambda v: v, None, like=np.exp)
+    with pytest.raises(TypeError, match="'gamma' has none; bound its operands"):
+        bounds(gamma(x), x=(0, 1))

@@ -1,0 +1,109 @@
+"""The first node that is inf or NaN, of a program or its gradient."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.algebras import find_nonfinite
+
+x, y = fg.var("x"), fg.var("y")
+
+
+def test_nothing_is_found_where_all_is_finite():
+    assert find_nonfinite(fg.log(x), x=1.0) is None
+    assert find_nonfinite(lambda v: np.sum(v**2), np.ones(3)) is None
+    assert find_nonfinite(lambda v: np.where(v > 0, v, 0.0), -1.0) is None
+    # Stable forms: what `grad` gives is finite.
+    assert find_nonfinite(lambda v: np.sqrt(np.sum(v**2)), np.zeros(3)) is None
+
+
+def test_the_first_of_a_chain():
+    def f(v):
+        small = v - 2.0
+        root = np.sqrt(small)
+        return np.exp(root) * 3 + v
+
+    found = find_nonfinite(f, 1.0)
+    assert found.stage == "value"
+    assert found.formula == "sqrt(v - 2)"
+    assert np.isnan(found.value)
+    assert found.operands == (("v - 2", -1.0),)
+    assert "root = np.sqrt(small)" in found.line
+    assert repr(found).startswith("sqrt(v - 2) is nan\n  v - 2 = -1\n  at test_nonfinite.py:")
+
+
+def test_the_first_of_several_operands():
+    found = find_nonfinite(fg.log(x) + fg.sqrt(y), x=-1.0, y=-1.0)
+    assert found.formula == "log(x)"
+
+
+def test_what_is_not_chosen_is_not_blamed():
+    def f(v):
+        return np.where(v > 0, np.log(v), 0.0) + np.sqrt(v - 1)
+
+    assert find_nonfinite(f, 0.0).formula == "sqrt(v - 1)"
+
+
+def test_what_reaches_nothing_is_said_to():
+    found = find_nonfinite(lambda v: np.where(v > 0, np.log(v), 0.0), 0.0)
+    assert (found.formula, found.reaches) == ("log(v)", False)
+    assert "does not reach" in repr(found)
+
+
+def test_a_gradient_that_is_infinite():
+    def f(v):
+        inner = v**2 - 4
+        return np.sqrt(inner) + v
+
+    found = find_nonfinite(f, 2.0)
+    assert found.stage == "gradient"
+    assert found.formula == "sqrt(v**2 - 4)"
+    assert found.operand == "v**2 - 4"
+    assert found.value == np.inf
+    assert "np.sqrt(inner)" in found.line
+
+
+def test_a_gradient_that_is_nan():
+    found = find_nonfinite(lambda v: np.sum(np.sqrt(v * v[::-1])), np.array([0.0, 0.0]))
+    assert found.stage == "gradient"
+    assert found.formula.startswith("sqrt(")
+
+
+def test_arrays_are_searched_by_node():
+    def f(v):
+        e = np.exp(v)
+        return np.sum(e / np.sum(e))
+
+    found = find_nonfinite(f, np.array([0.0, 1000.0]))
+    assert found.formula == "exp(v)"
+    assert np.array_equal(found.value, [1.0, np.inf])
+
+
+def test_an_input_that_is_nan():
+    found = find_nonfinite(x * 2, x=np.nan)
+    assert (found.formula, found.operands) == ("x", ())
+
+
+def test_an_infinite_constant_is_not_blamed():
+    assert find_nonfinite(lambda v: np.maximum(v, -np.inf), 1.0) is None
+    assert find_nonfinite(lambda v: v * np.inf, 1.0).formula == "v*inf"
+
+
+def test_results_are_frozen():
+    found = find_nonfinite(fg.log(x), x=0.0)
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign"):
+        found.stage = "gradient"
+
+
+def test_a_vector_result_is_searched_for_values_alone():
+    assert find_nonfinite(lambda v: np.sqrt(v), np.zeros(2)) is None
+    assert find_nonfinite(lambda v: 1 / v, np.zeros(2)).formula == "1/v"
+
+
+def test_mistakes():
+    with pytest.raises(TypeError, match="find_nonfinite: expected values for x, but got y"):
+        find_nonfinite(fg.log(x), y=0.0)
+    with pytest.raises(TypeError, match="expected a function or expressions, but got int"):
+        find_nonfinite(3, x=0.0)

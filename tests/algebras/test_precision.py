@@ -1,0 +1,175 @@
+"""Fifty digits: against closed forms, and against mpmath's own derivatives."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.algebras import precise, precise_gradient
+from funcgrad.ops.dispatch import all_ops
+from tests.ops.samples import REAL_SAMPLES, SAMPLES
+
+x, y = fg.var("x"), fg.var("y")
+mp = mpmath.MPContext()
+mp.dps = 80
+
+
+def same(found, wanted, digits=50):
+    found, wanted = mp.convert(found), mp.convert(wanted)
+    return abs(found - wanted) <= abs(wanted) * mp.mpf(10) ** -digits
+
+
+UNARY = {
+    "sin": mp.sin,
+    "cos": mp.cos,
+    "tan": mp.tan,
+    "exp": mp.exp,
+    "exp2": lambda v: mp.power(2, v),
+    "expm1": mp.expm1,
+    "log": mp.log,
+    "log2": lambda v: mp.log(v, 2),
+    "log10": lambda v: mp.log(v, 10),
+    "log1p": mp.log1p,
+    "sqrt": mp.sqrt,
+    "cbrt": lambda v: mp.root(v, 3),
+    "arcsin": mp.asin,
+    "arccos": mp.acos,
+    "arctan": mp.atan,
+    "arctanh": mp.atanh,
+    "arcsinh": mp.asinh,
+    "sinh": mp.sinh,
+    "cosh": mp.cosh,
+    "tanh": mp.tanh,
+    "sigmoid": lambda v: 1 / (1 + mp.exp(-v)),
+    "softplus": lambda v: mp.log(1 + mp.exp(v)),
+    "xlogx": lambda v: v * mp.log(v),
+    "deg2rad": mp.radians,
+    "rad2deg": mp.degrees,
+    "square": lambda v: v**2,
+    "reciprocal": lambda v: 1 / v,
+    "absolute": abs,
+}
+BINARY = {
+    "divide": lambda a, b: a / b,
+    "power": mp.power,
+    "hypot": mp.hypot,
+    "arctan2": mp.atan2,
+    "logaddexp": lambda a, b: mp.log(mp.exp(a) + mp.exp(b)),
+    "logaddexp2": lambda a, b: mp.log(mp.power(2, a) + mp.power(2, b), 2),
+    "multiply": lambda a, b: a * b,
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("at", [0.3, 0.71])
+def test_functions_of_one_number(name, at):
+    expr, f = all_ops()[name](x), UNARY[name]
+    assert same(precise(expr, x=at), f(mp.mpf(at)))
+    assert same(precise_gradient(expr, x=at)["x"], mp.diff(f, mp.mpf(at)))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_two_numbers(name):
+    expr, f = all_ops()[name](x, y), BINARY[name]
+    at = mp.mpf(0.3), mp.mpf(1.7)
+    assert same(precise(expr, x=0.3, y=1.7), f(*at))
+    slope = precise_gradient(expr, x=0.3, y=1.7)
+    assert same(slope["x"], mp.diff(f, at, (1, 0)))
+    assert same(slope["y"], mp.diff(f, at, (0, 1)))
+
+
+def test_sinc_near_and_far():
+    for at in (0.0, 0.25, -3.5, 40.75):
+        u = mp.pi * mp.mpf(at)
+        wanted = mp.mpf(0) if at == 0 else mp.pi * (mp.cos(u) / u - mp.sin(u) / u**2)
+        slope = precise_gradient(lambda v: np.sinc(v), at)
+        assert same(precise(lambda v: np.sinc(v), at), mp.sinc(u))
+        assert same(slope, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "sample"),
+    [
+        pytest.param(name, sample, id=f"{name}-{i}")
+        for name, samples in SAMPLES.items()
+        for i, sample in enumerate(samples)
+        if name in REAL_SAMPLES and "float32" not in str(sample.params)
+    ],
+)
+def test_every_operation_agrees_with_numpy(name, sample):
+    if name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert"):
+        pytest.skip("whole numbers are not computed by mpmath")
+    op = all_ops()[name]
+    expr = op(*[fg.const(arg) for arg in sample.args], **sample.params)
+    wanted = np.asarray(op.run(*sample.args, **sample.params))
+    found = np.asarray(precise(expr, digits=20))
+    assert found.shape == wanted.shape
+    found = found.astype(complex if wanted.dtype.kind == "c" else wanted.dtype)
+    if "complex64" in str(sample.params):
+        found = found.astype("complex64")
+    np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-15)
+
+
+def test_digits_that_cancel_are_made_up_for():
+    f = lambda v: (1 - np.cos(v)) / v**2  # noqa: E731
+    v = mp.mpf(1e-30)
+    with mp.workdps(200):
+        wanted, slope = (1 - mp.cos(v)) / v**2, mp.diff(lambda v: (1 - mp.cos(v)) / v**2, v)
+    assert same(precise(f, 1e-30), wanted)
+    assert same(precise_gradient(f, 1e-30), slope, 40)
+    assert precise((x + 1) - x, x=1e300) == 1
+
+
+def test_a_gradient_folds_no_constant_in_float64():
+    assert same(precise_gradient(lambda v: v / 3, 2.0), mp.mpf(1) / 3)
+    assert same(precise_gradient(lambda v: np.cbrt(v) / 7, 2.0), mp.mpf(2) ** (mp.mpf(-2) / 3) / 21)
+
+
+def test_arrays_and_trees():
+    a = np.array([[1.0, 2.0], [3.0, 5.0]])
+    f = lambda p: np.sum(np.exp(p["a"] @ p["b"]))  # noqa: E731
+    b = np.array([0.5, -0.25])
+    slope = precise_gradient(f, {"a": a, "b": b}, digits=40)
+    for i in range(2):
+        e = mp.exp(sum(mp.mpf(a[i, j]) * mp.mpf(b[j]) for j in range(2)))
+        for j in range(2):
+            assert same(slope["a"][i, j], e * mp.mpf(b[j]), 40)
+    assert slope["b"].shape == (2,)
+    first, second = precise_gradient(lambda u, v: u * v**2, 3.0, 2.0, argnums=(0, 1))
+    assert (first, second) == (4, 12)
+
+
+def test_values_of_mpmath_keep_their_digits():
+    with mpmath.workdps(60):
+        third = mpmath.mpf(1) / 3
+        assert same(precise(lambda v: 3 * v, third), 1)
+        assert same(precise(3 * x, x=third), 1)
+        assert same(precise_gradient(lambda u, v: u * v, 2.0, third), mp.mpf(1) / 3)
+
+
+def test_what_a_condition_leaves_out_does_not_reach_the_gradient():
+    root = lambda v: np.where(v > 0, np.sqrt(v), 0.0)  # noqa: E731
+    assert precise_gradient(root, 0.0) == 0
+    assert mpmath.isnan(precise(lambda v: np.sqrt(v), -1.0))
+    assert precise(lambda v: 1 / v, 0.0) == mpmath.inf
+    assert precise(lambda v: np.log(v), 0.0) == -mpmath.inf
+
+
+def test_complex_numbers():
+    z = fg.var("z", (), complex)
+    assert abs(precise(np.exp(z), z=1 + 2j) - mp.exp(mp.mpc(1, 2))) < mp.mpf(10) ** -49
+
+
+def test_mpmath_is_left_as_it_was():
+    before = mpmath.mp.dps
+    precise(fg.exp(x), x=1.0, digits=300)
+    assert mpmath.mp.dps == before
+
+
+def test_mistakes():
+    with pytest.raises(TypeError, match="precise: expected values for x, but got none"):
+        precise(x + 1)
+    with pytest.raises(TypeError, match="expected a number of digits, but got 0"):
+        precise(x + 1, x=1.0, digits=0)
+    with pytest.raises(TypeError, match=r"expected one real scalar, but got float64\[2\]; sum it"):
+        precise_gradient(lambda v: v, np.ones(2))
