@@ -67,6 +67,8 @@ from funcgrad.show.text import text as _text
 from funcgrad.testing import check_grads
 from funcgrad.trace import trace
 from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
+from funcgrad.transforms.control import calls as _calls
+from funcgrad.transforms.control import loops as _loops
 from funcgrad.transforms.grad import (
     elementwise_grad,
     grad,
@@ -76,6 +78,7 @@ from funcgrad.transforms.grad import (
     vjp,
 )
 from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
+from funcgrad.transforms.loops import cond, fori_loop, scan, switch, while_loop
 from funcgrad.transforms.vmap import vmap
 
 _functions = _dispatch.public_functions()
@@ -92,7 +95,7 @@ _expr.assemble(
         ),
         ufuncs=_MappingProxyType(_functions),
         numpy=_dispatch.numpy_functions(_functions),
-        ops=_dispatch.all_ops(),
+        ops=_dispatch.all_ops(_calls, _loops),
     )
 )
 
@@ -123,6 +126,7 @@ __all__ = [
     "backprop_steps",
     "check_grads",
     "clip",
+    "cond",
     "const",
     "cos",
     "cosh",
@@ -133,6 +137,7 @@ __all__ = [
     "exp",
     "expm1",
     "fold",
+    "fori_loop",
     "ggnvp",
     "grad",
     "gradient",
@@ -150,6 +155,7 @@ __all__ = [
     "maximum",
     "minimum",
     "relu",
+    "scan",
     "sigmoid",
     "sign",
     "simplify",
@@ -163,6 +169,7 @@ __all__ = [
     "substitute",
     "sum_product",
     "sum_product_steps",
+    "switch",
     "table",
     "tan",
     "tanh",
@@ -173,4 +180,5 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
 ]

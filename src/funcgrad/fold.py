@@ -108,8 +108,8 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     """For every node, the sum over all paths from it to the root of the product of their weights.
 
     ``m(root) = one`` and ``m(s) = sum over edges c -> s of m(c) * weight(c -> s)``, threaded through
-    the reversed order: one multiplication an edge, however many paths there are. A weight of None
-    means that there is no edge; a node that nothing reaches is absent.
+    the reversed order: one multiplication an edge, however many paths there are. A weight or a product
+    of None means that there is no edge; a node that nothing reaches is absent.
     (Stratos, *All of Backpropagation in Two Pages*, appendix F.2.)
 
     Counting paths from x to the root of a chain of squarings, where every step doubles them:
@@ -131,7 +131,8 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
                 q = weight(Edge(key, place, parent, node))
                 if q is not None:
                     term = multiply(above, q)
-                    sums[parent] = add(sums[parent], term) if parent in sums else term
+                    if term is not None:
+                        sums[parent] = add(sums[parent], term) if parent in sums else term
     return pmap(sums)
 
 
@@ -152,6 +153,8 @@ def sum_product_steps(
             q = weight(Edge(key, place, parent, node))
             if q is not None:
                 term = semiring.multiply(above, q)
+                if term is None:
+                    continue
                 known = sums.get(parent, _ABSENT)
                 sums = sums.set(parent, term if known is _ABSENT else semiring.add(known, term))
         return sums

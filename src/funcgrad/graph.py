@@ -59,6 +59,38 @@ class ArrayType(NamedTuple):
         return f"{self.dtype}{list(self.shape)}" if self.shape else str(self.dtype)
 
 
+class TupleType(NamedTuple):
+    """The type of a node whose value is a tuple of arrays, such as that of a loop.
+
+    >>> print(TupleType((ArrayType((3,), np.dtype(float)), ArrayType((), np.dtype(int)))))
+    (float64[3], int64)
+    """
+
+    parts: tuple[ArrayType, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _OBJECT
+
+    @property
+    def ndim(self) -> int:
+        return 0
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self.parts)
+
+    def __str__(self) -> str:
+        return f"({', '.join(str(part) for part in self.parts)})"
+
+
+_OBJECT = np.dtype(object)
+
+
 class Operation(Protocol):
     """What the graph needs to know of an operation: that it has a name."""
 

@@ -11,7 +11,7 @@ The maps act through Python's operators alone: on numbers, arrays and expression
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,3 +96,52 @@ class Composed(LinearMap):
 
     def transpose(self, g: Any) -> Any:
         return self.inner.transpose(self.outer.transpose(g))
+
+
+# -- values of several parts ---------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The tangent or cotangent of a tuple: its parts by position; absent means zero.
+
+    >>> Parts({0: 2.0}) + Parts({0: 1.0, 2: 5.0})
+    Parts(of={0: 3.0, 2: 5.0})
+    """
+
+    of: Mapping[int, Any]
+
+    def __add__(self, other: Parts) -> Parts:
+        joined = dict(self.of)
+        for index, value in other.of.items():
+            joined[index] = joined[index] + value if index in joined else value
+        return Parts(joined)
+
+
+class Joint:
+    """The differential of an operation whose operands move together, such as a loop's.
+
+    ``forward`` takes the tangents of operands, by place, to those of the results; ``backward`` takes
+    the cotangents of the results to those of operands, by place. An `edge` is its part for one operand.
+    """
+
+    __slots__ = ("_seen", "backward", "forward")
+
+    def __init__(
+        self,
+        forward: Callable[[Mapping[int, Any]], Parts],
+        backward: Callable[[Parts], Mapping[int, Any]],
+    ) -> None:
+        self.forward = forward
+        self.backward = backward
+        # The reverse program serves every operand, and is built when the first asks.
+        self._seen: tuple[Any, Mapping[int, Any]] | None = None
+
+    def edge(self, place: int) -> LinearMap:
+        """The linear map of one operand; its transpose is None where nothing flows."""
+        return Structural(
+            lambda v: self.forward({place: v}), lambda g: self._transposed(g).get(place)
+        )
+
+    def _transposed(self, g: Any) -> Mapping[int, Any]:
+        if self._seen is None or self._seen[0] is not g:
+            self._seen = (g, self.backward(g))
+        return self._seen[1]

@@ -16,17 +16,28 @@ import numpy as np
 
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
-from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape
+from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape, tuples
 from funcgrad.ops.op import Op
 from funcgrad.source import fail
 
-FAMILIES: tuple[ModuleType, ...] = (op, elementwise, shape, reduction, indexing, contraction)
+FAMILIES: tuple[ModuleType, ...] = (
+    op,
+    elementwise,
+    shape,
+    reduction,
+    indexing,
+    contraction,
+    tuples,
+)
 
 
-def all_ops() -> Mapping[str, Op]:
-    """Every operation, by name."""
+def all_ops(*more: ModuleType) -> Mapping[str, Op]:
+    """Every operation of the families, and of further modules, by name."""
     found = [
-        value for module in FAMILIES for value in vars(module).values() if isinstance(value, Op)
+        value
+        for module in (*FAMILIES, *more)
+        for value in vars(module).values()
+        if isinstance(value, Op)
     ]
     return MappingProxyType({item.name: item for item in found})
 
@@ -34,7 +45,7 @@ def all_ops() -> Mapping[str, Op]:
 def public_functions() -> dict[str, Callable[..., Any]]:
     """The families' functions and callable operations, by the name they are written with."""
     result: dict[str, Callable[..., Any]] = {}
-    for module in FAMILIES[1:]:
+    for module in FAMILIES[1:-1]:
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
             if (

@@ -22,7 +22,7 @@ import numpy as np
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr, assemble_node, capture, const, make, scalar
 from funcgrad.graph import ArrayType, Params
-from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
+from funcgrad.linear import Diagonal, Identity, Joint, LinearMap, Structural
 from funcgrad.source import fail
 
 Edge: TypeAlias = Callable[..., LinearMap]
@@ -46,6 +46,7 @@ class Op:
     the position to the edge. ``batch(size, batched, *args, **params)`` is the operation on a batch of
     ``size`` examples: each operand that is ``batched`` has one axis more, the first, and so has the
     result. ``moves`` marks those that only move, select or repeat entries: they commute with masking.
+    ``joint`` stands in the place of edges where operands move together: see `funcgrad.linear.Joint`.
     ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
     """
 
@@ -54,6 +55,7 @@ class Op:
     infer: Callable[..., ArrayType]
     edges: tuple[Edge | None, ...] | Callable[[int], Edge | None] = ()
     batch: Callable[..., Any] | None = None
+    joint: Callable[..., Joint] | None = None
     moves: bool = False
     hidden: bool = False
     infix: Infix | None = None
@@ -395,5 +397,5 @@ example = Op(
 
 
 def differentiable(dtype: np.dtype[Any]) -> bool:
-    """Whether values of this dtype carry derivatives: floats and complex numbers do."""
-    return dtype.kind in "fc"
+    """Whether values of this dtype carry derivatives: floats, complex numbers and tuples of values do."""
+    return dtype.kind in "fcO"

@@ -33,13 +33,8 @@ class Program:
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input arrays; none of them shares memory with an input or another."""
-        slots: list[Any] = [*values, *self.constants, *[None] * len(self.instructions)]
         with np.errstate(all="ignore"):
-            for run, operands, result in self.instructions:
-                if len(operands) == 2:
-                    slots[result] = run(slots[operands[0]], slots[operands[1]])
-                else:
-                    slots[result] = run(*[slots[i] for i in operands])
+            slots = self._slots(values)
         seen: set[int] = set(range(len(values) + len(self.constants)))
         outputs = []
         for slot in self.results:
@@ -49,6 +44,20 @@ class Program:
             seen.add(slot)
             outputs.append(value)
         return outputs
+
+    def step(self, values: Sequence[Any]) -> list[Any]:
+        """As `run`, for one turn of a loop: the outputs may share memory with the inputs."""
+        slots = self._slots(values)
+        return [slots[slot] for slot in self.results]
+
+    def _slots(self, values: Sequence[Any]) -> list[Any]:
+        slots: list[Any] = [*values, *self.constants, *[None] * len(self.instructions)]
+        for run, operands, result in self.instructions:
+            if len(operands) == 2:
+                slots[result] = run(slots[operands[0]], slots[operands[1]])
+            else:
+                slots[result] = run(*[slots[i] for i in operands])
+        return slots
 
     def on(self, values: Sequence[Any]) -> list[Expr]:
         """The outputs as expressions of the values, which may be expressions themselves."""

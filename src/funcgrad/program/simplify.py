@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape
+from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape, tuples
 from funcgrad.ops.op import Op, fit
 from funcgrad.program.laws import COMMUTING, LAWS
 
@@ -343,6 +343,12 @@ def _square_of_norm(expr: Expr) -> Expr | None:
     return reduction.sum_op(np.square(x.args[0]), **dict(x.params))  # type: ignore[no-any-return]
 
 
+def _picked(expr: Expr) -> Expr | None:
+    """(x, y)[0] = x."""
+    (t,) = expr.args
+    return t.args[dict(expr.params)["index"]] if _is(t, tuples.together_op) else None
+
+
 _MOVES = (_nested_move, _moved_mask)
 _STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
     "reshape": _MOVES,
@@ -359,4 +365,5 @@ _STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
     "divide": (_softmax, _selected),
     "sqrt": (_root_of_squares,),
     "square": (_square_of_norm,),
+    "pick": (_picked,),
 }

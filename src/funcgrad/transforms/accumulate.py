@@ -13,7 +13,7 @@ from pyrsistent import PMap
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.fold import Edge, Semiring, sum_product, sum_product_steps
 from funcgrad.graph import CONSTANT, INPUT, Key, ancestors, toposort
-from funcgrad.linear import LinearMap
+from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.program.evaluate import present, variables
@@ -98,6 +98,7 @@ def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge]
     """
     # The expression of each node met so far: a reverse walk meets every node from one of its children.
     exprs = {expr.key: expr}
+    joints: dict[Key, Joint] = {}
     wanted = None if wrt is None else set(ancestors(expr, wrt))
 
     def weight(edge: Edge) -> LinearMap | None:
@@ -107,8 +108,13 @@ def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge]
         child = exprs[key]
         args, op = child.args, child.op
         parent = args[place]
-        if parent.op is CONSTANT or parent.type.dtype.kind not in "fc":
+        if parent.op is CONSTANT or parent.type.dtype.kind not in "fcO":
             return None
+        if op.joint is not None:
+            exprs[parent_key] = parent
+            if key not in joints:
+                joints[key] = op.joint(child, *args, **dict(child.params))
+            return joints[key].edge(place)
         edges = op.edges
         rule = edges[place] if type(edges) is tuple else edges(place)
         if rule is None:
@@ -191,6 +197,8 @@ def _check_root(expr: Expr) -> None:
 
 
 def _seed(expr: Expr, seed: Any) -> Any:
+    if isinstance(seed, Parts):  # of a tuple
+        return seed
     if isinstance(seed, Expr) or seed.__class__.__module__ == "numpy":
         if seed.shape not in ((), expr.shape):
             raise fail(
@@ -257,10 +265,14 @@ def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]
 def _tangent(expr: Expr, flows: Mapping[Key, Any]) -> Any:
     if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
         return None
+    params = dict(expr.params)
+    if expr.op.joint is not None:
+        moved = {i: flows[a.key] for i, a in enumerate(expr.args) if flows[a.key] is not None}
+        return expr.op.joint(expr, *expr.args, **params).forward(moved) if moved else None
     total = None
     for index, arg in enumerate(expr.args):
         rule = None if flows[arg.key] is None else expr.op.edge(index)
         if rule is not None:
-            term = rule(expr, *expr.args, **dict(expr.params)).apply(flows[arg.key])
-            total = term if total is None else total + term
+            term = rule(expr, *expr.args, **params).apply(flows[arg.key])
+            total = term if total is None else total if term is None else total + term
     return total

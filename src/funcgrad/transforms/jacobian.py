@@ -30,7 +30,7 @@ from funcgrad.transforms.grad import (
     positions,
     vjp,
 )
-from funcgrad.transforms.vmap import batched
+from funcgrad.transforms.vmap import every_example
 from funcgrad.trees import Tree, flatten
 
 
@@ -234,7 +234,7 @@ def rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     for root in roots:
         cotangents = backprop(root, _basis(root), wrt=leaves).map
         pulled = [cotangents[x.key] if x.key in cotangents else zeros_like(x) for x in leaves]
-        for x, block in zip(leaves, batched(pulled, root.size), strict=True):
+        for x, block in zip(leaves, every_example(pulled, root.size), strict=True):
             blocks.append(reshape(block, (*root.shape, *x.shape)))
     return blocks
 
@@ -251,7 +251,7 @@ def columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
         table.append(
             [
                 reshape(moveaxis(block, 0, -1), (*root.shape, *x.shape))
-                for root, block in zip(roots, batched(known, x.size), strict=True)
+                for root, block in zip(roots, every_example(known, x.size), strict=True)
             ]
         )
     return [block for row in zip(*table, strict=True) for block in row]

@@ -6,7 +6,7 @@ depends on an example an axis more, the first: each operation says what it does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -83,16 +83,23 @@ class Batch:
     size: int
 
     def __call__(self, roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
-        return batched(roots, self.size)
+        return every_example(roots, self.size)
 
 
-def batched(roots: Sequence[Expr], size: int) -> list[Expr]:
-    """The roots with a first axis that counts ``size`` examples.
+def every_example(roots: Sequence[Expr], size: int) -> list[Expr]:
+    """The roots with a first axis that counts ``size`` examples."""
+    return [expr if own else spread(expr, size) for expr, own in batched(roots, size, {})]
 
-    As a fold on pairs of an expression and whether it depends on an example: ``example(x) = (x, yes)``;
-    an operation on nothing that does is itself; another is what it does on a batch.
+
+def batched(
+    roots: Sequence[Expr], size: int, given: Mapping[Key, tuple[Expr, bool]]
+) -> list[tuple[Expr, bool]]:
+    """What the roots become on a batch, each with whether it has an axis for it.
+
+    As a fold on such pairs: what is ``given`` is itself; ``example(x) = (x, yes)``; an operation on
+    nothing that has the axis is itself; another is what it does on a batch.
     """
-    became: dict[Key, tuple[Expr, bool]] = {}
+    became: dict[Key, tuple[Expr, bool]] = dict(given)
     for expr in subexpressions(*roots):
         if expr.key in became:
             continue
@@ -106,8 +113,7 @@ def batched(roots: Sequence[Expr], size: int) -> list[Expr]:
             became[expr.key] = (new, True)
         else:
             became[expr.key] = (expr, False)
-    found = [became[root.key] for root in roots]
-    return [expr if own else spread(expr, size) for expr, own in found]
+    return [became[root.key] for root in roots]
 
 
 # -- axes ----------------------------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""Operations whose value is a tuple, such as a loop's, are taken apart by `pick`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType, TupleType
+from funcgrad.linear import LinearMap, Parts, Structural
+from funcgrad.ops.op import Edge, Op, spread
+
+
+def _pick_type(type: Any, index: int) -> ArrayType:
+    part: ArrayType = type.parts[index]
+    return part
+
+
+def _pick_edge(z: Any, t: Any, *, index: int) -> LinearMap:
+    return Structural(lambda v: v.of.get(index), lambda g: Parts({index: g}))
+
+
+def _pick_batch(size: int, batched: Sequence[bool], t: Any, *, index: int) -> Any:
+    return pick(t, index)
+
+
+pick_op = Op(
+    name="pick",
+    run=lambda t, index: t[index],
+    infer=_pick_type,
+    edges=(_pick_edge,),
+    batch=_pick_batch,
+    notation=lambda t, index: f"{t}[{index}]",
+)
+
+
+def _together_edge(index: int) -> Edge:
+    def edge(z: Any, *parts: Any) -> LinearMap:
+        return Structural(lambda v: Parts({index: v}), lambda g: g.of.get(index))
+
+    return edge
+
+
+def _together_batch(size: int, batched: Sequence[bool], *parts: Any) -> Any:
+    return together_op(
+        *[p if own else spread(p, size) for p, own in zip(parts, batched, strict=True)]
+    )
+
+
+together_op = Op(
+    name="together",
+    run=lambda *parts: parts,
+    infer=lambda *types: TupleType(types),  # type: ignore[arg-type]
+    edges=_together_edge,
+    batch=_together_batch,
+    notation=lambda *parts: f"({', '.join(parts)},)",
+)
+
+
+def pick(t: Expr, index: int) -> Expr:
+    """A part of a tuple."""
+    if t.op is together_op:
+        return t.args[index]
+    picked: Expr = pick_op(t, index=index)
+    return picked

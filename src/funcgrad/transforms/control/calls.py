@@ -1,0 +1,156 @@
+"""Calls and branches: a body run as one step, or one of several, whichever an index says.
+
+The derivative of a call is a call of the body's derivative, which computes again what it needs from
+the operands: nothing inside is kept in between. That is rematerialisation (`checkpoint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType, TupleType
+from funcgrad.linear import Joint, Parts
+from funcgrad.ops.op import Op, spread
+from funcgrad.ops.tuples import pick, together_op
+from funcgrad.transforms.control.body import Body, body_of, on_examples, pulled, pushed, zeros
+
+
+# -- call ----------------------------------------------------------------------------------------
+def _call_run(*operands: Any, body: Body) -> Any:
+    return owned(body.program.step(operands), operands)
+
+
+def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Results of which none is an operand itself or a view: copied where it is."""
+    given = {id(value) for value in operands}
+    return tuple(
+        [
+            np.array(value)
+            if id(value) in given or getattr(value, "base", None) is not None
+            else value
+            for value in results
+        ]
+    )
+
+
+def _call_joint(z: Any, *operands: Expr, body: Body) -> Joint:
+    def forward(flows: Mapping[int, Any]) -> Parts:
+        active = sorted(flows)
+        tangents, moved = pushed(body, active)
+        reached = [k for k, flow in enumerate(moved) if flow is not None]
+        derived = body_of([*body.inputs, *tangents], [moved[k] for k in reached])
+        new = call_op(*operands, *[flows[i] for i in active], body=derived)
+        return Parts({k: pick(new, place) for place, k in enumerate(reached)})
+
+    def backward(g: Parts) -> Mapping[int, Any]:
+        given = sorted(g.of)
+        seeds, back = pulled(body, given, range(len(operands)))
+        derived = body_of([*body.inputs, *seeds], list(back.values()))
+        new = call_op(*operands, *[g.of[k] for k in given], body=derived)
+        return {i: pick(new, place) for place, i in enumerate(back)}
+
+    return Joint(forward, backward)
+
+
+def _call_batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body) -> Any:
+    inputs, outputs = on_examples(body, size, flags)
+    new = call_op(*operands, body=body_of(inputs, [expr for expr, _ in outputs]))
+    parts = [pick(new, k) for k in range(len(outputs))]
+    return together_op(
+        *[
+            part if own else spread(part, size)
+            for part, (_, own) in zip(parts, outputs, strict=True)
+        ]
+    )
+
+
+call_op: Op = Op(
+    name="call",
+    run=_call_run,
+    infer=lambda *types, body: TupleType(body.types),  # type: ignore[arg-type]
+    joint=_call_joint,
+    batch=_call_batch,
+    notation=lambda *operands, body: f"call({', '.join(operands)})",
+)
+
+
+# -- branch --------------------------------------------------------------------------------------
+def _branch_run(index: Any, *operands: Any, branches: tuple[Body, ...]) -> Any:
+    chosen = branches[min(max(int(index), 0), len(branches) - 1)]
+    return owned(chosen.program.step(operands), operands)
+
+
+def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ...]) -> Joint:
+    def forward(flows: Mapping[int, Any]) -> Parts:
+        active = sorted(i - 1 for i in flows)
+        each = [pushed(body, active) for body in branches]
+        count = len(branches[0].outputs)
+        reached = [k for k in range(count) if any(moved[k] is not None for _, moved in each)]
+        derived = tuple(
+            body_of(
+                [*body.inputs, *tangents],
+                [zeros(body.outputs[k].type) if moved[k] is None else moved[k] for k in reached],
+            )
+            for body, (tangents, moved) in zip(branches, each, strict=True)
+        )
+        new = branch_op(index, *operands, *[flows[i + 1] for i in active], branches=derived)
+        return Parts({k: pick(new, place) for place, k in enumerate(reached)})
+
+    def backward(g: Parts) -> Mapping[int, Any]:
+        given = sorted(g.of)
+        each = [pulled(body, given, range(len(operands))) for body in branches]
+        reached = sorted({i for _, back in each for i in back})
+        derived = tuple(
+            body_of(
+                [*body.inputs, *seeds],
+                [back[i] if i in back else zeros(body.inputs[i].type) for i in reached],
+            )
+            for body, (seeds, back) in zip(branches, each, strict=True)
+        )
+        new = branch_op(index, *operands, *[g.of[k] for k in given], branches=derived)
+        return {i + 1: pick(new, place) for place, i in enumerate(reached)}
+
+    return Joint(forward, backward)
+
+
+def _branch_batch(
+    size: int, flags: Sequence[bool], index: Expr, *operands: Expr, branches: tuple[Body, ...]
+) -> Any:
+    each = [on_examples(body, size, flags[1:]) for body in branches]
+    spreads = [
+        (inputs, [expr if own else spread(expr, size) for expr, own in outputs])
+        for inputs, outputs in each
+    ]
+    derived = tuple(body_of(inputs, outputs) for inputs, outputs in spreads)
+    if not flags[0]:
+        return branch_op(index, *operands, branches=derived)
+    # Each example chooses for itself: all branches run, and `where` keeps what each did not choose
+    # from reaching its derivative.
+    values = [body.on(operands) for body in derived]
+    chosen: Any = np.clip(index, 0, len(branches) - 1)
+    parts: list[Any] = list(values[-1])
+    for place in range(len(branches) - 2, -1, -1):
+        here = chosen == place
+        parts = [
+            np.where(np.reshape(here, (size, *(1,) * (new.ndim - 1))), new, old)
+            for new, old in zip(values[place], parts, strict=True)
+        ]
+    return together_op(*parts)
+
+
+def _branch_type(index: ArrayType, *types: ArrayType, branches: tuple[Body, ...]) -> Any:
+    return TupleType(branches[0].types)
+
+
+branch_op: Op = Op(
+    name="branch",
+    run=_branch_run,
+    infer=_branch_type,
+    joint=_branch_joint,
+    batch=_branch_batch,
+    notation=lambda index, *operands, branches: f"branch({', '.join([index, *operands])})",
+)

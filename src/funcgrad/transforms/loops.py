@@ -1,0 +1,342 @@
+"""Rolled loops and branches, as users write them: signatures follow JAX.
+
+What runs in them is traced once, however often it runs; closures over traced values and arrays are
+found and handed in. Outside any trace they compute at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.ops.op import Op, lift_fully
+from funcgrad.ops.tuples import pick
+from funcgrad.source import fail
+from funcgrad.trace import result
+from funcgrad.transforms.control.body import Body, body_of, symbol, trace_body, types_of
+from funcgrad.transforms.control.calls import branch_op
+from funcgrad.transforms.control.loops import OPEN, Shape, loop_op
+from funcgrad.trees import Tree, flatten
+
+
+# -- loops ---------------------------------------------------------------------------------------
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    *,
+    checkpoint: int | str | None = None,
+) -> tuple[Any, Any]:
+    """A loop that carries a state and puts something out at every turn, as `jax.lax.scan`.
+
+    ``f(carry, x)`` returns ``(carry, y)``; ``xs`` is a tree of arrays whose first axes count the turns,
+    or None with a ``length``. Returns the last carry and the tree of stacked y. With ``reverse`` the
+    turns run from the last to the first. The carry keeps its structure, shapes and dtypes.
+
+    ``checkpoint`` says what reverse mode keeps: every state (None), or those of every k-th turn
+    (an int), or of about the square root of all turns ("sqrt"); the others are computed again.
+
+    >>> import numpy as np
+    >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
+    (6.0, array([0., 1., 3.]))
+    """
+    sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
+    turns = _turns(sequences, length)
+    chunk = _chunk(checkpoint, turns)
+    if chunk is not None and chunk < turns:
+        return _in_chunks(f, init, xs, turns, chunk, reverse)
+    items = [ArrayType(np.shape(v)[1:], lift_fully(v).dtype) for v in sequences.leaves]
+
+    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+        made = f(carry, x)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise fail(
+                TypeError,
+                f"scan: expected f to return a pair (carry, y), but got {type(made).__name__}",
+            )
+        return made
+
+    carry, body, captured, output = _settled("scan", step, flatten(init), sequences, items)
+    operands = [*carry.leaves, *sequences.leaves, *captured]
+    shape = Shape(len(carry.leaves), len(items), turns, reverse)
+    values = _built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
+    count = len(carry.leaves)
+    return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
+
+
+def _turns(sequences: Tree, length: int | None) -> int:
+    shapes = [np.shape(value) for value in sequences.leaves]
+    if any(not shape for shape in shapes):
+        raise fail(ValueError, "scan: expected xs with a first axis to run over, but got a scalar")
+    lengths = {shape[0] for shape in shapes} | ({length} if length is not None else set())
+    if len(lengths) != 1:
+        known = ", ".join(str(n) for n in sorted(lengths)) or "none; give xs or length="
+        raise fail(ValueError, f"scan: expected one length of all xs, but got {known}")
+    return int(lengths.pop())
+
+
+def _settled(
+    who: str, f: Callable[..., Any], init: Tree, sequences: Tree, items: Sequence[ArrayType]
+) -> tuple[Tree, Body, list[Any], Any]:
+    """The body of a loop, traced until the carry has the types that it has after a turn.
+
+    A Python number is widened to what it becomes; anything else keeps its type, or is an error.
+    """
+    carry = init
+    for _ in range(3):
+        types = types_of(carry)
+        body, captured, output = trace_body(f, [carry, sequences], [*types, *items])
+        state = output[0] if isinstance(output, tuple) else output
+        made = flatten(state)
+        if made.paths != carry.paths:
+            raise fail(
+                TypeError,
+                f"{who}: expected a carry of the structure that it had before, with "
+                f"{len(carry.leaves)} parts, but got {len(made.leaves)}",
+            )
+        after = types_of(made)
+        if after == types:
+            return carry, body, captured, output
+        widened = [
+            _widened(who, value, label, old, new)
+            for value, label, old, new in zip(carry.leaves, carry.paths, types, after, strict=True)
+        ]
+        carry = Tree(widened, carry.rebuild, carry.paths)
+    raise fail(TypeError, f"{who}: expected a carry that keeps its type, but it changes every turn")
+
+
+def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -> Any:
+    if old == new:
+        return value
+    weak = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+    if weak and np.can_cast(old.dtype, new.dtype, "same_kind"):
+        if new.shape:
+            return np.full(new.shape, value, new.dtype)
+        return new.dtype.type(value)
+    if np.can_cast(new.dtype, old.dtype, "same_kind") and old.shape == new.shape and weak:
+        return value
+    raise fail(
+        TypeError,
+        f"{who}: expected a carry that keeps its type, but {label.strip('_') or 'it'} was {old} and became "
+        f"{new}; start with what it becomes, as in np.zeros({new.shape}, {str(new.dtype)!r})",
+    )
+
+
+def _built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
+    """The parts of an operation's value: expressions, or numbers and arrays where nothing is traced."""
+    if any(isinstance(value, Expr) for value in operands):
+        node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
+        return [pick(node, k) for k in range(count)]
+    with np.errstate(all="ignore"):
+        return [result(v) for v in op.run(*[_array(v) for v in operands], **params)]
+
+
+def _beside(operands: Sequence[Any]) -> list[Expr]:
+    return [value for value in operands if isinstance(value, Expr)]
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value)[()]
+
+
+def _chunk(checkpoint: int | str | None, turns: int) -> int | None:
+    if checkpoint is None:
+        return None
+    if checkpoint == "sqrt":
+        return max(1, math.isqrt(max(turns - 1, 0)) + 1)
+    if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
+        return checkpoint
+    raise fail(
+        ValueError,
+        f"scan: expected checkpoint to be None, 'sqrt' or a number of turns, but got {checkpoint!r}",
+    )
+
+
+def _in_chunks(
+    f: Callable[..., Any], init: Any, xs: Any, turns: int, chunk: int, reverse: bool
+) -> tuple[Any, Any]:
+    """A scan over chunks of turns, each a scan: reverse mode keeps the states between chunks."""
+    whole = turns // chunk
+    sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
+
+    def part(start: int, stop: int) -> Any:
+        return sequences.rebuild([v[start:stop] for v in sequences.leaves])
+
+    def chunks(start: int) -> Any:
+        shaped = [
+            np.reshape(v[start : start + whole * chunk], (whole, chunk, *np.shape(v)[1:]))
+            for v in sequences.leaves
+        ]
+        return sequences.rebuild(shaped)
+
+    def over_chunk(carry: Any, x: Any) -> tuple[Any, Any]:
+        return scan(f, carry, x, chunk, reverse)
+
+    rest = turns - whole * chunk
+    # The rest comes last in the order of running.
+    start = rest if reverse else 0
+    carry, ys = scan(over_chunk, init, chunks(start), whole, reverse)
+    stacked = flatten(ys)
+    joined = [np.reshape(v, (whole * chunk, *np.shape(v)[2:])) for v in stacked.leaves]
+    if rest:
+        tail = part(0, rest) if reverse else part(whole * chunk, turns)
+        carry, more = scan(f, carry, tail, rest, reverse)
+        pairs = zip(joined, flatten(more).leaves, strict=True)
+        joined = [np.concatenate([b, a] if reverse else [a, b]) for a, b in pairs]
+    return carry, stacked.rebuild(joined)
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """``body_fun`` again and again while ``cond_fun`` of the value holds, as `jax.lax.while_loop`.
+
+    How often may depend on the data; reverse mode keeps the values of every turn. The value keeps its
+    structure, shapes and dtypes.
+
+    >>> while_loop(lambda x: x < 100.0, lambda x: x * x, 3.0)
+    6561.0
+    """
+    init = flatten(init_val)
+    empty = Tree([], lambda _: None, [])
+    carry, body, captured, _ = _settled(
+        "while_loop", lambda value, _: (body_fun(value), ()), init, empty, []
+    )
+    cond, more, _output = trace_body(cond_fun, [carry], types_of(carry))
+    if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
+        got = ", ".join(str(t) for t in cond.types) or "nothing"
+        raise fail(TypeError, f"while_loop: expected cond_fun to return one bool, but got {got}")
+    n = len(carry.leaves)
+    body, cond = _sharing(body, len(captured), cond, len(more), n)
+    operands = [*carry.leaves, *captured, *more]
+    shape = Shape(n, 0, OPEN)
+    values = _built(loop_op, operands, n, body=body, cond=cond, shape=shape)
+    return carry.rebuild(values)
+
+
+def _sharing(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, Body]:
+    """Two bodies on one list of operands: n of both, a of the first, b of the second."""
+    extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(b)]
+    inputs = [*first.inputs, *extra]
+    seen = second.on([*first.inputs[:n], *extra])
+    return body_of(inputs, first.outputs), body_of(inputs, seen)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """``for i in range(lower, upper): value = body_fun(i, value)``, as `jax.lax.fori_loop`.
+
+    >>> fori_loop(1, 6, lambda i, product: product * i, 1)
+    120
+    """
+    if isinstance(lower, Expr) or isinstance(upper, Expr):
+        start = lift_fully(lower)
+        first = start if start.dtype == np.dtype(int) else start.astype(int)
+        _, value = while_loop(
+            lambda state: state[0] < upper,
+            lambda state: (state[0] + 1, body_fun(state[0], state[1])),
+            (first, init_val),
+        )
+        return value
+    turns = np.arange(lower, max(lower, upper))
+    return scan(lambda value, i: (body_fun(i, value), ()), init_val, turns)[0]
+
+
+# -- branches ------------------------------------------------------------------------------------
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """``true_fun(*operands)`` where ``pred`` holds, else ``false_fun(*operands)``, as `jax.lax.cond`.
+
+    Only the branch that is chosen runs, and only its derivative; under `vmap` both run, and each
+    example chooses. Both must return the same structure, shapes and dtypes.
+
+    >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
+    4.0
+    """
+    known = lift_fully(pred)
+    if known.shape or known.dtype.kind not in "biu":
+        raise fail(
+            TypeError, f"cond: expected one bool, but got {known.type}; write x > 0 or the like"
+        )
+    chosen = pred if known.dtype.kind == "b" else known != 0
+    return _branch("cond", chosen, [false_fun, true_fun], operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, the index clamped to the branches there are, as `jax.lax.switch`.
+
+    >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
+    8.0
+    """
+    known = lift_fully(index)
+    if known.shape or known.dtype.kind not in "iu" or not branches:
+        raise fail(
+            TypeError,
+            f"switch: expected one integer and some branches, but got {known.type} "
+            f"and {len(branches)}",
+        )
+    return _branch("switch", index, branches, operands)
+
+
+def _branch(
+    who: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
+) -> Any:
+    if not isinstance(index, Expr):
+        place = min(max(int(index), 0), len(functions) - 1)
+        return functions[place](*operands)
+    trees = [flatten(item) for item in operands]
+    types = [t for tree in trees for t in types_of(tree)]
+    traced = [trace_body(f, trees, types) for f in functions]
+    first = traced[0]
+    shape = flatten(first[2])
+    for body, _, output in traced[1:]:
+        if flatten(output).paths != shape.paths or [t.shape for t in body.types] != [
+            t.shape for t in first[0].types
+        ]:
+            raise fail(
+                TypeError,
+                f"{who}: expected branches that return the same structure and types, but got "
+                f"{_listed(first[0])} and {_listed(body)}",
+            )
+    bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
+    leaves = [leaf for tree in trees for leaf in tree.leaves]
+    captured = [value for _, values, _ in traced for value in values]
+    values = _built(
+        branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies)
+    )
+    return shape.rebuild(values)
+
+
+def _listed(body: Body) -> str:
+    return f"({', '.join(str(t) for t in body.types)})"
+
+
+def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) -> list[Body]:
+    """Bodies on one list of operands: n of all, then what each has captured; results of one type."""
+    dtypes = [
+        np.result_type(*[b.types[k].dtype for b, _ in bodies])
+        for k in range(len(bodies[0][0].outputs))
+    ]
+    common = bodies[0][0].inputs[:n]
+    own = [
+        [symbol(f"m{b}_{k}", x.type) for k, x in enumerate(body.inputs[n:])]
+        for b, (body, _) in enumerate(bodies)
+    ]
+    inputs = [*common, *[x for group in own for x in group]]
+    return [
+        body_of(
+            inputs,
+            [
+                out if out.dtype == dtype else out.astype(dtype)
+                for out, dtype in zip(body.on([*common, *group]), dtypes, strict=True)
+            ],
+        )
+        for (body, _), group in zip(bodies, own, strict=True)
+    ]
