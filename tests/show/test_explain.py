@@ -1,0 +1,94 @@
+"""The walk's numbers are those of backprop and of finite differences, for every operation."""
+
+import re
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.program.evaluate import variables
+from funcgrad.show.explain import explain
+from tests.ops.samples import SAMPLES
+from tests.show.test_files import CASES, sample_expr
+
+X, Y = fg.var("x"), fg.var("y")
+
+
+def numbers(line):
+    """The gradient as the last line says it."""
+    return dict(re.findall(r"df/d(\w+) = (?:z\d+ = )?([^,]+)", line))
+
+
+PROGRAMS = [
+    np.sqrt(X**2 + np.exp(X**2)) + np.cos(X**2 + np.exp(X**2)) * Y,
+    fg.sigmoid(X) * np.log1p(Y) / np.hypot(X, Y) - np.arctan2(X, Y),
+    np.where(X > Y, X**3, np.sin(Y) * X) + np.maximum(X, Y) ** 2,
+]
+
+
+@pytest.mark.parametrize("expr", PROGRAMS)
+def test_the_gradient_is_that_of_finite_differences(expr):
+    at = {"x": 0.7, "y": 1.3}
+    *_, last = explain(expr, **at).splitlines()
+    step = 1e-6
+    for name, said in numbers(last).items():
+        up, down = expr(**at | {name: at[name] + step}), expr(**at | {name: at[name] - step})
+        assert float(said) == pytest.approx((up - down) / (2 * step), rel=1e-4)
+
+
+@pytest.mark.parametrize("expr", PROGRAMS)
+def test_the_tangent_of_the_root_is_the_derivative_in_the_first_variable(expr):
+    lines = explain(expr, x=0.7, y=1.3).splitlines()
+    root = lines[lines.index(next(line for line in lines if line.startswith("Reverse"))) - 1]
+    assert root.split("t" + re.search(r"v(\d+)", root)[1] + " = ")[1] == numbers(lines[-1])["x"]
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_every_operation_is_explained(name, i):
+    expr, (args, _) = sample_expr(name, i), SAMPLES[name][i]
+    if expr.dtype.kind != "f":
+        with pytest.raises(TypeError, match="expected a real number as root"):
+            explain(expr, {f"x{k}": a for k, a in enumerate(args)})
+        return
+    root = np.sum(expr) if expr.shape else expr
+    values = {f"x{k}": a for k, a in enumerate(args)}
+    *_, last = explain(root, values).splitlines()
+    found = fg.backprop(root).map
+    for key, variable in variables(root).items():
+        if variable.key in found and not variable.shape:
+            given = {n: values[n] for n in variables(found[variable.key])}
+            expected = fg.evaluate(found[variable.key], given)
+            assert complex(numbers(last)[key]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_product_as_a_textbook_walks_through_it():
+    assert explain(X * Y + Y, x=2.0, y=3.0).splitlines() == [
+        "Forward accumulation: parents before children; t is the tangent for dx = 1.",
+        "  v0 = x        = 2,  t0 = 1",
+        "  v1 = y        = 3",
+        "  v2 = v0*v1    = 6,  t2 = 3",
+        "  v3 = v2 + v1  = 9,  t3 = 3",
+        "Reverse accumulation: children before parents; z is the cotangent, z3 = 1.",
+        "  v3: z2 += z3 = 1;  z1 += z3 = 1",
+        "  v2: z0 += z2*v1 = 3;  z1 += z2*v0 = 2",
+        "Gradient: df/dx = z0 = 3, df/dy = z1 = 3",
+    ]
+
+
+def test_what_cannot_be_explained_is_refused():
+    long = X
+    for _ in range(300):
+        long = np.sin(long)
+    with pytest.raises(
+        ValueError, match="explain: expected at most 200 nodes, but got 301; explain a"
+    ):
+        explain(long, x=1.0)
+    with pytest.raises(
+        TypeError, match=r"a real number as root, but got float64\[2\]; sum it first"
+    ):
+        explain(fg.var("a", (2,)), a=[1.0, 2.0])
+    with pytest.raises(TypeError, match="expected values for x, but got none"):
+        explain(X * 2)
+    with pytest.raises(TypeError, match="explain: expected an expression, but got int"):
+        explain(3)
+    assert explain(fg.const(2.0)).endswith("Gradient: there are no variables")
