@@ -15,7 +15,10 @@ import funcgrad as fg
 from funcgrad.expr import capture
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.op import Op
-from funcgrad.program.arrays import calls, compile_arrays, lifetimes, source
+from funcgrad.program import arrays
+from funcgrad.program import calls as calls_room
+from funcgrad.program.arrays import compile_arrays, source
+from funcgrad.program.calls import calls, lifetimes
 from funcgrad.program.codegen import flatten, interpret
 from funcgrad.program.simplify import simplify_all
 from funcgrad.transforms.accumulate import gradients
@@ -84,8 +87,17 @@ def test_every_gradient(name, sampled):
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(programs(), st.integers(0, 5), st.booleans())
-def test_random_programs(program, seed, every):
+@given(programs(), st.integers(0, 5), st.booleans(), st.booleans())
+def test_random_programs(program, seed, every, large):
+    with pytest.MonkeyPatch.context() as patch:
+        if large:  # what is done for large arrays, on small ones
+            patch.setattr(arrays, "_POOLED", 0)
+            patch.setattr(arrays, "_LARGE", 0)
+            patch.setattr(calls_room, "_BRANCHLESS", 0)
+        check_program(program, seed, every)
+
+
+def check_program(program, seed, every):
     shapes, steps = program
     values = sample(shapes, seed)
     inputs = [fg.var(f"x{i}", shape) for i, shape in enumerate(shapes)]
@@ -161,15 +173,16 @@ def test_operations_of_others_run_in_the_context_of_the_caller():
     assert compile_arrays([op(x)], [x])(np.ones(1))[0].tolist() == [1.0]
 
 
-def test_threads_share_a_program():
-    x = fg.var("x", 1000)
+@pytest.mark.parametrize("size", [1000, 40000])
+def test_threads_share_a_program(size):
+    x = fg.var("x", size)
     run = compile_arrays([np.exp(np.sin(x) * x) + x, np.sum(x * np.cos(x))], [x])
-    values = [np.full(1000, float(i)) for i in range(8)]
+    values = [np.full(size, float(i)) for i in range(8)]
     expected = [run(value) for value in values]
     wrong = []
 
     def work(i):
-        for _ in range(200):
+        for _ in range(50):
             array, total = run(values[i])
             if total != expected[i][1] or not np.array_equal(array, expected[i][0]):
                 wrong.append(i)
@@ -195,6 +208,31 @@ def test_tracebacks_show_the_line_and_go_with_the_function():
     sys.exc_info()
     gc.collect()
     assert name not in linecache.cache
+
+
+def test_results_are_not_arrays_that_are_kept():
+    x = fg.var("x", 40000)
+    outputs = [np.exp(np.sin(x)), np.sum(np.cos(np.sin(x) * x)), np.reshape(np.cos(x), (200, 200))]
+    text = source(calls(flatten(outputs, [x])))
+    assert "pool.append(held)" in text
+    check(outputs, [x], [np.linspace(0, 1, 40000)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [5, 5000])
+def test_selection_is_exact(size, dtype):
+    points = np.resize(np.array([1.5, -0.0, 0.0, np.inf, -np.inf, np.nan, -3.0]), size)
+    x, y = fg.var("x", size, dtype), fg.var("y", size, dtype)
+    outputs = [np.where(x > 0, x, y), np.where(x > 0, y, 0.0), fg.ops.elementwise.mask(x < 0, y)]
+    outputs += [
+        np.where(x > 0, *pair) for pair in [(0.5, 1.0), (0.1, 0.7), (-0.0, 1.0), (1, np.inf)]
+    ]
+    values = [points.astype(dtype), points[::-1].astype(dtype)]
+    got = compile_arrays(outputs, [x, y])(*values)
+    for a, b in zip(got, interpret(flatten(outputs, [x, y]), values), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
 
 
 def test_unknown_variables_are_an_error():

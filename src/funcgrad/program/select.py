@@ -1,0 +1,52 @@
+"""Selection without branches, for compiled programs: `numpy.where` of a random condition waits for the CPU.
+
+A condition becomes a mask of ones or zeros as wide as the entries, and the entries are combined bit by
+bit; so what is selected is exact, and an inf or a nan that is not selected leaves no trace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+BITS = {np.dtype("float64"): np.dtype("int64"), np.dtype("float32"): np.dtype("int32")}
+"""The integers as wide as each dtype for which this is done."""
+
+
+def masked(condition: Any, x: Any, out: Any = None) -> Any:
+    """The entries of ``x`` where the condition is true, else 0. ``out`` is no operand.
+
+    >>> masked(np.array([True, False, False]), np.array([-1.5, np.inf, 3.0]))
+    array([-1.5, 0. , 0. ])
+    """
+    out = np.empty(condition.shape, x.dtype) if out is None else out
+    kind: Any = BITS[x.dtype]
+    bits = out.view(kind)
+    np.negative(condition.view(np.int8), bits, dtype=kind)
+    np.bitwise_and(x.view(kind), bits, bits)
+    return out
+
+
+def chosen(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
+    """The entries of ``x`` where the condition is true, else of ``y``. ``out`` is no operand.
+
+    >>> chosen(np.array([True, False, True]), np.array([-1.5, np.inf, np.nan]), np.array(2.0))
+    array([-1.5, 2. , nan])
+    """
+    out = np.empty(condition.shape, x.dtype) if out is None else out
+    kind: Any = BITS[x.dtype]
+    bits, other = out.view(kind), y.view(kind)
+    np.bitwise_xor(x.view(kind), other, bits)
+    np.bitwise_and(bits, np.negative(condition.view(np.int8), dtype=kind), bits)
+    np.bitwise_xor(bits, other, bits)
+    return out
+
+
+def affine(x: Any, y: Any) -> tuple[Any, Any] | None:
+    """Numbers a and b such that condition*a + b selects x or y exactly, if there are."""
+    with np.errstate(all="ignore"):
+        a = x - y
+        exact = np.isfinite(a) and a + y == x and (y != 0 or not np.signbit(y))
+        exact = exact and (x != 0 or not np.signbit(x))
+    return (a, y) if exact else None
