@@ -14,7 +14,7 @@ import mpmath
 import numpy as np
 
 from funcgrad.fold import Algebra
-from funcgrad.graph import Node
+from funcgrad.graph import Node, TupleType
 from funcgrad.ops.op import Elementwise
 from funcgrad.source import fail
 
@@ -61,6 +61,8 @@ class Arithmetic:
     def apply(self, node: Node, operands: Sequence[Any]) -> Any:
         """What an operation makes of values: by mpmath's function, or as NumPy runs it on objects."""
         op: Any = node.op
+        if isinstance(node.type, TupleType):
+            raise _no_rule(op.name)
         params, kind = dict(node.params), node.type.dtype.kind
         if kind not in "fc" and not any(x.dtype == object for x in operands):
             return np.asarray(op.run(*operands, **params))
@@ -69,13 +71,12 @@ class Arithmetic:
         elif op.name in self.functions:
             found = self._entrywise(node, operands)
         elif isinstance(op, Elementwise) and op.name not in ON_OBJECTS:
-            raise fail(
-                TypeError,
-                f"precise: expected operations that mpmath has, but {op.name!r} has no rule; "
-                "write it with others",
-            )
+            raise _no_rule(op.name)
         else:
-            found = op.run(*operands, **params)
+            try:
+                found = op.run(*operands, **params)
+            except (TypeError, AttributeError):  # a function of NumPy's that takes no objects
+                raise _no_rule(op.name) from None
         array = np.asarray(found, object if kind in "fc" else None)
         if op.name in ("mask", "scatter_add"):
             # What a condition left out, and what nothing was added to, is NumPy's plain 0.
@@ -113,6 +114,13 @@ class Arithmetic:
                     return self.number(run(*[np.asarray(_nearest(v))[()] for v in numbers]))
 
         return np.frompyfunc(entry, len(operands), 1)(*operands)
+
+
+def _no_rule(name: str) -> Any:
+    return fail(
+        TypeError,
+        f"precise: expected operations that mpmath has, but {name!r} has no rule; write it with others",
+    )
 
 
 def objects(shape: tuple[int, ...], values: Sequence[Any]) -> np.ndarray[Any, Any]:

@@ -87,7 +87,13 @@ def find_nonfinite(program: Any, /, *args: Any, **values: Any) -> Nonfinite | No
 
 
 def _finite(value: Any) -> bool:
+    if isinstance(value, tuple):  # a loop's
+        return all(map(_finite, value))
     return bool(np.all(np.isfinite(value)))
+
+
+def _present(value: Any) -> Any:
+    return tuple(map(_present, value)) if isinstance(value, tuple) else present(value)
 
 
 def _origin(roots: Sequence[Expr], known: dict[Key, Any]) -> Expr | None:
@@ -105,12 +111,12 @@ def _origin(roots: Sequence[Expr], known: dict[Key, Any]) -> Expr | None:
 
 
 def _of_value(expr: Expr, known: dict[Key, Any], reaches: bool) -> Nonfinite:
-    value = present(known[expr.key])
+    value = _present(known[expr.key])
     return Nonfinite(expr, "value", value, _operands(expr, known), position(expr.source), reaches)
 
 
 def _operands(expr: Expr, known: dict[Key, Any]) -> tuple[tuple[str, Any], ...]:
-    found = {formula(arg): present(known[arg.key]) for arg in expr.args if arg.op is not CONSTANT}
+    found = {formula(arg): _present(known[arg.key]) for arg in expr.args if arg.op is not CONSTANT}
     return tuple(found.items())
 
 
@@ -126,7 +132,8 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
         return None
     # The program as it is written has the lines; where its own cotangents are masked, simplified ones do.
     cotangents = backprop(root, wrt=smooth).map
-    keys = list(cotangents)
+    # A loop's cotangent is a tuple of them; those of what it is made of are looked at.
+    keys = [key for key, cotangent in cotangents.items() if isinstance(cotangent, Expr)]
     simple = dict(zip(keys, simplify_all([cotangents[key] for key in keys]), strict=True))
     computed = fold_all(list(simple.values()), numpy_algebra(root, given.by_name))
     flows = {key: computed[simple[key].key] for key in keys}
@@ -139,13 +146,15 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
                     continue
                 return _of_edge(expr, arg, flows, known)
     worst = next(x for x, s in zip(smooth, slopes, strict=True) if not _finite(final[s.key]))
-    value = present(final[slopes[smooth.index(worst)].key])
-    parts = ((formula(worst), present(known[worst.key])),)
+    value = _present(final[slopes[smooth.index(worst)].key])
+    parts = ((formula(worst), _present(known[worst.key])),)
     return Nonfinite(root, "gradient", value, parts, position(root.source), operand=formula(worst))
 
 
 def _partial_is_finite(expr: Expr, arg: Expr, cotangent: Expr, given: Subject) -> bool:
     """Whether what flows along one node's edges to an operand is finite."""
+    if not expr.op.edges:  # a loop, whose edges come together
+        return False
     total = None
     for place, operand in enumerate(expr.args):
         edge = expr.op.edge(place)
@@ -162,7 +171,7 @@ def _of_edge(expr: Expr, arg: Expr, flows: dict[Key, Any], known: dict[Key, Any]
     return Nonfinite(
         expr,
         "gradient",
-        present(flows[arg.key]),
+        _present(flows[arg.key]),
         _operands(expr, known),
         position(expr.source),
         operand=formula(arg),

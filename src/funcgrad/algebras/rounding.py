@@ -106,7 +106,8 @@ def _attributed(root: Expr, given: Subject) -> Rounding:
     floats = fold_all([root], numpy_algebra(root, given.by_name))
     exact = arithmetic(DIGITS)
     cotangents = backprop(root, wrt=given.inputs).map
-    slopes = fold_all([root, *cotangents.values()], exact.algebra(given.by_name))
+    flows = [flow for flow in cotangents.values() if isinstance(flow, Expr)]
+    slopes = fold_all([root, *flows], exact.algebra(given.by_name))
     losses = []
     for expr in distinct([root]):
         if expr.args and expr.key in cotangents:

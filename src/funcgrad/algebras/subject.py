@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from funcgrad.expr import Expr, const, node, subexpressions
+from funcgrad.expr import Expr, const, node, rebuild, subexpressions, var
 from funcgrad.fold import Algebra, become
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.program.evaluate import fitted, variables
@@ -140,17 +140,35 @@ def scalar_of(who: str, given: Subject) -> Expr:
 
 
 def formula(expr: Expr, width: int = 60) -> str:
-    """An expression's formula in one line; of a long one the outermost operation alone."""
-    if not expr.args:
-        return repr(expr)
-    lines = repr(expr).splitlines()
-    if len(lines) == 1 and len(lines[0]) <= width:
-        return lines[0]
-    return f"{lines[-1].removeprefix('in ')[:width]} (parts left out)"
+    """An expression's formula in one line: what is too long, or shared, is left out deep inside.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> y = fg.exp(x * x + 1)
+    >>> formula(fg.sqrt(y) + 1)
+    'sqrt(exp(x*x + 1)) + 1'
+    >>> formula(fg.sqrt(y + fg.sin(y)) + 1)
+    'sqrt(exp(x*x + 1) + sin(exp(… + 1))) + 1'
+    """
+    line = ""
+    for depth in (8, 6, 4, 3, 2, 1):
+        line, *more = repr(_cut(expr, depth)).splitlines()
+        if not more and len(line) <= width:
+            return line
+    return line[:width]
+
+
+def _cut(expr: Expr, depth: int) -> Expr:
+    """The expression with a blank for what lies deeper."""
+    if not depth and expr.args:
+        return var("…", expr.shape, expr.dtype)
+    return rebuild(expr, tuple([_cut(arg, depth - 1) for arg in expr.args]))
 
 
 def shown(value: Any) -> str:
     """A value in a few characters."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))})"
     array = np.asarray(value)
     if array.ndim == 0:
         item = array.item()
