@@ -319,3 +319,14 @@ def test_programs_are_kept():
     before = derived.cache_info().misses
     taylor(np.exp, 0.2, 4)
     assert derived.cache_info().misses == before
+
+
+def test_joining_many_parts_is_linear():
+    def count(n):
+        def f(x):
+            return np.stack([np.sin(x[i]) * x[i + 1] for i in range(n)] + [np.float64(1)] * n)
+
+        traced = trace(lambda x: taylor(f, x, 1), np.linspace(0, 1, n + 1))
+        return sum(1 + len(e.args) for e in subexpressions(*traced))
+
+    assert count(80) < 2.2 * count(40)

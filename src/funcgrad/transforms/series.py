@@ -22,7 +22,7 @@ from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
 from funcgrad.ops.elementwise import divide
 from funcgrad.ops.op import Op, differentiable, fit, infer_type, same_type
-from funcgrad.ops.shape import zeros_like
+from funcgrad.ops.shape import concatenate_op, zeros_like
 from funcgrad.program.simplify import simplify, value_of
 from funcgrad.program.substitute import substitute_all
 
@@ -38,10 +38,15 @@ Coefficient: TypeAlias = Expr | None
 """An expression; None for a zero that nothing is computed with."""
 
 
+Kind: TypeAlias = Literal["joint", "linear", "multilinear", "general"]
+"""A *joint* operation is linear in all its operands at once, so that it acts on their coefficients.
+The rule of concatenate would say so, too, but with as many terms as operands, each as long."""
+
+
 class Rule(NamedTuple):
     """The differential of an operation, as expressions of placeholders for values and tangents."""
 
-    kind: Literal["linear", "multilinear", "general"]
+    kind: Kind
     terms: tuple[Expr, ...]
     """For each operand that varies, the tangent that it brings."""
     total: Expr
@@ -72,6 +77,8 @@ def rule_of(
     tangents = tuple([var(f"v{i}", types[i].shape, types[i].dtype) for i in varying])
     type = infer_type(op, operands, params)
     value = var("z", type.shape, type.dtype)
+    if op is concatenate_op:
+        return Rule("joint", (), value, value, operands, tangents)
     terms = []
     for i, v in zip(varying, tangents, strict=True):
         edge: Any = op.edge(i)
@@ -80,7 +87,7 @@ def rule_of(
     total = terms[0]
     for term in terms[1:]:
         total = total + term
-    kind: Literal["linear", "multilinear", "general"] = "general"
+    kind: Kind = "general"
     if not any(part.key in fixed for part in subexpressions(*terms)):
         kind = "linear"
     elif all(
@@ -107,13 +114,9 @@ def _is_itself(
     return any(term.key == assemble_node(op, way, params, type).key for way in ways)
 
 
-# The derivative of a series in t: coefficient k is (k + 1) times the next one.
-rate = Op(
-    name="rate",
-    run=lambda x: x,
-    infer=same_type,
-    edges=(None,),
-)
+# The derivative of a series in t: coefficient k is (k + 1) times the next one. It stands in slopes alone,
+# never in a coefficient, and so is never run.
+rate = Op(name="rate", run=NotImplemented, infer=same_type, edges=(None,))
 
 
 # -- the coefficients, when they are asked for ----------------------------------------------------
@@ -234,7 +237,7 @@ class _Series:
                 return
             if expr.op is divide and kind == "general":
                 yield from [(expr, j) for j in range(k)]
-            lowest = k if kind == "linear" else 0
+            lowest = k if kind in ("joint", "linear") else 0
             for i, arg in enumerate(args):
                 yield from [(arg, j) for j in (range(lowest, k + 1) if i in varying else (0,))]
 
@@ -252,6 +255,8 @@ class _Series:
         if not k:
             return self._first(expr)
         rule = self._rule(expr)
+        if rule.kind == "joint":
+            return self._joint(expr, k)
         if rule.kind == "linear":
             return self._applied(expr, rule, k)
         if rule.kind == "multilinear":
@@ -266,6 +271,13 @@ class _Series:
         if None in firsts and self.varies[expr.key] and self._rule(expr).kind == "multilinear":
             return None
         filled = [zeros_of(a) if c is None else c for c, a in zip(firsts, expr.args, strict=True)]
+        return rebuild(expr, tuple(filled))
+
+    def _joint(self, expr: Expr, k: int) -> Coefficient:
+        parts = [self.done.get((arg.key, k)) for arg in expr.args]
+        if all([part is None for part in parts]):
+            return None
+        filled = [zeros_of(a) if c is None else c for c, a in zip(parts, expr.args, strict=True)]
         return rebuild(expr, tuple(filled))
 
     def _applied(self, expr: Expr, rule: Rule, k: int) -> Coefficient:

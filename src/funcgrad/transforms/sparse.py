@@ -24,9 +24,10 @@ from funcgrad.program.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace import Row, Skeleton, instantiate, run, skeleton
 from funcgrad.transforms import coloring, patterns
-from funcgrad.transforms.accumulate import gradients, pushforward
+from funcgrad.transforms.accumulate import gradients
 from funcgrad.transforms.grad import differentiable_value, grad, positions
 from funcgrad.transforms.paths import jacobian_pattern
+from funcgrad.transforms.series import coefficients
 from funcgrad.trees import flatten
 
 # Programs whose coloring one function remembers.
@@ -236,7 +237,9 @@ def linearized(
 
 
 def _tangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> list[Expr]:
-    flows = pushforward(roots, {x.key: s for x, s in zip(primals, seeds, strict=True)})
+    # The pushforward is the series of order 1, which joins many parts in one go.
+    given = {x.key: (x, seed) for x, seed in zip(primals, seeds, strict=True)}
+    flows = [flow for _, flow in coefficients(roots, given, 1)]
     return [
         zeros_like(root, _float(root)) if flow is None else broadcast_to(flow, root.shape)
         for root, flow in zip(roots, flows, strict=True)
