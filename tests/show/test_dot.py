@@ -14,7 +14,19 @@ from tests.show.test_files import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 EXPR = np.sqrt(X**2 + np.exp(X**2)) * Y + np.cos(Y)
-NASTY = ['"', "\\", '"];rm', "<b>&amp;", "a\nb", "\\N", "λ", "x" * 99, "</text><script>", "\x00"]
+NASTY = [
+    '"',
+    "\\",
+    '"];rm',
+    "<b>&amp;",
+    "a\nb",
+    "\\N",
+    "λ",
+    "x" * 99,
+    "</text><script>",
+    "\x00",
+    "\ud800",
+]
 
 
 def test_dot_with_cotangents_says_where_they_flow():

@@ -78,9 +78,9 @@ def test_without_values_cotangents_are_formulas():
 @pytest.mark.parametrize(
     "name", [*NASTY, "</script><script>alert(1)</script>", "<!--", "@DATA@", "@ROWS@"]
 )
-def test_names_are_escaped(name):
+def test_names_are_escaped(name, tmp_path):
     expected = [(tag, sorted(a)) for tag, a in Outline(explore(fg.var("x") * 2).html).elements]
-    page = explore(fg.var(name) * 2)
+    page = explore(fg.var(name) * 2, tmp_path / "page.html")
     assert [(tag, sorted(a)) for tag, a in Outline(page.html).elements] == expected
     assert data_of(page)["last"] == 2
 

@@ -221,6 +221,19 @@ def test_large_numbers_cost_nothing():
     assert time.perf_counter() - start < 2
 
 
+def test_a_contraction_of_all_with_all_is_not_tried():
+    letters = "abcdefghijk"
+    pairs = [(a, b) for i, a in enumerate(letters) for b in letters[i + 1 :]]
+    length = {c: 40 + i for i, c in enumerate(letters)}
+    args = [fg.var(a + b, (length[a], length[b])) for a, b in pairs]
+    expr = np.einsum(",".join(a + b for a, b in pairs) + "->", *args)
+    joined = np.concatenate([fg.var("v", (2,))] * 100_000)
+    start = time.perf_counter()
+    for program in (expr, joined):
+        assert from_json(to_json(program)).key == program.key
+    assert time.perf_counter() - start < 5
+
+
 def test_a_cut_or_flipped_text_is_read_as_nothing_else():
     expr = np.sum(np.where(MATRIX > 0, MATRIX[1] * 2.5, -MATRIX))
     text = to_json(expr)

@@ -101,6 +101,21 @@ def test_names_are_made_identifiers(name):
     assert len(ast.parse(source).body) == 2
 
 
+@pytest.mark.parametrize(
+    "name", ["z", "g", "i0", "t", "slice", "max", "abs", "round", "math", "base64"]
+)
+def test_an_argument_hides_nothing_that_the_source_calls(name):
+    v = fg.var(name, (3,))
+    at = np.array([2, 0])
+    expr = v.at[at].add(v[:2] * 2).at[1:].set(1.0) + np.log(np.sum(np.exp(v))) * v[::2].sum()
+    value = np.array([0.3, -1.0, 2.0])
+    for e in (expr, fg.simplify(expr), fg.gradient(np.sum(expr**2), v)):
+        np.testing.assert_allclose(run(e, value), e(**{name: value}), rtol=1e-14)
+    x = fg.var(name)
+    expr = np.maximum(np.abs(x), 0.1) + np.rint(x) + np.floor(x) + fg.softplus(x) + x / np.inf
+    assert run(expr, 0.7, module="math") == pytest.approx(expr(**{name: 0.7}), rel=1e-15)
+
+
 MATH = [
     np.sqrt(X**2 + np.exp(X)) * np.cos(Y),
     np.where(X > Y, np.log(X), -Y) + np.maximum(X, Y) - np.abs(Y),

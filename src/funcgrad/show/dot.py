@@ -14,7 +14,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.op import Op, differentiable
 from funcgrad.program.simplify import simplify_all
 from funcgrad.show.layout import Layout, arrange
-from funcgrad.show.rows import array_of, distinct, name_of, places
+from funcgrad.show.rows import array_of, distinct, name_of, places, printable
 from funcgrad.show.text import number, text
 from funcgrad.transforms.accumulate import backprop
 
@@ -44,7 +44,7 @@ def face(expr: Expr) -> Face:
 
 
 def _cut(line: str) -> str:
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    plain = printable(line).replace("\n", " ")
     return plain if len(plain) <= WIDEST else plain[: WIDEST - 1] + "…"
 
 

@@ -25,7 +25,7 @@ from funcgrad.program.lower import lower
 from funcgrad.program.simplify import simplify_all
 from funcgrad.show.dot import draw, face
 from funcgrad.show.explain import shown, tell
-from funcgrad.show.rows import distinct, places
+from funcgrad.show.rows import distinct, places, printable
 from funcgrad.show.text import text
 from funcgrad.transforms.accumulate import backprop_steps
 
@@ -88,8 +88,8 @@ def explore(expr: Expr, path: str | PathLike[str] | None = None, /, **values: An
     ]
     data = {"steps": steps, "values": known, "last": len(nodes) - 1}
     parts = {
-        "TITLE": html.escape(_title(expr)),
-        "FORMULA": html.escape(text(expr)),
+        "TITLE": html.escape(printable(_title(expr))),
+        "FORMULA": html.escape(printable(text(expr))),
         "ROWS": _rows(nodes),
         "GRAPH": draw(nodes),
         "STEPS": str(len(steps) - 1),
@@ -176,7 +176,13 @@ def _rows(nodes: list[Expr]) -> str:
     rows = []
     for i, step in enumerate(tell(nodes)):
         kind = "constant" if step.expr.op is CONSTANT else face(step.expr).kind
-        cells = [f"v{i}", html.escape(step.formula), html.escape(str(step.expr.type)), "", ""]
+        cells = [
+            f"v{i}",
+            html.escape(printable(step.formula)),
+            html.escape(str(step.expr.type)),
+            "",
+            "",
+        ]
         inner = "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f'<tr class="{kind}">{inner}</tr>')
     return "\n".join(rows)

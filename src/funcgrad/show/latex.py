@@ -79,6 +79,16 @@ def to_latex(expr: Expr) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
+def notebook_latex(expr: Expr) -> str:
+    r"""The formula between dollar signs, as a notebook asks for it (``_repr_latex_``).
+
+    >>> import funcgrad as fg
+    >>> print(notebook_latex(fg.var("x") ** 2))
+    $\displaystyle x^{2}$
+    """
+    return rf"$\displaystyle {to_latex(expr)}$"
+
+
 def identifier(name: str) -> str:
     r"""A name: Greek letters by their commands, digits and what follows an underscore below the line.
 

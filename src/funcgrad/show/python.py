@@ -58,7 +58,7 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
     if module == "math":
         _refuse_arrays(nodes)
     inputs = variables(expr)
-    names = _arguments(inputs, {name, module, "np", "base64"})
+    names = _arguments(inputs, {name, *_RESERVED})
     write = _numpy_writer(names) if module == "numpy" else _math_writer(names)
     parents = operands if module == "numpy" else (lambda e: e.args)
     taken = {*names.values(), name}
@@ -85,6 +85,12 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
 def _joined(imports: list[str], heading: str, body: list[str], indent: str) -> str:
     lines = "\n".join(indent + line for line in body)
     return "\n".join(imports) + f"\n\n\n{heading}\n{lines}\n"
+
+
+# What the source itself calls, which an argument must not hide.
+_RESERVED = frozenset(
+    ("np", "math", "base64", "slice", "abs", "max", "min", "float", "round", "True", "False")
+)
 
 
 # -- names ---------------------------------------------------------------------------------------
@@ -246,9 +252,15 @@ def _cast(expr: Expr, texts: list[str]) -> Written:
 def _scatter(expr: Expr, texts: list[str]) -> Written:
     # np.add.at in one expression: ``or`` passes on, since it returns None.
     shape = dict(expr.params)["shape"]
-    zeros = f'np.zeros({shape}, "{expr.dtype}")'
-    index = _index(expr, texts[1:])
-    return Written(f"(lambda z: np.add.at(z, {index}, {texts[0]}) or z)({zeros})", ATOM - 1)
+    arrays = [f"i{k}" for k in range(len(texts) - 1)]
+    added = f"np.add.at(z, {_index(expr, arrays)}, g) or z"
+    given = ", ".join([f'np.zeros({shape}, "{expr.dtype}")', *texts])
+    return Written(f"(lambda {', '.join(['z', 'g', *arrays])}: {added})({given})", ATOM - 1)
+
+
+def _mask(expr: Expr, texts: list[str]) -> Written:
+    zero = f'np.zeros((), "{expr.dtype.str}")'
+    return Written(f"np.where({texts[0]}, {texts[1]}, {zero})[()]", ATOM - 1)
 
 
 def _logsumexp(expr: Expr, texts: list[str]) -> Written:
@@ -271,7 +283,7 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
     {
         "power": _form("np.power({all})"),
         "where": _form("np.where({all})[()]"),
-        "mask": _form("np.where({0}, {1}, np.zeros((), np.result_type({1})))[()]"),
+        "mask": _mask,
         "stop_gradient": _form("{0}", ATOM - 1),
         "leaf": _form("{0}"),
         "real": _form("np.real({0})[()]"),

@@ -54,6 +54,13 @@ def array_of(expr: Expr) -> Any:
     return expr.params[0][1].array
 
 
+def printable(text: str) -> str:
+    """A text without control characters and what UTF-8 cannot hold; its lines stay."""
+    return "".join(
+        [c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text]
+    )
+
+
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """The operands, without the broadcasts that NumPy does by itself."""
     if not isinstance(expr.op, Elementwise):

@@ -7,7 +7,6 @@ file says; what only large arrays could tell is left to the run, where NumPy che
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -80,8 +79,11 @@ def _holds(op: Op, types: tuple[ArrayType, ...], params: Params, declared: Array
         touched = 0 if op.moves else declared.size + sum(t.size for t in types)
         return touched > LARGEST or _bears_out(op, types, params)
     small = _shortened(types)
-    if math.prod([max(t.size, 1) for t in small]) > LARGEST:
-        return True
+    work = 1  # the most that a contraction of all with all could cost
+    for t in small:
+        work *= max(t.size, 1)
+        if work > LARGEST:
+            return True
     return _bears_out(op, small, params)
 
 
