@@ -5,8 +5,10 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import cost
+from funcgrad.algebras.cost import FLOPS
 from funcgrad.ops.dispatch import all_ops
-from funcgrad.ops.op import Op
+from funcgrad.ops.op import Elementwise, Op
+from funcgrad.transforms.loops import cond, scan, while_loop
 from tests.ops.samples import SAMPLES
 
 x = fg.var("x")
@@ -69,11 +71,27 @@ def test_the_gradient_of_a_layer():
     assert "w @ v" in forward.nodes[0].line
 
 
-def test_every_operation_has_a_cost():
+def test_every_operation_has_a_cost_or_is_named():
     for name, samples in SAMPLES.items():
         args, params = samples[0]
         expr = all_ops()[name](*[fg.const(arg) for arg in args], **params)
-        assert cost(expr).flops >= 0, name
+        if name in FLOPS or isinstance(expr.op, Elementwise) or expr.op.moves or expr.op.hidden:
+            assert cost(expr).flops >= 0, name
+        else:
+            with pytest.raises(TypeError, match=f"flops are known, but got '{name}'"):
+                cost(expr)
+
+
+def test_a_loop_is_so_many_times_its_body():
+    w = np.ones((4, 4))
+
+    def f(v, w):
+        return scan(lambda c, a: (np.tanh(w @ c) + a, None), v, np.arange(7.0))[0]
+
+    assert cost(f, np.ones(4), w).flops == 7 * (2 * 4 * 4 + 4 + 4)
+    assert cost(lambda v: cond(v > 0, lambda v: v * v, np.sin, v), 2.0).flops >= 1
+    with pytest.raises(TypeError, match="flops are known, but got 'loop'"):
+        cost(lambda v: while_loop(lambda v: v < 10, lambda v: v * 2, v), fg.var("v"))
 
 
 def test_an_unknown_operation_is_named():

@@ -7,6 +7,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import find_nonfinite
+from funcgrad.transforms.loops import scan
 
 x, y = fg.var("x"), fg.var("y")
 
@@ -89,6 +90,16 @@ def test_an_input_that_is_nan():
 def test_an_infinite_constant_is_not_blamed():
     assert find_nonfinite(lambda v: np.maximum(v, -np.inf), 1.0) is None
     assert find_nonfinite(lambda v: v * np.inf, 1.0).formula == "v*inf"
+
+
+def test_loops_are_named_as_a_whole():
+    def f(v):
+        last, _ = scan(lambda c, a: (np.sqrt(c) * a, c), v, np.arange(1.0, 4.0))
+        return last
+
+    assert find_nonfinite(f, 2.0) is None
+    assert find_nonfinite(f, -1.0).node.op.name == "loop"
+    assert find_nonfinite(f, 0.0).stage == "gradient"
 
 
 def test_results_are_frozen():

@@ -6,7 +6,9 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import precise, precise_gradient
+from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
 from funcgrad.ops.dispatch import all_ops
+from funcgrad.ops.op import Op
 from tests.ops.samples import REAL_SAMPLES, SAMPLES
 
 x, y = fg.var("x"), fg.var("y")
@@ -87,6 +89,15 @@ def test_sinc_near_and_far():
         assert same(slope, wanted)
 
 
+WITH_RULES = {
+    name
+    for module in (elementwise, shape, reduction, contraction, indexing)
+    for op in vars(module).values()
+    if isinstance(op, Op)
+    for name in [op.name]
+}
+
+
 @pytest.mark.parametrize(
     ("name", "sample"),
     [
@@ -102,7 +113,12 @@ def test_every_operation_agrees_with_numpy(name, sample):
     op = all_ops()[name]
     expr = op(*[fg.const(arg) for arg in sample.args], **sample.params)
     wanted = np.asarray(op.run(*sample.args, **sample.params))
-    found = np.asarray(precise(expr, digits=20))
+    try:
+        found = np.asarray(precise(expr, digits=20))
+    except TypeError as error:
+        assert f"{name!r} has no rule" in str(error)  # noqa: PT017  # of another family
+        assert name not in WITH_RULES
+        return
     assert found.shape == wanted.shape
     found = found.astype(complex if wanted.dtype.kind == "c" else wanted.dtype)
     if "complex64" in str(sample.params):

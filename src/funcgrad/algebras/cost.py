@@ -6,6 +6,7 @@ The convention, for every node once, as if nothing were fused and nothing kept i
 - a reduction of n entries to m (sum, product, max, …) is n - m; a running sum n less its first entries;
 - a matrix product is 2mnk; an einsum the product of all lengths times the number of its operands;
 - what moves entries, and a cast, is 0;
+- a loop of known length is that many times its body, a call its body, a branch its dearest;
 - bytes: each operand read once at its own size, before broadcasting, and the result written once;
   nothing where the result is a view (broadcasting, reshape, transpose, slices).
 """
@@ -13,7 +14,7 @@ The convention, for every node once, as if nothing were fused and nothing kept i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +23,10 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import op as fitting
 from funcgrad.ops.op import Elementwise
+from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.source import fail, position
+from funcgrad.transforms.control.calls import branch_op, call_op
+from funcgrad.transforms.control.loops import loop_op
 
 
 class NodeCost(NamedTuple):
@@ -84,9 +88,7 @@ def cost(program: Any, /, *args: Any, **values: Any) -> Cost:
         roots = subject("cost", program, args, values).roots
     else:
         roots, _ = expressions("cost", program)
-    nodes = [
-        NodeCost(e, _flops(e), *_traffic(e)) for e in distinct(roots) if e.op not in _PLACEHOLDERS
-    ]
+    nodes = _nodes(roots)
     ranked = sorted(nodes, key=lambda n: (-n.flops, -(n.read + n.written)))
     return Cost(
         sum(n.flops for n in nodes),
@@ -96,8 +98,36 @@ def cost(program: Any, /, *args: Any, **values: Any) -> Cost:
     )
 
 
-# What lowering drops.
-_PLACEHOLDERS = (INPUT, CONSTANT, fitting.broadcast_to, fitting.leaf)
+# What lowering drops, and what makes and takes apart the tuples of loops.
+_PLACEHOLDERS = (INPUT, CONSTANT, fitting.broadcast_to, fitting.leaf, pick_op, together_op)
+
+
+def _nodes(roots: Sequence[Expr]) -> list[NodeCost]:
+    counted = [e for e in distinct(roots) if e.op not in _PLACEHOLDERS]
+    return [_with_bodies(e) or NodeCost(e, _flops(e), *_traffic(e)) for e in counted]
+
+
+def _with_bodies(expr: Expr) -> NodeCost | None:
+    """The cost of an operation that holds programs of its own; None of any other, or of a while loop."""
+    params = dict(expr.params)
+    if expr.op is loop_op and params["cond"] is None:
+        shape = params["shape"]
+        length = shape.length
+        if length < 0:  # as long as what it runs over
+            length = expr.args[shape.states].shape[0]
+        bodies, times = [params["body"]], length
+    elif expr.op is call_op:
+        bodies, times = [params["body"]], 1
+    elif expr.op is branch_op:
+        bodies, times = list(params["branches"]), 1
+    else:
+        return None
+    costs = []
+    for body in bodies:
+        inside = _nodes(body.outputs)
+        sums = (sum(n[i] for n in inside) for i in (1, 2, 3))
+        costs.append(NodeCost(expr, *[times * total for total in sums]))
+    return max(costs, key=lambda n: n.flops)
 
 
 def _flops(expr: Expr) -> int:
