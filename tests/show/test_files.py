@@ -185,6 +185,7 @@ BAD_PARAMS = [
     (np.reshape(MATRIX, (4, 3)), "reshape", [["shape", [5, 5]]], [5, 5]),
     (np.reshape(MATRIX, (4, 3)), "reshape", [["shape", [HUGE, HUGE]]], [HUGE, HUGE]),
     (np.reshape(MATRIX, (4, 3)), "reshape", [["shape", "ab"]], [4, 3]),
+    (np.reshape(MATRIX, (4, 3)), "reshape", [["shape", None]], [4, 3]),
     (np.transpose(MATRIX), "transpose", [["axes", [0, 0]]], [3, 3]),
     (MATRIX[1], "getitem", [["spec", [9]], ["shape", [4]]], [4]),
     (MATRIX[1], "getitem", [["spec", ["array"]], ["shape", [4]]], [4]),

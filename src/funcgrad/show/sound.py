@@ -28,7 +28,7 @@ def check_node(op: Any, args: Sequence[Expr], params: Params, declared: ArrayTyp
 
 @lru_cache(maxsize=1024)
 def _problem(op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType) -> str:
-    if isinstance(op.edges, tuple) and len(op.edges) != len(types):
+    if op.joint is None and isinstance(op.edges, tuple) and len(op.edges) != len(types):
         return f"expected {len(op.edges)} operands, but got {len(types)}"
     if not types:
         return "expected operands, but got none"
@@ -40,8 +40,9 @@ def _problem(op: Op, types: tuple[ArrayType, ...], params: Params, declared: Arr
         inferred = op.infer(*types, **dict(params))
     except Exception as error:  # a type rule may fail in any way on what it was not made for
         return f"expected operands and params that fit, but {_reason(error)}"
-    exact = isinstance(inferred.dtype, np.dtype) and all([type(n) is int for n in inferred.shape])
-    if not exact or inferred != declared:
+    if not _is_type(inferred):
+        return f"expected params that fit, but got {_line(params)}"
+    if inferred != declared:
         return f"expected the type {inferred}, but got {declared}"
     return (
         ""
@@ -63,6 +64,13 @@ def _elementwise_problem(
         shown = [", ".join(map(str, kinds)) for kinds in (inputs, types)]
         return f"expected operands {shown[0]}, but got {shown[1]}"
     return "" if output == declared else f"expected the type {output}, but got {declared}"
+
+
+def _is_type(inferred: ArrayType) -> bool:
+    """Whether a type rule gave a type, and not what stood in the params for one: (True,), "<f4"."""
+    shape: Any = inferred.shape
+    exact = isinstance(shape, tuple) and all([type(n) is int for n in shape])
+    return exact and isinstance(inferred.dtype, np.dtype)
 
 
 def _are_axes(value: Any) -> bool:
