@@ -11,7 +11,10 @@ printing it are folds over its graph.
 sin(x) + x*cos(x)
 """
 
+from importlib import import_module as _import_module
 from types import MappingProxyType as _MappingProxyType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from funcgrad import expr as _expr
 from funcgrad.expr import Expr, const, var
@@ -66,9 +69,14 @@ from funcgrad.show.table import table
 from funcgrad.show.text import text as _text
 from funcgrad.testing import check_grads
 from funcgrad.trace import trace
+from funcgrad.transforms import foreign as _foreign
 from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
+from funcgrad.transforms.checkpoint import checkpoint, name
 from funcgrad.transforms.control import calls as _calls
 from funcgrad.transforms.control import loops as _loops
+from funcgrad.transforms.control import rules as _rules
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.foreign import primitive
 from funcgrad.transforms.grad import (
     elementwise_grad,
     grad,
@@ -81,6 +89,13 @@ from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, 
 from funcgrad.transforms.loops import cond, fori_loop, scan, switch, while_loop
 from funcgrad.transforms.vmap import vmap
 
+
+def _latex(expr: Expr) -> str:
+    from funcgrad.show.latex import notebook_latex
+
+    return notebook_latex(expr)
+
+
 _functions = _dispatch.public_functions()
 _expr.assemble(
     _expr.Table(
@@ -91,15 +106,74 @@ _expr.assemble(
                 "apply_ufunc": _dispatch.apply_ufunc,
                 "evaluate": evaluate,
                 "text": _text,
+                "latex": _latex,
             }
         ),
         ufuncs=_MappingProxyType(_functions),
         numpy=_dispatch.numpy_functions(_functions),
-        ops=_dispatch.all_ops(_calls, _loops),
+        ops=_dispatch.all_ops(_calls, _foreign, _loops, _rules),
     )
 )
 
 from funcgrad import numpy as numpy  # noqa: E402  # after the table: a face
+
+if _TYPE_CHECKING:
+    from funcgrad import optim as optim
+    from funcgrad.algebras import (
+        Interval,
+        bounds,
+        cost,
+        find_nonfinite,
+        precise,
+        precise_gradient,
+        rounding,
+    )
+    from funcgrad.show.dot import to_dot, to_svg
+    from funcgrad.show.explain import explain
+    from funcgrad.show.explore import explore
+    from funcgrad.show.files import from_json, to_json
+    from funcgrad.show.latex import to_latex
+    from funcgrad.show.python import to_python
+    from funcgrad.show.sympy_ import to_sympy
+    from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
+    from funcgrad.transforms.taylor import taylor
+
+# Where the names are that few programs use: imported when they are first asked for.
+_LATER = {
+    "to_dot": "funcgrad.show.dot",
+    "to_svg": "funcgrad.show.dot",
+    "explain": "funcgrad.show.explain",
+    "explore": "funcgrad.show.explore",
+    "from_json": "funcgrad.show.files",
+    "to_json": "funcgrad.show.files",
+    "to_latex": "funcgrad.show.latex",
+    "to_python": "funcgrad.show.python",
+    "to_sympy": "funcgrad.show.sympy_",
+    "Interval": "funcgrad.algebras",
+    "bounds": "funcgrad.algebras",
+    "cost": "funcgrad.algebras",
+    "find_nonfinite": "funcgrad.algebras",
+    "precise": "funcgrad.algebras",
+    "precise_gradient": "funcgrad.algebras",
+    "rounding": "funcgrad.algebras",
+    "sparse_hessian": "funcgrad.transforms.sparse",
+    "sparse_jacobian": "funcgrad.transforms.sparse",
+    "sparsity": "funcgrad.transforms.sparse",
+    "taylor": "funcgrad.transforms.taylor",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "optim":
+        return _import_module("funcgrad.optim")
+    if name not in _LATER:
+        raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")
+    return getattr(_import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "numpy", "optim"]
+
 
 __version__ = "0.1.0"
 
@@ -114,6 +188,7 @@ __all__ = [
     "Edge",
     "Expr",
     "GradientMap",
+    "Interval",
     "Key",
     "LinearMap",
     "Node",
@@ -124,20 +199,29 @@ __all__ = [
     "arctan2",
     "backprop",
     "backprop_steps",
+    "bounds",
     "check_grads",
+    "checkpoint",
     "clip",
     "cond",
     "const",
     "cos",
     "cosh",
+    "cost",
+    "custom_jvp",
+    "custom_vjp",
     "elementwise_grad",
     "environment",
     "evaluate",
     "evaluate_all",
     "exp",
+    "explain",
+    "explore",
     "expm1",
+    "find_nonfinite",
     "fold",
     "fori_loop",
+    "from_json",
     "ggnvp",
     "grad",
     "gradient",
@@ -154,7 +238,12 @@ __all__ = [
     "logsumexp",
     "maximum",
     "minimum",
+    "name",
+    "precise",
+    "precise_gradient",
+    "primitive",
     "relu",
+    "rounding",
     "scan",
     "sigmoid",
     "sign",
@@ -163,6 +252,9 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "sqrt",
     "square",
     "stop_gradient",
@@ -173,6 +265,13 @@ __all__ = [
     "table",
     "tan",
     "tanh",
+    "taylor",
+    "to_dot",
+    "to_json",
+    "to_latex",
+    "to_python",
+    "to_svg",
+    "to_sympy",
     "toposort",
     "trace",
     "value_and_grad",

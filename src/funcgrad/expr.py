@@ -420,6 +420,10 @@ class Expr(_Cell):
         text: str = table.functions["text"](self)
         return text
 
+    def _repr_latex_(self) -> str:
+        latex: str = table.functions["latex"](self)
+        return latex
+
 
 class At:
     """``x.at``: index it, then say how the entries change."""

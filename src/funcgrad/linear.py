@@ -119,16 +119,16 @@ class Parts:
 class Joint:
     """The differential of an operation whose operands move together, such as a loop's.
 
-    ``forward`` takes the tangents of operands, by place, to those of the results; ``backward`` takes
-    the cotangents of the results to those of operands, by place. An `edge` is its part for one operand.
+    ``forward`` takes the tangents of operands, by place, to that of the result; ``backward`` takes the
+    cotangent of the result to those of operands, by place. An `edge` is its part for one operand.
     """
 
     __slots__ = ("_seen", "backward", "forward")
 
     def __init__(
         self,
-        forward: Callable[[Mapping[int, Any]], Parts],
-        backward: Callable[[Parts], Mapping[int, Any]],
+        forward: Callable[[Mapping[int, Any]], Any],
+        backward: Callable[[Any], Mapping[int, Any]],
     ) -> None:
         self.forward = forward
         self.backward = backward

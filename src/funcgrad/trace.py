@@ -22,6 +22,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
 from funcgrad.ops.op import infer_type, leaf
 from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
+from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.substitute import substitute_all
 from funcgrad.trees import Tree, flatten
@@ -291,7 +292,7 @@ def derived(
     exprs = instantiate(rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
     simple = simplify_all([exprs[i] for i in roots])
-    return lower(simplify_all(transform(simple, inputs[:leaves])), inputs)
+    return lower(share_bodies(simplify_all(transform(simple, inputs[:leaves]))), inputs)
 
 
 def instantiate(rows: Sequence[Row]) -> list[Expr]:

@@ -25,7 +25,7 @@ CASES = [
 
 def test_every_operation_has_samples():
     # An `example` of a batch stands for any of them, and has no value; tuples are tested with loops.
-    assert SAMPLES.keys() | {"example", "pick", "together"} == OPS.keys()
+    assert SAMPLES.keys() | {"example", "pick", "together", "name"} == OPS.keys()
 
 
 def edgeless():
@@ -216,7 +216,7 @@ def wrong(op, i, apply=1.001, transpose=1.001):
     def edges(index):
         return edge if index == i else op.edge(index)
 
-    return dataclasses.replace(op, name=f"wrong_{op.name}", edges=edges)
+    return dataclasses.replace(op, name=f"wrong_{op.name}", edges=edges, joint=None)
 
 
 def steep(op, sample, i):

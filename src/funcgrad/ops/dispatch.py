@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
-from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape, tuples
+from funcgrad.ops import contraction, elementwise, indexing, marks, op, reduction, shape, tuples
 from funcgrad.ops.op import Op
 from funcgrad.source import fail
 
@@ -28,6 +28,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     indexing,
     contraction,
     tuples,
+    marks,
 )
 
 
@@ -45,7 +46,7 @@ def all_ops(*more: ModuleType) -> Mapping[str, Op]:
 def public_functions() -> dict[str, Callable[..., Any]]:
     """The families' functions and callable operations, by the name they are written with."""
     result: dict[str, Callable[..., Any]] = {}
-    for module in FAMILIES[1:-1]:
+    for module in FAMILIES[1:-2]:
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
             if (

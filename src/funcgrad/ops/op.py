@@ -69,6 +69,9 @@ class Op:
 
     def edge(self, index: int) -> Edge | None:
         """The edge of an argument; None where the operation is not differentiable in it."""
+        if self.joint is not None:
+            joint = self.joint
+            return lambda z, *inputs, **params: joint(z, *inputs, **params).edge(index)
         return self.edges(index) if callable(self.edges) else self.edges[index]
 
     def __repr__(self) -> str:

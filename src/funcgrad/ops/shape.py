@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,9 +18,9 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.linear import LinearMap, Structural
+from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops import op as _op
-from funcgrad.ops.op import Edge, Op, lift_all, lift_fully
+from funcgrad.ops.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
 
 
@@ -150,18 +150,18 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 
 # -- joining and splitting -----------------------------------------------------------------------
-def _concatenate_edge(index: int) -> Edge:
-    def edge(z: Any, *inputs: Any, axis: int) -> LinearMap:
-        starts = np.cumsum([0, *[np.shape(x)[axis] for x in inputs]])
-        here = (slice(None),) * axis + (slice(int(starts[index]), int(starts[index + 1])),)
+def _concatenate_joint(z: Any, *inputs: Any, axis: int) -> Joint:
+    # All operands at once: an edge each would join as many arrays for every one of them.
+    def forward(flows: Mapping[int, Any]) -> Any:
+        parts = [flows[i] if i in flows else np.zeros_like(x) for i, x in enumerate(inputs)]
+        return np.concatenate(parts, axis=axis)
 
-        def forward(v: Any) -> Any:
-            parts = [v if i == index else np.zeros_like(x) for i, x in enumerate(inputs)]
-            return np.concatenate(parts, axis=axis)
+    def backward(g: Any) -> Mapping[int, Any]:
+        starts = np.cumsum([0, *[np.shape(x)[axis] for x in inputs]]).tolist()
+        head = (slice(None),) * axis
+        return {i: g[(*head, slice(*ends))] for i, ends in enumerate(pairwise(starts))}
 
-        return Structural(forward, lambda g: g[here])
-
-    return edge
+    return Joint(forward, backward)
 
 
 def _concatenate_type(*types: ArrayType, axis: int) -> ArrayType:
@@ -179,7 +179,7 @@ concatenate_op = Op(
     name="concatenate",
     run=lambda *xs, axis: np.concatenate(xs, axis=axis),
     infer=_concatenate_type,
-    edges=_concatenate_edge,
+    joint=_concatenate_joint,
     batch=_concatenate_batch,
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
 )

@@ -18,7 +18,14 @@ from funcgrad.ops.op import Op, lift_fully
 from funcgrad.ops.tuples import pick
 from funcgrad.source import fail
 from funcgrad.trace import result
-from funcgrad.transforms.control.body import Body, body_of, symbol, trace_body, types_of
+from funcgrad.transforms.control.body import (
+    Body,
+    body_of,
+    symbol,
+    symbols,
+    trace_body,
+    types_of,
+)
 from funcgrad.transforms.control.calls import branch_op
 from funcgrad.transforms.control.loops import OPEN, Shape, loop_op
 from funcgrad.trees import Tree, flatten
@@ -66,7 +73,7 @@ def scan(
     carry, body, captured, output = _settled("scan", step, flatten(init), sequences, items)
     operands = [*carry.leaves, *sequences.leaves, *captured]
     shape = Shape(len(carry.leaves), len(items), turns, reverse)
-    values = _built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
+    values = built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
     count = len(carry.leaves)
     return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
 
@@ -92,7 +99,9 @@ def _settled(
     carry = init
     for _ in range(3):
         types = types_of(carry)
-        body, captured, output = trace_body(f, [carry, sequences], [*types, *items])
+        body, captured, output = trace_body(
+            f, [carry, sequences], symbols([carry, sequences], [*types, *items])
+        )
         state = output[0] if isinstance(output, tuple) else output
         made = flatten(state)
         if made.paths != carry.paths:
@@ -129,7 +138,7 @@ def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -
     )
 
 
-def _built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
+def built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
     """The parts of an operation's value: expressions, or numbers and arrays where nothing is traced."""
     if any(isinstance(value, Expr) for value in operands):
         node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
@@ -209,7 +218,7 @@ def while_loop(
     carry, body, captured, _ = _settled(
         "while_loop", lambda value, _: (body_fun(value), ()), init, empty, []
     )
-    cond, more, _output = trace_body(cond_fun, [carry], types_of(carry))
+    cond, more, _output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
         got = ", ".join(str(t) for t in cond.types) or "nothing"
         raise fail(TypeError, f"while_loop: expected cond_fun to return one bool, but got {got}")
@@ -217,7 +226,7 @@ def while_loop(
     body, cond = _sharing(body, len(captured), cond, len(more), n)
     operands = [*carry.leaves, *captured, *more]
     shape = Shape(n, 0, OPEN)
-    values = _built(loop_op, operands, n, body=body, cond=cond, shape=shape)
+    values = built(loop_op, operands, n, body=body, cond=cond, shape=shape)
     return carry.rebuild(values)
 
 
@@ -293,7 +302,7 @@ def _branch(
         return functions[place](*operands)
     trees = [flatten(item) for item in operands]
     types = [t for tree in trees for t in types_of(tree)]
-    traced = [trace_body(f, trees, types) for f in functions]
+    traced = [trace_body(f, trees, symbols(trees, types)) for f in functions]
     first = traced[0]
     shape = flatten(first[2])
     for body, _, output in traced[1:]:
@@ -308,7 +317,7 @@ def _branch(
     bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
     leaves = [leaf for tree in trees for leaf in tree.leaves]
     captured = [value for _, values, _ in traced for value in values]
-    values = _built(
+    values = built(
         branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies)
     )
     return shape.rebuild(values)

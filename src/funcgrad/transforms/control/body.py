@@ -84,30 +84,35 @@ def symbol(name: str, type: ArrayType) -> Expr:
 
 
 def trace_body(
-    f: Callable[..., Any], trees: Sequence[Tree], types: Sequence[ArrayType]
+    f: Callable[..., Any], trees: Sequence[Tree], stand_ins: Sequence[Expr]
 ) -> tuple[Body, list[Any], Any]:
     """f as a body, the expressions and arrays it captured, which are further inputs, and its result.
 
-    ``trees`` are f's arguments, whose leaves have the ``types``. Inside, values are not known.
+    ``trees`` are f's arguments. Their leaves are stood for by expressions of the same types: where those
+    have values, f may ask for them; a `symbol` has none.
     """
     scope = Scope()
-    labels = [path for tree in trees for path in tree.paths]
+    labels = [path or "x" for tree in trees for path in tree.paths]
     leaves = [
-        fresh(symbol(label or "x", type), scope, k, label or "x")
-        for k, (label, type) in enumerate(zip(labels, types, strict=True))
+        fresh(stand_in, scope, k, label)
+        for k, (label, stand_in) in enumerate(zip(labels, stand_ins, strict=True))
     ]
     rest = iter(leaves)
     try:
         output = f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+        roots = [lift_fully(item) for item in flatten(output).leaves]
+        found = skeleton(roots, leaves)
     finally:
         scope.open = False
-    roots = [lift_fully(item) for item in flatten(output).leaves]
-    scope.open = True  # the skeleton cuts at these leaves, and must not take them for leaked ones
-    found = skeleton(roots, leaves)
-    scope.open = False
     exprs = instantiate(found.rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
     return Body(inputs, [exprs[i] for i in found.roots]), found.inputs[len(leaves) :], output
+
+
+def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
+    """Stand-ins without values, labelled as the trees' leaves are."""
+    labels = [path or "x" for tree in trees for path in tree.paths]
+    return [symbol(label, type) for label, type in zip(labels, types, strict=True)]
 
 
 def types_of(tree: Tree) -> list[ArrayType]:

@@ -11,16 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
-from funcgrad.graph import ArrayType, TupleType
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.op import Op, spread
 from funcgrad.ops.tuples import pick, together_op
-from funcgrad.transforms.control.body import Body, body_of, on_examples, pulled, pushed, zeros
+from funcgrad.program.substitute import substitute_all
+from funcgrad.transforms.control.body import (
+    Body,
+    body_of,
+    on_examples,
+    pulled,
+    pushed,
+    symbol,
+    zeros,
+)
 
 
 # -- call ----------------------------------------------------------------------------------------
-def _call_run(*operands: Any, body: Body) -> Any:
+def _call_run(*operands: Any, body: Body, kept: tuple[Key, ...] = ()) -> Any:
     return owned(body.program.step(operands), operands)
 
 
@@ -37,28 +46,40 @@ def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _call_joint(z: Any, *operands: Expr, body: Body) -> Joint:
+def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ()) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
         tangents, moved = pushed(body, active)
         reached = [k for k, flow in enumerate(moved) if flow is not None]
         derived = body_of([*body.inputs, *tangents], [moved[k] for k in reached])
-        new = call_op(*operands, *[flows[i] for i in active], body=derived)
+        new = call_op(*operands, *[flows[i] for i in active], body=derived, kept=())
         return Parts({k: pick(new, place) for place, k in enumerate(reached)})
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
         seeds, back = pulled(body, given, range(len(operands)))
-        derived = body_of([*body.inputs, *seeds], list(back.values()))
-        new = call_op(*operands, *[g.of[k] for k in given], body=derived)
+        inside = {e.key: e for e in subexpressions(*body.outputs)}
+        saved = [inside[key] for key in kept]
+        names = [symbol(f"k{j}", e.type) for j, e in enumerate(saved)]
+        swapped = substitute_all(
+            list(back.values()), {e.key: new for e, new in zip(saved, names, strict=True)}
+        )
+        # The call that hands out what is kept computes the value, too, and so stands in its place.
+        more = Body(body.inputs, [*body.outputs, *saved])
+        first = call_op(*operands, body=more, kept=())
+        handed = [pick(first, len(body.outputs) + j) for j in range(len(saved))]
+        derived = body_of([*body.inputs, *seeds, *names], swapped)
+        new = call_op(*operands, *[g.of[k] for k in given], *handed, body=derived, kept=())
         return {i: pick(new, place) for place, i in enumerate(back)}
 
     return Joint(forward, backward)
 
 
-def _call_batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body) -> Any:
+def _call_batch(
+    size: int, flags: Sequence[bool], *operands: Expr, body: Body, kept: tuple[Key, ...] = ()
+) -> Any:
     inputs, outputs = on_examples(body, size, flags)
-    new = call_op(*operands, body=body_of(inputs, [expr for expr, _ in outputs]))
+    new = call_op(*operands, body=body_of(inputs, [expr for expr, _ in outputs]), kept=())
     parts = [pick(new, k) for k in range(len(outputs))]
     return together_op(
         *[
@@ -68,13 +89,17 @@ def _call_batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body) -
     )
 
 
+def _call_type(*types: ArrayType, body: Body, kept: tuple[Key, ...] = ()) -> Any:
+    return TupleType(body.types)
+
+
 call_op: Op = Op(
     name="call",
     run=_call_run,
-    infer=lambda *types, body: TupleType(body.types),  # type: ignore[arg-type]
+    infer=_call_type,
     joint=_call_joint,
     batch=_call_batch,
-    notation=lambda *operands, body: f"call({', '.join(operands)})",
+    notation=lambda *operands, body, kept: f"call({', '.join(operands)})",
 )
 
 

@@ -1,0 +1,65 @@
+"""One run for two: an operation that runs a closed subgraph stands in for those that do part of its work.
+
+The reverse program of a loop asks for the states that the loop met, and so for a loop that puts out
+more. Where both stand in one program, the longer one does for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
+from funcgrad.graph import Key
+
+
+def share_bodies(roots: Sequence[Expr]) -> list[Expr]:
+    """The roots, with each node whose body's outputs begin another's computed by that other.
+
+    ``kept`` is not looked at: it says what a derivative does, and derivatives have been taken.
+    """
+    longest: dict[Any, Expr] = {}
+    exprs = subexpressions(*roots)
+    for expr in exprs:
+        where = _place(expr)
+        if where is not None:
+            known = longest.get(where)
+            if known is None or _begins(known, expr):
+                longest[where] = expr
+    if not longest:
+        return list(roots)
+    became: dict[Key, Expr] = {}
+    for expr in exprs:
+        if expr.key in became:
+            continue
+        where = _place(expr)
+        chosen = expr if where is None else longest[where]
+        if where is not None and not _begins(expr, chosen):
+            chosen = expr
+        args = tuple([became[arg.key] for arg in chosen.args])
+        became[expr.key] = (
+            rebuild(chosen, args)
+            if chosen is expr
+            else assemble_node(chosen.op, args, chosen.params, chosen.type)
+        )
+    return [became[root.key] for root in roots]
+
+
+def _place(expr: Expr) -> Any:
+    """What two nodes share that differ in their bodies alone; None for what has no body."""
+    if expr.type.dtype.kind != "O":
+        return None
+    params = dict(expr.params)
+    body = params.pop("body", None)
+    params.pop("kept", None)
+    if body is None:
+        return None
+    return expr.op, tuple([arg.key for arg in expr.args]), tuple(params.items())
+
+
+def _begins(first: Expr, second: Expr) -> bool:
+    """Whether the first node's outputs are the first of the second's."""
+    if first is second:
+        return True
+    ours, theirs = (tuple([x.key for x in dict(e.params)["body"].outputs]) for e in (first, second))
+    return theirs[: len(ours)] == ours

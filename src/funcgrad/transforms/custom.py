@@ -1,0 +1,213 @@
+"""Derivatives of one's own: custom_vjp and custom_jvp as in JAX, and `primitive` for foreign functions.
+
+A rule is given in one direction, as an expression; the other direction, batching and higher orders
+follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.op import differentiable, fit, lift_fully
+from funcgrad.source import fail
+from funcgrad.transforms.control.body import Body, body_of, symbol, trace_body, zeros
+from funcgrad.transforms.control.rules import ruled
+from funcgrad.trees import Tree, flatten
+
+
+class _Custom:
+    """A function that carries a rule; without a rule it is differentiated as it is written."""
+
+    _who = "custom"
+
+    def __init__(self, f: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        if not callable(f):
+            raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
+        self.f = f
+        self.nondiff_argnums = tuple(nondiff_argnums)
+        update_wrapper(self, f)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
+
+    def _divided(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
+        """The values of the arguments that are not differentiated in, and the places of the others."""
+        fixed = [args[i] for i in self.nondiff_argnums]
+        return fixed, [i for i in range(len(args)) if i not in self.nondiff_argnums]
+
+
+def _traced(args: Sequence[Any]) -> bool:
+    return any(isinstance(leaf, Expr) for arg in args for leaf in flatten(arg).leaves)
+
+
+class custom_vjp(_Custom):  # noqa: N801  # JAX's name
+    """A function with a reverse rule of its own, as `jax.custom_vjp`.
+
+    ``f.defvjp(fwd, bwd)``: ``fwd(*args)`` returns the value and residuals, ``bwd(residuals, cotangent)``
+    a tuple of cotangents, one an argument (None for none). Of ``nondiff_argnums``, ``bwd`` gets the values
+    first. ``bwd`` must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as well.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> @custom_vjp
+    ... def f(x):
+    ...     return np.sin(x)
+    >>> f.defvjp(lambda x: (np.sin(x), np.cos(x)), lambda c, g: (100 * c * g,))
+    >>> fg.grad(f)(0.0), fg.jvp(f, (0.0,), (1.0,))
+    (100.0, (0.0, 100.0))
+    """
+
+    _who = "custom_vjp"
+    _rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Give the rule: ``fwd(*args) -> (value, residuals)`` and ``bwd(residuals, cotangent)``."""
+        self._rule = (fwd, bwd)
+
+    def __call__(self, *args: Any) -> Any:
+        if self._rule is None or not _traced(args):
+            return self.f(*args)
+        fwd, bwd = self._rule
+        fixed, places = self._divided(args)
+        pair = fwd(*args)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise fail(
+                TypeError,
+                "custom_vjp: expected fwd to return a pair (value, residuals), but got "
+                f"{type(pair).__name__}",
+            )
+        value, residuals = (flatten(part) for part in pair)
+        results = [lift_fully(leaf) for leaf in value.leaves]
+        kept = [lift_fully(leaf) for leaf in residuals.leaves]
+        trees = [flatten(args[i]) for i in places]
+        arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
+        seeds = [symbol(f"g{k}", x.type) for k, x in enumerate(results)]
+
+        def back(residuals: Any, cotangent: Any) -> Any:
+            return _cotangents(bwd(*fixed, residuals, cotangent), trees, arguments)
+
+        body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
+        context = [*kept, *[lift_fully(item) for item in captured]]
+        body = _context_first(body, len(kept), len(seeds))
+        return value.rebuild(ruled(results, arguments, context, body, forward=False))
+
+
+def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) -> list[Any]:
+    """What bwd returned as one cotangent a leaf of the arguments."""
+    if not isinstance(found, tuple | list) or len(found) != len(trees):
+        got = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
+        raise fail(
+            TypeError,
+            f"custom_vjp: expected bwd to return a tuple of {len(trees)} cotangents, one for each "
+            f"argument, but got {got}",
+        )
+    rest = iter(arguments)
+    ready: list[Any] = []
+    for item, tree in zip(found, trees, strict=True):
+        own = [next(rest) for _ in tree.leaves]
+        if item is None:
+            ready.extend(zeros(x.type) for x in own)
+            continue
+        parts = flatten(item).leaves
+        if len(parts) != len(own) or any(
+            np.shape(part) != x.shape for part, x in zip(parts, own, strict=True)
+        ):
+            shapes = ", ".join(str(x.type) for x in own)
+            raise fail(
+                TypeError,
+                f"custom_vjp: expected bwd to return a cotangent of type {shapes}, but got shapes "
+                f"{[np.shape(part) for part in parts]}",
+            )
+        ready.extend(fit(lift_fully(p), x.type) for p, x in zip(parts, own, strict=True))
+    return ready
+
+
+def _context_first(body: Body, before: int, linear: int) -> Body:
+    """The body with its linear inputs, which stand after ``before`` others, moved to the end."""
+    middle = before + linear
+    inputs = [*body.inputs[:before], *body.inputs[middle:], *body.inputs[before:middle]]
+    return body_of(inputs, body.outputs)
+
+
+class custom_jvp(_Custom):  # noqa: N801  # JAX's name
+    """A function with a forward rule of its own, as `jax.custom_jvp`.
+
+    ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its tangent, linear in the
+    tangents; of ``nondiff_argnums`` it gets the values first. ``f.defjvps(*partials)``: one
+    ``partial(tangent, value, *args)`` an argument, or None. Reverse mode follows.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> @custom_jvp
+    ... def f(x):
+    ...     return np.sin(x)
+    >>> f.defjvps(lambda t, z, x: 100 * np.cos(x) * t)
+    >>> fg.grad(f)(0.0), fg.jvp(f, (0.0,), (1.0,))
+    (100.0, (0.0, 100.0))
+    """
+
+    _who = "custom_jvp"
+    _rule: Callable[..., Any] | None = None
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the rule ``rule(primals, tangents) -> (value, tangent)``; may be used as a decorator."""
+        self._rule = rule
+        return rule
+
+    def defjvps(self, *partials: Callable[..., Any] | None) -> None:
+        """Give one ``partial(tangent, value, *args)`` an argument; None where the derivative is zero."""
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            value = self.f(*primals)
+            total: Any = value * 0.0
+            for each, tangent in zip(partials, tangents, strict=True):
+                if each is not None:
+                    total = total + each(tangent, value, *primals)
+            return value, total
+
+        self._rule = rule
+
+    def __call__(self, *args: Any) -> Any:
+        if self._rule is None or not _traced(args):
+            return self.f(*args)
+        rule = self._rule
+        fixed, places = self._divided(args)
+        value = flatten(self.f(*args))
+        results = [lift_fully(leaf) for leaf in value.leaves]
+        primals = flatten(tuple(args[i] for i in places))
+        arguments = [lift_fully(leaf) for leaf in primals.leaves]
+        seeds = [
+            symbol(f"t{k}", x.type if differentiable(x.dtype) else _as_float(x))
+            for k, x in enumerate(arguments)
+        ]
+
+        def forward(primals: Any, tangents: Any) -> Any:
+            pair = rule(*fixed, primals, tangents)
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise fail(
+                    TypeError,
+                    "custom_jvp: expected the rule to return a pair (value, tangent), but got "
+                    f"{type(pair).__name__}",
+                )
+            moved = [lift_fully(leaf) for leaf in flatten(pair[1]).leaves]
+            if [x.shape for x in moved] != [x.shape for x in results]:
+                raise fail(
+                    TypeError,
+                    "custom_jvp: expected a tangent of the value's shapes "
+                    f"{[x.shape for x in results]}, but got {[x.shape for x in moved]}",
+                )
+            return [fit(x, z.type) for x, z in zip(moved, results, strict=True)]
+
+        body, captured, _ = trace_body(forward, [primals, primals], [*arguments, *seeds])
+        context = [*arguments, *[lift_fully(item) for item in captured]]
+        body = _context_first(body, len(arguments), len(seeds))
+        return value.rebuild(ruled(results, arguments, context, body, forward=True))
+
+
+def _as_float(x: Expr) -> Any:
+    return x.type._replace(dtype=np.dtype(float))
