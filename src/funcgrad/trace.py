@@ -279,7 +279,7 @@ def derive(
 
 def _rebuilt(outputs: list[Expr], inputs: Sequence[Any]) -> list[Any]:
     if not any([isinstance(value, Expr) and value.traced for value in inputs]):
-        return simplify_all(outputs)  # a formula, for a reader
+        return simplify_all(outputs, readable=True)  # a formula, for a reader
     # A constant derivative is marked as one, so that nobody warns that nothing was differentiated.
     return [out if out.traced else leaf(out, scope=None, place=0) for out in outputs]
 

@@ -67,8 +67,8 @@ divide = elementwise(
 power = elementwise(
     "power",
     np.power,
-    # At y = 0 the power is constant in x; at x = 0 and y > 0 it is constant in y.
-    lambda z, x, y: mask(y != 0, y * x ** (y - 1)),
+    # At y = 0 the power is constant in x, but its slope is not in y; at x = 0 and y > 0 it is constant in y.
+    lambda z, x, y: mask((x != 0) | (y != 0), y * x ** (y - 1)),
     lambda z, x, y: mask((x != 0) | (y <= 0), log(x) * z),
     infix=("**", 40),
 )

@@ -3,7 +3,8 @@
 A smart constructor tries the laws (`funcgrad.program.laws`) on a node whose operands are simple
 already, and simplifies what a law puts there. Laws that lower a measure end by themselves; a budget of
 rewrites a node makes sure. The invariant: the result has the same type, and the same value wherever
-the original is defined.
+the original is defined. What is run keeps the order of its factors, so that no product overflows that
+did not before; a formula for a reader does not.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape, tuples
 from funcgrad.ops.op import Op, fit
-from funcgrad.program.laws import COMMUTING, LAWS
+from funcgrad.program.laws import COMMUTING, LAWS, Law
+from funcgrad.source import fail
 
 # Rewrites that one node may go through before it is left as it is.
 BUDGET = 40
@@ -36,26 +38,32 @@ def simplify(expr: Expr) -> Expr:
     >>> simplify(2 * (3 * x) + 0 * x)
     6*x
     """
-    return simplify_all([expr])[0]
+    if not isinstance(expr, Expr):
+        raise fail(
+            TypeError,
+            f"simplify: expected an expression, but got {type(expr).__name__}; make one of var('x')",
+        )
+    return simplify_all([expr], readable=True)[0]
 
 
-def simplify_all(exprs: Sequence[Expr]) -> list[Expr]:
-    """`simplify` several expressions that may share parts."""
+def simplify_all(exprs: Sequence[Expr], *, readable: bool = False) -> list[Expr]:
+    """`simplify` several expressions that may share parts; to be run, unless ``readable``."""
+    rows = _rows(readable)
     simple: dict[Key, Expr] = {}
     for expr in subexpressions(*exprs):
         if expr.key not in simple:
             args = tuple([simple[arg.key] for arg in expr.args])
-            simple[expr.key] = _normal(rebuild(expr, args), simple, BUDGET)
+            simple[expr.key] = _normal(rebuild(expr, args), simple, BUDGET, rows)
     return [simple[expr.key] for expr in exprs]
 
 
-def _normal(expr: Expr, simple: dict[Key, Expr], budget: int) -> Expr:
+def _normal(expr: Expr, simple: dict[Key, Expr], budget: int, rows: _Rows) -> Expr:
     """The normal form of a node whose operands are simple; ``simple`` remembers those met."""
     while budget > 0:
         known = simple.get(expr.key)
         if known is not None:
             return known
-        new = _rewrite(expr)
+        new = _rewrite(expr, rows)
         if new is None:
             break
         budget -= 1
@@ -63,11 +71,11 @@ def _normal(expr: Expr, simple: dict[Key, Expr], budget: int) -> Expr:
         simple[expr.key] = expr
         for inner in _unknown(new, simple):
             args = tuple([simple[arg.key] for arg in inner.args])
-            simple[inner.key] = _normal(rebuild(inner, args), simple, budget // 2)
+            simple[inner.key] = _normal(rebuild(inner, args), simple, budget // 2, rows)
         final = simple.get(new.key)
         if final is None:
             args = tuple([simple[arg.key] for arg in new.args])
-            final = _normal(rebuild(new, args), simple, budget)
+            final = _normal(rebuild(new, args), simple, budget, rows)
         simple[expr.key] = final
         return final
     simple[expr.key] = expr
@@ -87,15 +95,16 @@ def _unknown(root: Expr, simple: dict[Key, Expr]) -> Iterator[Expr]:
             stack.extend((arg, False) for arg in expr.args)
 
 
-def _rewrite(expr: Expr) -> Expr | None:
+def _rewrite(expr: Expr, rows: _Rows) -> Expr | None:
     """What the first law that applies makes of a node; None where none does."""
     if expr.op in (INPUT, CONSTANT):
         return None
-    for law in (_fold_constants, *_STRUCTURAL.get(expr.op.name, ()), _by_table):
+    for law in (_fold_constants, *_STRUCTURAL.get(expr.op.name, ())):
         new = law(expr)
         if new is not None:
             return fit(new, expr.type)
-    return None
+    new = _by_table(expr, rows)
+    return None if new is None else fit(new, expr.type)
 
 
 # -- constants -----------------------------------------------------------------------------------
@@ -123,27 +132,61 @@ def _fold_constants(expr: Expr) -> Expr | None:
 class _Row(NamedTuple):
     pattern: Expr
     names: tuple[str, ...]
-    right: Callable[..., Any]
+    law: Law
+    allowed: Callable[[dict[str, Any], Any], bool]
+    """Whether the law applies, given the bindings and what it makes."""
 
 
-@lru_cache(maxsize=1)
-def _rows() -> dict[Op, list[_Row]]:
+_Rows: TypeAlias = dict[Op, list[_Row]]
+
+
+@lru_cache(maxsize=2)
+def _rows(readable: bool) -> _Rows:
     """The table of laws, indexed by the operation at the root of the left side."""
-    rows: dict[Op, list[_Row]] = {}
+    rows: _Rows = {}
     for law in LAWS:
         names = tuple(inspect.signature(law.left).parameters)
         pattern = law.left(*[var(name, dtype=bool if name == "p" else float) for name in names])
-        rows.setdefault(pattern.op, []).append(_Row(pattern, names, law.right))
+        allowed = _always if readable and law.holds == "for readers" else _ALLOWED[law.holds]
+        rows.setdefault(pattern.op, []).append(_Row(pattern, names, law, allowed))
     return rows
 
 
-def _by_table(expr: Expr) -> Expr | None:
+def _always(found: dict[str, Any], new: Any) -> bool:
+    return True
+
+
+def _has_normal_constant(found: dict[str, Any], new: Expr) -> bool:
+    values = [value_of(arg) for arg in new.args]
+    least = np.finfo(new.dtype).tiny
+    return all(value is None or least <= abs(value) < np.inf for value in values)
+
+
+def _is_far_from_overflow(found: dict[str, Any], new: Any) -> bool:
+    return "c" in found and 1 <= abs(found["c"]) <= 1024
+
+
+_ALLOWED: dict[str, Callable[[dict[str, Any], Any], bool]] = {
+    "everywhere": _always,
+    "for reals": _always,
+    "for normal constants": _has_normal_constant,
+    "for readers": _is_far_from_overflow,
+}
+
+
+def _by_table(expr: Expr, rows: _Rows) -> Expr | None:
     if expr.dtype.kind not in "fc":
         return None
-    for row in _rows().get(expr.op, ()):
+    for row in rows.get(expr.op, ()):
+        if row.law.holds == "for reals" and expr.dtype.kind == "c":
+            continue
         for found in _matches([(row.pattern, expr)], {}):
-            new = row.right(*[found[name] for name in row.names])
-            return new if isinstance(new, Expr) else scalar(new, expr.dtype)
+            try:
+                new = row.law.right(*[found[name] for name in row.names])
+            except ArithmeticError:  # a constant over 0, or one that Python cannot hold
+                continue
+            if row.allowed(found, new):
+                return new if isinstance(new, Expr) else scalar(new, expr.dtype)
     return _constant_in_place(expr) if expr.op in (elementwise.add, elementwise.multiply) else None
 
 
@@ -217,12 +260,17 @@ def _nested_move(expr: Expr) -> Expr | None:
 
 
 def _moved_mask(expr: Expr) -> Expr | None:
-    """move(mask(p, x)) = mask(move(p), move(x)), for what only moves entries."""
+    """move(mask(p, x)) = mask(move(p), move(x)), for what only moves entries.
+
+    Where a scatter may add several entries to one, some of which are masked, the mask inside stays.
+    """
     x = expr.args[0]
     if not _is(x, elementwise.mask):
         return None
     p, inside = x.args
     rest, params = expr.args[1:], dict(expr.params)
+    if _is(expr, indexing.scatter_op) and rest:
+        return elementwise.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
     return elementwise.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
 
 
@@ -262,6 +310,18 @@ def _mask_cases(expr: Expr) -> Expr | None:
     return scalar(0, expr.dtype) if value is not None and value == 0 else None
 
 
+def _logical_cases(expr: Expr) -> Expr | None:
+    """p | True = True; p | False = p; p & True = p; p & False = False."""
+    if expr.dtype.kind != "b":
+        return None
+    decisive = _is(expr, elementwise.bitwise_or) or _is(expr, elementwise.logical_or)
+    for x, y in (expr.args, expr.args[::-1]):
+        value = value_of(x)
+        if value is not None and x.dtype.kind == "b":
+            return scalar(decisive, expr.dtype) if bool(value) is decisive else y
+    return None
+
+
 def _joined_masks(expr: Expr) -> Expr | None:
     """mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
     x, y = expr.args
@@ -297,7 +357,7 @@ def _log_sum_exp(expr: Expr) -> Expr | None:
     while x.op in (shape.reshape_op, op.broadcast_to):
         outer.append(x)
         x = x.args[0]
-    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.exp)):
+    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.exp)) or x.dtype.kind != "f":
         return None
     new = reduction.logsumexp_op(x.args[0].args[0], **dict(x.params))
     for move in reversed(outer):
@@ -361,6 +421,10 @@ _STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
     "sum": (_sum_cases, _masked_sum),
     "mask": (_mask_cases,),
     "add": (_joined_masks,),
+    "bitwise_or": (_logical_cases,),
+    "bitwise_and": (_logical_cases,),
+    "logical_or": (_logical_cases,),
+    "logical_and": (_logical_cases,),
     "log": (_log_sum_exp,),
     "divide": (_softmax, _selected),
     "sqrt": (_root_of_squares,),

@@ -6,11 +6,12 @@ import gc
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from pyrsistent import PMap
 
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, subexpressions, var
 from funcgrad.fold import Edge, Semiring, sum_product, sum_product_steps
 from funcgrad.graph import CONSTANT, INPUT, Key, ancestors, toposort
 from funcgrad.linear import Joint, LinearMap, Parts
@@ -18,6 +19,7 @@ from funcgrad.ops.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.program.evaluate import present, variables
 from funcgrad.program.simplify import simplify, simplify_all
+from funcgrad.program.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trees import flatten
 
@@ -236,7 +238,28 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
         if not isinstance(item, Expr):
             known = ", ".join(names) or "none"
             raise TypeError(f"gradient: expected variables ({known}), but got {item!r}")
-    return tree.rebuild(gradients(simplify(expr), [simplify(item) for item in targets]))
+    slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
+    for item in targets:
+        if item.op is not INPUT and item.key not in slopes:
+            slopes[item.key] = _in_a_part(expr, item)
+    return tree.rebuild([slopes[item.key] for item in targets])
+
+
+def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
+    found = simplify_all(gradients(simplify(expr), targets), readable=True) if targets else []
+    return {item.key: slope for item, slope in zip(targets, found, strict=True)}
+
+
+def _in_a_part(expr: Expr, part: Expr) -> Expr:
+    """The gradient in a part: in a variable in its place, since simplification may remove the part."""
+    if part.op is CONSTANT:
+        return zeros_like(part)  # type: ignore[no-any-return]
+    names = variables(expr, part)
+    free = next(name for n in count() if (name := f"part{n}") not in names)
+    stand_in = var(free, part.shape, part.dtype)
+    slopes = _in_variables(substitute_all([expr], {part.key: stand_in})[0], [stand_in])
+    back = substitute_all([slopes[stand_in.key]], {stand_in.key: part})
+    return simplify_all(back, readable=True)[0]
 
 
 def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:

@@ -129,7 +129,7 @@ def _gradient_expr(
     (simple,) = simplify_all([root])
     slopes = closed(gradients(simple, own), leaves)
     wanted = [trees[traced.index(i)] for i in places]
-    return _unflatten(wanted, simplify_all(slopes), single)
+    return _unflatten(wanted, simplify_all(slopes, readable=True), single)
 
 
 def _is_numeric(arg: Any) -> bool:
