@@ -83,9 +83,9 @@ from funcgrad.transforms.grad import (
     jvp,
     stop_gradient,
     value_and_grad,
-    vjp,
 )
 from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
+from funcgrad.transforms.linearize import linearize, vjp
 from funcgrad.transforms.loops import cond, fori_loop, scan, switch, while_loop
 from funcgrad.transforms.vmap import vmap
 
@@ -231,6 +231,7 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "linearize",
     "log",
     "log1p",
     "log_softmax",

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.grad import jvp, vjp
+from funcgrad.transforms.grad import jvp
+from funcgrad.transforms.linearize import vjp
 from funcgrad.trees import flatten
 
 

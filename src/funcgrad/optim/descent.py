@@ -26,7 +26,8 @@ from funcgrad.optim.solvers import (
 from funcgrad.optim.transformations import Optimizer, apply_updates
 from funcgrad.source import fail
 from funcgrad.trace import result
-from funcgrad.transforms.grad import value_and_grad, vjp
+from funcgrad.transforms.grad import value_and_grad
+from funcgrad.transforms.linearize import vjp
 from funcgrad.trees import flatten
 
 _OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(

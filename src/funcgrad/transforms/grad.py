@@ -219,50 +219,11 @@ def _warn_unreached() -> None:
 _for_grad = partial(differentiable_value, "grad")
 
 
-# -- vjp, jvp ------------------------------------------------------------------------------------
-def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
-
-    The cotangent has the structure and shapes of the value. The pullback may be called many times.
-
-    >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
-    >>> value, pullback(1.0)
-    (12.0, (4.0, 3.0))
-    """
-    _check_function("vjp", f)
-    places = tuple(range(len(primals)))
-    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "vjp"))
-    shape = flatten(output)
-    roots = [lift_fully(item) for item in shape.leaves]
-
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
-        seeds = _as_leaves(_matching("pullback", "cotangent", cotangent, shape, roots))
-        pairs = [item for pair in zip(roots, seeds, strict=True) for item in pair]
-        values = derive(_vjp, pairs, [*leaves, *seeds])[: len(leaves)]
-        return tuple(_unflatten(trees, [result(v) for v in values], single=False))
-
-    return concretize(output, leaves), pullback
-
-
+# -- jvp -----------------------------------------------------------------------------------------
 def _as_leaves(values: Sequence[Any]) -> list[Expr]:
     scope = Scope()
     scope.open = False
     return [fresh(value, scope, i, f"g{i}") for i, value in enumerate(values)]
-
-
-def _vjp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
-    """The gradient of the inner product of outputs and cotangents, which come in turn as roots."""
-    products = [
-        np.sum(np.multiply(output, seed))
-        for output, seed in zip(roots[::2], roots[1::2], strict=True)
-        if differentiable(output.dtype)
-    ]
-    if not products:
-        return [zeros_like(item) for item in leaves]
-    total = products[0]
-    for product in products[1:]:
-        total = total + product
-    return gradients(total, leaves)
 
 
 def _matching(who: str, what: str, value: Any, like: Tree, roots: Sequence[Expr]) -> list[Any]:

@@ -28,8 +28,8 @@ from funcgrad.transforms.grad import (
     grad,
     jvp,
     positions,
-    vjp,
 )
+from funcgrad.transforms.linearize import vjp
 from funcgrad.transforms.vmap import every_example
 from funcgrad.trees import Tree, flatten
 

@@ -1,0 +1,204 @@
+"""Linear maps that are used again and again: linearize and vjp.
+
+A derivative is linear in its tangents or cotangents. What does not depend on those, the *residuals*, is
+computed once, with the value; what is left is a linear program, which runs as often as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
+
+from funcgrad.expr import Expr, assemble_node, const, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.linear import Parts
+from funcgrad.ops.op import broadcast_to, differentiable, fit, lift_fully
+from funcgrad.ops.shape import zeros_like
+from funcgrad.ops.tuples import together_op
+from funcgrad.program.lower import Program, lower
+from funcgrad.program.share import share_bodies
+from funcgrad.program.simplify import simplify_all
+from funcgrad.program.substitute import substitute_all
+from funcgrad.trace import Row, Skeleton, concretize, instantiate, result, run, skeleton
+from funcgrad.transforms.accumulate import backprop, pushforward
+from funcgrad.transforms.grad import (
+    _aux,
+    _check_function,
+    _groups,
+    _matching,
+    _tangent_dtype,
+    _unflatten,
+    differentiable_value,
+)
+from funcgrad.trees import flatten
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """f's value, and its derivative at the primals as a linear function of tangents.
+
+    The function takes one tangent a primal, of its structure and shapes, and may be called many times:
+    what does not depend on the tangents has been computed. Its attribute ``expr`` is the linear map as an
+    expression (a tree of them, where f returns a tree) in variables named after the arguments, ``dx``.
+
+    >>> value, flow = linearize(lambda x, y: x**2 * y, 3.0, 2.0)
+    >>> value, flow(1.0, 0.0), flow(0.0, 1.0)
+    (18.0, 12.0, 9.0)
+    >>> flow.expr
+    12*dx + 9*dy
+    """
+    _check_function("linearize", f)
+    places = tuple(range(len(primals)))
+    ready = partial(differentiable_value, "linearize")
+    output, leaves, trees = run(f, primals, {}, places, ready)
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+    found = skeleton(roots, leaves)
+    parts = split(_flows, found.rows, found.roots, len(leaves))
+    values, residuals = _computed(parts, found, len(roots))
+
+    likes = [flatten(primal) for primal in primals]
+
+    def flow(*tangents: Any) -> Any:
+        if len(tangents) != len(primals):
+            raise TypeError(f"linearize: expected {len(primals)} tangents, but got {len(tangents)}")
+        seeds = [
+            seed
+            for tangent, like, own in zip(tangents, likes, _groups(trees, leaves), strict=True)
+            for seed in _matching("linearize", "tangent", tangent, like, own)
+        ]
+        return shape.rebuild(_applied(parts, residuals, seeds))
+
+    labels = [f"d{item.label or 'x'}" for item in leaves]
+    flow.expr = shape.rebuild(_expressions(parts, residuals, labels))  # type: ignore[attr-defined]
+    return shape.rebuild(values), flow
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
+
+    The cotangent has the structure and shapes of the value. The pullback may be called many times: what
+    does not depend on the cotangent has been computed. With ``has_aux``, f returns a pair, and its second
+    part comes third.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> value, pullback(1.0)
+    (12.0, (4.0, 3.0))
+    """
+    _check_function("vjp", f)
+    places = tuple(range(len(primals)))
+    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "vjp"))
+    output, aux = _aux(output, has_aux)
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+    found = skeleton(roots, leaves)
+    parts = split(_cotangents, found.rows, found.roots, len(leaves))
+    values, residuals = _computed(parts, found, len(roots))
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        seeds = _matching("pullback", "cotangent", cotangent, shape, roots)
+        return tuple(_unflatten(trees, _applied(parts, residuals, seeds), single=False))
+
+    value = shape.rebuild(values)
+    return (value, pullback, concretize(aux, leaves)) if has_aux else (value, pullback)
+
+
+# -- splitting -----------------------------------------------------------------------------------
+Builder: TypeAlias = Callable[[list[Expr], list[Expr]], tuple[list[Expr], list[Expr]]]
+"""From roots and leaves to seeds, which are new inputs, and to results that are linear in them."""
+
+
+class Split(NamedTuple):
+    """A linear program in two parts: what is computed once, and what runs for every seed."""
+
+    first: Program
+    second: Program
+    seeds: int
+
+
+@lru_cache(maxsize=256)
+def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int) -> Split:
+    """The two parts of the linear program that a builder makes of a skeleton."""
+    exprs = instantiate(rows)
+    inputs = [expr for expr in exprs if expr.op is INPUT]
+    simple = simplify_all([exprs[i] for i in roots])
+    seeds, made = builder(simple, inputs[:leaves])
+    linear = simplify_all(made)
+    residuals = _residuals(linear, seeds)
+    names = [_input(f"r{k}", item.type) for k, item in enumerate(residuals)]
+    given = {item.key: name for item, name in zip(residuals, names, strict=True)}
+    first = lower(share_bodies([*simple, *residuals]), inputs)
+    second = lower(substitute_all(linear, given), [*names, *seeds])
+    return Split(first, second, len(seeds))
+
+
+def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
+    """What the nodes that depend on seeds take from those that do not."""
+    dependent = {seed.key for seed in seeds}
+    found: dict[Any, Expr] = {}
+    for expr in subexpressions(*linear):
+        if any(arg.key in dependent for arg in expr.args):
+            dependent.add(expr.key)
+            for arg in expr.args:
+                # A repeated value is kept once, and repeated when it is used.
+                while arg.op is broadcast_to:
+                    arg = arg.args[0]
+                if arg.key not in dependent and arg.op is not CONSTANT:
+                    found[arg.key] = arg
+    for expr in linear:
+        if expr.key not in dependent and expr.op is not CONSTANT:
+            found[expr.key] = expr
+    return list(found.values())
+
+
+def _input(name: str, type: ArrayType) -> Expr:
+    return assemble_node(INPUT, (), (("name", name),), type)
+
+
+def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+    seeds = [_input(f"t{k}", item.type) for k, item in enumerate(leaves)]
+    given = {item.key: seed for item, seed in zip(leaves, seeds, strict=True)}
+    types = [root.type._replace(dtype=_tangent_dtype(root)) for root in roots]
+    return seeds, [
+        zeros_like(root, type.dtype) if flow is None else fit(flow, type)
+        for root, flow, type in zip(roots, pushforward(roots, given), types, strict=True)
+    ]
+
+
+def _cotangents(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+    types = [root.type._replace(dtype=_tangent_dtype(root)) for root in roots]
+    seeds = [_input(f"c{k}", type) for k, type in enumerate(types)]
+    smooth = [k for k, root in enumerate(roots) if differentiable(root.dtype)]
+    if not smooth:
+        return seeds, [zeros_like(item) for item in leaves]
+    root = together_op(*[roots[k] for k in smooth])
+    given = Parts({place: seeds[k] for place, k in enumerate(smooth)})
+    found = backprop(root, given, wrt=leaves).map
+    return seeds, [fit(found[x.key], x.type) if x.key in found else zeros_like(x) for x in leaves]
+
+
+def _computed(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], list[Any]]:
+    """The value, and the residuals."""
+    values: list[Any]
+    if found.symbolic:
+        values = list(parts.first.on(found.inputs))
+    else:
+        values = parts.first.run(found.inputs)
+    return [result(v) for v in values[:count]], values[count:]
+
+
+def _applied(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    given = [*residuals, *seeds]
+    if any(isinstance(value, Expr) for value in given):
+        return list(parts.second.on(given))
+    return [result(v) for v in parts.second.run(given)]
+
+
+def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) -> list[Expr]:
+    """The linear program with its residuals written in, on variables with these names."""
+    count = len(residuals)
+    seeds = parts.second.inputs[count:]
+    known = [value if isinstance(value, Expr) else const(value) for value in residuals]
+    named = [_input(label, x.type) for label, x in zip(labels, seeds, strict=True)]
+    given = {old.key: new for old, new in zip(parts.second.inputs, [*known, *named], strict=True)}
+    return simplify_all(substitute_all(parts.second.outputs, given))
