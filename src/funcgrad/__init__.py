@@ -76,6 +76,7 @@ from funcgrad.transforms.control import calls as _calls
 from funcgrad.transforms.control import loops as _loops
 from funcgrad.transforms.control import rules as _rules
 from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.folds import accumulate, associative_scan, iterate, reduce
 from funcgrad.transforms.foreign import primitive
 from funcgrad.transforms.grad import (
     elementwise_grad,
@@ -193,10 +194,12 @@ __all__ = [
     "LinearMap",
     "Node",
     "Semiring",
+    "accumulate",
     "arccos",
     "arcsin",
     "arctan",
     "arctan2",
+    "associative_scan",
     "backprop",
     "backprop_steps",
     "bounds",
@@ -227,6 +230,7 @@ __all__ = [
     "gradient",
     "hessian",
     "hvp",
+    "iterate",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -243,6 +247,7 @@ __all__ = [
     "precise",
     "precise_gradient",
     "primitive",
+    "reduce",
     "relu",
     "rounding",
     "scan",
