@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from opcode import opmap
-from types import CodeType, MappingProxyType
+from types import CodeType, FrameType, MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Never
 
 import numpy as np
@@ -33,7 +33,7 @@ from funcgrad.graph import (
     address,
     encode,
 )
-from funcgrad.source import FOLD, caller, fail
+from funcgrad.source import FOLD, caller, fail, written
 
 
 class Table(NamedTuple):
@@ -378,19 +378,26 @@ class Expr(_Cell):
 
     # -- Python's questions, answered by the concrete value under a transform ---------------------
     def __bool__(self) -> bool:
+        # A dict or a set compares what has one hash: equal programs are equal, whatever their values.
+        if not self.traced and self.op.name in ("equal", "not_equal"):
+            x, y = self.args
+            if x.key == y.key and _has_input(x):
+                return bool(self.op.name == "equal")
         return bool(concrete(self, "bool()"))
 
     def __float__(self) -> float:
-        # ``array[i] = x`` asks for a number, too, and would cut the gradient without a word.
-        frame = sys._getframe(1)
-        if frame.f_code.co_code[frame.f_lasti] == _STORE:
+        if _is_stored(sys._getframe(1)):
             raise self._assignment()
         return float(concrete(self, "float()"))
 
     def __int__(self) -> int:
+        if _is_stored(sys._getframe(1)):
+            raise self._assignment()
         return int(concrete(self, "int()"))
 
     def __complex__(self) -> complex:
+        if _is_stored(sys._getframe(1)):
+            raise self._assignment()
         return complex(concrete(self, "complex()"))
 
     def __index__(self) -> int:
@@ -436,6 +443,9 @@ class At:
     def __getitem__(self, index: Any) -> AtIndex:
         return AtIndex(self._expr, index)
 
+    def __repr__(self) -> str:
+        return f"({self._expr}).at; index it and say how its entries change, as in x.at[i].set(v)"
+
 
 class AtIndex:
     """``x.at[index]``: the entries of a new array that will differ from ``x``."""
@@ -445,6 +455,9 @@ class AtIndex:
     def __init__(self, expr: Expr, index: Any) -> None:
         self._expr = expr
         self._index = index
+
+    def __repr__(self) -> str:
+        return f"({self._expr}).at[{self._index}]; say how its entries change, as in x.at[i].set(v)"
 
     def _update(self, how: str, value: Any) -> Any:
         return table.functions["index_update"](self._expr, self._index, value, how)
@@ -475,6 +488,14 @@ class AtIndex:
 
 
 _STORE = opmap["STORE_SUBSCR"]
+
+
+def _is_stored(frame: FrameType) -> bool:
+    """Whether ``array[i] = x`` or ``array.fill(x)`` asks for a number, which would cut the gradient."""
+    if frame.f_code.co_code[frame.f_lasti] == _STORE:
+        return True
+    return ".fill(" in written(frame).partition("(")[0] + "("
+
 
 _set_key = _Cell._key.__set__  # type: ignore[attr-defined]
 _set_graph = _Cell._graph.__set__  # type: ignore[attr-defined]
@@ -525,26 +546,21 @@ def const(value: Any) -> Expr:
     if array.dtype.kind not in "biufc":
         raise TypeError(f"const: expected numbers, but got dtype {array.dtype}")
     array.flags.writeable = False
-    return _constant(Constant(array), traced=False)
-
-
-def capture(array: np.ndarray[Any, Any]) -> Expr:
-    """A constant that is the array itself, by reference: for as long as a trace runs."""
-    if array.dtype.kind not in "biufc":
-        raise fail(TypeError, f"constant: expected numbers, but got an array of {array.dtype}")
-    return _constant(Constant(array, captured=True), traced=False)
+    return constant_of(Constant(array))
 
 
 def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
-    # 0.0 and -0.0 are equal, and would share what the memo keeps.
-    return _kept_scalar(value, dtype) if value else _scalar(value, dtype)
+    # 0.0 and -0.0 are equal, as are 1+0j and 1-0j, and would share what the memo keeps.
+    if value and dtype.kind != "c":
+        return _kept_scalar(value, dtype)
+    return _scalar(value, dtype)
 
 
 def _scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     array = np.array(value, dtype)
     array.flags.writeable = False
-    return _constant(Constant(array), traced=False)
+    return constant_of(Constant(array))
 
 
 # An expression never changes, so that the same one can stand in many places.
@@ -572,9 +588,10 @@ def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     return _Cell(expr.op, args, expr.params, expr.type, traced, expr.label, expr.source)  # type: ignore[return-value]
 
 
-def _constant(constant: Constant, traced: bool) -> Expr:
+def constant_of(constant: Constant) -> Expr:
+    """The expression of a constant that is frozen already, or held while a trace runs."""
     type = ArrayType(constant.array.shape, constant.array.dtype)
-    return _Cell(CONSTANT, (), (("value", constant),), type, traced, None, None)  # type: ignore[return-value]
+    return _Cell(CONSTANT, (), (("value", constant),), type, False, None, None)  # type: ignore[return-value]
 
 
 def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | None]]) -> Expr:
@@ -643,28 +660,26 @@ def _compute_key(root: Expr) -> Key:
 # -- concrete values -----------------------------------------------------------------------------
 def concrete(root: Expr, asker: str) -> Any:
     """The value that a traced expression has at this call, computed when first asked for, and kept."""
-    if root.traced or not _has_input(root):
-        stack = [root]
-        while stack:
-            expr = stack[-1]
-            if hasattr(expr, "_value"):
-                stack.pop()
-                continue
-            pending = [arg for arg in expr.args if not hasattr(arg, "_value")]
-            if pending:
-                stack.extend(pending)
-                continue
+    stack = [root]
+    while stack:
+        expr = stack[-1]
+        if hasattr(expr, "_value"):
             stack.pop()
-            _set_value(expr, _step(expr, asker))
-        return root._value  # type: ignore[attr-defined]
-    raise _no_value(root, asker)
+            continue
+        if expr.op is INPUT:
+            raise _no_value(expr if root.traced else root, asker)
+        pending = [arg for arg in expr.args if not hasattr(arg, "_value")]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        _set_value(expr, _step(expr))
+    return root._value  # type: ignore[attr-defined]
 
 
-def _step(expr: Expr, asker: str) -> Any:
+def _step(expr: Expr) -> Any:
     if expr.op is CONSTANT:
         return expr.params[0][1].array
-    if expr.op is INPUT:
-        raise _no_value(expr, asker)
     with np.errstate(all="ignore"):
         return expr.op.run(*[arg._value for arg in expr.args], **dict(expr.params))  # type: ignore[attr-defined]
 

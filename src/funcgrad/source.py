@@ -10,6 +10,7 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -60,6 +61,17 @@ def position(source: tuple[CodeType, int] | None) -> str:
         return ""
     text = linecache.getline(code.co_filename, lines[0]).strip()
     return f"{Path(code.co_filename).name}:{lines[0]}" + (f": {text}" if text else "")
+
+
+def written(frame: FrameType) -> str:
+    """The text of the expression that a frame is at, where it stands on one line; else empty."""
+    code = frame.f_code
+    place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    if place is None or place[0] is None or place[0] != place[1]:
+        return ""
+    # Columns count bytes.
+    line = linecache.getline(code.co_filename, place[0]).encode()
+    return line[place[2] : place[3]].decode(errors="replace")
 
 
 def fail(kind: Callable[[str], Any], message: str) -> Any:

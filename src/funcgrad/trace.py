@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr, assemble_node, capture, const, scalar, subexpressions, var
+from funcgrad.expr import Expr, assemble_node, const, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
+from funcgrad.ops.held import capture, hold, refer, refused, release
 from funcgrad.ops.op import infer_type, leaf
 from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
@@ -46,7 +47,8 @@ def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
     if isinstance(value, Expr):
         known = value
     elif isinstance(value, np.ndarray) and value.ndim:
-        known = capture(value)
+        # What is made after the run, such as a cotangent, is used at once.
+        known = capture(value) if scope.open else refer(value)
     elif isinstance(value, float):
         known = scalar(value, _FLOAT)
     else:
@@ -75,17 +77,24 @@ def run(
     scope = Scope()
     leaves: list[Expr] = []
     called = list(args)
-    for i, tree in zip(argnums, trees, strict=True):
-        mine = [
-            fresh(ready(i, value), scope, len(leaves) + k, path)
-            for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
-        ]
-        leaves.extend(mine)
-        called[i] = tree.rebuild(mine)
+    held = hold()
     try:
+        for i, tree in zip(argnums, trees, strict=True):
+            mine = [
+                fresh(ready(i, value), scope, len(leaves) + k, path)
+                for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
+            ]
+            leaves.extend(mine)
+            called[i] = tree.rebuild(mine)
         return f(*called, **kwargs), leaves, trees
+    except ValueError as error:
+        explained = refused(held, error)
+        if explained is None:
+            raise
+        raise explained from error
     finally:
         scope.open = False
+        release(held)
 
 
 def _names(f: Any, count: int) -> list[str]:

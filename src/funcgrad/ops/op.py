@@ -20,9 +20,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import expr as expr_room
-from funcgrad.expr import Expr, assemble_node, capture, const, make, scalar
+from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Diagonal, Identity, Joint, LinearMap, Structural
+from funcgrad.ops.held import capture
 from funcgrad.source import fail
 
 Edge: TypeAlias = Callable[..., LinearMap]
@@ -150,23 +151,37 @@ def lift_fully(arg: Any, beside: Sequence[Any] = ()) -> Expr:
 def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
     """An argument as an expression; Python's numbers are left, since their dtype follows the others'.
 
-    An array met beside a traced expression is captured by reference; elsewhere it is copied.
+    An array met beside a traced expression is held as `funcgrad.ops.held` does; elsewhere it is copied.
     """
     if type(arg) is np.ndarray:
         return _lift_array(arg, beside)
     if isinstance(arg, np.generic):  # before numbers: np.float64 is a float as well
         return const(arg)
-    if isinstance(arg, (Expr, *PYTHON_NUMBERS)):
+    if isinstance(arg, Expr) or type(arg) in PYTHON_NUMBERS:
         return arg
+    for base in PYTHON_NUMBERS:  # of a subclass, such as an IntEnum
+        if isinstance(arg, base):
+            return base(arg)
     if isinstance(arg, list | tuple):
         joined = expr_room.table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
     if isinstance(arg, np.ndarray):
+        refuse_other_arrays("operand", arg)
         return _lift_array(np.asarray(arg), beside)
     raise fail(
         TypeError,
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
     )
+
+
+def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
+    """Refuse the subclasses of arrays whose meaning would be lost."""
+    if isinstance(array, np.ma.MaskedArray | np.matrix):
+        raise fail(
+            TypeError,
+            f"{who}: expected a plain array, but got a {type(array).__name__}, which it would not count "
+            "as; write np.asarray(a), with x.filled(0) and a condition in the place of a mask",
+        )
 
 
 def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:

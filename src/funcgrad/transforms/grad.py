@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.ops.elementwise import stopped
-from funcgrad.ops.op import differentiable, lift_fully
+from funcgrad.ops.op import differentiable, lift_fully, refuse_other_arrays
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
@@ -162,12 +162,21 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
     """Argument numbers counted from 0, negative ones from the end."""
     found = []
     for i in argnums:
+        if count == 0:
+            raise fail(
+                TypeError,
+                f"{who}: expected arguments by position, but got none; write f(2.0), not f(x=2.0)",
+            )
         if not isinstance(i, int) or not -count <= i < count:
             raise fail(
                 TypeError,
                 f"{who}: expected argnums to name one of {count} positional arguments, but got {i!r}",
             )
         found.append(i % count)
+    if len(set(found)) < len(found):
+        raise fail(
+            TypeError, f"{who}: expected each argument once, but got argnums={tuple(argnums)}"
+        )
     return tuple(found)
 
 
@@ -175,6 +184,8 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
     """A value that may be differentiated in: Python's int as a float, floats and complex as they are."""
     if isinstance(value, float):
         return value
+    if isinstance(value, np.ndarray):
+        refuse_other_arrays(who, value)
     if isinstance(value, bool | np.bool_):
         kind: Any = "bool"
     elif isinstance(value, int):
