@@ -233,7 +233,9 @@ def elementwise_types(op: Op, kinds: tuple[Kind, ...]) -> tuple[tuple[ArrayType,
     """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
-        shape = np.broadcast_shapes(*shapes)
+        # Shapes that are alike are not looked into: an open loop's length is -1.
+        alike = len(set(shapes)) == 1
+        shape = shapes[0] if alike else np.broadcast_shapes(*shapes)
     except ValueError:
         types = ", ".join(str(kind) for kind in kinds if isinstance(kind, ArrayType))
         raise fail(
