@@ -72,10 +72,14 @@ def _lowered(body: Body) -> Program:
 
 
 def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
-    """The body from inputs with any names: they are renamed by position, so that equal ones are equal."""
+    """The body from inputs with any names: they are renamed by position, so that equal ones are equal.
+
+    It is simple, as any program is before it is differentiated: the laws keep masks outermost, where no
+    infinite factor meets the zeros that they make.
+    """
     names = [symbol(f"i{k}", x.type) for k, x in enumerate(inputs)]
     given = {x.key: name for x, name in zip(inputs, names, strict=True)}
-    return Body(names, substitute_all(outputs, given))
+    return Body(names, simplify_all(substitute_all(outputs, given)))
 
 
 def symbol(name: str, type: ArrayType) -> Expr:
@@ -106,7 +110,8 @@ def trace_body(
         scope.open = False
     exprs = instantiate(found.rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
-    return Body(inputs, [exprs[i] for i in found.roots]), found.inputs[len(leaves) :], output
+    body = Body(inputs, simplify_all([exprs[i] for i in found.roots]))
+    return body, found.inputs[len(leaves) :], output
 
 
 def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
