@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.ops.op import differentiable, fit, lift_fully
+from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.transforms.control.body import Body, body_of, symbol, trace_body, zeros
 from funcgrad.transforms.control.rules import ruled
+from funcgrad.transforms.grad import positions
 from funcgrad.trees import Tree, flatten
 
 
@@ -25,20 +28,35 @@ class _Custom:
 
     _who = "custom"
 
-    def __init__(self, f: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(self, f: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         if not callable(f):
             raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
         self.f = f
-        self.nondiff_argnums = tuple(nondiff_argnums)
+        fixed = [nondiff_argnums] if isinstance(nondiff_argnums, int) else nondiff_argnums
+        self.nondiff_argnums = tuple(fixed)
         update_wrapper(self, f)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
 
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, as rules take them: those given by name, and defaults."""
+        if not kwargs:
+            return args
+        bound = signature(self.f).bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise fail(
+                TypeError,
+                f"{self._who}: expected arguments that may be given by position, but got "
+                f"{', '.join(bound.kwargs)}",
+            )
+        return bound.args
+
     def _divided(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
         """The values of the arguments that are not differentiated in, and the places of the others."""
-        fixed = [args[i] for i in self.nondiff_argnums]
-        return fixed, [i for i in range(len(args)) if i not in self.nondiff_argnums]
+        fixed = positions(self._who, self.nondiff_argnums, len(args))
+        return [args[i] for i in fixed], [i for i in range(len(args)) if i not in fixed]
 
 
 def _traced(args: Sequence[Any]) -> bool:
@@ -69,7 +87,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and ``bwd(residuals, cotangent)``."""
         self._rule = (fwd, bwd)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._positional(args, kwargs)
         if self._rule is None or not _traced(args):
             return self.f(*args)
         fwd, bwd = self._rule
@@ -114,17 +133,22 @@ def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) ->
             ready.extend(zeros(x.type) for x in own)
             continue
         parts = flatten(item).leaves
-        if len(parts) != len(own) or any(
-            np.shape(part) != x.shape for part, x in zip(parts, own, strict=True)
-        ):
-            shapes = ", ".join(str(x.type) for x in own)
+        made = [lift_fully(part) for part in parts]
+        if len(made) != len(own) or not all(map(_fits, made, own)):
+            types, got = (", ".join(str(x.type) for x in items) for items in (own, made))
             raise fail(
                 TypeError,
-                f"custom_vjp: expected bwd to return a cotangent of type {shapes}, but got shapes "
-                f"{[np.shape(part) for part in parts]}",
+                f"custom_vjp: expected bwd to return a cotangent of type {types}, but got "
+                f"{got or 'nothing'}",
             )
-        ready.extend(fit(lift_fully(p), x.type) for p, x in zip(parts, own, strict=True))
+        ready.extend(fit(p, x.type) for p, x in zip(made, own, strict=True))
     return ready
+
+
+def _fits(flow: Expr, x: Expr) -> bool:
+    """Whether a tangent or cotangent may be one of x: a complex one would lose a part in a real one."""
+    kind = not differentiable(x.dtype) or np.can_cast(flow.dtype, x.dtype, "same_kind")
+    return flow.shape == x.shape and kind
 
 
 def _context_first(body: Body, before: int, linear: int) -> Body:
@@ -162,17 +186,39 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     def defjvps(self, *partials: Callable[..., Any] | None) -> None:
         """Give one ``partial(tangent, value, *args)`` an argument; None where the derivative is zero."""
 
+        if self.nondiff_argnums:
+            raise fail(
+                TypeError,
+                "custom_jvp: expected defjvps without nondiff_argnums; give a rule by defjvp, or None in "
+                "the place of what is not differentiated in",
+            )
+
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            if len(partials) != len(primals):
+                raise fail(
+                    TypeError,
+                    f"custom_jvp: expected defjvps with one partial for each of {len(primals)} "
+                    f"arguments, but got {len(partials)}",
+                )
             value = self.f(*primals)
-            total: Any = value * 0.0
-            for each, tangent in zip(partials, tangents, strict=True):
-                if each is not None:
-                    total = total + each(tangent, value, *primals)
-            return value, total
+            pairs = zip(partials, tangents, strict=True)
+            moved = [flatten(each(t, value, *primals)).leaves for each, t in pairs if each]
+            whole = flatten(value)
+            zero = [zeros_like(lift_fully(leaf)) for leaf in whole.leaves]
+            if any(len(parts) != len(zero) for parts in moved):
+                raise fail(
+                    TypeError,
+                    "custom_jvp: expected partials that return tangents of the value's structure "
+                    f"({len(zero)} parts), but got {[len(parts) for parts in moved]}",
+                )
+            return value, whole.rebuild(
+                [sum(p[1:], p[0]) for p in zip(*moved, strict=True)] if moved else zero
+            )
 
         self._rule = rule
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._positional(args, kwargs)
         if self._rule is None or not _traced(args):
             return self.f(*args)
         rule = self._rule
@@ -195,11 +241,12 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
                     f"{type(pair).__name__}",
                 )
             moved = [lift_fully(leaf) for leaf in flatten(pair[1]).leaves]
-            if [x.shape for x in moved] != [x.shape for x in results]:
+            if len(moved) != len(results) or not all(map(_fits, moved, results)):
+                types, got = (", ".join(str(x.type) for x in xs) for xs in (results, moved))
                 raise fail(
                     TypeError,
-                    "custom_jvp: expected a tangent of the value's shapes "
-                    f"{[x.shape for x in results]}, but got {[x.shape for x in moved]}",
+                    f"custom_jvp: expected a tangent of the value's type {types}, but got "
+                    f"{got or 'nothing'}",
                 )
             return [fit(x, z.type) for x, z in zip(moved, results, strict=True)]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.op import Edge, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
 from funcgrad.transforms.grad import _named_after
@@ -68,6 +68,7 @@ def primitive(
     """
     if f is None:
         return partial(primitive, partials=partials, out=out, name=name)
+    _check_partials(partials, out)
     function = f
     title = str(name or getattr(f, "__name__", "primitive"))
     title = title if title.isidentifier() else "primitive"
@@ -92,6 +93,21 @@ def primitive(
     return operation
 
 
+def _check_partials(partials: Any, out: Any) -> None:
+    if partials is not None and not isinstance(partials, str | list | tuple):
+        raise fail(
+            TypeError,
+            "primitive: expected partials to be a list with one function an argument, or one of "
+            f"{RULES}, but got {type(partials).__name__}; write [df]",
+        )
+    if partials is not None and out is not None:
+        raise fail(
+            ValueError,
+            "primitive: expected partials or out=, but got both: partial derivatives are those of a "
+            "function that acts entry by entry; give this one a derivative by custom_vjp or custom_jvp",
+        )
+
+
 def _fitted(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
     shape = np.broadcast_shapes(*[x.shape for x in exprs])
     dtype = np.result_type(*[x.dtype for x in exprs])
@@ -111,15 +127,23 @@ def _run(*arrays: Any, function: Foreign) -> Any:
 
 def _checked_run(*arrays: Any, function: Foreign) -> Any:
     value = _run(*arrays, function=function)
-    if function.elementwise:
-        like = np.asarray(arrays[0])
-        if np.shape(value) != like.shape:
-            raise ValueError(
-                f"{function.name}: expected a result of shape {like.shape}, entry by entry, but got "
-                f"{np.shape(value)}; give out= the type of the result"
-            )
-        return np.asarray(value, like.dtype)[()]
-    return value
+    # Program inputs may be Python's numbers, which have no dtype of their own.
+    type = _type(*[_type_of(x) for x in arrays], function=function)
+    if np.shape(value) != type.shape:
+        how = (
+            "entry by entry; give out= the type of the result"
+            if function.elementwise
+            else "as out= says"
+        )
+        raise ValueError(
+            f"{function.name}: expected a result of shape {type.shape}, but got {np.shape(value)}, {how}"
+        )
+    return np.asarray(value, type.dtype)[()]
+
+
+def _type_of(x: Any) -> ArrayType:
+    array = np.asarray(x)
+    return ArrayType(array.shape, array.dtype)
 
 
 def _type(*types: ArrayType, function: Foreign) -> ArrayType:
@@ -136,7 +160,16 @@ def _edge(place: int) -> Edge:
                 "partials=, or one of the numerical rules " + " and ".join(map(repr, RULES)),
             )
         rule = rules[place]
-        return Diagonal(0.0 * z if rule is None else rule(*args))
+        if rule is None:
+            return Structural(lambda v: None, lambda g: None)
+        slope = rule(*args)
+        if np.broadcast_shapes(np.shape(slope), z.shape) != z.shape:
+            raise fail(
+                TypeError,
+                f"{function.name}: expected partial {place} of shape {z.shape}, entry by entry, but "
+                f"got {np.shape(slope)}",
+            )
+        return Diagonal(slope)
 
     return edge
 
@@ -186,8 +219,14 @@ class _Partials(Sequence[Callable[..., Any]]):
 
 
 def _complex_step(f: Callable[..., Any], place: int, *args: Any) -> Any:
+    if np.iscomplexobj(args[place]):
+        raise TypeError(
+            f"complex-step: expected real arguments, but got {np.asarray(args[place]).dtype}; "
+            "ask for 'finite-difference'"
+        )
+    # In double precision, whatever x has: in single, the step would be zero.
     h = 1e-100
-    moved = [x + 1j * h if i == place else x for i, x in enumerate(args)]
+    moved = [np.asarray(x, complex) + 1j * h if i == place else x for i, x in enumerate(args)]
     return np.imag(f(*moved)) / h
 
 

@@ -54,11 +54,21 @@ def scan(
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
     (6.0, array([0., 1., 3.]))
     """
+    return _scan("scan", f, init, xs, length, reverse, checkpoint)
+
+
+def _scan(
+    who: str,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool = False,
+    checkpoint: int | str | None = None,
+) -> tuple[Any, Any]:
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
     turns = _turns(sequences, length)
     chunk = _chunk(checkpoint, turns)
-    if chunk is not None and chunk < turns:
-        return _in_chunks(f, init, xs, turns, chunk, reverse)
     items = [ArrayType(np.shape(v)[1:], lift_fully(v).dtype) for v in sequences.leaves]
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
@@ -66,11 +76,13 @@ def scan(
         if not isinstance(made, tuple) or len(made) != 2:
             raise fail(
                 TypeError,
-                f"scan: expected f to return a pair (carry, y), but got {type(made).__name__}",
+                f"{who}: expected f to return a pair (carry, y), but got {type(made).__name__}",
             )
         return made
 
-    carry, body, captured, output = _settled("scan", step, flatten(init), sequences, items)
+    carry, body, captured, output = _settled(who, step, flatten(init), sequences, items)
+    if chunk is not None and chunk < turns:
+        return _in_chunks(step, carry.rebuild(carry.leaves), xs, turns, chunk, reverse)
     operands = [*carry.leaves, *sequences.leaves, *captured]
     shape = Shape(len(carry.leaves), len(items), turns, reverse)
     values = built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
@@ -79,14 +91,29 @@ def scan(
 
 
 def _turns(sequences: Tree, length: int | None) -> int:
+    if length is not None and (not _is_count(length) or length < 0):
+        got = repr(length) if isinstance(length, int | float) else type(length).__name__
+        raise fail(
+            ValueError,
+            f"scan: expected length to be an int of 0 or more, but got {got}; a number of turns that "
+            "depends on the data is for while_loop or fori_loop",
+        )
     shapes = [np.shape(value) for value in sequences.leaves]
     if any(not shape for shape in shapes):
-        raise fail(ValueError, "scan: expected xs with a first axis to run over, but got a scalar")
+        raise fail(
+            ValueError,
+            "scan: expected xs with a first axis to run over, but got a scalar; a list of numbers is a "
+            "tree of scalars: write np.array(xs)",
+        )
     lengths = {shape[0] for shape in shapes} | ({length} if length is not None else set())
     if len(lengths) != 1:
         known = ", ".join(str(n) for n in sorted(lengths)) or "none; give xs or length="
         raise fail(ValueError, f"scan: expected one length of all xs, but got {known}")
     return int(lengths.pop())
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _settled(
@@ -213,10 +240,16 @@ def while_loop(
     >>> while_loop(lambda x: x < 100.0, lambda x: x * x, 3.0)
     6561.0
     """
+    return _while("while_loop", cond_fun, body_fun, init_val)
+
+
+def _while(
+    who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
     carry, body, captured, _ = _settled(
-        "while_loop", lambda value, _: (body_fun(value), ()), init, empty, []
+        who, lambda value, _: (body_fun(value), ()), init, empty, []
     )
     cond, more, _output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
@@ -244,17 +277,26 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120
     """
+    for bound in (lower, upper):
+        known = lift_fully(bound)
+        if known.shape or known.dtype.kind not in "iu":
+            raise fail(
+                TypeError,
+                f"fori_loop: expected integers as bounds, but got {known.type}; write int(n), or "
+                "n.astype(int) of a traced value",
+            )
     if isinstance(lower, Expr) or isinstance(upper, Expr):
-        start = lift_fully(lower)
-        first = start if start.dtype == np.dtype(int) else start.astype(int)
-        _, value = while_loop(
+        first = lift_fully(lower)
+        first = first if first.dtype == np.dtype(int) else first.astype(int)
+        _, value = _while(
+            "fori_loop",
             lambda state: state[0] < upper,
             lambda state: (state[0] + 1, body_fun(state[0], state[1])),
             (first, init_val),
         )
         return value
     turns = np.arange(lower, max(lower, upper))
-    return scan(lambda value, i: (body_fun(i, value), ()), init_val, turns)[0]
+    return _scan("fori_loop", lambda value, i: (body_fun(i, value), ()), init_val, turns, None)[0]
 
 
 # -- branches ------------------------------------------------------------------------------------

@@ -34,16 +34,14 @@ def _call_run(*operands: Any, body: Body, kept: tuple[Key, ...] = ()) -> Any:
 
 
 def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Results of which none is an operand itself or a view: copied where it is."""
-    given = {id(value) for value in operands}
-    return tuple(
-        [
-            np.array(value)
-            if id(value) in given or getattr(value, "base", None) is not None
-            else value
-            for value in results
-        ]
-    )
+    """Results that share memory with no operand and with each other: copied where they do."""
+    seen = {id(value) for value in operands}
+    mine = []
+    for value in results:
+        shared = id(value) in seen or getattr(value, "base", None) is not None
+        mine.append(np.array(value)[()] if shared else value)
+        seen.add(id(value))
+    return tuple(mine)
 
 
 def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ()) -> Joint:

@@ -48,34 +48,30 @@ class Shape(NamedTuple):
 def _run(*operands: Any, body: Body, cond: Body | None, shape: Shape) -> Any:
     step, count = body.program.step, shape.states
     middle = count + shape.sequences
-    state, fixed = list(operands[:count]), operands[middle:]
-    outputs: list[list[Any]] = [[] for _ in body.outputs[count:]]
-
-    def turn(*items: Any) -> None:
-        values = step([*state, *items, *fixed])
-        state[:] = values[:count]
-        for found, value in zip(outputs, values[count:], strict=True):
-            found.append(value)
-
+    state: Sequence[Any] = operands[:count]
+    sequences, fixed = operands[count:middle], operands[middle:]
+    types = body.types[count:]
     if cond is None:
-        sequences = operands[count:middle]
         length = len(sequences[0]) if shape.length == OPEN else shape.length
+        stacked = [np.empty((length, *type.shape), type.dtype) for type in types]
         for t in reversed(range(length)) if shape.reverse else range(length):
-            turn(*[sequence[t] for sequence in sequences])
+            values = step([*state, *[sequence[t] for sequence in sequences], *fixed])
+            state = values[:count]
+            for whole, value in zip(stacked, values[count:], strict=True):
+                whole[t] = value
     else:
         holds = cond.program.step
+        met: list[list[Any]] = [[] for _ in types]
         while holds([*state, *fixed])[0]:
-            turn()
-    stacked = [
-        _stacked(found, out.type, shape.reverse)
-        for found, out in zip(outputs, body.outputs[count:], strict=True)
-    ]
+            values = step([*state, *fixed])
+            state = values[:count]
+            for found, value in zip(met, values[count:], strict=True):
+                found.append(value)
+        stacked = [_stacked(found, type) for found, type in zip(met, types, strict=True)]
     return (*owned(state, operands), *stacked)
 
 
-def _stacked(values: list[Any], type: ArrayType, reverse: bool) -> Any:
-    if reverse:
-        values.reverse()
+def _stacked(values: list[Any], type: ArrayType) -> Any:
     result = np.empty((len(values), *type.shape), type.dtype)
     for t, value in enumerate(values):
         result[t] = value
