@@ -45,6 +45,14 @@ def _floats(names: str, domain: Any) -> dict[str, list[Sample]]:
     return {name: unary(domain) for name in names.split()}
 
 
+# Well conditioned, and not symmetric: what reads one triangle must not see the other.
+SQUARE = np.array([[2.1, 0.3, -0.5], [0.7, 1.8, 0.4], [-0.2, 0.6, 2.4]])
+FOUR = _rng.uniform(-1.0, 1.0, (4, 4)) + 2 * np.eye(4)
+STACK = np.stack([SQUARE, SQUARE.T @ SQUARE])
+COMPLEX_SQUARE = SQUARE + 0.3j * np.array([[0.0, 1.0, 0.4], [-1.0, 0.0, 0.7], [-0.4, 0.2, 0.0]])
+SIDES = _rng.uniform(-1.0, 1.0, (3, 2))
+
+
 COMPLEX_SAMPLES: dict[str, list[Sample]] = {
     **holomorphic(
         "negative positive exp exp2 expm1 sin cos tan sinh cosh tanh arcsin arccos arctan"
@@ -171,6 +179,30 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((ANY, OTHER[0], POSITIVE), {"subscripts": "ij,j,ij->i"}),
         Sample((ANY,), {"subscripts": "ij->ji"}),
     ],
+}
+
+REAL_SAMPLES |= {
+    "solve": [
+        Sample((SQUARE, SIDES)),
+        Sample((STACK, np.stack([SIDES, 2 * SIDES]))),
+        Sample((SQUARE[:0, :0], SIDES[:0])),
+    ],
+    "inv": [Sample((SQUARE,)), Sample((STACK,)), Sample((SQUARE[:0, :0],))],
+    "pinv": [Sample((x,), {"rcond": 1e-6, "hermitian": False}) for x in (ANY, ANY.T, STACK, SIDES)],
+    "cholesky": [Sample((SQUARE,)), Sample((STACK,)), Sample((SQUARE[:0, :0],))],
+    "logabsdet": [Sample((SQUARE,)), Sample((-STACK,)), Sample((COMPLEX_SQUARE,))],
+    # A real sign is flat: tests/ops/test_linalg.py has it.
+    "detsign": [Sample((COMPLEX_SQUARE,)), Sample((np.stack([COMPLEX_SQUARE, 1j * STACK[1]]),))],
+    "det": [Sample((SQUARE,)), Sample((STACK,)), Sample((FOUR,)), Sample((SIDES[:2],))],
+    "cofactors": [Sample((FOUR,)), Sample((np.stack([FOUR, FOUR.T - 1]),))],
+}
+COMPLEX_SAMPLES |= {
+    "solve": [Sample((COMPLEX_SQUARE, SIDES + 1j))],
+    "inv": [Sample((COMPLEX_SQUARE,))],
+    "pinv": [Sample((COMPLEX,), {"rcond": 1e-6, "hermitian": False})],
+    "cholesky": [Sample((COMPLEX_SQUARE,))],
+    "det": [Sample((COMPLEX_SQUARE,)), Sample((FOUR + 1j * FOUR.T,))],
+    "cofactors": [Sample((FOUR + 1j * FOUR.T,))],
 }
 
 SAMPLES: dict[str, list[Sample]] = {

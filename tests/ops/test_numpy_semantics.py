@@ -712,11 +712,11 @@ def test_a_real_argument_beside_a_complex_one_has_a_real_gradient():
     np.testing.assert_allclose(gz, 2 * V * Z, rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["reduce", "inv", "fft", "interp"])
+@pytest.mark.parametrize("name", ["reduce", "eig", "fft", "interp"])
 def test_a_function_without_a_rule_is_named(name):
     functions = {
         "reduce": lambda x: np.hypot.reduce(x),
-        "inv": lambda x: np.sum(np.linalg.inv(x[:2, :2])),
+        "eig": lambda x: np.sum(np.linalg.eig(x[:2, :2])[0]),
         "fft": lambda x: np.sum(np.fft.fft(x)),
         "interp": lambda x: np.interp(x[0, 0], [0, 1], [0, 1]),
     }

@@ -16,7 +16,18 @@ import numpy as np
 
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
-from funcgrad.ops import contraction, elementwise, indexing, marks, op, reduction, shape, tuples
+from funcgrad.ops import (
+    contraction,
+    determinants,
+    elementwise,
+    indexing,
+    linalg,
+    marks,
+    op,
+    reduction,
+    shape,
+    tuples,
+)
 from funcgrad.ops.op import Op
 from funcgrad.source import fail
 
@@ -27,6 +38,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     reduction,
     indexing,
     contraction,
+    linalg,
+    determinants,
     tuples,
     marks,
 )

@@ -279,6 +279,13 @@ def _sinc(expr: Expr, texts: list[str]) -> Written:
     return Written(f"np.sinc({texts[0]})", ATOM - 1)
 
 
+def _cofactors(expr: Expr, texts: list[str]) -> Written:
+    others = "np.where(np.eye(s.shape[-1], dtype=bool), s.dtype.type(1), s[..., None, :])"
+    sign = "(np.linalg.det(u)*np.linalg.det(v))[..., None, None]"
+    product = f"((u.conj()*np.prod({others}, axis=-1)[..., None, :]) @ v.conj())"
+    return Written(f"(lambda u, s, v: {sign}*{product})(*np.linalg.svd({texts[0]}))", ATOM - 1)
+
+
 _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
     {
         "power": _form("np.power({all})"),
@@ -310,6 +317,14 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "argsort": _form('np.argsort({0}, axis={axis}, kind="stable")'),
         "cumsum": _form("np.cumsum({0}, axis={axis})"),
         "einsum": _form("np.einsum({subscripts}, {all})"),
+        **{
+            name: _form(f"np.linalg.{name}({{all}})")
+            for name in ("solve", "inv", "cholesky", "det")
+        },
+        "pinv": _form("np.linalg.pinv({0}, {rcond}, {hermitian})"),
+        "logabsdet": _form("np.linalg.slogdet({0})[1]"),
+        "detsign": _form("np.linalg.slogdet({0})[0]"),
+        "cofactors": _cofactors,
         "getitem": _getitem,
         "scatter_add": _scatter,
     }
