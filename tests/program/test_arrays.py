@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.expr import capture
 from funcgrad.ops.dispatch import all_ops
+from funcgrad.ops.held import refer
 from funcgrad.ops.op import Op
 from funcgrad.program import arrays
 from funcgrad.program import calls as calls_room
@@ -133,7 +133,7 @@ def test_lifetimes_reach_through_views():
 def test_captured_arrays_are_read_at_each_call():
     array = np.ones(3)
     x = fg.var("x", 3)
-    run = compile_arrays([capture(array) * x], [x])
+    run = compile_arrays([refer(array) * x], [x])
     array[0] = 5.0
     assert run(np.ones(3))[0].tolist() == [5.0, 1.0, 1.0]
 
@@ -141,7 +141,7 @@ def test_captured_arrays_are_read_at_each_call():
 def test_captured_arrays_as_inputs():
     array = np.ones(3)
     x = fg.var("x", 3)
-    captured = capture(array)
+    captured = refer(array)
     run = compile_arrays([captured * x], [x, captured])
     assert run(np.ones(3), np.full(3, 7.0))[0].tolist() == [7.0, 7.0, 7.0]
 

@@ -17,6 +17,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.program.calls import Call, Plan, bound_dtype, calls, lifetimes
 from funcgrad.program.codegen import build, flatten
+from funcgrad.program.evaluate import present
 from funcgrad.program.select import chosen, masked
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
@@ -74,7 +75,7 @@ def source(plan: Plan) -> str:
             lines.append(f"    if type({name}) is not ndarray: {name} = asarray({name}, {dtype})")
     printer = _Printer(plan)
     written = printer.lines()
-    returned = f"({', '.join(printer.returned())},)"
+    returned = f"({''.join([f'{text}, ' for text in printer.returned()]).rstrip()})"
     if printer.pooled:
         plan.bound["pool"] = []
         held = ", ".join([f"p{i}" for i in range(len(printer.pooled))])
@@ -204,6 +205,8 @@ class _Printer:
     def result(self, i: int, taken: set[int]) -> str:
         call, name = self.plan.calls[i], self.names[i]
         if not call.type.shape:
+            if call.effect == "unknown":  # a part of a loop's value may be Python's number already
+                return f"present({name})"
             return f"{name}.item()" if call.type.dtype.char in "dl?D" else f"{name}[()]"
         root = i
         while self.plan.calls[root].effect == "view":
@@ -227,6 +230,7 @@ _QUIET.run(np.seterr, all="ignore")
 
 _BOUND: dict[str, Any] = {
     "quiet": _QUIET,
+    "present": present,
     "ndarray": np.ndarray,
     "array": np.array,
     "asarray": np.asarray,

@@ -59,7 +59,7 @@ _NEW |= {"concatenate", "scatter_add", "logsumexp", "norm", "xlogx", "sinc", "as
 
 def calls(flat: Flat) -> Plan:
     """The calls that compute the results."""
-    operands = [_elided(flat, step) for step in flat.steps]
+    operands = [elided(flat, step) for step in flat.steps]
     needed = set(flat.results)
     for i in reversed(range(len(flat.steps))):
         if i in needed:
@@ -78,7 +78,7 @@ def _foreign(run: Any) -> bool:
     return not isinstance(run, np.ufunc) and home not in ("funcgrad", "numpy")
 
 
-def _elided(flat: Flat, step: Step) -> tuple[int, ...]:
+def elided(flat: Flat, step: Step) -> tuple[int, ...]:
     """The operands as they are run: broadcast ones as they were, where another gives the shape."""
     steps = flat.steps
     wide = [i for i in step.operands if steps[i].op is broadcast_to]

@@ -271,7 +271,7 @@ def source(flat: Flat) -> str | None:
 
 
 def _template(flat: Flat, step: Step) -> str | None:
-    op, (shape, dtype) = step.op, step.type
+    op, shape, dtype = step.op, step.type.shape, step.type.dtype
     if shape or dtype not in _TYPES:
         return None
     if op is INPUT:
