@@ -110,8 +110,12 @@ def trace_body(
         scope.open = False
     exprs = instantiate(found.rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
-    body = Body(inputs, simplify_all([exprs[i] for i in found.roots]))
-    return body, found.inputs[len(leaves) :], output
+    outputs = simplify_all([exprs[i] for i in found.roots])
+    # What led to a captured value was met on the way to it, and is no part of the body.
+    needed = set(used(inputs, outputs))
+    kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
+    captured = [found.inputs[i] for i in kept[len(leaves) :]]
+    return body_of([inputs[i] for i in kept], outputs), captured, output
 
 
 def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
