@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad.__main__ import main
 
 
 # -- arrays that change ------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ def test_large_arrays_are_read_only_while_a_function_runs():
     np.testing.assert_array_equal(fg.grad(f)(x, lambda: None), 2.0)
     overwrite(a)
     overwrite(b)
-    with pytest.raises(ValueError, match="^mine$"):
+    with pytest.raises(ValueError, match=r"^mine$"):
         fg.grad(f)(x, lambda: (_ for _ in ()).throw(ValueError("mine")))
     overwrite(x)
 
@@ -191,3 +193,188 @@ def test_index_updates_show_what_they_are():
     x = fg.var("x", 3)
     assert repr(x.at).startswith("(x).at; index it")
     assert repr(x.at[0]).startswith("(x).at[0]; say")
+
+
+# -- values and slopes -------------------------------------------------------------------------------
+def test_a_mean_of_float16_is_summed_in_float32():
+    x = np.ones(70_000, np.float16)
+    value, slope = fg.value_and_grad(np.mean)(x)
+    assert value == np.mean(x) == 1.0
+    assert value.dtype == slope.dtype == np.float16
+
+
+def test_nan_wins_in_a_maximum():
+    nan = np.nan
+    np.testing.assert_array_equal(fg.grad(np.max)(np.array([1.0, nan])), [0.0, 1.0])
+    np.testing.assert_array_equal(fg.grad(np.min)(np.array([nan, 1.0])), [1.0, 0.0])
+    for f in (np.maximum, np.minimum):
+        assert fg.grad(f, (0, 1))(nan, 1.0) == (1.0, 0.0)
+        assert fg.grad(f, (0, 1))(1.0, nan) == (0.0, 1.0)
+        assert fg.grad(f, (0, 1))(1.0, 1.0) == (0.5, 0.5)
+
+
+def test_the_sign_of_a_complex_value_is_no_constant():
+    z = np.array([1 + 2j, -3 + 0.5j])
+    fg.check_grads(np.sign, (z,))
+    np.testing.assert_allclose(fg.vjp(np.sign, z)[0], np.sign(z))
+    assert fg.vjp(np.sign, 0j)[0] == 0
+    assert fg.grad(lambda x: np.sign(x) * x)(-2.0) == -1.0
+
+
+def test_second_derivatives_where_one_term_of_a_logarithm_of_sums_rounds_away():
+    zero, low = np.float32(0), np.float32(-18)
+    weight = np.exp(-18.0)
+    for f, w in ((np.logaddexp, weight), (np.logaddexp2, 2.0**-18 * np.log(2))):
+        for i, j, sign in ((0, 0, 1), (1, 1, 1), (0, 1, -1), (1, 0, -1)):
+            second = fg.grad(fg.grad(f, i), j)(zero, low)
+            np.testing.assert_allclose(second, sign * w / (1 + w) ** 2, rtol=1e-4)
+    inf = np.inf
+    assert fg.grad(np.logaddexp, (0, 1))(inf, 0.0) == (1.0, 0.0)
+    assert fg.grad(np.logaddexp, (0, 1))(0.0, -inf) == (1.0, 0.0)
+    assert fg.grad(np.logaddexp, (0, 1))(-inf, -inf) == (0.5, 0.5)
+    x = np.array([0, -18], np.float32)
+    mixed = fg.grad(lambda x: fg.grad(fg.logsumexp)(x)[0])(x)[1]
+    np.testing.assert_allclose(mixed, -weight, rtol=1e-4)
+
+
+# -- evaluate and simplify ---------------------------------------------------------------------------
+def test_a_variable_of_integers_takes_whole_numbers_that_it_holds():
+    n = fg.var("n", dtype=int)
+    assert n(n=2.0) == n(n=True) + 1 == 2
+    with pytest.raises(TypeError, match=r"evaluate: expected int64.* for n, but got 2\.7"):
+        n(n=2.7)
+    with pytest.raises(TypeError, match="but got 1000"):
+        fg.var("n", dtype=np.int8)(n=1000)
+    with pytest.raises(TypeError, match="evaluate: expected"):
+        fg.var("n", 2, np.int8)(n=np.array([1, 1000]))
+    with pytest.raises(TypeError, match="evaluate: expected"):
+        fg.var("n", 2, int)(n=np.array([1.0, 2.0]))
+
+
+def test_numbers_are_no_expressions():
+    with pytest.raises(TypeError, match="simplify: expected an expression, but got float"):
+        fg.simplify(3.0)
+    with pytest.raises(TypeError, match="evaluate: expected an expression, but got float"):
+        fg.evaluate(3.0)
+
+
+# -- funcgrad.numpy ----------------------------------------------------------------------------------
+def test_float64_is_a_dtype():
+    assert fnp.zeros(3, dtype=fnp.float64).dtype == np.float64
+    assert isinstance(np.float64(1), fnp.float64)
+    assert not isinstance(1.0, fnp.float64)
+    assert issubclass(np.float64, fnp.float64)
+    assert np.ones(2, np.float32).astype(fnp.float64).dtype == np.float64
+    assert fnp.finfo(fnp.float64).eps == np.finfo(float).eps
+    assert type(fnp.float64(2)) is np.float64
+    assert fg.grad(lambda x: fnp.float64(x) ** 2)(np.float32(3.0)) == 6.0
+
+
+def test_an_array_of_expressions_has_the_axes_asked_for():
+    x = fg.var("x", 3)
+    assert fnp.array(x, ndmin=2).shape == (1, 3)
+    assert fnp.array([x, x], ndmin=4, copy=True).shape == (1, 1, 2, 3)
+    assert fnp.array([1.0], ndmin=2).shape == (1, 1)
+    assert fnp.asarray(x, float) is x
+    with pytest.raises(TypeError, match="array: expected no subok with expressions"):
+        fnp.array(x, subok=True)
+
+
+# -- formulas ----------------------------------------------------------------------------------------
+A = fg.var("A", (2, 2))
+X, Y, Z = fg.var("x"), fg.var("y"), fg.var("z")
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        ((A + 1).T, "(A + 1).T"),
+        (A.T, "A.T"),
+        (np.sin(A).T, "sin(A).T"),
+        ((A + 1)[0, 1:], "(A + 1)[0, 1:]"),
+        (-(Z % X), "-(z % x)"),
+        (-(Z * X), "-z*x"),
+        (X * (Y // Z), "x*(y // z)"),
+        (X * (Y % Z), "x*(y % z)"),
+        ((X * Y) % Z, "x*y % z"),
+        (X % (Y * Z), "x % (y*z)"),
+        ((X % Y) % Z, "(x % y) % z"),
+        ((X % Y) * Z, "(x % y)*z"),
+        ((X % Y) + Z, "x % y + z"),
+        ((X < Y) == (Y < Z), "(x < y) == (y < z)"),
+        ((X < Y) & (Y < Z), "(x < y) & (y < z)"),
+        ((X + Y).astype(int) * 2, "(x + y).astype(int64)*2"),
+        ((X > Y).astype(float) * Z, "(x > y)*z"),
+        (np.sin(fg.const(-2.0) * X) + fg.const(-2.0) * Y, "sin(-2*x) - 2*y"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_formulas_mean_what_they_say(expr, expected):
+    assert repr(expr) == expected
+
+
+def test_a_constant_that_is_shared_has_no_name():
+    c = fg.const(-2.0)
+    assert repr(np.sin(c * X) * (c + Y)) == "sin(-2*x)*(-2 + y)"
+
+
+# -- what is asked for in another way ----------------------------------------------------------------
+def test_hints_name_what_is_near_or_nothing():
+    with pytest.raises(TypeError, match=r"rule, but it has none\n"):
+        fg.grad(lambda x: np.linspace(0.0, x, 3)[0])(1.0)
+    with pytest.raises(TypeError, match="the nearest by name that has one is 'mean'"):
+        fg.grad(lambda x: np.nanmedian(x))(np.ones(3))
+    with pytest.raises(TypeError, match=r"order 'C', but got 'A'"):
+        fg.grad(lambda x: np.sum(np.reshape(x, (2, 2), order="A")))(np.ones(4))
+
+
+def test_more_names_of_numpy():
+    assert fg.grad(np.degrees)(1.0) == pytest.approx(180 / np.pi)
+    assert fg.grad(np.radians)(1.0) == pytest.approx(np.pi / 180)
+    x = np.array([3.0, 0.0, 2.0])
+    assert fg.grad(lambda x: np.sum(x[np.where(x)]))(x).tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_average(axis, keepdims):
+    rng = np.random.default_rng(0)
+    x, whole = rng.random((3, 4)), rng.random((3, 4))
+    along = rng.random(12 if axis is None else x.shape[axis])
+    for weights in (None, whole, *([] if axis is None else [along])):
+
+        def f(x, w=weights):
+            return np.average(x, axis, w, keepdims=keepdims)
+
+        value, _ = fg.vjp(f, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        fg.check_grads(f, (x,), order=1)
+    total = fg.vjp(lambda x: np.average(x, axis, whole, returned=True), x)[0][1]
+    np.testing.assert_allclose(total, np.average(x, axis, whole, returned=True)[1])
+    assert fg.grad(lambda w: np.average([1.0, 3.0], weights=w))(np.ones(2)).tolist() == [-0.5, 0.5]
+    with pytest.raises(ValueError, match="average: expected weights of the shape"):
+        fg.grad(lambda x: np.average(x, weights=np.ones(5)))(np.ones(4))
+
+
+def test_variables_of_strange_shapes_and_dtypes():
+    assert fg.var("v", np.int64(3)).shape == (3,)
+    assert fg.var("v", [2, np.int8(3)]).shape == (2, 3)
+    for shape in (1.5, (2.0,), "ab"):
+        with pytest.raises(TypeError, match=r"var: expected a length .* write var\('v', 3\)"):
+            fg.var("v", shape)
+    for dtype in (object, "U5"):
+        with pytest.raises(TypeError, match="var: expected a dtype of numbers"):
+            fg.var("v", (), dtype)
+
+
+def test_check_grads_of_single_precision():
+    fg.check_grads(np.sin, (np.float32(0.5),))
+    fg.check_grads(lambda x: np.sum(np.tanh(x) ** 2), (np.linspace(-1, 1, 5, dtype=np.float32),))
+    with pytest.raises(AssertionError, match="check_grads: expected the derivative"):
+        fg.check_grads(lambda x: x * fg.stop_gradient(x), (np.float32(0.5),))
+
+
+@pytest.mark.parametrize("formula", ["min(x,2)", "max(x,y)"])
+def test_the_command_names_the_function_of_two_numbers(formula, capsys):
+    assert main([formula, "x=1", "y=2"]) == 2
+    assert f"use {formula[:3]}imum(x, y)" in capsys.readouterr().err

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from opcode import opmap
+from operator import index
 from types import CodeType, FrameType, MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Never
 
@@ -525,10 +526,17 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Exp
     """
     if not name or not isinstance(name, str):
         raise TypeError(f"var: expected a name, but got {name!r}; write var('x')")
-    lengths = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    try:
+        lengths = tuple([index(n) for n in (shape if np.iterable(shape) else (shape,))])
+    except TypeError:
+        raise TypeError(
+            f"var: expected a length or a tuple of lengths, but got {shape!r}; write var({name!r}, 3)"
+        ) from None
     if any(n < 0 for n in lengths):
         raise ValueError(f"var: expected lengths of 0 or more, but got shape {lengths}")
     type = ArrayType(lengths, np.dtype(dtype))
+    if type.dtype.kind not in "biufc":
+        raise TypeError(f"var: expected a dtype of numbers, but got {type.dtype}")
     return _Cell(INPUT, (), (("name", name),), type, False, None, caller())  # type: ignore[return-value]
 
 

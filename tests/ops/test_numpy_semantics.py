@@ -372,6 +372,7 @@ FUNCTIONS = {
     "sum axis": lambda x: np.sum(x, axis=0),
     "sum keepdims": lambda x: np.sum(x, axis=-1, keepdims=True),
     "mean": lambda x: np.mean(x, axis=1),
+    "average": lambda x: np.average(x, axis=1),
     "var": lambda x: np.var(x, axis=0, ddof=1),
     "std": lambda x: np.std(x),
     "max": lambda x: np.max(x, axis=1),

@@ -19,20 +19,34 @@ from funcgrad.expr import Expr
 from funcgrad.ops import shape as _shape
 
 
-def array(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def array(
+    value: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    ndmin: int = 0,
+    **kwargs: Any,
+) -> Any:
     """As `numpy.array`, of nested lists that may hold traced values.
 
     >>> import funcgrad as fg
     >>> array([fg.var("x"), 1.0]).shape
     (2,)
     """
-    plain = _shape.array(value, dtype)
-    return plain if isinstance(plain, Expr) or not kwargs else _numpy.array(value, dtype, **kwargs)
+    if not _shape.holds_expr(value):
+        return _numpy.array(value, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
+    if kwargs:
+        raise TypeError(
+            f"array: expected no {', '.join(kwargs)} with expressions; they have no classes or layouts"
+        )
+    made = _shape.array(value, dtype)
+    return _shape.reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
 
 
 def asarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """As `numpy.asarray`; an expression is returned as it is."""
-    if isinstance(value, _numpy.ndarray):
+    if not _shape.holds_expr(value):
         return _numpy.asarray(value, dtype, **kwargs)
     return array(value, dtype, **kwargs)
 
@@ -48,11 +62,31 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     return filled if dtype is None else _shape.astype(filled, dtype)
 
 
-def float64(value: Any = 0.0) -> Any:
-    """As `numpy.float64`; an expression is converted."""
-    return (
-        _shape.astype(value, _numpy.float64) if isinstance(value, Expr) else _numpy.float64(value)
-    )
+class _OfExpressions(type):
+    """A dtype's class, of which NumPy's own values are instances, that converts expressions too."""
+
+    def __call__(cls, value: Any = 0.0) -> Any:
+        converted = _numpy.float64 if not isinstance(value, Expr) else _float64_of
+        return converted(value)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _numpy.float64)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, _numpy.float64)
+
+
+def _float64_of(value: Expr) -> Any:
+    return _shape.astype(value, _numpy.float64)
+
+
+class float64(_numpy.float64, metaclass=_OfExpressions):
+    """As `numpy.float64`, as a dtype too; an expression is converted.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: float64(x) ** 2)(3.0), _numpy.zeros(2, float64).dtype
+    (6.0, dtype('float64'))
+    """
 
 
 def __getattr__(name: str) -> Any:

@@ -80,6 +80,8 @@ def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[...,
         "vstack": shape.vstack,
         "expit": elementwise.sigmoid,
         "float_power": _float_power,
+        "degrees": elementwise.rad2deg,
+        "radians": elementwise.deg2rad,
     }
 
 
@@ -118,7 +120,9 @@ def _float_power(x: Any, y: Any) -> Any:
 def where(condition: Any, *branches: Any) -> Any:
     """As `numpy.where`; with a condition alone, the indices where it holds, asked for by value."""
     if not branches:
-        return tuple(indexing._as_indices(condition))
+        condition = op.lift_fully(condition)
+        chosen = condition if condition.dtype.kind == "b" else condition != 0
+        return tuple(indexing._as_indices(chosen))
     return elementwise.where(condition, *branches)
 
 
@@ -242,7 +246,7 @@ def _no_out(name: str) -> Any:
 
 
 def _unsupported(name: str, known: Iterable[str]) -> Any:
-    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.0)
+    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.6)
     hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
     return fail(
         TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"

@@ -98,19 +98,20 @@ log1p = elementwise("log1p", np.log1p, lambda z, x: 1 / (1 + x))
 sqrt = elementwise("sqrt", np.sqrt, lambda z, x: 1 / (2 * z))
 cbrt = elementwise("cbrt", np.cbrt, lambda z, x: 1 / (3 * z**2))
 logaddexp = elementwise(
-    "logaddexp", np.logaddexp, lambda z, x, y: _weight(x, z), lambda z, x, y: _weight(y, z)
+    "logaddexp", np.logaddexp, lambda z, x, y: _weight(x, y), lambda z, x, y: _weight(y, x)
 )
 logaddexp2 = elementwise(
     "logaddexp2",
     np.logaddexp2,
-    lambda z, x, y: exp2(mask(x != z, x - z)),
-    lambda z, x, y: exp2(mask(y != z, y - z)),
+    lambda z, x, y: _weight(_LN2 * x, _LN2 * y),
+    lambda z, x, y: _weight(_LN2 * y, _LN2 * x),
 )
 
 
-def _weight(x: Any, z: Any) -> Any:
-    # exp(x - z), and 1 where both are the same infinity.
-    return exp(mask(x != z, x - z))
+def _weight(x: Any, y: Any) -> Any:
+    # exp(x)/(exp(x) + exp(y)), and a half where both are the same infinity. (As exp(x - z) its own
+    # derivative would lose what rounds z to x.)
+    return sigmoid(mask((x != y) | (np.abs(x) < np.inf), x - y))
 
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------
@@ -152,6 +153,11 @@ def _routed(wins: Any, first: bool) -> Any:
     return edge
 
 
+def _with_nan(wins: np.ufunc) -> Any:
+    """`maximum` and `minimum` choose what is none, and so does their derivative."""
+    return lambda a, b: wins(a, b) | (a != a)
+
+
 def _over_nan(wins: np.ufunc) -> Any:
     """`fmax` and `fmin` choose what is a number."""
     return lambda a, b: wins(a, b) | np.isnan(b)
@@ -161,8 +167,8 @@ def _extremum(name: str, ufunc: np.ufunc, wins: Any) -> Op:
     return _linear(name, ufunc, _routed(wins, True), _routed(wins, False))
 
 
-maximum = _extremum("maximum", np.maximum, np.greater_equal)
-minimum = _extremum("minimum", np.minimum, np.less_equal)
+maximum = _extremum("maximum", np.maximum, _with_nan(np.greater_equal))
+minimum = _extremum("minimum", np.minimum, _with_nan(np.less_equal))
 fmax = _extremum("fmax", np.fmax, _over_nan(np.greater_equal))
 fmin = _extremum("fmin", np.fmin, _over_nan(np.less_equal))
 
@@ -170,6 +176,12 @@ fmin = _extremum("fmin", np.fmin, _over_nan(np.less_equal))
 def relu(x: Any) -> Any:
     """The larger of x and 0, entry by entry; half the derivative flows at 0, as in `maximum`."""
     return maximum(x, 0)
+
+
+def sign(x: Any) -> Any:
+    """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0 at 0."""
+    x = lift_fully(x)
+    return mask(x != 0, x / absolute(x)) if x.dtype.kind == "c" else sign_op(x)
 
 
 def _absolute_edge(z: Any, x: Any) -> LinearMap:
@@ -181,7 +193,7 @@ def _absolute_edge(z: Any, x: Any) -> LinearMap:
 
 absolute = _linear("absolute", np.absolute, _absolute_edge, notation="abs({})".format)
 fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x))
-sign = elementwise("sign", np.sign, None)
+sign_op = elementwise("sign", np.sign, None)
 copysign = elementwise(
     "copysign", np.copysign, lambda z, x, y: np.sign(x) * np.copysign(np.ones_like(y), y), None
 )

@@ -87,7 +87,7 @@ def _notation(name: str) -> Callable[..., str]:
 
 
 def _share(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
-    wins = x == z
+    wins = (x == z) | (x != x)  # what is none wins
     return mask(wins, 1 / _spread(np.sum(np.where(wins, np.ones_like(x), 0), axis=axis), x, axis))
 
 
@@ -150,7 +150,8 @@ prod_op = _reduction("prod", lambda x, axis=None: np.prod(x, axis=axis), _others
 logsumexp_op = _reduction(
     "logsumexp",
     lambda x, axis=0: _logsumexp_run(x, axis),
-    lambda z, x, axis: np.exp(mask(x != z, x - z)),  # 1 where both are the same infinity
+    # 1 where both are the same infinity.
+    lambda z, x, axis: np.exp(mask((x != z) | (np.abs(x) < np.inf), x - z)),
 )
 norm_op = Op(
     name="norm",
@@ -235,10 +236,36 @@ def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **re
 def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.mean`."""
     _no_initial("mean", rest)
+    x = lift_fully(x)
+    if dtype is None and x.dtype == np.float16:  # NumPy sums these in float32
+        return astype(mean(astype(x, np.float32), axis, keepdims=keepdims), np.float16)
     x = _as_float(x, dtype)
     count = math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
     total = _reduce(sum_op, x, axis, keepdims)
     return total / count if count else total * np.nan
+
+
+def average(
+    x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+) -> Any:
+    """As `numpy.average`."""
+    x = _as_float(x)
+    if weights is None:
+        weights = np.ones((), x.dtype)
+    weights = lift_fully(weights)
+    if weights.shape not in ((), x.shape):
+        (place,) = axes_of(axis, x.ndim) if weights.ndim == 1 and axis is not None else (None,)
+        if place is None or weights.shape[0] != x.shape[place]:
+            raise fail(
+                ValueError,
+                f"average: expected weights of the shape of {x.type}, or as many as along axis, but "
+                f"got {weights.type}",
+            )
+        weights = expand_dims(weights, tuple(i for i in range(x.ndim) if i != place))
+    weights = np.broadcast_to(weights, x.shape)
+    total = sum(weights, axis, keepdims=keepdims)
+    result = sum(x * weights, axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
 
 
 def _as_float(x: Any, dtype: Any = None) -> Any:

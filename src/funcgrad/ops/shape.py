@@ -40,8 +40,8 @@ reshape_op = Op(
 
 
 def reshape(x: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
-    """As `numpy.reshape`, in C order."""
-    if order not in ("C", "A"):
+    """As `numpy.reshape`, in C order: an expression has no layout in memory."""
+    if order != "C":
         raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
     x = lift_fully(x)
     listed = shape.tolist() if isinstance(shape, np.ndarray) else shape

@@ -28,6 +28,11 @@ def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: An
     >>> evaluate(x * x + 1, x=3.0)
     10.0
     """
+    if not isinstance(expr, Expr):
+        raise fail(
+            TypeError,
+            f"evaluate: expected an expression, but got {type(expr).__name__}; make one of var('x')",
+        )
     with np.errstate(all="ignore"):
         return present(fold(expr, numpy_algebra(expr, _by_name(expr, values, named))))
 
@@ -105,6 +110,8 @@ def fitted(name: str, value: Any, type: ArrayType) -> Any:
             f"evaluate: expected a number for {name}, but got an expression; use substitute",
         )
     array = np.asarray(value)
+    if type.dtype.kind in "biu" and array.dtype.kind in "biuf":
+        return _whole(name, array, type)
     weak = isinstance(value, bool | int | float | complex)
     if array.shape != type.shape or not (
         np.can_cast(array.dtype, type.dtype, "same_kind") or (weak and array.dtype.kind in "biuf")
@@ -114,6 +121,17 @@ def fitted(name: str, value: Any, type: ArrayType) -> Any:
             f"evaluate: expected {type} for {name}, but got {ArrayType(array.shape, array.dtype)}",
         )
     return array.astype(type.dtype)[()]
+
+
+def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> Any:
+    """Values for a variable of integers: whole numbers that it can hold."""
+    with np.errstate(all="ignore"):
+        cast = array.astype(type.dtype)
+    fits = not array.shape or np.can_cast(array.dtype, type.dtype, "same_kind")
+    if array.shape != type.shape or not fits or not np.array_equal(cast, array):
+        shown = array[()] if not array.shape else ArrayType(array.shape, array.dtype)
+        raise fail(TypeError, f"evaluate: expected {type} for {name}, but got {shown}")
+    return cast[()]
 
 
 def present(value: Any) -> Any:

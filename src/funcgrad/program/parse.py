@@ -135,4 +135,8 @@ def _call(name: str, parts: list[Any]) -> Any:
     functions = formula_functions()
     if name not in functions:
         raise FormulaError(f"formula: expected a function such as sin or exp, but got {name!r}")
+    if name in ("max", "min") and len(parts) != 1:
+        raise FormulaError(
+            f"formula: expected one array in {name}, but got {len(parts)} parts; use {name}imum(x, y)"
+        )
     return _apply(functions[name], tuple(parts))

@@ -10,9 +10,9 @@ import numpy as np
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import elementwise
-from funcgrad.ops.op import Op, leaf
+from funcgrad.ops.op import Op, astype, leaf
 
-ATOM, POWER, UNARY, PRODUCT, MATMUL = 100, 40, 30, 20, 15
+ATOM, CALL, POWER, UNARY, PRODUCT, MATMUL, COMPARISON = 100, 99, 40, 30, 20, 15, 5
 LONGEST = 60  # characters of a part that is written in place; longer ones get a name
 FIRST, LAST = 20, 5  # lines kept of a long program
 
@@ -56,7 +56,7 @@ def let_form(expr: Expr) -> tuple[list[tuple[str, str]], str]:
     lines: list[tuple[str, str]] = []
     for key, e in unique.items():
         piece = write(e, [written[arg.key] for arg in e.args])
-        shared = uses[key] > 1 and piece.binding < ATOM
+        shared = uses[key] > 1 and piece.binding < ATOM and e.op is not CONSTANT
         long = len(piece.text) > LONGEST and bool(e.args) and key != expr.key
         if (shared or long) and not _transparent(e):
             name = next(names)
@@ -90,6 +90,8 @@ def write(expr: Expr, parts: list[Written]) -> Written:
     operation: Op = expr.op
     if operation is leaf:
         return Written(expr.label, ATOM) if expr.label else parts[0]
+    if operation is astype and not np.can_cast(expr.args[0].dtype, expr.dtype, "same_kind"):
+        return Written(f"{wrap(parts[0], CALL)}.astype({expr.dtype})", CALL)
     if operation.hidden:
         return parts[0]
     if operation is elementwise.negative:
@@ -102,11 +104,14 @@ def write(expr: Expr, parts: list[Written]) -> Written:
     texts = [part.text for part in parts]
     params = dict(expr.params)
     if set(params) == {"axis"} and params["axis"] == tuple(range(expr.args[0].ndim)):
-        return Written(f"{operation.name}({texts[0]})", 99)
+        return Written(f"{operation.name}({texts[0]})", CALL)
     if operation.notation:
-        return Written(operation.notation(*texts, **params), 99)
+        # What is written behind its operand binds tightest: x.T, x[i].
+        if operation.notation("\0", *texts[1:], **params).startswith("\0"):
+            texts[0] = wrap(parts[0], CALL)
+        return Written(operation.notation(*texts, **params), CALL)
     extras = [f"{name}={value}" for name, value in params.items()]
-    return Written(f"{operation.name}({', '.join(texts + extras)})", 99)
+    return Written(f"{operation.name}({', '.join(texts + extras)})", CALL)
 
 
 def _infix(operation: Op, parts: list[Written]) -> Written:
@@ -127,7 +132,11 @@ def _infix(operation: Op, parts: list[Written]) -> Written:
     if symbol != "+" and right.text.startswith("-"):
         within = ATOM
     spaced = symbol if symbol in ("*", "/") else f" {symbol} "
-    return Written(f"{wrap(left, binding)}{spaced}{wrap(right, within)}", binding)
+    # A chain of comparisons would mean something else.
+    outside = binding + 1 if binding == COMPARISON else binding
+    # -(x % y) and z*(x // y) are not -x % y and z*x // y.
+    binds = binding - 1 if symbol in ("%", "//") else binding
+    return Written(f"{wrap(left, outside)}{spaced}{wrap(right, within)}", binds)
 
 
 def wrap(part: Written, binding: int) -> str:
