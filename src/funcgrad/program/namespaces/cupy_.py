@@ -1,0 +1,119 @@
+"""Programs on CuPy's arrays: NumPy's names, on the current device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.indexing import _restore
+from funcgrad.program.namespaces.emit import Library
+from funcgrad.program.namespaces.later import Later
+from funcgrad.program.namespaces.numpy_like import rows
+
+cupy: Any = Later("cupy")
+
+
+def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:
+    return cupy.asarray(value, dtype)
+
+
+def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], Any]:
+    if changing:
+        return lambda home: cupy.asarray(array)
+    elsewhere: dict[int, Any] = {}
+
+    def constant(home: Any) -> Any:
+        if home not in elsewhere:
+            elsewhere[home] = cupy.asarray(array)
+        return elsewhere[home]
+
+    return constant
+
+
+def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
+    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
+
+
+def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    whole, index = cupy.zeros(shape, g.dtype), _restore(spec, arrays)
+    if arrays:
+        cupy.add.at(whole, index, g)
+    else:
+        whole[index] = g
+    return whole
+
+
+def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+    if not x.size:
+        return cupy.log(cupy.sum(cupy.exp(x), axis=axis))
+    top = cupy.max(x.real, axis=axis, keepdims=True)
+    top = cupy.where(cupy.isfinite(top), top, cupy.zeros_like(top))
+    total = cupy.log(cupy.sum(cupy.exp(x - top), axis=axis))
+    return total + cupy.reshape(top, total.shape)
+
+
+def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
+    return runs[min(max(int(index), 0), len(runs) - 1)](*operands)
+
+
+def _loop(
+    run: Callable[..., Any],
+    holds: Callable[..., Any] | None,
+    shape: Any,
+    types: Sequence[ArrayType],
+    home: Any,
+    *operands: Any,
+) -> Any:
+    count, middle = shape.states, shape.states + shape.sequences
+    state, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
+    found: list[tuple[Any, ...]] = []
+    if holds is None:
+        length = len(sequences[0]) if shape.length < 0 else shape.length
+        for t in reversed(range(length)) if shape.reverse else range(length):
+            values = run(*state, *[s[t] for s in sequences], *fixed)
+            state = values[:count]
+            found.append(values[count:])
+    else:
+        while holds(*state, *fixed)[0]:
+            values = run(*state, *fixed)
+            state = values[:count]
+            found.append(values[count:])
+    if shape.reverse:
+        found.reverse()
+    stacked = [
+        cupy.stack([values[k] for values in found]) if found else cupy.zeros((0, *t.shape), t.dtype)
+        for k, t in enumerate(types)
+    ]
+    return (*state, *stacked)
+
+
+def library() -> Library:
+    """What the library has for a program."""
+    return Library(
+        name="cupy",
+        module=cupy,
+        table={
+            **rows(cupy),
+            # CuPy's sort is stable.
+            "argsort": lambda x, axis: cupy.argsort(x, axis=axis, kind="stable"),
+            "astype": _astype,
+            "fabs": cupy.abs,
+            "logsumexp": _logsumexp,
+            "scatter_add": _scatter,
+            "stop_gradient": lambda x: x,
+        },
+        home=lambda values: int(cupy.cuda.Device().id),
+        array=_array,
+        constant=_constant,
+        own=lambda value: value.copy(),
+        call=lambda run, *operands: run(*operands),
+        branch=_branch,
+        loop=_loop,
+        lengths=True,
+        compile=lambda run: run,
+        compiled=False,
+        warn=lambda types: None,
+    )

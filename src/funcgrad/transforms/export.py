@@ -1,0 +1,252 @@
+"""Functions of another library's arrays: a NumPy function, traced by funcgrad, on JAX's or PyTorch's.
+
+A function is traced on shapes and dtypes alone, once for each that it meets, and becomes a program in the
+library's namespace. So it may be called where there are no values, as under `jax.jit`, and what is done
+with it there (derivatives, batches, devices) the library does by its own rules.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import optree
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.program.namespaces import compile_namespace, library_of
+from funcgrad.program.share import share_bodies
+from funcgrad.program.simplify import simplify_all
+from funcgrad.source import fail
+from funcgrad.trace import _names
+from funcgrad.transforms.control.body import symbols, trace_body
+from funcgrad.transforms.grad import _check_function, _named_after
+from funcgrad.trees import Tree, _children, _is_own, flatten
+
+
+def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, written for NumPy, as a function of JAX arrays, for use under `jax.jit`, `jax.grad`, `jax.vmap`.
+
+    Arguments and results are trees of arrays. f runs once for each structure, shapes and dtypes that it
+    is called with, and knows no values: choose with ``np.where``, `cond` and `scan`. What is neither an
+    array nor a float, such as an int or a string, is known to f, and counts by value; a Python float takes
+    the dtype of the arrays beside it. What f captures counts as it was then, as under
+    `jax.jit`. JAX computes in float32 unless ``jax_enable_x64`` is set. Indices out of bounds are no errors
+    there, and a `while_loop` has no derivative in reverse. Called with expressions, it is f.
+
+    Raises TypeError where f asks for a value, or uses an operation that JAX has no function for.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> f = to_jax(fg.grad(lambda x: np.sum(np.sin(x))))
+    >>> f(np.zeros(2)).tolist()  # doctest: +SKIP
+    [1.0, 1.0]
+    """
+    _check_function("to_jax", f)
+    return _exported(f, "jax", _jax_type)
+
+
+def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, written for NumPy, as a function of PyTorch tensors, on the device of the first, open to autograd.
+
+    Arguments and results are trees of tensors; what is neither an array nor a float counts by value, as in
+    `to_jax`, and so do shapes and dtypes: f runs once for each, and knows no values. A Python float takes
+    the dtype of the tensors beside it. Loops and branches of funcgrad run in Python. Called with
+    expressions, it is f.
+
+    Raises TypeError where f asks for a value, uses an operation that PyTorch has no function for, or gets a
+    tensor of a dtype that NumPy has not, such as bfloat16.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> f = to_torch(fg.grad(lambda x: np.sum(np.sin(x))))
+    >>> f(np.zeros(2)).tolist()  # doctest: +SKIP
+    [1.0, 1.0]
+    """
+    _check_function("to_torch", f)
+    return _exported(f, "torch", _torch_type)
+
+
+# Programs kept by one function: as many signatures.
+_KEPT = 64
+
+
+class _Exported(NamedTuple):
+    run: Callable[..., tuple[Any, ...]]
+    captured: list[Any]
+    rebuild: Callable[[Sequence[Any]], Any]
+
+
+def _exported(
+    f: Callable[..., Any], backend: str, type_of: Callable[[Any], ArrayType | None]
+) -> Callable[..., Any]:
+    library_of(backend)  # a missing library is told of here, not in the first call
+    programs: OrderedDict[Any, _Exported] = OrderedDict()
+    lock = Lock()
+
+    @_named_after(f)
+    def exported(*args: Any, **kwargs: Any) -> Any:
+        trees = _trees(f, args, kwargs)
+        leaves = [leaf for tree in trees for leaf in tree.leaves]
+        if any([isinstance(leaf, Expr) for leaf in leaves]):
+            return f(*args, **kwargs)
+        types = _with_floats([type_of(leaf) for leaf in leaves], leaves, backend)
+        signature = (
+            structure((args, kwargs)),
+            *[t or _static(backend, v) for t, v in zip(types, leaves, strict=True)],
+        )
+        with lock:
+            found = programs.get(signature)
+            if found is not None:
+                programs.move_to_end(signature)
+        if found is None:
+            found = _made(f, backend, trees, sorted(kwargs), leaves, types)
+            with lock:
+                programs[signature] = found
+                if len(programs) > _KEPT:
+                    programs.popitem(last=False)
+        given = [v for v, t in zip(leaves, types, strict=True) if t is not None]
+        return found.rebuild(found.run(*given, *found.captured))
+
+    return exported
+
+
+def _trees(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tree]:
+    named = zip(args, _names(f, len(args)), strict=True)
+    return [
+        *[flatten(arg, name) for arg, name in named],
+        *[flatten(kwargs[name], name) for name in sorted(kwargs)],
+    ]
+
+
+def _made(
+    f: Callable[..., Any],
+    backend: str,
+    trees: Sequence[Tree],
+    keywords: Sequence[str],
+    leaves: Sequence[Any],
+    types: Sequence[ArrayType | None],
+) -> _Exported:
+    """f traced on stand-ins for the leaves that have types, and compiled for the library."""
+    given = [i for i, t in enumerate(types) if t is not None]
+    paths = [path for tree in trees for path in tree.paths]
+    fixed = [None if t is not None else leaf for leaf, t in zip(leaves, types, strict=True)]
+
+    def on(traced: Sequence[Any]) -> Any:
+        values = list(fixed)
+        for i, value in zip(given, traced, strict=True):
+            values[i] = value
+        rest = iter(values)
+        built = [tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees]
+        count = len(built) - len(keywords)
+        return f(*built[:count], **dict(zip(keywords, built[count:], strict=True)))
+
+    tree = Tree([None] * len(given), list, [paths[i] for i in given])
+    stand_ins = symbols([tree], [t for t in types if t is not None])
+    body, captured, output = trace_body(on, [tree], stand_ins)
+    if any([isinstance(value, Expr) for value in captured]):
+        raise fail(
+            TypeError,
+            f"to_{backend}: expected a function of its arguments, but it depends on a value of a trace "
+            "around it; hand that in as an argument",
+        )
+    roots = share_bodies(simplify_all(body.outputs))
+    run = compile_namespace(roots, body.inputs, backend)
+    return _Exported(run, captured, flatten(output).rebuild)
+
+
+# -- signatures ----------------------------------------------------------------------------------
+def structure(tree: Any) -> Any:
+    """What two trees share that differ in their leaves alone: hashable.
+
+    >>> structure([1.0, (2.0,)]) == structure([3.0, (4.0,)])
+    True
+    >>> structure([1.0, (2.0,)]) == structure([1.0, [2.0]])
+    False
+    """
+    parts = _children(tree)
+    if parts is not None:
+        labels, items, _ = parts
+        return type(tree), tuple(labels), tuple([structure(item) for item in items])
+    items, spec = optree.tree_flatten(tree, is_leaf=_is_own)
+    if len(items) == 1 and items[0] is tree:
+        return None
+    return spec, tuple([structure(item) for item in items])
+
+
+def _static(backend: str, value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise fail(
+            TypeError,
+            f"to_{backend}: expected arrays, numbers and hashable values, but got {type(value).__name__}",
+        ) from None
+    return type(value), value
+
+
+def _with_floats(
+    types: Sequence[ArrayType | None], leaves: Sequence[Any], backend: str
+) -> list[ArrayType | None]:
+    """The types, with those of Python's floats, which follow the arrays'."""
+    known = [t.dtype for t in types if t is not None and t.dtype.kind in "fc"]
+    widest = np.result_type(*known) if known else _DEFAULT[backend]()
+    return [
+        ArrayType((), np.result_type(widest, type(leaf)(0)))
+        if type(leaf) in (float, complex)
+        else t
+        for t, leaf in zip(types, leaves, strict=True)
+    ]
+
+
+def _default_of_jax() -> np.dtype[Any]:
+    jax = import_module("jax")
+    dtype: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(float))
+    return dtype
+
+
+def _default_of_torch() -> np.dtype[Any]:
+    torch = import_module("torch")
+    return np.dtype(str(torch.get_default_dtype()).removeprefix("torch."))
+
+
+_DEFAULT = {"jax": _default_of_jax, "torch": _default_of_torch}
+
+
+def _jax_type(value: Any) -> ArrayType | None:
+    """The type of an array, JAX's or NumPy's, or of what JAX has in its place while it traces."""
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return None
+    jax = import_module("jax")
+    try:
+        dtype = np.dtype(jax.dtypes.canonicalize_dtype(value.dtype))
+    except (TypeError, ValueError):
+        dtype = _NOT_NUMPYS
+    return _checked("jax", ".astype(float)", value, dtype)
+
+
+def _torch_type(value: Any) -> ArrayType | None:
+    if not isinstance(value, np.ndarray | np.generic | import_module("torch").Tensor):
+        return None
+    try:
+        dtype = np.dtype(str(value.dtype).removeprefix("torch."))
+    except TypeError:
+        dtype = _NOT_NUMPYS
+    return _checked("torch", ".float()", value, dtype)
+
+
+_NOT_NUMPYS = np.dtype(object)
+
+
+def _checked(backend: str, remedy: str, value: Any, dtype: np.dtype[Any]) -> ArrayType:
+    if dtype.kind not in "biufc":
+        raise fail(
+            TypeError,
+            f"to_{backend}: expected arrays of dtypes that NumPy has, but got {value.dtype}; convert with "
+            f"{remedy}",
+        )
+    return ArrayType(tuple(value.shape), dtype)
