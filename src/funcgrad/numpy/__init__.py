@@ -66,8 +66,9 @@ class _OfExpressions(type):
     """A dtype's class, of which NumPy's own values are instances, that converts expressions too."""
 
     def __call__(cls, value: Any = 0.0) -> Any:
-        converted = _numpy.float64 if not isinstance(value, Expr) else _float64_of
-        return converted(value)
+        if isinstance(value, Expr):
+            return _shape.astype(value, _numpy.float64)
+        return _numpy.float64(value)
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, _numpy.float64)
@@ -76,11 +77,7 @@ class _OfExpressions(type):
         return issubclass(kind, _numpy.float64)
 
 
-def _float64_of(value: Expr) -> Any:
-    return _shape.astype(value, _numpy.float64)
-
-
-class float64(_numpy.float64, metaclass=_OfExpressions):
+class float64(_numpy.float64, metaclass=_OfExpressions):  # noqa: N801  # as NumPy names it
     """As `numpy.float64`, as a dtype too; an expression is converted.
 
     >>> import funcgrad as fg
