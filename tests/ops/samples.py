@@ -194,7 +194,11 @@ REAL_SAMPLES |= {
     # A real sign is flat: tests/ops/test_linalg.py has it.
     "detsign": [Sample((COMPLEX_SQUARE,)), Sample((np.stack([COMPLEX_SQUARE, 1j * STACK[1]]),))],
     "det": [Sample((SQUARE,)), Sample((STACK,)), Sample((FOUR,)), Sample((SIDES[:2],))],
-    "cofactors": [Sample((FOUR,)), Sample((np.stack([FOUR, FOUR.T - 1]),))],
+    "cofactors": [
+        Sample((FOUR,)),
+        Sample((np.stack([FOUR, FOUR.T - 1]),)),
+        Sample((FOUR @ np.diag([1.0, 2.0, 3.0, 0.0]) @ FOUR,)),
+    ],
 }
 COMPLEX_SAMPLES |= {
     "solve": [Sample((COMPLEX_SQUARE, SIDES + 1j))],
@@ -202,7 +206,10 @@ COMPLEX_SAMPLES |= {
     "pinv": [Sample((COMPLEX,), {"rcond": 1e-6, "hermitian": False})],
     "cholesky": [Sample((COMPLEX_SQUARE,))],
     "det": [Sample((COMPLEX_SQUARE,)), Sample((FOUR + 1j * FOUR.T,))],
-    "cofactors": [Sample((FOUR + 1j * FOUR.T,))],
+    "cofactors": [
+        Sample((FOUR + 1j * FOUR.T,)),
+        Sample((FOUR @ np.diag([1j, 2.0, 3.0, 0.0]) @ FOUR.T,)),
+    ],
 }
 
 SAMPLES: dict[str, list[Sample]] = {

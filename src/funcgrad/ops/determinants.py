@@ -12,9 +12,11 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.linalg import inv_op
 from funcgrad.ops.op import Op
-from funcgrad.ops.stacks import matrices, mT, of_stacks, real_dtype, wide
+from funcgrad.ops.stacks import eye_like, matrices, mH, mT, of_stacks, real_dtype, wide
+from funcgrad.ops.tuples import pick_op
 
 
 def _number_type(a: ArrayType) -> ArrayType:
@@ -141,13 +143,46 @@ def _cofactor_run(a: Any) -> Any:
     return sign * np.matmul(u.conj() * others[..., None, :], v.conj())
 
 
+# Beyond this condition number the derivative of cofactors is taken by singular values.
+_FAR_FROM_SINGULAR = 1e4
+
+
 def _cofactor_edge(z: Any, a: Any) -> LinearMap:
-    slope = mT(inv_op(a))
+    """The second derivative of det, symmetric; its own derivatives are right at every order.
 
-    def along(v: Any, slope: Any) -> Any:
-        return z * wide(np.sum(slope * v, axis=(-2, -1))) - np.matmul(np.matmul(z, mT(v)), slope)
+    They go through the inverse; near a singular matrix through the decomposition, which is not smooth
+    where singular values coincide. So at a singular matrix with repeated singular values, of 4 rows and
+    more, the third derivative of det is the first that is not to be relied on.
+    """
+    node = svd_op(a)
+    u, s, v = (pick_op(node, index=i) for i in range(3))
+    regular = wide(s[..., -1] * _FAR_FROM_SINGULAR > s[..., 0])
+    slope = mT(inv_op(np.where(regular, a, eye_like(a))))
+    others = _others_than_two(s)
+    sign = wide(detsign_op(u) * detsign_op(v))
 
-    return Structural(lambda v: along(v, slope), lambda g: along(g, slope))
+    def by_inverse(x: Any) -> Any:
+        return z * wide(np.sum(slope * x, axis=(-2, -1))) - np.matmul(np.matmul(z, mT(x)), slope)
+
+    def by_values(x: Any) -> Any:
+        turned = np.matmul(np.matmul(mH(u), x), mH(v))
+        diagonal = np.sum(turned * eye_like(turned), axis=-1)
+        moved = np.matmul(others, np.expand_dims(diagonal, -1)) * eye_like(turned)
+        moved = moved - others * mT(turned)
+        return sign * np.matmul(np.matmul(mT(mH(u)), moved), mT(mH(v)))
+
+    def along(x: Any) -> Any:
+        return np.where(regular, by_inverse(x), by_values(x))
+
+    return Structural(along, along)
+
+
+def _others_than_two(s: Any) -> Any:
+    """For each two of the values the product of all others, and 0 on the diagonal."""
+    n = np.shape(s)[-1]
+    i, j, k = np.ogrid[:n, :n, :n]
+    every = np.where((k == i) | (k == j), np.ones((), s.dtype), np.expand_dims(s, (-3, -2)))
+    return np.prod(every, axis=-1) * (1 - np.eye(n, dtype=s.dtype))
 
 
 cofactor_op: Op = Op(

@@ -18,11 +18,13 @@ from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
 from funcgrad.ops import (
     contraction,
+    decompositions,
     determinants,
     elementwise,
     indexing,
     linalg,
     marks,
+    matrices,
     op,
     reduction,
     shape,
@@ -39,7 +41,9 @@ FAMILIES: tuple[ModuleType, ...] = (
     indexing,
     contraction,
     linalg,
+    decompositions,
     determinants,
+    matrices,
     tuples,
     marks,
 )
@@ -97,6 +101,7 @@ def numpy_functions(
                 result[theirs] = function
     # These take the last two axes where their namesakes take the first.
     result |= {np.linalg.diagonal: _last(indexing.diagonal), np.linalg.trace: _last(indexing.trace)}
+    result[np.linalg.norm] = matrices.any_norm
     result |= {np.copy: lambda x, **_: x, np.where: where}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}

@@ -1,0 +1,328 @@
+"""Decompositions of matrices: `eigh`, `svd` and `qr`, whose value is a tuple.
+
+Singular vectors, eigenvectors and factors are determined up to phases, and within a space that several
+equal values share, up to a rotation. Derivatives are right for what does not depend on that choice; as a
+convention, vectors of equal values do not turn into each other (their term is 0, where it is infinite).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.graph import ArrayType, TupleType
+from funcgrad.linear import LinearMap, Parts, Structural
+from funcgrad.ops.elementwise import mask
+from funcgrad.ops.linalg import solve_op
+from funcgrad.ops.op import Op
+from funcgrad.ops.stacks import eye_like, hermitian_from, matrices, mH, mT, of_stacks, real_dtype
+from funcgrad.ops.tuples import pick_op
+from funcgrad.source import fail
+
+
+def _part(z: Any, index: int) -> Any:
+    return pick_op(z, index=index)
+
+
+def _row(s: Any) -> Any:
+    return np.expand_dims(s, -2)
+
+
+def _column(s: Any) -> Any:
+    return np.expand_dims(s, -1)
+
+
+def _on_diagonal(s: Any) -> Any:
+    """The diagonal matrices of vectors."""
+    return _row(s) * eye_like(_row(s))
+
+
+def _diagonal(x: Any) -> Any:
+    return np.sum(x * eye_like(x), axis=-1)
+
+
+def _gaps(s: Any) -> Any:
+    """1/(s_j - s_i), and 0 where they are equal."""
+    difference = _row(s) - _column(s)
+    apart = difference != 0
+    return mask(apart, 1 / np.where(apart, difference, np.ones_like(difference)))
+
+
+def _sum(terms: list[Any]) -> Any:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _multiplied(*factors: Any) -> Any:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = np.matmul(product, factor)
+    return product
+
+
+# -- eigh ----------------------------------------------------------------------------------------
+class EighResult(NamedTuple):
+    """Eigenvalues, rising, and eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def _eigh_type(a: ArrayType, triangle: str) -> Any:
+    return TupleType((ArrayType(a.shape[:-1], real_dtype(a.dtype)), a))
+
+
+def _eigh_edge(z: Any, a: Any, *, triangle: str) -> LinearMap:
+    """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i))."""
+    w, v = _part(z, 0), _part(z, 1)
+
+    def forward(da: Any) -> Parts:
+        x = _multiplied(mH(v), da, v)
+        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _gaps(w) * x)})
+
+    def backward(g: Parts) -> Any:
+        terms = []
+        if 0 in g.of:
+            terms.append(_on_diagonal(g.of[0]))
+        if 1 in g.of:
+            terms.append(_gaps(w) * np.matmul(mT(v), g.of[1]))
+        return _multiplied(mT(mH(v)), _sum(terms), mT(v)) if terms else None
+
+    def folded(g: Parts) -> Any:
+        back = backward(g)
+        return None if back is None else hermitian_from(triangle).transpose(back)
+
+    return Structural(lambda da: forward(hermitian_from(triangle).apply(da)), folded)
+
+
+eigh_op: Op = Op(
+    name="eigh",
+    run=lambda a, triangle: tuple(np.linalg.eigh(a, triangle)),
+    infer=_eigh_type,
+    edges=(_eigh_edge,),
+    batch=of_stacks(lambda: eigh_op),
+)
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """As `numpy.linalg.eigh`. One triangle is read, as ``UPLO`` says, and so the gradient lies there.
+
+    Eigenvectors of equal eigenvalues are taken not to turn into each other; the derivative of each such
+    eigenvalue is along the vector that LAPACK chose. Sums over them are right to first order.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.linalg.eigh(a)[0][1])(np.diag([1.0, 3.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    triangle = str(UPLO).upper()
+    if triangle not in ("L", "U"):
+        raise fail(ValueError, f"eigh: expected UPLO 'L' or 'U', but got {UPLO!r}")
+    node = eigh_op(matrices("eigh", a), triangle=triangle)
+    return EighResult(_part(node, 0), _part(node, 1))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """As `numpy.linalg.eigvalsh`; as the first of `eigh`."""
+    return eigh(a, UPLO).eigenvalues
+
+
+# -- svd -----------------------------------------------------------------------------------------
+class SVDResult(NamedTuple):
+    """Left vectors in columns, singular values, falling, and right vectors in rows."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def _svd_type(a: ArrayType) -> Any:
+    *stack, m, n = a.shape
+    k = min(m, n)
+    return TupleType(
+        (
+            ArrayType((*stack, m, k), a.dtype),
+            ArrayType((*stack, k), real_dtype(a.dtype)),
+            ArrayType((*stack, k, n), a.dtype),
+        )
+    )
+
+
+def _svd_edge(z: Any, a: Any) -> LinearMap:
+    """With x = u^H da v: ds is its diagonal, and u, v turn so that the rest of x stays 0 (Townsend 2016).
+
+    What of da lies outside the spaces of u and v turns these out of themselves. Phases are put into u.
+    """
+    u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
+    m, n = np.shape(a)[-2:]
+    is_complex = a.dtype.kind == "c"
+    gaps = _gaps(s * s)
+    known = s != 0
+    over = _row(mask(known, 1 / np.where(known, s, np.ones_like(s))))
+
+    def outside(x: Any, y: Any) -> Any:
+        """y less what of it lies in the space of x."""
+        return y - _multiplied(x, mH(x), y)
+
+    def outside_back(x: Any, g: Any) -> Any:
+        return g - _multiplied(mT(mH(x)), mT(x), g)
+
+    def forward(da: Any) -> Parts:
+        x = _multiplied(mH(u), da, v)
+        right, left = x * _row(s), x * _column(s)
+        du = np.matmul(u, gaps * (right + mH(right)))
+        dv = np.matmul(v, gaps * (left + mH(left)))
+        if is_complex:
+            du = du + u * (over * _row(1j * np.imag(_diagonal(x))))
+        if m > n:
+            du = du + outside(u, np.matmul(da, v) * over)
+        if n > m:
+            dv = dv + outside(v, np.matmul(mH(da), u) * over)
+        return Parts({0: du, 1: np.real(_diagonal(x)), 2: mH(dv)})
+
+    def backward(g: Parts) -> Any:
+        inner, outer = [], []
+        if 0 in g.of:
+            gu = g.of[0]
+            turned = np.matmul(mT(u), gu)
+            half = gaps * turned
+            inner.append((half + mH(half)) * _row(s))
+            if is_complex:
+                inner.append(_on_diagonal(np.imag(_diagonal(turned)) * 1j) * over)
+            if m > n:
+                outer.append(np.matmul(outside_back(u, gu) * over, mT(v)))
+        if 1 in g.of:
+            inner.append(_on_diagonal(g.of[1]))
+        if 2 in g.of:
+            gv = mH(g.of[2])
+            half = gaps * np.matmul(mT(v), gv)
+            inner.append((half + mH(half)) * _column(s))
+            if n > m:
+                outer.append(mH(np.matmul(outside_back(v, gv) * over, mT(u))))
+        if not inner:
+            return None
+        return _sum([_multiplied(mT(mH(u)), _sum(inner), mT(v)), *outer])
+
+    return Structural(forward, backward)
+
+
+svd_op: Op = Op(
+    name="svd",
+    run=lambda a: tuple(np.linalg.svd(a, full_matrices=False)),
+    infer=_svd_type,
+    edges=(_svd_edge,),
+    batch=of_stacks(lambda: svd_op),
+)
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """As `numpy.linalg.svd` of a square matrix, or with ``full_matrices=False``.
+
+    Vectors of equal singular values are taken not to turn into each other, and the derivative along
+    directions in which a singular value of 0 would leave 0 is taken as 0.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.linalg.svd(a, full_matrices=False)[1][0])(np.array([[3.0], [4.0]]))
+    array([[0.6],
+           [0.8]])
+    """
+    a = matrices("svd", a, square=hermitian)
+    if full_matrices and compute_uv and a.shape[-1] != a.shape[-2]:
+        raise fail(
+            ValueError,
+            f"svd: expected full_matrices=False for {a.type}, but got True; the vectors beside the "
+            "singular ones are arbitrary, and have no derivative",
+        )
+    node = svd_op(a)
+    return SVDResult(*[_part(node, i) for i in range(3)]) if compute_uv else _part(node, 1)
+
+
+def svdvals(a: Any, /) -> Any:
+    """As `numpy.linalg.svdvals`: the singular values, falling."""
+    return svd(a, compute_uv=False)
+
+
+# -- qr ------------------------------------------------------------------------------------------
+class QRResult(NamedTuple):
+    """Orthonormal columns, and an upper triangle."""
+
+    Q: Any
+    R: Any
+
+
+def _qr_type(a: ArrayType) -> Any:
+    return TupleType((a, ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-1]), a.dtype)))
+
+
+def _qr_edge(z: Any, a: Any) -> LinearMap:
+    """With y = da r^-1 and x = q^H y: q turns by what of x is not upper triangular (Walter 2010)."""
+    q, r = _part(z, 0), _part(z, 1)
+    is_complex = a.dtype.kind == "c"
+
+    def turn(x: Any) -> Any:
+        low = np.tril(x, -1)
+        rest = _on_diagonal(np.imag(_diagonal(x)) * 1j) if is_complex else 0
+        return low - mH(low) + rest
+
+    def turn_back(g: Any) -> Any:
+        rest = _on_diagonal(np.imag(_diagonal(g)) * 1j) if is_complex else 0
+        return np.tril(g - mH(g), -1) + rest
+
+    def forward(da: Any) -> Parts:
+        y = mT(solve_op(mT(r), mT(da)))
+        x = np.matmul(mH(q), y)
+        rest = x - turn(x)
+        return Parts({0: y - np.matmul(q, rest), 1: np.matmul(rest, r)})
+
+    def backward(g: Parts) -> Any:
+        rest = []
+        if 0 in g.of:
+            rest.append(-np.matmul(mT(q), g.of[0]))
+        if 1 in g.of:
+            rest.append(np.matmul(g.of[1], mT(r)))
+        if not rest:
+            return None
+        gx = _sum(rest) - turn_back(_sum(rest))
+        gy = np.matmul(mT(mH(q)), gx)
+        return mT(solve_op(r, mT(gy + g.of[0] if 0 in g.of else gy)))
+
+    return Structural(forward, backward)
+
+
+qr_op: Op = Op(
+    name="qr",
+    run=lambda a: tuple(np.linalg.qr(a)),
+    infer=_qr_type,
+    edges=(_qr_edge,),
+    batch=of_stacks(lambda: qr_op),
+)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """As `numpy.linalg.qr` with mode 'reduced', 'r', or, where it is the same, 'complete'.
+
+    The first columns, as many as there are rows, must be independent: the derivative divides by r.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.linalg.qr(a)[1][0, 0])(np.array([[3.0], [4.0]]))
+    array([[-0.6],
+           [-0.8]])
+    """
+    a = matrices("qr", a, square=False)
+    m, n = a.shape[-2:]
+    if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
+        raise fail(
+            ValueError,
+            f"qr: expected mode 'reduced' or 'r', but got {mode!r} for {a.type}; "
+            "the columns beside those of a are arbitrary, and have no derivative",
+        )
+    node = qr_op(a[..., :, :m] if m < n else a)
+    q, r = _part(node, 0), _part(node, 1)
+    if m < n:
+        r = np.concatenate([r, np.matmul(mH(q), a[..., :, m:])], axis=-1)
+    return r if mode == "r" else QRResult(q, r)
