@@ -310,7 +310,7 @@ def instantiate(rows: Sequence[Row]) -> list[Expr]:
     for row in rows:
         match row:
             case (kind, name, type) if kind is INPUT:
-                exprs.append(var(name, type.shape, type.dtype))
+                exprs.append(assemble_node(INPUT, (), (("name", name),), type))
             case (kind, content, type) if kind is CONSTANT:
                 exprs.append(const(np.frombuffer(content, type.dtype)[0]))
             case (op, places, params):
