@@ -151,7 +151,7 @@ def main(path: str = "examples/output/gaussian_process.png", count: int = 150) -
     print(f"log marginal likelihood {-result.value:.4f}")
     spread = errors(result.x, known.points, known.targets)
     for name, value, error in zip(names, result.x, spread, strict=True):
-        print(f"  {name:>13} {np.exp(value):7.3f}, known to a factor of {np.exp(error):.2f}")
+        print(f"  {name:>13} {np.exp(value):7.3f}, its logarithm to within {error:.2f}")
     mean, _ = predict(result.x, known.points, known.targets, known.test_points)
     share = explained(mean, known.test_targets)
     print(f"explains {share:.1%} of the variance of {len(mean)} other patients")
