@@ -159,6 +159,7 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
         return const(arg)
     if isinstance(arg, Expr) or type(arg) in PYTHON_NUMBERS:
         return arg
+    base: Any
     for base in PYTHON_NUMBERS:  # of a subclass, such as an IntEnum
         if isinstance(arg, base):
             return base(arg)
