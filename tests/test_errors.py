@@ -65,7 +65,7 @@ CASES = [
     (lambda: np.einsum("ij,j->i", M, fg.var("u", 4)), ValueError, "einsum: expected one length for 'j'"),
     (lambda: np.einsum(M, [0, 1]), TypeError, "einsum: expected a subscripts string"),
     (lambda: np.tensordot(M, M, 1), ValueError, "tensordot: expected equal lengths"),
-    (lambda: np.linalg.norm(M, 1), TypeError, "norm: expected ord None or 'fro'"),
+    (lambda: np.linalg.norm(M, 3), ValueError, "norm: expected ord 'fro', 'nuc', 1"),
     # -- running
     (lambda: (X * V)(x=1.0), TypeError, r"evaluate: expected values for x, v, but got x"),
     (lambda: X(1.0), TypeError, r"call: expected values by name.*f\(x=2.0\)"),

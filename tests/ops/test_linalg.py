@@ -419,3 +419,11 @@ def test_results_are_named_as_numpys():
 def test_a_program_is_written_as_numpys():
     source = to_python(LA.solve(S, V))
     assert "np.linalg.solve(S, " in source
+
+
+@pytest.mark.parametrize("f", [LA.eigvalsh, lambda a: LA.qr(a)[1], LA.svdvals, LA.det])
+def test_taylor_coefficients_go_through_tuples(f):
+    found = fg.taylor(f, SPD, 3, sym(A))
+    for order in range(4):
+        wanted = along(f, SPD, order, [sym(A)] * 3) / [1, 1, 2, 6][order]
+        np.testing.assert_allclose(found[order], wanted, rtol=1e-8, atol=1e-9)

@@ -1,7 +1,8 @@
 """Determinants: `det`, which is differentiable at singular matrices, too, and `slogdet`.
 
 The derivative of det(a) is the matrix of cofactors, and not det(a) a^-T, which a singular matrix lacks.
-Up to 3 rows cofactors are polynomials, written out; so every derivative is right at every matrix.
+Up to 3 rows cofactors are polynomials, written out; so every derivative is right at every matrix. From 4
+rows on `_cofactor_edge` says how far it is at singular ones.
 """
 
 from __future__ import annotations
@@ -46,10 +47,8 @@ logabsdet_op: Op = Op(
 )
 
 
-def _detsign_edge(z: Any, a: Any) -> LinearMap:
-    """A real sign is flat; a complex one turns by Im tr(a^-1 da)."""
-    if a.dtype.kind != "c":
-        return Structural(lambda v: None, lambda g: None)
+def _detphase_edge(z: Any, a: Any) -> LinearMap:
+    """A complex sign turns by Im tr(a^-1 da); a real one is flat."""
     slope = mT(inv_op(a))
     turned = z * 1j
 
@@ -60,13 +59,28 @@ def _detsign_edge(z: Any, a: Any) -> LinearMap:
     return Structural(lambda v: turned * np.imag(np.sum(slope * v, axis=(-2, -1))), backward)
 
 
+def _sign_run(a: Any) -> Any:
+    return np.linalg.slogdet(a)[0]
+
+
 detsign_op: Op = Op(
     name="detsign",
-    run=lambda a: np.linalg.slogdet(a)[0],
+    run=_sign_run,
     infer=_number_type,
-    edges=(_detsign_edge,),
+    edges=(None,),
     batch=of_stacks(lambda: detsign_op),
 )
+detphase_op: Op = Op(
+    name="detphase",
+    run=_sign_run,
+    infer=_number_type,
+    edges=(_detphase_edge,),
+    batch=of_stacks(lambda: detphase_op),
+)
+
+
+def _sign(a: Any) -> Any:
+    return (detphase_op if a.dtype.kind == "c" else detsign_op)(a)
 
 
 def slogdet(a: Any) -> Any:
@@ -78,7 +92,7 @@ def slogdet(a: Any) -> Any:
            [0.  , 0.25]])
     """
     a = matrices("slogdet", a)
-    return SlogdetResult(detsign_op(a), logabsdet_op(a))
+    return SlogdetResult(_sign(a), logabsdet_op(a))
 
 
 def _det_edge(z: Any, a: Any) -> LinearMap:
@@ -148,18 +162,18 @@ _FAR_FROM_SINGULAR = 1e4
 
 
 def _cofactor_edge(z: Any, a: Any) -> LinearMap:
-    """The second derivative of det, symmetric; its own derivatives are right at every order.
+    """The second derivative of det, which is symmetric.
 
-    They go through the inverse; near a singular matrix through the decomposition, which is not smooth
-    where singular values coincide. So at a singular matrix with repeated singular values, of 4 rows and
-    more, the third derivative of det is the first that is not to be relied on.
+    They go through the inverse, but near a singular matrix through the decomposition. So of a singular
+    matrix of 4 rows and more the second derivative of det is right; the third and those above it are
+    where the matrix is real and its singular values differ.
     """
     node = svd_op(a)
     u, s, v = (pick_op(node, index=i) for i in range(3))
     regular = wide(s[..., -1] * _FAR_FROM_SINGULAR > s[..., 0])
     slope = mT(inv_op(np.where(regular, a, eye_like(a))))
     others = _others_than_two(s)
-    sign = wide(detsign_op(u) * detsign_op(v))
+    sign = wide(_sign(u) * _sign(v))
 
     def by_inverse(x: Any) -> Any:
         return z * wide(np.sum(slope * x, axis=(-2, -1))) - np.matmul(np.matmul(z, mT(x)), slope)

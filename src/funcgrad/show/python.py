@@ -323,7 +323,7 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         },
         "pinv": _form("np.linalg.pinv({0}, {rcond}, {hermitian})"),
         "logabsdet": _form("np.linalg.slogdet({0})[1]"),
-        "detsign": _form("np.linalg.slogdet({0})[0]"),
+        **dict.fromkeys(("detsign", "detphase"), _form("np.linalg.slogdet({0})[0]")),
         "cofactors": _cofactors,
         "getitem": _getitem,
         "scatter_add": _scatter,

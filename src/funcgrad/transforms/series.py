@@ -23,6 +23,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
 from funcgrad.ops.elementwise import divide
 from funcgrad.ops.op import Op, differentiable, fit, infer_type, same_type
 from funcgrad.ops.shape import concatenate_op, zeros_like
+from funcgrad.ops.tuples import pick_op
 from funcgrad.program.simplify import simplify, value_of
 from funcgrad.program.substitute import substitute_all
 
@@ -207,6 +208,9 @@ class _Series:
     def _slope(self, expr: Expr) -> Expr:
         """The derivative in t of a node, as an expression of the node, its operands and their rates."""
         known = self.slopes.get(expr.key)
+        if known is None and expr.op is pick_op:
+            known = self.slopes[expr.key] = self._slope_of_part(expr)
+            self._mark(known)
         if known is None:
             rule = self._rule(expr)
             varying = self._varying(expr)
@@ -220,6 +224,20 @@ class _Series:
             self._mark(known)
         return known
 
+    def _slope_of_part(self, expr: Expr) -> Expr:
+        """Of a part of a tuple, such as the eigenvalues: from the tangent of the whole."""
+        (whole,) = expr.args
+        op: Any = whole.op
+        total = None
+        for i in self._varying(whole):
+            arg = whole.args[i]
+            moved = op.edge(i)(whole, *whole.args, **dict(whole.params)).apply(
+                assemble_node(rate, (arg,), (), arg.type)
+            )
+            term = moved.of.get(dict(expr.params)["index"])
+            total = total if term is None else _sum(total, term)
+        return zeros_of(expr) if total is None else fit(total, expr.type)
+
     def _needs(self, expr: Expr, k: int) -> Iterator[tuple[Expr, int]]:
         """The coefficients that one is made of."""
         args = expr.args
@@ -229,6 +247,8 @@ class _Series:
             yield args[0], k + 1
         elif k == 0:
             yield from [(arg, 0) for arg in args]
+        elif expr.op is pick_op and self.varies[expr.key]:
+            yield self._slope(expr), k - 1
         elif self.varies[expr.key]:
             kind = self._rule(expr).kind
             varying = self._varying(expr)
@@ -254,6 +274,9 @@ class _Series:
             return expr
         if not k:
             return self._first(expr)
+        if expr.op is pick_op:
+            slope = self.done[self._slope(expr).key, k - 1]
+            return slope if slope is None or k == 1 else slope / k
         rule = self._rule(expr)
         if rule.kind == "joint":
             return self._joint(expr, k)
@@ -268,7 +291,13 @@ class _Series:
 
     def _first(self, expr: Expr) -> Coefficient:
         firsts = [self.done[arg.key, 0] for arg in expr.args]
-        if None in firsts and self.varies[expr.key] and self._rule(expr).kind == "multilinear":
+        plain = expr.op is not pick_op and expr.dtype.kind != "O"
+        if (
+            None in firsts
+            and self.varies[expr.key]
+            and plain
+            and self._rule(expr).kind == "multilinear"
+        ):
             return None
         filled = [zeros_of(a) if c is None else c for c, a in zip(firsts, expr.args, strict=True)]
         return rebuild(expr, tuple(filled))
