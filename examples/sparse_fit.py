@@ -176,7 +176,7 @@ def draw(x, images, path: Path) -> None:
 
 
 def main(
-    path: str = "examples/output/sparse_fit.png", count: int | None = None, few: int = 20
+    path: str = "examples/output/sparse_fit.png", count: int | None = None, few: int = 30
 ) -> tuple[float, float]:
     """Fit all zeros, compare with the dense Jacobian on a few, and draw."""
     images = data(count)
