@@ -86,6 +86,7 @@ from funcgrad.transforms.grad import (
     value_and_grad,
 )
 from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
+from funcgrad.transforms.jit import jit
 from funcgrad.transforms.linearize import linearize, vjp
 from funcgrad.transforms.loops import cond, fori_loop, scan, switch, while_loop
 from funcgrad.transforms.vmap import vmap
@@ -234,6 +235,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linearize",
     "log",

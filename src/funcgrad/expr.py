@@ -10,13 +10,14 @@ over once, where the package is assembled (`assemble`), and is immutable; nothin
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from opcode import opmap
 from operator import index
 from types import CodeType, FrameType, MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Never
+from typing import Any, ClassVar, NamedTuple, Never, Protocol
 
 import numpy as np
 from pyrsistent import pmap
@@ -65,6 +66,12 @@ def assemble(filled: Table) -> None:
     _functions = dict(filled.functions)
 
 
+class Recorder(Protocol):
+    """Told of every question that Python asks a traced value: the value, how it was read, the answer."""
+
+    def record(self, asked: Expr, reading: Callable[[Any], Any], answer: Any) -> None: ...
+
+
 class _Cell:
     # Filled by __init__ at the speed of plain slots, then closed: the class becomes Expr, which refuses
     # every assignment. (275 ns, against 520 ns with object.__setattr__ for each field.)
@@ -85,7 +92,7 @@ class _Cell:
     args: tuple[Expr, ...]
     params: Params
     type: ArrayType
-    traced: bool
+    traced: bool | Recorder
     label: str | None
     source: tuple[CodeType, int] | None
 
@@ -95,7 +102,7 @@ class _Cell:
         args: tuple[Expr, ...],
         params: Params,
         type: ArrayType,
-        traced: bool,
+        traced: bool | Recorder,
         label: str | None,
         source: tuple[CodeType, int] | None,
     ) -> None:
@@ -384,35 +391,35 @@ class Expr(_Cell):
             x, y = self.args
             if x.key == y.key and _has_input(x):
                 return bool(self.op.name == "equal")
-        return bool(concrete(self, "bool()"))
+        return bool(concrete(self, "bool()", bool))
 
     def __float__(self) -> float:
         if _is_stored(sys._getframe(1)):
             raise self._assignment()
-        return float(concrete(self, "float()"))
+        return float(concrete(self, "float()", float))
 
     def __int__(self) -> int:
         if _is_stored(sys._getframe(1)):
             raise self._assignment()
-        return int(concrete(self, "int()"))
+        return int(concrete(self, "int()", int))
 
     def __complex__(self) -> complex:
         if _is_stored(sys._getframe(1)):
             raise self._assignment()
-        return complex(concrete(self, "complex()"))
+        return complex(concrete(self, "complex()", complex))
 
     def __index__(self) -> int:
-        return int(concrete(self, "an index").__index__())
+        return int(concrete(self, "an index", operator.index))
 
     def __contains__(self, item: Any) -> bool:
         return bool(table.functions["any"](self == item))
 
     def item(self) -> Any:
         """The concrete value as a Python number, under a transform."""
-        return concrete(self, "item()").item()
+        return concrete(self, "item()", _item)
 
     def __format__(self, spec: str) -> str:
-        return format(concrete(self, "a format").item(), spec) if spec else str(self)
+        return format(concrete(self, "a format", _item), spec) if spec else str(self)
 
     # -- as a program -----------------------------------------------------------------------------
     def __call__(self, *args: Any, **values: Any) -> Any:
@@ -508,10 +515,13 @@ def make(
     op: Operation, args: tuple[Expr, ...], params: Params, type: ArrayType, label: str | None = None
 ) -> Expr:
     """The expression of an operation on expressions; its type is the caller's to infer."""
+    traced: bool | Recorder = False
     for arg in args:
         if arg.traced:
-            return _Cell(op, args, params, type, True, label, caller(FOLD))  # type: ignore[return-value]
-    return _Cell(op, args, params, type, False, label, caller(FOLD))  # type: ignore[return-value]
+            traced = arg.traced
+            if traced is not True:
+                break
+    return _Cell(op, args, params, type, traced, label, caller(FOLD))  # type: ignore[return-value]
 
 
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Expr:
@@ -581,7 +591,7 @@ def assemble_node(
     params: Params,
     type: ArrayType,
     *,
-    traced: bool = False,
+    traced: bool | Recorder = False,
     label: str | None = None,
 ) -> Expr:
     """An expression from its parts, without the user's line."""
@@ -592,7 +602,9 @@ def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
     if all(new is old for new, old in zip(args, expr.args, strict=True)):
         return expr
-    traced = any([arg.traced for arg in args])
+    # Of True and a recorder, the recorder.
+    marks = [arg.traced for arg in args if arg.traced]
+    traced = next((mark for mark in marks if mark is not True), bool(marks))
     return _Cell(expr.op, args, expr.params, expr.type, traced, expr.label, expr.source)  # type: ignore[return-value]
 
 
@@ -666,8 +678,27 @@ def _compute_key(root: Expr) -> Key:
 
 
 # -- concrete values -----------------------------------------------------------------------------
-def concrete(root: Expr, asker: str) -> Any:
-    """The value that a traced expression has at this call, computed when first asked for, and kept."""
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def concrete(root: Expr, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
+    """What Python reads off the value that a traced expression has at this call.
+
+    The value is computed when it is first asked for, and kept. What records questions is told.
+    """
+    answer = reading(_value(root, asker))
+    traced = root.traced
+    if traced is not False and traced is not True:
+        traced.record(root, reading, answer)
+    return answer
+
+
+def _value(root: Expr, asker: str) -> Any:
     stack = [root]
     while stack:
         expr = stack[-1]

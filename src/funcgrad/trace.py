@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr, assemble_node, const, scalar, subexpressions, var
+from funcgrad.expr import Expr, Recorder, assemble_node, const, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
 from funcgrad.ops.held import capture, hold, refer, refused, release
 from funcgrad.ops.op import infer_type, leaf
@@ -42,8 +42,10 @@ class Scope:
         return f"scope@{id(self):x}"
 
 
-def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
-    """A leaf that stands for a value in one run of a function."""
+def fresh(
+    value: Any, scope: Scope, place: int, label: str, recorder: Recorder | None = None
+) -> Expr:
+    """A leaf that stands for a value in one run of a function; a recorder is told what Python asks it."""
     if isinstance(value, Expr):
         known = value
     elif isinstance(value, np.ndarray) and value.ndim:
@@ -54,7 +56,8 @@ def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
     else:
         known = const(value)
     params = (("scope", scope), ("place", place))
-    return assemble_node(leaf, (known,), params, known.type, traced=True, label=label)
+    traced = recorder or known.traced or True
+    return assemble_node(leaf, (known,), params, known.type, traced=traced, label=label)
 
 
 _FLOAT = np.dtype(float)
@@ -66,13 +69,14 @@ def run(
     kwargs: dict[str, Any],
     argnums: Sequence[int],
     ready: Callable[[int, Any], Any] = lambda place, value: value,
+    recorder: Recorder | None = None,
 ) -> tuple[Any, list[Expr], list[Tree]]:
     """f on its arguments, those of ``argnums`` with fresh leaves in their trees.
 
     ``ready`` checks or converts each value, given the number of its argument. Returns f's result, the
     leaves, and the trees that they stand in.
     """
-    names = _names(f, len(args))
+    names = names_of(f, len(args))
     trees = [flatten(args[i], names[i]) for i in argnums]
     scope = Scope()
     leaves: list[Expr] = []
@@ -81,7 +85,7 @@ def run(
     try:
         for i, tree in zip(argnums, trees, strict=True):
             mine = [
-                fresh(ready(i, value), scope, len(leaves) + k, path)
+                fresh(ready(i, value), scope, len(leaves) + k, path, recorder)
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
             leaves.extend(mine)
@@ -97,7 +101,7 @@ def run(
         release(held)
 
 
-def _names(f: Any, count: int) -> list[str]:
+def names_of(f: Any, count: int) -> list[str]:
     """The names of f's positional arguments, as far as they are known."""
     while hasattr(f, "__wrapped__"):
         f = f.__wrapped__
@@ -169,11 +173,12 @@ class Skeleton(NamedTuple):
     """Whether a root depends on a leaf, or is made of derivatives, which may be constant."""
 
 
-def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
+def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
     What does not depend on the leaves but on a trace around this one is cut off: an input. One walk,
-    depth first, on local lists: it runs at every call of a derivative.
+    depth first, on local lists: it runs at every call of a derivative. ``within``: the roots were met
+    while f ran, so that leaves of traces inside it, which have ended, are rightly what they stand for.
     """
     number: dict[Any, int] = {}
     where: dict[int, int] = {}
@@ -203,7 +208,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
             stack.pop()
             continue
         op = expr.op
-        if op is INPUT or (op is leaf and _is_open(expr)):
+        if op is INPUT or (op is leaf and _is_open(expr, within)):
             stack.pop()
             where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
             continue
@@ -249,11 +254,11 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr]) -> Skeleton:
 _FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
 
 
-def _is_open(expr: Expr) -> bool:
+def _is_open(expr: Expr, within: bool) -> bool:
     scope = expr.params[0][1]
     if scope is None:  # a constant derivative
         return False
-    if not scope.open:
+    if not scope.open and not within:
         warnings.warn(
             f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
             "return it from the function instead of storing it",

@@ -137,3 +137,8 @@ def build(kind: str, text: str, bound: Mapping[str, Any]) -> Callable[..., tuple
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     weakref.finalize(run, linecache.cache.pop, name, None).atexit = False
     return run
+
+
+def text_of(run: Callable[..., Any]) -> str:
+    """The source of a generated function."""
+    return "".join(linecache.getlines(run.__code__.co_filename))

@@ -327,8 +327,29 @@ def _statements(flat: Flat, templates: Sequence[str]) -> tuple[list[Statement], 
 
 # -- from statements to functions ------------------------------------------------------------------
 def _whole(flat: Flat, statements: Sequence[Statement], results: Sequence[str]) -> str:
-    lines = _allocated([*statements, Statement(-1, _tuple(results))], {}, {})
-    return _function(flat, [*lines[:-1], f"return {lines[-1]}"])
+    return _function(flat, _returning(statements, _tuple(results)))
+
+
+def _returning(statements: Sequence[Statement], result: str) -> list[str]:
+    lines = _allocated([*statements, Statement(-1, result)], {}, {})
+    return [*lines[:-1], f"return {lines[-1]}"]
+
+
+def inlined(flat: Flat) -> tuple[list[str], dict[str, Any]] | None:
+    """The lines that compute and return the only result from inputs ``x0``, ``x1``, … of its types.
+
+    What the names in them mean comes second. `math`'s errors are the caller's to meet. None where the
+    program is not on numbers alone, is long, or has several results.
+    """
+    templates = [_template(flat, step) for step in flat.steps]
+    if None in templates or len(flat.results) != 1 or len(flat.steps) > _INLINED:
+        return None
+    statements, results = _statements(flat, templates)  # type: ignore[arg-type]
+    return _returning(statements, results[0]), _BOUND
+
+
+# Steps up to which a program is written into the function that a call enters.
+_INLINED = 1000
 
 
 def _function(flat: Flat, body: Iterable[str]) -> str:

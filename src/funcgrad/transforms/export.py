@@ -1,8 +1,8 @@
 """Functions of another library's arrays: a NumPy function, traced by funcgrad, on JAX's or PyTorch's.
 
 A function is traced on shapes and dtypes alone, once for each that it meets, and becomes a program in the
-library's namespace. So it may be called where there are no values, as under `jax.jit`, and what is done
-with it there (derivatives, batches, devices) the library does by its own rules.
+library's namespace. So it may be called where there are no values, as under `jax.jit`. Batches and devices
+are the library's own affair; derivatives are JAX's by funcgrad's rules, and PyTorch's by its own.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import optree
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
+from funcgrad.ops.op import differentiable
 from funcgrad.program.namespaces import compile_namespace, library_of
 from funcgrad.program.share import share_bodies
-from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
-from funcgrad.trace import _names
-from funcgrad.transforms.control.body import symbols, trace_body
+from funcgrad.trace import names_of
+from funcgrad.transforms.control.body import Body, body_of, pushed, symbols, trace_body
 from funcgrad.transforms.grad import _check_function, _named_after
 from funcgrad.trees import Tree, _children, _is_own, flatten
 
@@ -34,17 +34,22 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     Arguments and results are trees of arrays. f runs once for each structure, shapes and dtypes that it
     is called with, and knows no values: choose with ``np.where``, `cond` and `scan`. What is neither an
     array nor a float, such as an int or a string, is known to f, and counts by value; a Python float takes
-    the dtype of the arrays beside it. What f captures counts as it was then, as under
-    `jax.jit`. JAX computes in float32 unless ``jax_enable_x64`` is set. Indices out of bounds are no errors
-    there, and a `while_loop` has no derivative in reverse. Called with expressions, it is f.
+    the dtype of the arrays beside it. What f captures counts as it was in that run. Called with
+    expressions, it is f.
 
-    Raises TypeError where f asks for a value, or uses an operation that JAX has no function for.
+    JAX differentiates it by funcgrad's rules, ties and singular points included; a rule of `custom_vjp`
+    must be linear in the cotangent, since JAX transposes it. JAX computes in float32 unless
+    ``jax_enable_x64`` is set, raises for no index out of bounds and no singular matrix, and has no
+    derivative of a `while_loop` in reverse.
 
-    >>> import numpy as np
-    >>> import funcgrad as fg
-    >>> f = to_jax(fg.grad(lambda x: np.sum(np.sin(x))))
-    >>> f(np.zeros(2)).tolist()  # doctest: +SKIP
-    [1.0, 1.0]
+    Raises TypeError where f asks for a value, or uses an operation that JAX has no function for;
+    ImportError without JAX.
+
+    >>> import pytest, funcgrad as fg
+    >>> jax = pytest.importorskip("jax")
+    >>> f = to_jax(lambda x: fg.where(x > 0, fg.sqrt(x), 0))
+    >>> float(jax.grad(f)(4.0)), float(jax.grad(f)(0.0))
+    (0.25, 0.0)
     """
     _check_function("to_jax", f)
     return _exported(f, "jax", _jax_type)
@@ -53,19 +58,22 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     """f, written for NumPy, as a function of PyTorch tensors, on the device of the first, open to autograd.
 
-    Arguments and results are trees of tensors; what is neither an array nor a float counts by value, as in
-    `to_jax`, and so do shapes and dtypes: f runs once for each, and knows no values. A Python float takes
-    the dtype of the tensors beside it. Loops and branches of funcgrad run in Python. Called with
-    expressions, it is f.
+    Arguments and results are trees of tensors. As in `to_jax`, f runs once for each structure, shapes and
+    dtypes, and knows no values; what is neither an array nor a float counts by value. A Python float takes
+    the dtype of the tensors beside it, or torch's default. Loops and branches of funcgrad run in Python.
+
+    Autograd differentiates the tensor program by PyTorch's rules, those of `custom_vjp` and `custom_jvp`
+    excepted. For funcgrad's at singular points take `to_torch(grad(f))`.
 
     Raises TypeError where f asks for a value, uses an operation that PyTorch has no function for, or gets a
-    tensor of a dtype that NumPy has not, such as bfloat16.
+    tensor of a dtype that NumPy has not, such as bfloat16; ImportError without PyTorch.
 
-    >>> import numpy as np
-    >>> import funcgrad as fg
-    >>> f = to_torch(fg.grad(lambda x: np.sum(np.sin(x))))
-    >>> f(np.zeros(2)).tolist()  # doctest: +SKIP
-    [1.0, 1.0]
+    >>> import pytest, funcgrad as fg
+    >>> torch = pytest.importorskip("torch")
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> to_torch(lambda x: fg.logsumexp(x**2))(x).backward()
+    >>> x.grad
+    tensor([0.0949, 3.8103])
     """
     _check_function("to_torch", f)
     return _exported(f, "torch", _torch_type)
@@ -116,7 +124,7 @@ def _exported(
 
 
 def _trees(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tree]:
-    named = zip(args, _names(f, len(args)), strict=True)
+    named = zip(args, names_of(f, len(args)), strict=True)
     return [
         *[flatten(arg, name) for arg, name in named],
         *[flatten(kwargs[name], name) for name in sorted(kwargs)],
@@ -154,9 +162,53 @@ def _made(
             f"to_{backend}: expected a function of its arguments, but it depends on a value of a trace "
             "around it; hand that in as an argument",
         )
-    roots = share_bodies(simplify_all(body.outputs))
-    run = compile_namespace(roots, body.inputs, backend)
+    run = _with_own_derivatives(body) if backend == "jax" else _compiled(body, backend)
     return _Exported(run, captured, flatten(output).rebuild)
+
+
+def _compiled(body: Body, backend: str) -> Callable[..., tuple[Any, ...]]:
+    return compile_namespace(share_bodies(body.outputs), body.inputs, backend)
+
+
+def _with_own_derivatives(body: Body) -> Callable[..., tuple[Any, ...]]:
+    """A body in JAX, where it is differentiated by funcgrad's rules: its tangents are another such body.
+
+    So points where a derivative is a choice or a limit, and rules of a user's own, count as they do here,
+    to every order. JAX transposes what is linear.
+    """
+    jax = import_module("jax")
+    function: Any = jax.custom_jvp(_compiled(body, "jax"))
+    derived: dict[tuple[int, ...], tuple[Any, list[bool]]] = {}
+
+    def along(active: tuple[int, ...]) -> tuple[Any, list[bool]]:
+        if active not in derived:
+            tangents, moved = pushed(body, active)
+            outputs = [*body.outputs, *[flow for flow in moved if flow is not None]]
+            both = body_of([*body.inputs, *tangents], outputs)
+            derived[active] = _with_own_derivatives(both), [flow is not None for flow in moved]
+        return derived[active]
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        still = jax.custom_derivatives.SymbolicZero
+        active = tuple(
+            [
+                i
+                for i, (x, t) in enumerate(zip(body.inputs, tangents, strict=True))
+                if not isinstance(t, still) and differentiable(x.dtype)
+            ]
+        )
+        run, flows = along(active)
+        found = run(*primals, *[tangents[i] for i in active])
+        values = found[: len(flows)]
+        rest = iter(found[len(flows) :])
+        zero = jax.custom_derivatives.zero_from_primal
+        return values, tuple(
+            [next(rest) if flow else zero(v) for flow, v in zip(flows, values, strict=True)]
+        )
+
+    function.defjvp(rule, symbolic_zeros=True)
+    run: Callable[..., tuple[Any, ...]] = function
+    return run
 
 
 # -- signatures ----------------------------------------------------------------------------------
