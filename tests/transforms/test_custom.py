@@ -1,0 +1,229 @@
+"""custom_vjp and custom_jvp: rules of one's own, in both modes and to every order."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.loops import scan
+
+
+def with_vjp(f, fwd, bwd, **how):
+    made = custom_vjp(f, **how)
+    made.defvjp(fwd, bwd)
+    return made
+
+
+def with_jvp(f, rule, **how):
+    made = custom_jvp(f, **how)
+    made.defjvp(rule)
+    return made
+
+
+def test_the_rule_is_used_in_every_mode():
+    # Rules that are not the derivative: 10 and 20 times it.
+    v = with_vjp(np.sin, lambda x: (np.sin(x), x), lambda x, g: (10 * g * np.cos(x),))
+    j = with_jvp(np.sin, lambda p, t: (np.sin(p[0]), 20 * t[0] * np.cos(p[0])))
+    for f, scale in ((v, 10), (j, 20)):
+        x = 0.3
+        assert f(x) == np.sin(x)
+        assert fg.grad(f)(x) == pytest.approx(scale * np.cos(x))
+        assert fg.jvp(f, (x,), (2.0,))[1] == pytest.approx(2 * scale * np.cos(x))
+        assert fg.grad(fg.grad(f))(x) == pytest.approx(-scale * np.sin(x))
+        assert fg.jacfwd(fg.jacfwd(f))(x) == pytest.approx(-scale * np.sin(x))
+        assert fg.jacfwd(fg.jacrev(fg.grad(f)))(x) == pytest.approx(-scale * np.cos(x))
+        xs = np.array([0.1, 0.2])
+        np.testing.assert_allclose(fg.vmap(fg.grad(f))(xs), scale * np.cos(xs))
+        np.testing.assert_allclose(
+            fg.grad(lambda x, f=f: np.sum(fg.vmap(f)(x)))(xs), scale * np.cos(xs)
+        )
+        rolled = fg.grad(lambda x, f=f: scan(lambda c, _: (f(c), None), x, None, 2)[0])
+        assert rolled(x) == pytest.approx(scale**2 * np.cos(np.sin(x)) * np.cos(x))
+
+
+def test_a_rule_in_the_cotangent_alone():
+    clipped = with_vjp(lambda x: x, lambda x: (x, None), lambda _, g: (np.clip(g, -1, 1),))
+    assert fg.grad(lambda x: 5 * clipped(x))(2.0) == 1.0
+    assert fg.vmap(fg.grad(lambda x: x**2 * clipped(x)))(
+        np.array([0.1, 3.0])
+    ).tolist() == pytest.approx([0.03, 19.0])
+
+
+@pytest.mark.parametrize("how", ["vjp", "jvp"])
+def test_trees(how):
+    def f(p, y):
+        return {"s": p["a"] * y, "t": [np.sum(p["b"] ** 2), y]}
+
+    if how == "vjp":
+        made = with_vjp(
+            f,
+            lambda p, y: (f(p, y), (p, y)),
+            lambda kept, g: (
+                {"a": g["s"] * kept[1], "b": 2 * kept[0]["b"] * g["t"][0]},
+                g["s"] * kept[0]["a"] + g["t"][1],
+            ),
+        )
+    else:
+        made = with_jvp(
+            f,
+            lambda p, t: (
+                f(*p),
+                {
+                    "s": t[0]["a"] * p[1] + p[0]["a"] * t[1],
+                    "t": [np.sum(2 * p[0]["b"] * t[0]["b"]), t[1]],
+                },
+            ),
+        )
+    args = ({"a": 2.0, "b": np.array([1.0, 3.0])}, 0.5)
+    fg.check_grads(made, args, order=2)
+
+    def loss(f):
+        return lambda *args: (lambda z: z["s"] * z["t"][0] + z["t"][1] ** 2)(f(*args))
+
+    ours, theirs = (fg.hessian(loss(g), (0, 1))(*args) for g in (made, f))
+    np.testing.assert_allclose(ours[0]["b"][0]["b"], theirs[0]["b"][0]["b"])
+    np.testing.assert_allclose(ours[0]["a"][1], theirs[0]["a"][1])
+
+
+@pytest.mark.parametrize("places", [1, -1, (1,), (-1,), [1]])
+def test_arguments_that_are_not_differentiated_in(places):
+    v = with_vjp(
+        lambda x, n: x**n,
+        lambda x, n: (x**n, x),
+        lambda n, x, g: (n * x ** (n - 1) * g,),
+        nondiff_argnums=places,
+    )
+    j = with_jvp(
+        lambda x, n: x**n,
+        lambda n, p, t: (p[0] ** n, n * p[0] ** (n - 1) * t[0]),
+        nondiff_argnums=places,
+    )
+    for f in (v, j):
+        assert fg.grad(f)(2.0, 3) == 12.0
+        assert fg.grad(lambda x, f=f: f(x, n=3))(2.0) == 12.0
+        assert fg.grad(lambda x, f=f: f(n=3, x=x))(2.0) == 12.0
+        assert fg.jvp(lambda x, f=f: f(x, 3), (2.0,), (1.0,)) == (8.0, 12.0)
+    called = with_vjp(
+        lambda f, x: f(x),
+        lambda f, x: (f(x), x),
+        lambda f, x, g: (2 * g * fg.grad(f)(x),),
+        nondiff_argnums=0,
+    )
+    assert fg.grad(lambda x: called(np.sin, x))(0.0) == 2.0
+
+
+def test_defaults_and_names():
+    @custom_jvp
+    def f(x, scale=2.0):
+        """Doc."""
+        return np.sin(x) * scale
+
+    f.defjvps(lambda t, z, x, s: np.cos(x) * s * t, None)
+    assert f.__name__ == "f"
+    assert f.__doc__ == "Doc."
+    assert repr(f) == "<custom_jvp f>"
+    assert fg.grad(lambda x: f(x, scale=3.0))(0.0) == 3.0
+    assert fg.grad(lambda s: f(0.5, scale=s) + 0.0 * s)(3.0) == 0.0
+    assert fg.grad(custom_vjp(np.sin))(0.0) == 1.0  # without a rule, as it is written
+
+
+def test_defjvps_of_infinite_values_and_trees():
+    f = custom_jvp(lambda x: (1 / x, x))
+    f.defjvps(lambda t, z, x: (t, 2 * t))
+    value, moved = fg.jvp(f, (0.0,), (3.0,))
+    assert value == (np.inf, 0.0)
+    assert moved == (3.0, 6.0)
+
+
+def test_integers_beside():
+    f = with_vjp(lambda x, i: x * i, lambda x, i: (x * i, i), lambda i, g: (g * i, None))
+    assert fg.grad(f)(2.0, 3) == 3.0
+    assert fg.jvp(lambda x: f(x, 3), (2.0,), (1.0,)) == (6.0, 3.0)
+    assert fg.vmap(fg.grad(f))(np.ones(2), np.array([4, 5])).tolist() == [4.0, 5.0]
+    j = custom_jvp(lambda x, i: x * i)
+    j.defjvps(lambda t, z, x, i: t * i, None)
+    assert fg.vmap(fg.grad(j))(np.ones(2), np.array([4, 5])).tolist() == [4.0, 5.0]
+
+
+def identity_vjp(fwd, bwd, **how):
+    return fg.grad(with_vjp(lambda x: x, fwd, bwd, **how))
+
+
+def defjvps(*partials, args=(1.0,), **how):
+    f = custom_jvp(lambda x: x, **how)
+    f.defjvps(*partials)
+    return fg.grad(f)(*args)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: custom_vjp(3.0), "custom_vjp: expected a function, but got float"),
+        (lambda: custom_jvp(3.0), "custom_jvp: expected a function, but got float"),
+        (
+            lambda: identity_vjp(lambda x: x, lambda r, g: (g,))(1.0),
+            r"custom_vjp: expected fwd to return a pair \(value, residuals\), but got Expr",
+        ),
+        (
+            lambda: identity_vjp(lambda x: (x, x), lambda r, g: g)(1.0),
+            "custom_vjp: expected bwd to return a tuple of 1 cotangents, one for each argument, but got Expr",
+        ),
+        (
+            lambda: identity_vjp(lambda x: (x, x), lambda r, g: (g, g))(1.0),
+            "a tuple of 1 cotangents, one for each argument, but got 2",
+        ),
+        (
+            lambda: identity_vjp(lambda x: (x, x), lambda r, g: (np.ones(3),))(1.0),
+            r"bwd to return a cotangent of type float64, but got float64\[3\]",
+        ),
+        (
+            lambda: identity_vjp(lambda x: (x, x), lambda r, g: (g * 1j,))(1.0),
+            "bwd to return a cotangent of type float64, but got complex128",
+        ),
+        (
+            lambda: identity_vjp(lambda x: (x, x), lambda r, g: ([],))(1.0),
+            "cotangent of type float64, but got nothing",
+        ),
+        (
+            lambda: identity_vjp(lambda x: (x, x), lambda r, g: (g,), nondiff_argnums=3)(1.0),
+            "custom_vjp: expected argnums to name one of 1 positional arguments, but got 3",
+        ),
+        (
+            lambda: fg.grad(with_jvp(lambda x: x, lambda p, t: t[0]))(1.0),
+            r"custom_jvp: expected the rule to return a pair \(value, tangent\), but got Expr",
+        ),
+        (
+            lambda: fg.grad(with_jvp(lambda x: x, lambda p, t: (p[0], np.ones(2))))(1.0),
+            r"custom_jvp: expected a tangent of the value's type float64, but got float64\[2\]",
+        ),
+        (
+            lambda: fg.grad(with_jvp(lambda x: x, lambda p, t: (p[0], t[0] * 1j)))(1.0),
+            "tangent of the value's type float64, but got complex128",
+        ),
+        (
+            lambda: fg.grad(with_jvp(lambda x: x, lambda p, t: (p[0], None)))(1.0),
+            "tangent of the value's type float64, but got nothing",
+        ),
+        (
+            lambda: defjvps(lambda t, z, x: t, None),
+            "custom_jvp: expected defjvps with one partial for each of 1 arguments, but got 2",
+        ),
+        (
+            lambda: defjvps(lambda t, z, x: (t, t)),
+            r"custom_jvp: .* tangents of the value's structure \(1 parts\), but got \[2\]",
+        ),
+        (
+            lambda: defjvps(None, nondiff_argnums=1),
+            "custom_jvp: expected defjvps without nondiff_argnums",
+        ),
+        (
+            lambda: fg.grad(
+                lambda x: with_jvp(lambda x, **more: x, lambda p, t: (p[0], t[0]))(x, a=1)
+            )(1.0),
+            "custom_jvp: expected arguments that may be given by position, but got a",
+        ),
+    ],
+)
+def test_mistakes(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

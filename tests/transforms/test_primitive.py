@@ -1,0 +1,185 @@
+"""primitive: foreign functions with a derivative that is given, or asked for."""
+
+import math
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.transforms.custom import custom_vjp
+from funcgrad.transforms.foreign import primitive
+from funcgrad.transforms.loops import cond, scan, while_loop
+
+ROOT = 2 / math.sqrt(math.pi)
+erf = primitive(np.vectorize(math.erf), [lambda x: ROOT * np.exp(-x * x)], name="erf")
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_every_order_in_every_mode(order):
+    # d/dx erf = c exp(-x^2), and on by Hermite polynomials.
+    x = 0.4
+    hermite = [1, -2 * x, 4 * x * x - 2, -8 * x**3 + 12 * x][order - 1]
+    want = ROOT * math.exp(-x * x) * hermite
+    for route in range(2**order):
+        f = erf
+        for k in range(order):
+            f = fg.grad(f) if route >> k & 1 else fg.jacfwd(f)
+        assert f(x) == pytest.approx(want, rel=1e-12)
+        assert fg.vmap(f)(np.array([x, 0.1]))[0] == pytest.approx(want, rel=1e-12)
+
+
+def test_several_arguments_broadcast():
+    f = primitive(lambda x, y: x**2 * y, [lambda x, y: 2 * x * y, lambda x, y: x**2], name="cubic")
+    x, y = np.arange(3.0), np.array([[2.0], [5.0]])
+    for axes in ((0, None), (None, 0), (0, 0)):
+        args = [
+            np.stack([v, 2 * v]) if axis == 0 else v for v, axis in zip((x, y), axes, strict=True)
+        ]
+        np.testing.assert_allclose(fg.vmap(f, in_axes=axes)(*args)[0], x**2 * y)
+    gx, gy = fg.grad(lambda x, y: np.sum(f(x, y)), (0, 1))(x, y)
+    np.testing.assert_allclose(gx, 2 * x * 7)
+    np.testing.assert_allclose(gy, np.full((2, 1), 5.0))
+    fg.check_grads(f, (x, y), order=3)
+    assert fg.grad(lambda x: f(x, 3))(2.0) == 12.0
+
+
+def test_an_argument_without_a_derivative():
+    f = primitive(lambda x, y: x * y, [lambda x, y: y, None], name="half")
+    assert fg.grad(f, (0, 1))(2.0, 3.0) == (3.0, 0.0)
+    assert fg.jvp(f, (2.0, 3.0), (1.0, 1.0)) == (6.0, 3.0)
+    # Nothing flows, not even from an infinite value.
+    assert fg.jvp(f, (2.0, np.inf), (0.0, 1.0))[0] == np.inf
+    assert fg.grad(f, 1)(2.0, np.inf) == 0.0
+
+
+@pytest.mark.parametrize("rule", ["complex-step", "finite-difference"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numerical_rules(rule, dtype):
+    f = primitive(lambda x, y: np.exp(x) * y, rule, name="scaled")
+    x, y = dtype(0.5), dtype(2.0)
+    exact = np.exp(0.5) * 2, np.exp(0.5)
+    double = dtype is np.float64
+    tolerance = (1e-14 if double else 2e-7) if rule == "complex-step" else 1e-9 if double else 1e-4
+    slopes = fg.grad(f, (0, 1))(x, y)
+    np.testing.assert_allclose(slopes, exact, rtol=tolerance)
+    assert [np.asarray(s).dtype for s in slopes] == [dtype, dtype]
+    np.testing.assert_allclose(
+        fg.jvp(f, (x, y), (x, y))[1], exact[0] * 0.5 + exact[1] * 2, rtol=tolerance
+    )
+    if double:
+        second = fg.grad(fg.grad(f))(x, y)
+        assert second == pytest.approx(exact[0], rel=1e-9 if rule == "complex-step" else 1e-5)
+    text = repr(fg.grad(f).expr(x, y))
+    assert rule.replace("-", "_") in text
+
+
+def test_in_loops_and_branches():
+    def rolled(x):
+        c, _ = scan(lambda c, v: (erf(c + v), c), 0.2, x)
+        c = while_loop(lambda c: c < 2, lambda c: c + 0.5 + erf(c) ** 2, c)
+        return cond(c > 0, erf, lambda c: c, c * x[0] * 0.1)
+
+    def plain(x):
+        c = 0.2
+        for v in x:
+            c = erf(c + v)
+        while c < 2:
+            c = c + 0.5 + erf(c) ** 2
+        return erf(c * x[0] * 0.1)
+
+    x = np.array([0.3, -0.4])
+    np.testing.assert_allclose(fg.grad(rolled)(x), fg.grad(plain)(x), rtol=1e-12)
+    np.testing.assert_allclose(fg.hessian(rolled)(x), fg.hessian(plain)(x), rtol=1e-11)
+    found = fg.vmap(fg.grad(rolled))(np.stack([x, 2 * x]))
+    np.testing.assert_allclose(found, [fg.grad(plain)(x), fg.grad(plain)(2 * x)], rtol=1e-12)
+
+
+def test_a_result_of_another_shape():
+    """A solver: its derivative is given by the implicit function theorem."""
+    solve = primitive(np.linalg.solve, out=lambda a, b: b, name="solve")
+
+    @custom_vjp
+    def solved(a, b):
+        return solve(a, b)
+
+    def back(kept, g):
+        a, x = kept
+        y = solve(a.T, g)
+        return -y[:, None] * x, y
+
+    solved.defvjp(lambda a, b: (x := solve(a, b), (a, x)), back)
+    a, b = np.array([[3.0, 1.0], [0.5, 2.0]]), np.array([1.0, -1.0])
+    ga, gb = fg.grad(lambda a, b: np.sum(solved(a, b) ** 2), (0, 1))(a, b)
+    x = np.linalg.solve(a, b)
+    y = np.linalg.solve(a.T, 2 * x)
+    np.testing.assert_allclose(ga, -np.outer(y, x))
+    np.testing.assert_allclose(gb, y)
+
+
+def out_scalar(t):
+    return fg.ArrayType((), t.dtype)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: fg.grad(primitive(np.sin))(1.0),
+            TypeError,
+            "sin: expected a derivative, but .* was given none; give partials=, or one of the numerical",
+        ),
+        (
+            lambda: fg.grad(primitive(np.sin, [np.cos, np.cos]))(1.0),
+            TypeError,
+            r"sin: expected as many arguments as partials \(2\), but got 1",
+        ),
+        (
+            lambda: primitive(np.sin, np.cos),
+            TypeError,
+            r"primitive: expected partials to be a list .* but got ufunc; write \[df\]",
+        ),
+        (
+            lambda: primitive(np.sin, "guess"),
+            ValueError,
+            "primitive: expected partials, or one of .* but got 'guess'",
+        ),
+        (
+            lambda: primitive(np.sum, [np.cos], out=out_scalar),
+            ValueError,
+            "primitive: expected partials or out=, but got both.*custom_vjp",
+        ),
+        (
+            lambda: (
+                fg.grad(lambda x: np.sum(primitive(np.sum, [np.cos])(x)))(np.ones(2))
+                or fg.value_and_grad(lambda x: np.sum(primitive(np.sum, [np.cos])(x)))(np.ones(2))
+            ),
+            ValueError,
+            r"sum: expected a result of shape \(2,\), but got \(\), entry by entry; give out=",
+        ),
+        (
+            lambda: fg.trace(primitive(np.sin, out=out_scalar), np.ones(2))(x=np.ones(2)),
+            ValueError,
+            r"sin: expected a result of shape \(\), but got \(2,\), as out= says",
+        ),
+        (
+            lambda: fg.grad(lambda x: np.sum(primitive(np.sin, [lambda x: np.ones((3, 2))])(x)))(
+                np.ones(2)
+            ),
+            TypeError,
+            r"sin: expected partial 0 of shape \(2,\), entry by entry, but got \(3, 2\)",
+        ),
+        (
+            lambda: fg.vmap(primitive(np.sum, out=out_scalar, name="total"))(np.ones((2, 3))),
+            TypeError,
+            "vmap: expected total to act entry by entry, but it was given out=",
+        ),
+        (
+            lambda: fg.grad(lambda z: np.real(primitive(np.exp, "complex-step")(z)))(1j),
+            TypeError,
+            "complex-step: expected real arguments, but got complex128",
+        ),
+    ],
+)
+def test_mistakes(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
