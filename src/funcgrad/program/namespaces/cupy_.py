@@ -9,7 +9,8 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.indexing import _restore
-from funcgrad.program.namespaces.emit import Library
+from funcgrad.program.namespaces import linalg
+from funcgrad.program.namespaces.emit import Library, results_alone
 from funcgrad.program.namespaces.later import Later
 from funcgrad.program.namespaces.numpy_like import rows
 
@@ -97,6 +98,7 @@ def library() -> Library:
         module=cupy,
         table={
             **rows(cupy),
+            **linalg.rows(cupy, pinv=lambda a, rcond, hermitian: cupy.linalg.pinv(a, rcond)),
             # CuPy's sort is stable.
             "argsort": lambda x, axis: cupy.argsort(x, axis=axis, kind="stable"),
             "astype": _astype,
@@ -112,6 +114,8 @@ def library() -> Library:
         call=lambda run, *operands: run(*operands),
         branch=_branch,
         loop=_loop,
+        ruled=results_alone,
+        transposes=False,
         lengths=True,
         compile=lambda run: run,
         compiled=False,

@@ -19,6 +19,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.op import Elementwise
 from funcgrad.program.codegen import Flat, Step, build, flatten
+from funcgrad.program.namespaces.guard import guarded
 from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
 
@@ -45,8 +46,12 @@ class Library:
     """``branch(runs, index, *operands)``"""
     loop: Callable[..., Any]
     """``loop(run, holds, shape, types, *operands)``"""
+    ruled: Callable[..., Any]
+    """``ruled(rule, wiring, *operands)``: the results, with a derivative in the arguments of one's own"""
     lengths: bool
     """Whether it has arrays whose lengths are known only when the program runs."""
+    transposes: bool
+    """Whether it differentiates by transposing linear programs, so that selections need their guards."""
     compile: Callable[[Any], Any]
     compiled: bool
     warn: Callable[[Sequence[ArrayType]], None]
@@ -72,9 +77,13 @@ class Emitted:
 
 def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> Emitted:
     """The program from inputs to roots, as a function of arrays of the library."""
-    flat = flatten(roots, inputs)
+    flat = flatten(_ready(roots, library), inputs)
     body = _built(flat, library, {}, _shared(flat))
     return Emitted(body, library, [x.type for x in inputs])
+
+
+def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
+    return guarded(roots) if library.transposes else roots
 
 
 # Operations whose value may be an operand, or show an operand's memory.
@@ -171,7 +180,7 @@ def _missing(name: str, library: Library, step: Step) -> Any:
 # -- closed subgraphs ----------------------------------------------------------------------------
 def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., tuple[Any, ...]]:
     if body not in bodies:
-        flat = flatten(simplify_all(body.outputs), body.inputs)
+        flat = flatten(_ready(simplify_all(body.outputs), library), body.inputs)
         bodies[body] = _built(flat, library, bodies, [False] * len(flat.results))
     found: Callable[..., tuple[Any, ...]] = bodies[body]
     return found
@@ -217,8 +226,18 @@ def _loop(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[...,
 
 
 def _ruled(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
-    count = dict(step.params)["wiring"].results
-    return lambda home, *operands: operands[:count]
+    params = dict(step.params)
+    rule = _body(params["body"], library, bodies)
+
+    def ruled(home: Any, *operands: Any) -> Any:
+        return library.ruled(partial(rule, home), params["wiring"], *operands)
+
+    return ruled
+
+
+def results_alone(rule: Any, wiring: Any, *operands: Any) -> Any:
+    """What a rule of one's own leaves, where nobody differentiates the program, or funcgrad does."""
+    return operands[: wiring.results]
 
 
 _CLOSED: dict[str, Callable[[Step, Library, dict[Any, Any]], Callable[..., Any]]] = {

@@ -10,7 +10,8 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.indexing import _restore
-from funcgrad.program.namespaces.emit import Library
+from funcgrad.program.namespaces import linalg
+from funcgrad.program.namespaces.emit import Library, results_alone
 from funcgrad.program.namespaces.later import Later
 from funcgrad.program.namespaces.numpy_like import rows
 
@@ -108,6 +109,12 @@ def library() -> Library:
         module=jnp,
         table={
             **rows(jnp),
+            **linalg.rows(
+                jnp,
+                # NumPy reads one triangle alone.
+                cholesky=lambda a: jnp.linalg.cholesky(a, symmetrize_input=False),
+                eigh=lambda a, triangle: tuple(jnp.linalg.eigh(a, triangle, False)),
+            ),
             "argsort": lambda x, axis: jnp.argsort(x, axis=axis, stable=True),
             "astype": _astype,
             "cumsum": _cumsum,
@@ -122,6 +129,8 @@ def library() -> Library:
         call=_call,
         branch=_branch,
         loop=_loop,
+        ruled=results_alone,
+        transposes=True,
         lengths=False,
         compile=jax.jit,
         compiled=True,

@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.indexing import _restore
+from funcgrad.program.namespaces import linalg
 from funcgrad.program.namespaces.emit import Library
 from funcgrad.program.namespaces.later import Later
 from funcgrad.program.namespaces.numpy_like import composed, rooted, squared
@@ -243,10 +244,60 @@ def _loop(
     return (*state, *stacked)
 
 
+def _ruled(rule: Callable[..., Any], wiring: Any, *operands: Any) -> Any:
+    return _ruled_function().apply(rule, wiring, *operands)
+
+
+@lru_cache(maxsize=1)
+def _ruled_function() -> Any:
+    """The results of a `ruled` node, whose cotangents its rule takes to the arguments, and to them alone.
+
+    Torch's gradients of complex numbers are the conjugates of funcgrad's.
+    """
+
+    class Ruled(torch.autograd.Function):  # type: ignore[misc]
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(rule: Any, wiring: Any, *operands: Any) -> Any:
+            return tuple([x.clone() for x in operands[: wiring.results]])
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.rule, ctx.wiring, *operands = inputs
+            ctx.save_for_backward(*operands)
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            wiring = ctx.wiring
+            last = wiring.results + wiring.arguments
+            operands = ctx.saved_tensors
+            given = [g.conj_physical() for g in cotangents]
+            arguments, context = operands[wiring.results : last], operands[last:]
+            if wiring.forward:
+                back = _transposed(lambda *v: ctx.rule(*context, *v), arguments, given)
+            else:
+                back = ctx.rule(*context, *given)
+            flows = [
+                g.conj_physical() if x.is_floating_point() or x.is_complex() else None
+                for x, g in zip(arguments, back, strict=True)
+            ]
+            return (None, None, *[None] * wiring.results, *flows, *[None] * len(context))
+
+    return Ruled
+
+
+def _transposed(linear: Callable[..., Any], arguments: Any, given: Any) -> Any:
+    """Cotangents through a linear map: by torch's own transposition, which conjugates on both sides."""
+    _, pullback = torch.func.vjp(linear, *[torch.zeros_like(x) for x in arguments])
+    return [g.conj_physical() for g in pullback(tuple([g.conj_physical() for g in given]))]
+
+
 # -- the library ---------------------------------------------------------------------------------
 def _table() -> dict[str, Callable[..., Any]]:
     return {
         **composed(torch),
+        **linalg.rows(torch),
         "all": _truth(torch.all),
         "any": _truth(torch.any),
         "argmax": _located(torch.argmax),
@@ -298,6 +349,8 @@ def library() -> Library:
         call=_call,
         branch=_branch,
         loop=_loop,
+        ruled=_ruled,
+        transposes=False,
         lengths=True,
         compile=torch.compile,
         compiled=False,
