@@ -85,6 +85,18 @@ def test_both_nest_in_other_transforms():
     np.testing.assert_allclose(rows, fg.jacobian(lambda x: A @ np.sin(x))(POINT["x"]))
 
 
+def test_a_pullback_that_outlives_the_trace_around_it_gives_numbers():
+    kept = []
+
+    def f(x):
+        value, pullback = fg.vjp(lambda y: np.sin(y) * x, x)
+        kept.append(pullback)
+        return value
+
+    fg.grad(f)(2.0)
+    assert kept[0](1.0) == (2.0 * np.cos(2.0),)
+
+
 def test_aux_and_loops():
     value, pullback, aux = fg.vjp(lambda x: (x * x, {"seen": x}), 3.0, has_aux=True)
     assert (value, pullback(1.0), aux) == (9.0, (6.0,), {"seen": 3.0})

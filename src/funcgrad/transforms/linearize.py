@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgrad.expr import Expr, assemble_node, const, subexpressions
+from funcgrad.expr import Expr, assemble_node, concrete, const, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.linear import Parts
-from funcgrad.ops.op import broadcast_to, differentiable, fit, lift_fully
+from funcgrad.ops.op import broadcast_to, differentiable, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.program.lower import Program, lower
@@ -190,8 +190,22 @@ def _computed(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], lis
 def _applied(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     given = [*residuals, *seeds]
     if any(isinstance(value, Expr) for value in given):
-        return list(parts.second.on(given))
+        made = parts.second.on(given)
+        # Where the trace around has ended, its values are numbers.
+        return (
+            list(made)
+            if any(map(_is_alive, made))
+            else [result(concrete(x, "a value")) for x in made]
+        )
     return [result(v) for v in parts.second.run(given)]
+
+
+def _is_alive(expr: Expr) -> bool:
+    """Whether a value depends on a variable, or on a leaf of a trace that still runs."""
+    return any(
+        e.op is INPUT or (e.op is leaf and e.params[0][1] is not None and e.params[0][1].open)
+        for e in subexpressions(expr)
+    )
 
 
 def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) -> list[Expr]:
