@@ -467,3 +467,17 @@ def test_sparse_and_taylor_of_rules_that_are_single_operations():
     np.testing.assert_allclose(found[2], -X * slopes)
     branched = fg.sparse_jacobian(fg.vmap(lambda v: cond(v > 0, np.sin, np.cos, v)))(X)
     np.testing.assert_allclose(branched.toarray(), np.diag(np.where(X > 0, np.cos(X), -np.sin(X))))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sparse_and_taylor_of_each(case):
+    rolled, plain = CASES[case]
+    found = fg.sparse_jacobian(lambda x: np.stack([rolled(x), x[1]]))(X).toarray()
+    np.testing.assert_allclose(found, [fg.grad(plain)(X), [0, 1, 0]], rtol=1e-12, atol=1e-13)
+    if case not in ("while_loop", "open fori_loop"):
+        bent = fg.sparse_hessian(rolled)(X).toarray()
+        np.testing.assert_allclose(bent, fg.hessian(plain)(X), rtol=1e-11, atol=1e-12)
+    terms = fg.taylor(rolled, X, 3, V)
+    for order, term in enumerate(terms):
+        want = along(plain, order)(X) / math.factorial(order)
+        np.testing.assert_allclose(term, want, rtol=1e-11, atol=1e-12)
