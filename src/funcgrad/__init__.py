@@ -138,6 +138,7 @@ if _TYPE_CHECKING:
     from funcgrad.show.python import to_python
     from funcgrad.show.sympy_ import to_sympy
     from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
+    from funcgrad.transforms.export import to_jax, to_torch
     from funcgrad.transforms.taylor import taylor
 
 # Where the names are that few programs use: imported when they are first asked for.
@@ -162,6 +163,8 @@ _LATER = {
     "sparse_jacobian": "funcgrad.transforms.sparse",
     "sparsity": "funcgrad.transforms.sparse",
     "taylor": "funcgrad.transforms.taylor",
+    "to_jax": "funcgrad.transforms.export",
+    "to_torch": "funcgrad.transforms.export",
 }
 
 
@@ -275,11 +278,13 @@ __all__ = [
     "tanh",
     "taylor",
     "to_dot",
+    "to_jax",
     "to_json",
     "to_latex",
     "to_python",
     "to_svg",
     "to_sympy",
+    "to_torch",
     "toposort",
     "trace",
     "value_and_grad",

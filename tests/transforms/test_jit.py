@@ -391,7 +391,19 @@ def test_what_it_tells():
     assert jit(static_argnums=())(np.sin)(0.0) == 0.0
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_other_backends(backend):
+    pytest.importorskip(backend)
+    f = jit(fg.grad(lambda x: np.sum(np.sin(x) * x)), backend=backend)
+    x = np.linspace(0, 1, 5).astype(np.float32)
+    argument = __import__("torch").from_numpy(x) if backend == "torch" else x
+    np.testing.assert_allclose(np.asarray(f(argument)), np.sin(x) + x * np.cos(x), rtol=1e-5)
+
+
 def test_bad_input():
+    with pytest.raises(ValueError, match="jit: expected a backend among"):
+        jit(np.sin, backend="fortran")
     with pytest.raises(TypeError, match="jit: expected a function, but got an expression"):
         jit(fg.var("x"))
     with pytest.raises(TypeError, match="jit: expected a function, but got int"):

@@ -40,7 +40,9 @@ _MOST_SIGNATURES = 128
 
 
 def jit(
-    f: Callable[..., Any] | None = None, static_argnums: int | Sequence[int] = ()
+    f: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    backend: str = "numpy",
 ) -> Callable[..., Any]:
     """The same function, compiled: f is traced once for each signature and path, and not run again.
 
@@ -52,6 +54,8 @@ def jit(
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program()`` (the last one's
     source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without f, a decorator.
+    With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f: arrays of that library out, and no
+    questions to values.
 
     >>> import funcgrad as fg
     >>> @jit
@@ -64,8 +68,10 @@ def jit(
     f(float64): bool() of x > 0 was False for the first time
     """
     if f is None:
-        return partial(jit, static_argnums=static_argnums)
+        return partial(jit, static_argnums=static_argnums, backend=backend)
     _check_function("jit", f)
+    if backend != "numpy":
+        return _elsewhere(f, backend)
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     compiled = Compiled(f, static)
     jitted = _named_after(f)(compiled.entry.function)
@@ -74,6 +80,19 @@ def jit(
     jitted.clear = compiled.clear  # type: ignore[attr-defined]
     jitted.program = compiled.program  # type: ignore[attr-defined]
     return jitted
+
+
+def _elsewhere(f: Callable[..., Any], backend: str) -> Callable[..., Any]:
+    # Imported here: few programs ask for it, and all would wait for it.
+    from funcgrad.transforms.export import to_jax, to_torch
+
+    known = {"jax": to_jax, "torch": to_torch}
+    if backend not in known:
+        raise fail(
+            ValueError,
+            f"jit: expected a backend among 'numpy', 'jax' and 'torch', but got {backend!r}",
+        )
+    return known[backend](f)
 
 
 class Lowered(NamedTuple):
