@@ -137,8 +137,8 @@ if _TYPE_CHECKING:
     from funcgrad.show.latex import to_latex
     from funcgrad.show.python import to_python
     from funcgrad.show.sympy_ import to_sympy
-    from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
     from funcgrad.transforms.export import to_jax, to_torch
+    from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
     from funcgrad.transforms.taylor import taylor
 
 # Where the names are that few programs use: imported when they are first asked for.

@@ -54,8 +54,8 @@ def jit(
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program()`` (the last one's
     source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without f, a decorator.
-    With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f: arrays of that library out, and no
-    questions to values.
+    With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f: that library's arrays come out,
+    and values cannot be asked for.
 
     >>> import funcgrad as fg
     >>> @jit
