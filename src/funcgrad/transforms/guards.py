@@ -7,6 +7,7 @@ what a node computes and a later one needs is handed on, so that a shared prefix
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.substitute import substitute_all
+from funcgrad.transforms.control.body import Body
 
 Reading = Callable[[Any], Any]
 
@@ -34,16 +36,18 @@ class Question(NamedTuple):
 class Questions:
     """A recorder: what was asked while a function ran, in order, each question once."""
 
-    __slots__ = ("asked",)
+    __slots__ = ("_met",)
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self._met: dict[tuple[int, Reading], Question] = {}
+
+    @property
+    def asked(self) -> list[Question]:
+        return list(self._met.values())
 
     def record(self, asked: Expr, reading: Reading, answer: Any) -> None:
-        for known in reversed(self.asked):
-            if known.asked is asked and known.reading is reading:
-                return
-        self.asked.append(Question(asked, reading, answer, asked.source))
+        # The expression is held, so that its id is its own.
+        self._met.setdefault((id(asked), reading), Question(asked, reading, answer, asked.source))
 
 
 def answer_key(answer: Any) -> Any:
@@ -176,16 +180,23 @@ class Tree:
             for expr in inherited
         ]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
-        roots = share_bodies(simplify_all(substitute_all([*node.exprs, *node.handed], given)))
+        roots = substitute_all([*node.exprs, *node.handed], given)
         found = {expr.key for expr in subexpressions(*roots)}
         numbers = [i for i, x in enumerate(self.inputs) if x.key in found]
         takes = (*numbers, *[~self._place(expr) for expr in inherited])
         gives = tuple([self._place(expr) for expr in node.handed])
-        return Step(lower(roots, [*[self.inputs[i] for i in numbers], *names]), takes, gives)
+        inputs = [*[self.inputs[i] for i in numbers], *names]
+        return Step(_program(Body(inputs, roots)), takes, gives)
 
     def _place(self, expr: Expr) -> int:
         """Where in a call's memory a value that is handed on is kept."""
         return self._places.setdefault(expr.key, len(self._places))
+
+
+@lru_cache(maxsize=512)
+def _program(body: Body) -> Program:
+    """What computes a body, worked out once: a function that is jitted again is not compiled again."""
+    return lower(share_bodies(simplify_all(body.outputs)), body.inputs)
 
 
 def _same(node: Node, question: Question) -> bool:

@@ -287,7 +287,8 @@ class Compiled:
             release(held)
         shape = flatten(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
-        asked = [question.asked for question in recorder.asked]
+        questions = recorder.asked
+        asked = [question.asked for question in questions]
         program = skeleton([*asked, *roots], leaves, within=True)
         if program.symbolic:
             return concretize(output, leaves), None
@@ -298,7 +299,7 @@ class Compiled:
         count = len(asked)
         questions = [
             question._replace(asked=expr)
-            for question, expr in zip(recorder.asked, made[:count], strict=True)
+            for question, expr in zip(questions, made[:count], strict=True)
         ]
         rebuild = _rebuilder(shape)
         return concretize(output, leaves), (questions, made[count:], rebuild)
