@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.indexing import _restore
-from funcgrad.program.namespaces import linalg
+from funcgrad.program.namespaces import eager, linalg
 from funcgrad.program.namespaces.emit import Library, results_alone
 from funcgrad.program.namespaces.later import Later
 from funcgrad.program.namespaces.numpy_like import rows
@@ -56,39 +56,8 @@ def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
     return total + cupy.reshape(top, total.shape)
 
 
-def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
-    return runs[min(max(int(index), 0), len(runs) - 1)](*operands)
-
-
-def _loop(
-    run: Callable[..., Any],
-    holds: Callable[..., Any] | None,
-    shape: Any,
-    types: Sequence[ArrayType],
-    home: Any,
-    *operands: Any,
-) -> Any:
-    count, middle = shape.states, shape.states + shape.sequences
-    state, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
-    found: list[tuple[Any, ...]] = []
-    if holds is None:
-        length = len(sequences[0]) if shape.length < 0 else shape.length
-        for t in reversed(range(length)) if shape.reverse else range(length):
-            values = run(*state, *[s[t] for s in sequences], *fixed)
-            state = values[:count]
-            found.append(values[count:])
-    else:
-        while holds(*state, *fixed)[0]:
-            values = run(*state, *fixed)
-            state = values[:count]
-            found.append(values[count:])
-    if shape.reverse:
-        found.reverse()
-    stacked = [
-        cupy.stack([values[k] for values in found]) if found else cupy.zeros((0, *t.shape), t.dtype)
-        for k, t in enumerate(types)
-    ]
-    return (*state, *stacked)
+def _empty(type: ArrayType, home: Any) -> Any:
+    return cupy.zeros((0, *type.shape), type.dtype)
 
 
 def library() -> Library:
@@ -111,9 +80,9 @@ def library() -> Library:
         array=_array,
         constant=_constant,
         own=lambda value: value.copy(),
-        call=lambda run, *operands: run(*operands),
-        branch=_branch,
-        loop=_loop,
+        call=eager.call,
+        branch=eager.branch,
+        loop=eager.loop(lambda found: cupy.stack(found), _empty),
         ruled=results_alone,
         transposes=False,
         lengths=True,

@@ -21,6 +21,7 @@ def rows(xp: Any, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
         "qr": lambda a: tuple(xp.linalg.qr(a)),
         "det": lambda a: xp.linalg.det(a),
         "detsign": lambda a: xp.linalg.slogdet(a)[0],
+        "detphase": lambda a: xp.linalg.slogdet(a)[0],
         "logabsdet": lambda a: xp.linalg.slogdet(a)[1],
         "cofactors": lambda a: _cofactors(xp, a),
         **more,

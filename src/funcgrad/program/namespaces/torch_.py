@@ -11,7 +11,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.indexing import _restore
-from funcgrad.program.namespaces import linalg
+from funcgrad.program.namespaces import eager, linalg
 from funcgrad.program.namespaces.emit import Library
 from funcgrad.program.namespaces.later import Later
 from funcgrad.program.namespaces.numpy_like import composed, rooted, squared
@@ -203,45 +203,8 @@ def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
 
 
 # -- closed subgraphs ----------------------------------------------------------------------------
-def _call(run: Callable[..., Any], *operands: Any) -> Any:
-    return run(*operands)
-
-
-def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
-    return runs[min(max(int(index), 0), len(runs) - 1)](*operands)
-
-
-def _loop(
-    run: Callable[..., Any],
-    holds: Callable[..., Any] | None,
-    shape: Any,
-    types: Sequence[ArrayType],
-    home: Any,
-    *operands: Any,
-) -> Any:
-    count, middle = shape.states, shape.states + shape.sequences
-    state, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
-    found: list[tuple[Any, ...]] = []
-    if holds is None:
-        length = len(sequences[0]) if shape.length < 0 else shape.length
-        for t in reversed(range(length)) if shape.reverse else range(length):
-            values = run(*state, *[s[t] for s in sequences], *fixed)
-            state = values[:count]
-            found.append(values[count:])
-    else:
-        while holds(*state, *fixed)[0]:
-            values = run(*state, *fixed)
-            state = values[:count]
-            found.append(values[count:])
-    if shape.reverse:
-        found.reverse()
-    stacked = [
-        torch.stack([values[k] for values in found])
-        if found
-        else torch.zeros((0, *t.shape), dtype=torch_dtype(t.dtype), device=home)
-        for k, t in enumerate(types)
-    ]
-    return (*state, *stacked)
+def _empty(type: ArrayType, home: Any) -> Any:
+    return torch.zeros((0, *type.shape), dtype=torch_dtype(type.dtype), device=home)
 
 
 def _ruled(rule: Callable[..., Any], wiring: Any, *operands: Any) -> Any:
@@ -346,9 +309,9 @@ def library() -> Library:
         array=_array,
         constant=_constant,
         own=torch.clone,
-        call=_call,
-        branch=_branch,
-        loop=_loop,
+        call=eager.call,
+        branch=eager.branch,
+        loop=eager.loop(torch.stack, _empty),
         ruled=_ruled,
         transposes=False,
         lengths=True,

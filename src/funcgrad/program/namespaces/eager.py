@@ -1,0 +1,58 @@
+"""Branches and loops in libraries that run as they are called: Python's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.graph import ArrayType
+
+Runs = Callable[..., tuple[Any, ...]]
+
+
+def call(run: Runs, *operands: Any) -> Any:
+    """A closed subgraph, run."""
+    return run(*operands)
+
+
+def branch(runs: Sequence[Runs], index: Any, *operands: Any) -> Any:
+    """The one that the index says, which is clamped."""
+    return runs[min(max(int(index), 0), len(runs) - 1)](*operands)
+
+
+def loop(
+    stack: Callable[[list[Any]], Any], empty: Callable[[ArrayType, Any], Any]
+) -> Callable[..., Any]:
+    """A loop, given what joins the turns' outputs, and what stands for those of no turn."""
+
+    def run_loop(
+        run: Runs,
+        holds: Runs | None,
+        shape: Any,
+        types: Sequence[ArrayType],
+        home: Any,
+        *operands: Any,
+    ) -> Any:
+        count, middle = shape.states, shape.states + shape.sequences
+        state, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
+        found: list[tuple[Any, ...]] = []
+        if holds is None:
+            length = len(sequences[0]) if shape.length < 0 else shape.length
+            for t in reversed(range(length)) if shape.reverse else range(length):
+                values = run(*state, *[s[t] for s in sequences], *fixed)
+                state = values[:count]
+                found.append(values[count:])
+        else:
+            while holds(*state, *fixed)[0]:
+                values = run(*state, *fixed)
+                state = values[:count]
+                found.append(values[count:])
+        if shape.reverse:
+            found.reverse()
+        stacked = [
+            stack([values[k] for values in found]) if found else empty(type, home)
+            for k, type in enumerate(types)
+        ]
+        return (*state, *stacked)
+
+    return run_loop
