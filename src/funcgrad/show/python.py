@@ -325,6 +325,10 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "logabsdet": _form("np.linalg.slogdet({0})[1]"),
         **dict.fromkeys(("detsign", "detphase"), _form("np.linalg.slogdet({0})[0]")),
         "cofactors": _cofactors,
+        "eigh": _form("np.linalg.eigh({0}, {triangle})"),
+        "svd": _form("np.linalg.svd({0}, full_matrices=False)"),
+        "qr": _form("np.linalg.qr({0})"),
+        "pick": _form("{0}[{index}]"),
         "getitem": _getitem,
         "scatter_add": _scatter,
     }
