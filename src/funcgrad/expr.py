@@ -78,6 +78,7 @@ class _Cell:
     __slots__ = (
         "_graph",
         "_key",
+        "_simple",
         "_value",
         "args",
         "label",
@@ -508,6 +509,18 @@ def _is_stored(frame: FrameType) -> bool:
 _set_key = _Cell._key.__set__  # type: ignore[attr-defined]
 _set_graph = _Cell._graph.__set__  # type: ignore[attr-defined]
 _set_value = _Cell._value.__set__  # type: ignore[attr-defined]
+_set_simple = _Cell._simple.__set__  # type: ignore[attr-defined]
+
+
+# -- what has been worked out already ------------------------------------------------------------
+def is_simple(expr: Expr) -> bool:
+    """Whether the laws are known to leave an expression as it is: to be run, not read."""
+    return hasattr(expr, "_simple")
+
+
+def mark_simple(expr: Expr) -> None:
+    """Remember that the laws leave an expression as it is."""
+    _set_simple(expr, True)
 
 
 # -- making expressions --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
+from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape, tuples
 from funcgrad.ops.op import Op, fit
@@ -49,22 +49,28 @@ def simplify(expr: Expr) -> Expr:
 
 def simplify_all(exprs: Sequence[Expr], *, readable: bool = False) -> list[Expr]:
     """`simplify` several expressions that may share parts; to be run, unless ``readable``."""
-    rows = _rows(readable)
     simple: dict[Key, Expr] = {}
     for expr in subexpressions(*exprs):
-        if expr.key not in simple:
-            args = tuple([simple[arg.key] for arg in expr.args])
-            simple[expr.key] = _normal(rebuild(expr, args), simple, BUDGET, rows)
+        key = expr.key
+        if key in simple:
+            continue
+        if is_simple(expr) and not readable:
+            simple[key] = expr
+            continue
+        args = tuple([simple[arg.key] for arg in expr.args])
+        simple[key] = final = _normal(rebuild(expr, args), simple, BUDGET, readable)
+        if not readable:
+            mark_simple(final)
     return [simple[expr.key] for expr in exprs]
 
 
-def _normal(expr: Expr, simple: dict[Key, Expr], budget: int, rows: _Rows) -> Expr:
+def _normal(expr: Expr, simple: dict[Key, Expr], budget: int, readable: bool) -> Expr:
     """The normal form of a node whose operands are simple; ``simple`` remembers those met."""
     while budget > 0:
         known = simple.get(expr.key)
         if known is not None:
             return known
-        new = _rewrite(expr, rows)
+        new = _rewrite(expr, readable)
         if new is None:
             break
         budget -= 1
@@ -72,11 +78,11 @@ def _normal(expr: Expr, simple: dict[Key, Expr], budget: int, rows: _Rows) -> Ex
         simple[expr.key] = expr
         for inner in _unknown(new, simple):
             args = tuple([simple[arg.key] for arg in inner.args])
-            simple[inner.key] = _normal(rebuild(inner, args), simple, budget // 2, rows)
+            simple[inner.key] = _normal(rebuild(inner, args), simple, budget // 2, readable)
         final = simple.get(new.key)
         if final is None:
             args = tuple([simple[arg.key] for arg in new.args])
-            final = _normal(rebuild(new, args), simple, budget, rows)
+            final = _normal(rebuild(new, args), simple, budget, readable)
         simple[expr.key] = final
         return final
     simple[expr.key] = expr
@@ -96,7 +102,7 @@ def _unknown(root: Expr, simple: dict[Key, Expr]) -> Iterator[Expr]:
             stack.extend((arg, False) for arg in expr.args)
 
 
-def _rewrite(expr: Expr, rows: _Rows) -> Expr | None:
+def _rewrite(expr: Expr, readable: bool) -> Expr | None:
     """What the first law that applies makes of a node; None where none does."""
     if expr.op in (INPUT, CONSTANT):
         return None
@@ -104,7 +110,7 @@ def _rewrite(expr: Expr, rows: _Rows) -> Expr | None:
         new = law(expr)
         if new is not None:
             return fit(new, expr.type)
-    new = _by_table(expr, rows)
+    new = _by_table(expr, readable)
     return None if new is None else fit(new, expr.type)
 
 
@@ -175,10 +181,41 @@ _ALLOWED: dict[str, Callable[[dict[str, Any], Any], bool]] = {
 }
 
 
-def _by_table(expr: Expr, rows: _Rows) -> Expr | None:
+# What an operand is to a law, before it is looked into: a constant, or the result of some operation.
+_CONSTANT_OPERAND = object()
+
+
+@lru_cache(maxsize=8192)
+def _candidates(readable: bool, op: Op, kinds: tuple[Any, ...], alike: bool) -> tuple[_Row, ...]:
+    """The laws that may apply to operands of these kinds; ``alike`` where both are one expression.
+
+    Most nodes have none, which a look at the operands tells: matching was three quarters of simplifying.
+    """
+    rows = _rows(readable).get(op, ())
+    return tuple([row for row in rows if _may_match(row.pattern, kinds, alike)])
+
+
+def _may_match(pattern: Expr, kinds: tuple[Any, ...], alike: bool) -> bool:
+    args = pattern.args
+    if len(args) == 2 and args[0].key == args[1].key and not alike:
+        return False
+    orders = [kinds, kinds[::-1]] if pattern.op.name in COMMUTING else [kinds]
+    return any(all(map(_may_be, args, order)) for order in orders)
+
+
+def _may_be(pattern: Expr, kind: Any) -> bool:
+    if pattern.op is CONSTANT or (pattern.op is INPUT and str(pattern.params[0][1]) in ("c", "d")):
+        return kind is _CONSTANT_OPERAND
+    return pattern.op is INPUT or pattern.op is kind
+
+
+def _by_table(expr: Expr, readable: bool) -> Expr | None:
     if expr.dtype.kind not in "fc":
         return None
-    for row in rows.get(expr.op, ()):
+    args = expr.args
+    kinds = tuple([a.op if value_of(a) is None else _CONSTANT_OPERAND for a in args])
+    alike = len(args) == 2 and args[0].key == args[1].key
+    for row in _candidates(readable, expr.op, kinds, alike):
         if row.law.holds == "for reals" and expr.dtype.kind == "c":
             continue
         for found in _matches([(row.pattern, expr)], {}):

@@ -264,12 +264,15 @@ def _in_a_part(expr: Expr, part: Expr) -> Expr:
 
 def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
     """The simplified gradient of a scalar root in each target."""
+    return simplify_all(cotangents(root, targets))
+
+
+def cotangents(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
+    """The gradient of a scalar root in each target, as it comes."""
     if not differentiable(root.dtype):
         return [zeros_like(target) for target in targets]
-    cotangents = backprop(root, wrt=targets).map
-    return simplify_all(
-        [cotangents[t.key] if t.key in cotangents else zeros_like(t) for t in targets]
-    )
+    found = backprop(root, wrt=targets).map
+    return [found[t.key] if t.key in found else zeros_like(t) for t in targets]
 
 
 def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]:

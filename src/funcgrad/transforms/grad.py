@@ -20,7 +20,7 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
 from funcgrad.trace import Scope, closed, concretize, derive, fresh, result, run
-from funcgrad.transforms.accumulate import gradients, pushforward
+from funcgrad.transforms.accumulate import cotangents, gradients, pushforward
 from funcgrad.trees import Tree, flatten
 
 
@@ -108,7 +108,7 @@ def _named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callab
 
 def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     (root,) = roots
-    return [root, *gradients(root, leaves)]
+    return [root, *cotangents(root, leaves)]  # what is derived is simplified
 
 
 def _gradient_expr(

@@ -245,13 +245,13 @@ class Compiled:
                 if node is not None:
                     return node.rebuild(results)
             result, path = self._trace(found, key[0], args, kwargs, values)
-            if self._meets_narrow(found, key[0], path):
-                return self(args, kwargs)
             if path is None:
                 return result  # f has taken in values of a trace around it: nothing to keep
+            if self._meets_narrow(key[0], path):
+                return self(args, kwargs)
             if found.tree.leaves >= MOST_PATHS:
                 self._give_up(found, path)
-                return result
+                return self.f(*args, **kwargs)
             node = found.tree.grow(*path)
             self.misses.append(self._why(key, last, path[0]))
             self.trees[key] = found
@@ -260,12 +260,17 @@ class Compiled:
                 self.trees.popitem(last=False)
             self.last = node
             self.entry.install(key, found, args)
-            return result
+            given = [*values, *found.arrays]
+        reached, results = found.tree.follow(given)
+        return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
 
     def _trace(
         self, found: Signature, kinds: Any, args: Any, kwargs: Any, values: list[Any]
     ) -> tuple[Any, tuple[list[Question], list[Expr], Any] | None]:
-        """One run of f: its results, and the path that it took, as expressions on the tree's inputs."""
+        """One run of f: the path that it took, as expressions on the tree's inputs.
+
+        Or its result, inside a trace of whose values f has taken some in.
+        """
         recorder = Questions()
         whole = flatten((args, kwargs))
 
@@ -302,11 +307,11 @@ class Compiled:
             for question, expr in zip(questions, made[:count], strict=True)
         ]
         rebuild = _rebuilder(shape)
-        return concretize(output, leaves), (questions, made[count:], rebuild)
+        return None, (questions, made[count:], rebuild)
 
-    def _meets_narrow(self, found: Signature, kinds: Sequence[Any], path: Any) -> bool:
+    def _meets_narrow(self, kinds: Sequence[Any], path: Any) -> bool:
         """Whether Python's numbers have met arrays of less precision that f brings in itself."""
-        if self.narrow or path is None or not any(isinstance(kind, type) for kind in kinds):
+        if self.narrow or not any(isinstance(kind, type) for kind in kinds):
             return False
         exprs = subexpressions(*[q.asked for q in path[0]], *path[1])
         narrow = any(e.op in (INPUT, CONSTANT) and e.dtype not in _WIDE for e in exprs)
