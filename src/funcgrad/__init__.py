@@ -70,6 +70,7 @@ from funcgrad.show.text import text as _text
 from funcgrad.testing import check_grads
 from funcgrad.trace import trace
 from funcgrad.transforms import foreign as _foreign
+from funcgrad.transforms import implicit as _implicit
 from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
 from funcgrad.transforms.checkpoint import checkpoint, name
 from funcgrad.transforms.control import calls as _calls
@@ -85,6 +86,7 @@ from funcgrad.transforms.grad import (
     stop_gradient,
     value_and_grad,
 )
+from funcgrad.transforms.implicit import fixed_point, implicit_argmin, implicit_root
 from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.jit import jit
 from funcgrad.transforms.linearize import linearize, vjp
@@ -113,7 +115,7 @@ _expr.assemble(
         ),
         ufuncs=_MappingProxyType(_functions),
         numpy=_dispatch.numpy_functions(_functions),
-        ops=_dispatch.all_ops(_calls, _foreign, _loops, _rules),
+        ops=_dispatch.all_ops(_calls, _foreign, _implicit, _loops, _rules),
     )
 )
 
@@ -226,6 +228,7 @@ __all__ = [
     "explore",
     "expm1",
     "find_nonfinite",
+    "fixed_point",
     "fold",
     "fori_loop",
     "from_json",
@@ -234,6 +237,8 @@ __all__ = [
     "gradient",
     "hessian",
     "hvp",
+    "implicit_argmin",
+    "implicit_root",
     "iterate",
     "jacfwd",
     "jacobian",

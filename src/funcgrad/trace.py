@@ -17,7 +17,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr, Recorder, assemble_node, const, scalar, subexpressions, var
+from funcgrad.expr import (
+    Expr,
+    Recorder,
+    assemble_node,
+    const,
+    is_simple,
+    scalar,
+    subexpressions,
+    var,
+)
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
 from funcgrad.ops.held import capture, hold, refer, refused, release
 from funcgrad.ops.op import infer_type, leaf
@@ -169,6 +178,8 @@ class Skeleton(NamedTuple):
     inputs: list[Any]
     """The values of the input rows: arrays, or expressions of a trace around this one."""
     symbolic: bool
+    simple: tuple[int, ...]
+    """The rows that the laws are known to leave as they are; not looked for but ``within`` a trace."""
     reached: bool
     """Whether a root depends on a leaf, or is made of derivatives, which may be constant."""
 
@@ -184,6 +195,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False
     where: dict[int, int] = {}
     rows: list[Row] = []
     inputs: list[Any] = []
+    simple: list[int] = []
     kinds: list[int] = []  # of each row: fixed, dependent on a leaf, or of a trace around this one
 
     def place_input(identity: Any, type: ArrayType, value: Any, kind: int) -> int:
@@ -244,11 +256,13 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False
             place = number[row] = len(rows)
             rows.append(row)
             kinds.append(kind)
+            if within and is_simple(expr):
+                simple.append(place)
         where[me] = place
     places = tuple([where[id(root)] for root in roots])
     reached = derivative or any([kinds[i] == _DEPENDENT for i in places])
     symbolic = any([isinstance(value, Expr) for value in inputs])
-    return Skeleton(tuple(rows), places, inputs, symbolic, reached)
+    return Skeleton(tuple(rows), places, inputs, symbolic, tuple(simple), reached)
 
 
 _FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2

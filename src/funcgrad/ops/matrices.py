@@ -167,8 +167,12 @@ def cross(
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
     """As `numpy.vecdot`: conjugates the first."""
     x, y = lift_all((x, y))
+    if not x.ndim or not y.ndim:
+        raise fail(ValueError, f"vecdot: expected vectors, but got {x.type} and {y.type}")
     x = np.conjugate(x) if x.dtype.kind == "c" else x
-    return np.sum(x * y, axis=axis)
+    products = x * y
+    # NumPy sums small integers in their own dtype here.
+    return np.sum(products, axis=axis, dtype=products.dtype)
 
 
 def matrix_transpose(x: Any, /) -> Any:

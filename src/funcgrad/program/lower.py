@@ -92,7 +92,8 @@ class Program:
             var.key: lift_fully(value, _TRACED)
             for var, value in zip(self.inputs, values, strict=True)
         }
-        return substitute_all(self.outputs, given)
+        opaque = all(value.op in (INPUT, op.leaf) for value in given.values())
+        return substitute_all(self.outputs, given, simple=opaque)
 
     def _interpretable(self) -> _Interpreted:
         if self._interpreted is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from funcgrad.expr import Expr, rebuild, subexpressions
+from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.graph import Key
 from funcgrad.ops.op import lift_fully
 from funcgrad.program.evaluate import variables
@@ -42,13 +42,20 @@ def substitute(expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **n
     return substitute_all([expr], given)[0]
 
 
-def substitute_all(exprs: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
-    """`substitute` by key, in several expressions at once."""
+def substitute_all(
+    exprs: Sequence[Expr], given: Mapping[Key, Expr], *, simple: bool = False
+) -> list[Expr]:
+    """`substitute` by key, in several expressions at once.
+
+    ``simple``: what is put in is opaque to the laws, so that what was simple still is.
+    """
     became: dict[int, Expr] = {}
     for expr in subexpressions(*exprs):
         new = given.get(expr.key)
         if new is None:
             new = rebuild(expr, tuple([became[id(arg)] for arg in expr.args]))
+            if simple and is_simple(expr):
+                mark_simple(new)
         elif new.type != expr.type:
             raise fail(
                 TypeError,

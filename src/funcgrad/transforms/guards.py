@@ -180,7 +180,7 @@ class Tree:
             for expr in inherited
         ]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
-        roots = substitute_all([*node.exprs, *node.handed], given)
+        roots = substitute_all([*node.exprs, *node.handed], given, simple=True)
         found = {expr.key for expr in subexpressions(*roots)}
         numbers = [i for i, x in enumerate(self.inputs) if x.key in found]
         takes = (*numbers, *[~self._place(expr) for expr in inherited])

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from funcgrad.expr import Expr, assemble_node, const, subexpressions
+from funcgrad.expr import Expr, assemble_node, const, mark_simple, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.held import COPIED, hold, release
 from funcgrad.program import codegen, scalar
@@ -298,9 +298,11 @@ class Compiled:
         if program.symbolic:
             return concretize(output, leaves), None
         exprs = instantiate(program.rows)
+        for place in program.simple:
+            mark_simple(exprs[place])
         inputs = [expr for expr in exprs if expr.op is INPUT]
         given = found.named(inputs, program.inputs, self.watch.arrays(), origins)
-        made = substitute_all([exprs[i] for i in program.roots], given)
+        made = substitute_all([exprs[i] for i in program.roots], given, simple=True)
         count = len(asked)
         questions = [
             question._replace(asked=expr)
