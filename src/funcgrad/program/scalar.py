@@ -299,7 +299,9 @@ def _statements(flat: Flat, templates: Sequence[str]) -> tuple[list[Statement], 
     """The program as assignments, and the texts of the results."""
     steps = flat.steps
     uses = [0] * len(steps)
-    counts = {text: [text.count(f"{{{k}}}") for k in range(3)] for text in set(templates)}
+    counts = {
+        text: [text.count(f"{{{k}}}") for k in range(text.count("{"))] for text in set(templates)
+    }
     for step, template in zip(steps, templates, strict=True):
         for operand, times in zip(step.operands, counts[template], strict=False):
             uses[operand] += times

@@ -9,6 +9,7 @@ carrying cotangents. Since it is a loop like any other, so are its own derivativ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from funcgrad.linear import Joint, Parts
 from funcgrad.ops.op import Op, differentiable, spread
 from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
+from funcgrad.program.loops import OPEN as OPEN
+from funcgrad.program.loops import Rolled, compile_loop, stacked, turns_of
 from funcgrad.transforms.control.body import (
     Body,
     body_of,
@@ -31,9 +34,6 @@ from funcgrad.transforms.control.body import (
 )
 from funcgrad.transforms.control.calls import owned
 
-OPEN = -1
-"""The length of a loop that is known only when it has run: an open one."""
-
 
 class Shape(NamedTuple):
     """How a loop's operands are divided, and how it runs: its params beside the bodies."""
@@ -45,37 +45,66 @@ class Shape(NamedTuple):
 
 
 # -- running -------------------------------------------------------------------------------------
+class _Running:
+    """A loop as it runs: turn by turn at first, compiled when it has run for some turns."""
+
+    __slots__ = ("body", "compiled", "cond", "shape", "turns")
+
+    def __init__(self, body: Body, cond: Body | None, shape: Shape) -> None:
+        self.body = body
+        self.cond = cond
+        self.shape = shape
+        # Remembered for speed.
+        self.turns = 0
+        self.compiled: Rolled | None = None
+
+    def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+        if self.compiled is None:
+            if self.cond is None:
+                self.turns += len(turns_of(self.shape, operands))
+                if self.turns < _FEW:
+                    return plainly(operands, self.body, None, self.shape)
+            self.compiled = compile_loop(self.body, self.cond, self.shape)
+        return self.compiled(operands)
+
+
+# Compiling takes about as long as so many turns.
+_FEW = 20
+
+_running = lru_cache(maxsize=1024)(_Running)
+
+
 def _run(*operands: Any, body: Body, cond: Body | None, shape: Shape) -> Any:
+    states, stacks = _running(body, cond, shape)(operands)
+    return (*owned(states, operands), *stacks)
+
+
+def plainly(
+    operands: Sequence[Any], body: Body, cond: Body | None, shape: Shape
+) -> tuple[Sequence[Any], list[Any]]:
+    """The final states and the stacked outputs, turn by turn: what a compiled loop must agree with."""
     step, count = body.program.step, shape.states
     middle = count + shape.sequences
     state: Sequence[Any] = operands[:count]
     sequences, fixed = operands[count:middle], operands[middle:]
     types = body.types[count:]
     if cond is None:
-        length = len(sequences[0]) if shape.length == OPEN else shape.length
-        stacked = [np.empty((length, *type.shape), type.dtype) for type in types]
-        for t in reversed(range(length)) if shape.reverse else range(length):
+        turns = turns_of(shape, operands)
+        stacks = [np.empty((len(turns), *type.shape), type.dtype) for type in types]
+        for t in turns:
             values = step([*state, *[sequence[t] for sequence in sequences], *fixed])
             state = values[:count]
-            for whole, value in zip(stacked, values[count:], strict=True):
+            for whole, value in zip(stacks, values[count:], strict=True):
                 whole[t] = value
-    else:
-        holds = cond.program.step
-        met: list[list[Any]] = [[] for _ in types]
-        while holds([*state, *fixed])[0]:
-            values = step([*state, *fixed])
-            state = values[:count]
-            for found, value in zip(met, values[count:], strict=True):
-                found.append(value)
-        stacked = [_stacked(found, type) for found, type in zip(met, types, strict=True)]
-    return (*owned(state, operands), *stacked)
-
-
-def _stacked(values: list[Any], type: ArrayType) -> Any:
-    result = np.empty((len(values), *type.shape), type.dtype)
-    for t, value in enumerate(values):
-        result[t] = value
-    return result
+        return state, stacks
+    holds = cond.program.step
+    met: list[list[Any]] = [[] for _ in types]
+    while holds([*state, *fixed])[0]:
+        values = step([*state, *fixed])
+        state = values[:count]
+        for found, value in zip(met, values[count:], strict=True):
+            found.append(value)
+    return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
 
 
 def _type(*types: ArrayType, body: Body, cond: Body | None, shape: Shape) -> Any:
