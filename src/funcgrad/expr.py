@@ -382,7 +382,8 @@ class Expr(_Cell):
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would "
             "cut its gradient; write np.stack([...]) or funcgrad.numpy.array([...]) to build an "
-            "array of expressions, and x.at[i].set(v) to store into one",
+            "array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index an "
+            "array with an expression",
         )
 
     # -- Python's questions, answered by the concrete value under a transform ---------------------
@@ -745,8 +746,8 @@ def _no_value(expr: Expr, asker: str) -> Any:
     return fail(
         TypeError,
         f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "
-        "choose with np.where(condition, a, b), or differentiate a function with grad(f), under "
-        "which values are known",
+        "choose with np.where(condition, a, b) or fg.cond, or differentiate a function with "
+        "grad(f), under which values are known",
     )
 
 

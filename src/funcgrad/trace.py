@@ -308,8 +308,9 @@ def derive(
 def _rebuilt(outputs: list[Expr], inputs: Sequence[Any]) -> list[Any]:
     if not any([isinstance(value, Expr) and value.traced for value in inputs]):
         return simplify_all(outputs, readable=True)  # a formula, for a reader
-    # A constant derivative is marked as one, so that nobody warns that nothing was differentiated.
-    return [out if out.traced else leaf(out, scope=None, place=0) for out in outputs]
+    # A derivative is marked as one: it may be constant in what it is differentiated in next, and then
+    # nobody should warn that nothing was differentiated.
+    return [leaf(out, scope=None, place=0) for out in outputs]
 
 
 @lru_cache(maxsize=512)

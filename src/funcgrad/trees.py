@@ -32,7 +32,7 @@ def flatten(tree: Any, name: str = "") -> Tree:
     """
     if isinstance(tree, _PLAIN):
         return Tree([tree], lambda leaves: leaves[0], [name])
-    parts = _children(tree)
+    parts = own_children(tree)
     if parts is None:
         paths, items, spec = optree.tree_flatten_with_path(tree, is_leaf=_is_own)
         if len(items) == 1 and items[0] is tree:
@@ -64,7 +64,7 @@ def _is_own(item: Any) -> bool:
     )
 
 
-def _children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
+def own_children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
     """The parts of a container that `optree` does not know, and how to make another of its type."""
     if isinstance(tree, PVector):
         return [str(i) for i in range(len(tree))], list(tree), pvector

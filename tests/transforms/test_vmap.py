@@ -1,11 +1,13 @@
 """vmap against a loop over the examples, for every operation, every axis and every nesting."""
 
+import dataclasses
 import itertools
 from collections import namedtuple
 from typing import Any
 
 import numpy as np
 import pytest
+from pyrsistent import pmap, pvector
 
 import funcgrad as fg
 from funcgrad.ops.dispatch import all_ops
@@ -152,6 +154,22 @@ def test_trees_in_and_out() -> None:
     got = vmap(f, in_axes=axes, out_axes={"s": 0, "v": 1})(tree)
     np.testing.assert_array_equal(got["s"], 2 * np.arange(3.0))
     np.testing.assert_array_equal(got["v"], np.arange(6.0).reshape(2, 3) + np.arange(3.0))
+
+
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    b: Any
+
+
+def test_axes_of_dataclasses_and_persistent_containers() -> None:
+    layers = Layer(np.arange(6.0).reshape(2, 3), np.ones(2))
+    got = vmap(lambda t: t.w + t.b, in_axes=(Layer(1, None),))(layers)
+    np.testing.assert_array_equal(got, layers.w.T + layers.b)
+    maps = pmap({"a": np.arange(3.0), "b": pvector([np.arange(6.0).reshape(2, 3)])})
+    axes = pmap({"a": 0, "b": pvector([1])})
+    got = vmap(lambda t: t["a"] * t["b"][0], in_axes=(axes,))(maps)
+    np.testing.assert_array_equal(got, (np.arange(3.0) * np.arange(6.0).reshape(2, 3)).T)
 
 
 def test_nested_to_an_outer_product_of_gradients() -> None:

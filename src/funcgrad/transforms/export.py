@@ -28,7 +28,7 @@ from funcgrad.source import fail
 from funcgrad.trace import names_of
 from funcgrad.transforms.control.body import Body, body_of, pushed, symbol, symbols, trace_body
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.trees import Tree, _children, _is_own, flatten
+from funcgrad.trees import Tree, _is_own, flatten, own_children
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,7 +251,7 @@ def structure(tree: Any) -> Any:
     >>> structure([1.0, (2.0,)]) == structure([1.0, [2.0]])
     False
     """
-    parts = _children(tree)
+    parts = own_children(tree)
     if parts is not None:
         labels, items, _ = parts
         return type(tree), tuple(labels), tuple([structure(item) for item in items])

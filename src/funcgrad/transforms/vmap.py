@@ -20,7 +20,7 @@ from funcgrad.ops.shape import moveaxis
 from funcgrad.source import fail
 from funcgrad.trace import derive, result, run
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.trees import flatten
+from funcgrad.trees import flatten, own_children
 
 
 def vmap(
@@ -170,7 +170,8 @@ def _children(tree: Any) -> dict[Any, Any] | None:
         return {key: tree[key] for key in sorted(tree)}
     if isinstance(tree, list | tuple):
         return dict(enumerate(tree))
-    return None
+    own = own_children(tree)  # a dataclass, or one of pyrsistent's
+    return None if own is None else dict(zip(own[0], own[1], strict=True))
 
 
 def _size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
