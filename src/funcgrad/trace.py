@@ -34,6 +34,7 @@ from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
+from funcgrad.program.store import remembered
 from funcgrad.program.substitute import substitute_all
 from funcgrad.trees import Tree, flatten
 
@@ -320,8 +321,14 @@ def derived(
     """The transformed program of a skeleton, simplified before and after, and lowered."""
     exprs = instantiate(rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
-    simple = simplify_all([exprs[i] for i in roots])
-    return lower(share_bodies(simplify_all(transform(simple, inputs[:leaves]))), inputs)
+    wanted = [exprs[i] for i in roots]
+
+    def made() -> list[Expr]:
+        simple = simplify_all(wanted)
+        return share_bodies(simplify_all(transform(simple, inputs[:leaves])))
+
+    how = f"{getattr(transform, '__qualname__', transform)} {leaves}"
+    return lower(remembered(how, [*wanted, *inputs], made), inputs)
 
 
 def instantiate(rows: Sequence[Row]) -> list[Expr]:

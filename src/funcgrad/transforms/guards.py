@@ -17,6 +17,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
+from funcgrad.program.store import remembered
 from funcgrad.program.substitute import substitute_all
 from funcgrad.transforms.control.body import Body
 
@@ -196,7 +197,11 @@ class Tree:
 @lru_cache(maxsize=512)
 def _program(body: Body) -> Program:
     """What computes a body, worked out once: a function that is jitted again is not compiled again."""
-    return lower(share_bodies(simplify_all(body.outputs)), body.inputs)
+
+    def made() -> list[Expr]:
+        return share_bodies(simplify_all(body.outputs))
+
+    return lower(remembered("as it is", [*body.outputs, *body.inputs], made), body.inputs)
 
 
 def _same(node: Node, question: Question) -> bool:

@@ -44,8 +44,10 @@ class Body:
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        # Part of a key: it depends on the program alone.
-        return f"Body({blake2b(repr(self._identity).encode(), digest_size=8).hexdigest()})"
+        # Part of a key: it depends on the program alone, and on all of it.
+        types, keys = self._identity
+        content = repr([(t.shape, t.dtype.str) for t in types]).encode() + b"".join(keys)
+        return f"Body({blake2b(content, digest_size=16).hexdigest()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Body, (self.inputs, self.outputs)

@@ -1,0 +1,125 @@
+"""Programs kept on disk: warm starts, and entries that are not what they should be."""
+
+import builtins
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.program import store
+from funcgrad.program.simplify import simplify_all
+
+PROGRAM = """
+import numpy as np, funcgrad as fg
+from funcgrad.program import simplify, store
+made = []
+plain = store._write
+store._write = lambda path, exprs: made.append(path) or plain(path, exprs)
+A = np.arange(6.0).reshape(2, 3)
+def f(x):
+    y, _ = fg.scan(lambda c, t: (np.sin(c) * t, c), np.sum(A @ x), np.arange(4.0))
+    return fg.cond(y > 0, lambda y: y**2, lambda y: -y, y) + np.sum(np.where(x > 0, x, 0.0))
+x = np.array([0.3, -0.2, 0.5])
+print(len(made), [float(v) for v in fg.grad(f)(x)], [float(v) for v in fg.jit(fg.grad(f))(x)], len(made))
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def run(home):
+    environment = os.environ | {store.VARIABLE: str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split(" ", 1)
+
+
+def test_a_second_process_starts_warm_and_agrees(home):
+    _, first = run(home)
+    entries = sorted(home.iterdir())
+    assert entries
+    _, second = run(home)
+    assert first.rsplit(" ", 1)[0] == second.rsplit(" ", 1)[0]
+    assert second.rsplit(" ", 1)[1].strip() == "0"  # nothing was made anew
+    assert sorted(home.iterdir()) == entries
+
+
+def derived(home, make):
+    x = fg.var("x")
+    return store.remembered("test", [x * x + 0, x], make)
+
+
+def test_what_is_there_is_read(home):
+    x = fg.var("x")
+    calls = []
+
+    def make():
+        calls.append(1)
+        return simplify_all([x * x + 0, x])
+
+    first, second = derived(home, make), derived(home, make)
+    assert len(calls) == 1
+    assert [e.key for e in first] == [e.key for e in second]
+
+
+class Evil:
+    def __reduce__(self):
+        return exec, ("import builtins; builtins.executed = True",)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1] + b"?",
+        lambda content: b"another tool's file",
+        lambda content: store._FORMAT + bytes(32) + content[52:],
+        lambda content: signed(pickle.dumps(Evil())),
+        lambda content: signed(pickle.dumps([1, 2])),
+        lambda content: signed(b"not a pickle"),
+    ],
+)
+def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
+    x = fg.var("x")
+
+    def make():
+        return [x * x]
+
+    derived(home, make)
+    (entry,) = home.iterdir()
+    good = entry.read_bytes()
+    entry.write_bytes(spoil(good))
+    assert derived(home, make)[0].key == (x * x).key
+    assert not hasattr(builtins, "executed")
+    assert store._read(entry.read_bytes())[0].key == (x * x).key
+
+
+def signed(body):
+    import hashlib
+
+    return store._FORMAT + hashlib.sha256(body).digest() + body
+
+
+def test_no_directory_no_file_and_no_variable(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv(store.VARIABLE, str(blocked))
+    assert fg.grad(lambda x: x**2 * 1.25)(2.0) == 5.0
+    monkeypatch.delenv(store.VARIABLE)
+    assert fg.grad(lambda x: x**2 * 2.25)(2.0) == 9.0
+    assert blocked.read_text() == "not a directory"
+
+
+def test_values_that_cannot_be_stored_are_not(home):
+    f = fg.primitive(lambda x: np.sin(x), [np.cos], name="f")
+    assert fg.grad(lambda x: f(x) * 3.0)(0.0) == 3.0
+    assert not [p for p in home.iterdir() if p.stat().st_size == 0]
