@@ -289,3 +289,12 @@ def test_a_masked_entry_beside_one_of_the_same_index_that_is_not():
     np.testing.assert_array_equal(f(np.ones(2)), [1.0, 0.0])
     f = fg.grad(lambda x: np.sum(np.where(keep, np.repeat(x, 2), 0.0)))
     np.testing.assert_array_equal(f(np.ones(1)), [1.0])
+
+
+def test_the_table_of_a_loop_shows_its_tuple():
+    x = fg.var("x")
+    last, _ = fg.scan(lambda c, t: (c * t, c), x, np.array([2.0, 3.0]))
+    rows = fg.table(last, x=0.5)
+    assert [row.op for row in rows][-2:] == ["loop", "pick"]
+    assert (rows[0].gradient, rows[-1].value) == (6.0, 3.0)
+    assert "(3, [0.5, 1. ])" in repr(rows)

@@ -70,7 +70,7 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) 
             i,
             graph[key].name if graph[key].op is not CONSTANT else "constant",
             tuple(place[parent] for parent in graph[key].parents),
-            present(known[key]),
+            known[key] if isinstance(known[key], tuple) else present(known[key]),
             slopes.get(key),
         )
         for i, key in enumerate(order)
@@ -79,7 +79,7 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) 
 
 def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> dict[Any, Any]:
     """The numbers that the cotangents come to, their common parts run once."""
-    keys = list(cotangents)
+    keys = [key for key, value in cotangents.items() if isinstance(value, Expr)]  # not of a tuple
     variables, arrays = inputs_of(expr, values, named)
     program = lower(simplify_all([cotangents[key] for key in keys]), variables)
     return {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}
@@ -88,6 +88,8 @@ def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> 
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, tuple):
+        return f"({', '.join([_cell(part) for part in value])})"
     if np.ndim(value) == 0:
         return short(value)
     if np.size(value) > 6:
