@@ -15,7 +15,7 @@ import funcgrad as fg
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.held import refer
 from funcgrad.ops.op import Op
-from funcgrad.program import arrays
+from funcgrad.program import arrays, blocks
 from funcgrad.program import calls as calls_room
 from funcgrad.program.arrays import compile_arrays, source
 from funcgrad.program.calls import calls, lifetimes
@@ -94,6 +94,10 @@ def test_random_programs(program, seed, every, large):
             patch.setattr(arrays, "_POOLED", 0)
             patch.setattr(arrays, "_LARGE", 0)
             patch.setattr(calls_room, "_BRANCHLESS", 0)
+            patch.setattr(blocks, "_ENTRIES", 2)
+            patch.setattr(blocks, "_TALL", 0)
+            patch.setattr(blocks, "_CACHE", 64)
+            patch.setattr(blocks, "_THREADED", 8)
         check_program(program, seed, every)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
+from funcgrad.program.blocks import blocked, each_block
 from funcgrad.program.calls import Call, Plan, bound_dtype, calls, lifetimes
 from funcgrad.program.codegen import build, flatten
 from funcgrad.program.evaluate import present
@@ -34,7 +35,7 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    plan = calls(flatten(roots, inputs))
+    plan = blocked(calls(flatten(roots, inputs)))
     text = source(plan)
     return build("array", text, {**_BOUND, **plan.bound})
 
@@ -68,7 +69,7 @@ def source(plan: Plan) -> str:
         return quiet.copy().run(body, x0)
     """
     names = [f"x{i}" for i in range(plan.inputs)]
-    lines = [f"def body({', '.join(names)}):"]
+    lines = [*plan.functions, f"def body({', '.join(names)}):"]
     for name, call in zip(names, plan.calls, strict=False):
         if not call.type.shape:
             dtype = bound_dtype(plan, call.type.dtype)
@@ -129,8 +130,11 @@ class _Printer:
             if call.effect == "source":
                 self.names[i] = call.text
                 continue
-            written.append(self.statement(i, call))
-            freed = [k for k in ending.get(i, ()) if self.plan.calls[k].effect != "source"]
+            if line := self.statement(i, call):
+                written.append(line)
+            freed = [
+                k for k in ending.get(i, ()) if self.plan.calls[k].effect not in ("source", "none")
+            ]
             gone = self.release(i, [k for k in freed if self.names[k] != self.names[i] or k == i])
             if gone:
                 written.append(f"del {', '.join(gone)}")
@@ -142,6 +146,8 @@ class _Printer:
         place = self.place(i, call) if self.fillable(call) else None
         if place is not None:
             self.names[i] = place
+            if call.kind == "empty":
+                return ""
             # A keyword where NumPy deprecates the position.
             how = "out=" if call.text.startswith(("maximum", "minimum")) else ""
             return call.text.format(*given, out=f", {how}{place}")
@@ -149,6 +155,9 @@ class _Printer:
         symbol = _OPERATORS.get(call.text.partition("(")[0])
         if symbol and (scalar or self.plan.calls[call.operands[0]].type.shape):
             text = f"{given[0]} {symbol} {given[1]}"
+        if call.effect == "none":
+            self.names[i] = ""
+            return text
         self.names[i] = self.fresh()
         return f"{self.names[i]} = {text}"
 
@@ -237,11 +246,23 @@ _BOUND: dict[str, Any] = {
     "where": np.where,
     "masked": masked,
     "chosen": chosen,
+    "copyto": np.copyto,
+    "each_block": each_block,
     "empty": np.empty,
     "errstate": np.errstate,
     "spread": _spread,
     **{
         name: getattr(np, name)
-        for name in ("negative", "exp", "add", "subtract", "multiply", "divide", "logaddexp")
+        for name in (
+            "negative",
+            "exp",
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "logaddexp",
+            "maximum",
+            "minimum",
+        )
     },
 }

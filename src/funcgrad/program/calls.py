@@ -6,7 +6,6 @@ is known of a call is whether its result is an array of its own, and whether it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -17,9 +16,10 @@ from funcgrad.ops.op import Elementwise, broadcast_to
 from funcgrad.program.codegen import Flat, Step
 from funcgrad.program.select import BITS, affine
 
-Effect = Literal["source", "fill", "product", "new", "view", "unknown"]
+Effect = Literal["source", "fill", "product", "new", "view", "unknown", "none"]
 """What a call returns: an input or a constant; a new array, which may be given (``fill``: even an operand);
-a new array; a view of its operand that shows every entry once; or, for all we know, a view of any."""
+a new array; a view of its operand that shows every entry once; for all we know, a view of any; or nothing,
+since it writes into operands."""
 
 
 class Call(NamedTuple):
@@ -29,6 +29,10 @@ class Call(NamedTuple):
     operands: tuple[int, ...]
     type: ArrayType
     effect: Effect
+    kind: str = ""
+    """What it does to its operands: ``entry`` by entry; ``add``, ``maximum`` or ``minimum`` along axes;
+    ``matmul``, ``transpose``, ``reshape``; or something else."""
+    axes: tuple[int, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -40,6 +44,8 @@ class Plan(NamedTuple):
     bound: dict[str, Any]
     foreign: bool
     """Whether an operation runs code that may look at the context that it is called in."""
+    functions: tuple[str, ...] = ()
+    """Texts of functions that calls run."""
 
 
 # Operations that are not one ufunc, but a few: how each step reads, on {0} and what was before, {t}.
@@ -52,6 +58,8 @@ _STAGES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
     "softplus": (("logaddexp", ("x", "0")),),
 }
+# The first items of an index that leaves every row where it is.
+_EVERY_ROW = ((("slice", None, None, None),), (("slice", None, None, 1),))
 # Operations whose arrays are new, as far as NumPy promises.
 _NEW = {"max", "min", "sum", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum"}
 _NEW |= {"concatenate", "scatter_add", "logsumexp", "norm", "xlogx", "sinc", "astype"}
@@ -70,7 +78,30 @@ def calls(flat: Flat) -> Plan:
     for i, step in enumerate(flat.steps):
         if i < flat.inputs or i in needed:
             where[i] = _add(plan, step, tuple([where[k] for k in operands[i]]))
-    return plan._replace(results=tuple([where[i] for i in flat.results]))
+    return without_unused(plan._replace(results=tuple([where[i] for i in flat.results])))
+
+
+def users_of(plan: Plan) -> list[list[int]]:
+    """For each call, the calls that it is needed for."""
+    users: list[list[int]] = [[] for _ in plan.calls]
+    results = set(plan.results)
+    for i in reversed(range(len(plan.calls))):
+        if users[i] or i in results or plan.calls[i].effect == "none":
+            for k in plan.calls[i].operands:
+                users[k].append(i)
+    return users
+
+
+def without_unused(plan: Plan) -> Plan:
+    """The plan without calls that nothing needs, such as a view that a product looks through."""
+    users, results = users_of(plan), set(plan.results)
+    where: dict[int, int] = {}
+    made: list[Call] = []
+    for i, call in enumerate(plan.calls):
+        if i < plan.inputs or users[i] or i in results or call.effect == "none":
+            where[i] = len(made)
+            made.append(call._replace(operands=tuple([where[k] for k in call.operands])))
+    return plan._replace(calls=made, results=tuple([where[i] for i in plan.results]))
 
 
 def _foreign(run: Any) -> bool:
@@ -104,9 +135,12 @@ def _add(plan: Plan, step: Step, operands: tuple[int, ...]) -> int:
     elif name in ("where", "mask"):
         _add_selection(plan, step, operands)
     else:
-        text, effect = _written(plan, step, operands)
-        made.append(Call(text, operands, step.type, effect))
+        made.append(_written(plan, step, operands))
     return len(made) - 1
+
+
+def _entry(text: str, operands: tuple[int, ...], type: ArrayType) -> Call:
+    return Call(text, operands, type, "fill", "entry")
 
 
 def _add_stages(plan: Plan, step: Step, x: int) -> None:
@@ -116,7 +150,7 @@ def _add_stages(plan: Plan, step: Step, x: int) -> None:
             if name not in known:
                 known[name] = _add_constant(plan, np.array(float(name), step.type.dtype))
         operands = tuple([known[name] for name in names])
-        plan.calls.append(Call(_ufunc_text(ufunc, len(names)), operands, step.type, "fill"))
+        plan.calls.append(_entry(_ufunc_text(ufunc, len(names)), operands, step.type))
         known["t"] = len(plan.calls) - 1
 
 
@@ -131,15 +165,15 @@ def _add_selection(plan: Plan, step: Step, operands: tuple[int, ...]) -> None:
         operands = (*operands, _add_constant(plan, np.zeros((), dtype)))
     numbers = [plan.bound.get(f"s{i}", np.zeros(1)) for i in operands[1:]]
     if not wide or step.type.size < _BRANCHLESS:
-        made.append(Call("where({0}, {1}, {2})", operands, step.type, "new"))
+        made.append(Call("where({0}, {1}, {2})", operands, step.type, "new", "entry"))
     elif len(operands) == 2:
-        made.append(Call("masked({0}, {1}{out})", operands, step.type, "product"))
+        made.append(Call("masked({0}, {1}{out})", operands, step.type, "product", "entry"))
     elif all(np.ndim(x) == 0 for x in numbers) and (found := affine(*numbers)):
         a, b = [_add_constant(plan, np.array(x, dtype)) for x in found]
-        made.append(Call(_ufunc_text("multiply", 2), (operands[0], a), step.type, "fill"))
-        made.append(Call(_ufunc_text("add", 2), (len(made) - 1, b), step.type, "fill"))
+        made.append(_entry(_ufunc_text("multiply", 2), (operands[0], a), step.type))
+        made.append(_entry(_ufunc_text("add", 2), (len(made) - 1, b), step.type))
     else:
-        made.append(Call("chosen({0}, {1}, {2}{out})", operands, step.type, "product"))
+        made.append(Call("chosen({0}, {1}, {2}{out})", operands, step.type, "product", "entry"))
 
 
 def _add_constant(plan: Plan, array: np.ndarray[Any, Any]) -> int:
@@ -158,33 +192,52 @@ def bound_dtype(plan: Plan, dtype: np.dtype[Any]) -> str:
     return name
 
 
-def _written(plan: Plan, step: Step, operands: tuple[int, ...]) -> tuple[str, Effect]:
-    name, op, params = step.op.name, step.op, dict(step.params)
-    types = [plan.calls[i].type for i in operands]
+# Reductions that a ufunc does.
+_REDUCED = {"sum": "add", "max": "maximum", "min": "minimum"}
+
+
+def _written(plan: Plan, step: Step, operands: tuple[int, ...]) -> Call:
+    name, op, params, type = step.op.name, step.op, dict(step.params), step.type
     if isinstance(op.run, np.ufunc):
-        return _ufunc(plan, op.run, types)
+        return _ufunc(plan, op.run, operands, type)
     if name == "reshape":
-        return f"{{0}}.reshape({params['shape']})", "view"
+        return Call(f"{{0}}.reshape({params['shape']})", operands, type, "view", name)
     if name == "transpose":
-        return f"{{0}}.transpose({params['axes']})", "view"
+        axes = params["axes"]
+        return Call(f"{{0}}.transpose({axes})", operands, type, "view", name, axes)
     if name == "broadcast_to":
-        return f"spread({{0}}, {params['shape']}, {bound_dtype(plan, step.type.dtype)})", "new"
-    if name == "sum" and params["axis"]:
-        return f"add.reduce({{0}}, {params['axis']})", "new"
+        text = f"spread({{0}}, {params['shape']}, {bound_dtype(plan, type.dtype)})"
+        return Call(text, operands, type, "new")
+    if name in _REDUCED and params["axis"]:
+        ufunc = _REDUCED[name]
+        return Call(
+            f"{ufunc}.reduce({{0}}, {params['axis']})", operands, type, "new", ufunc, params["axis"]
+        )
     if name == "getitem" and "array" not in params["spec"]:
-        return f"{{0}}[{_index(params['spec'])}]", "unknown"
+        # Every row as it is, of which a part may be taken.
+        kind = name if params["spec"][:1] in _EVERY_ROW else ""
+        return Call(f"{{0}}[{_index(params['spec'])}]", operands, type, "unknown", kind)
     plan.bound[function := f"f{len(plan.calls)}"] = partial(op.run, **params) if params else op.run
     text = f"{function}({', '.join([f'{{{i}}}' for i in range(len(operands))])})"
     fresh = name in _NEW or name == "getitem" or (name == "einsum" and len(operands) > 1)
-    return text, "new" if fresh else "unknown"
+    return Call(text, operands, type, "new" if fresh else "unknown")
 
 
-def _ufunc(plan: Plan, ufunc: np.ufunc, types: Sequence[ArrayType]) -> tuple[str, Effect]:
+def _ufunc(plan: Plan, ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
         name = f"f{len(plan.calls)}"
     plan.bound[name] = ufunc
-    return _ufunc_text(name, len(types)), "product" if ufunc.signature else "fill"
+    text = _ufunc_text(name, len(operands))
+    if ufunc is np.matmul:
+        first = plan.calls[operands[0]]
+        if first.kind == "transpose" and first.axes == (1, 0):
+            text, operands = text.replace("{0}", "{0}.T"), (*first.operands, operands[1])
+            return Call(text, operands, type, "product", "matmul.T")
+        return Call(text, operands, type, "product", "matmul")
+    if ufunc.signature:
+        return Call(text, operands, type, "product")
+    return _entry(text, operands, type)
 
 
 def _ufunc_text(name: str, count: int) -> str:

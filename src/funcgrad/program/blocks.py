@@ -1,0 +1,262 @@
+"""Groups of operations on large arrays, run block by block: what they pass on stays in the cache.
+
+A group is a run of a plan's calls that act on each row of their operands alone, or total over all rows.
+`blocked` puts one call in its place, of a function that does a few rows at a time in scratch memory.
+What leaves the group is written where it belongs; a total is one for each block, added up at the end, and
+so is as accurate as NumPy's sums by pairs. The blocks do not depend on how many threads take them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.program.calls import Call, Plan, bound_dtype, users_of
+from funcgrad.program.inner import Inner, Member, inner_function
+from funcgrad.program.workers import each
+
+# What a block's operands, scratch and results take together, in bytes: a part of a core's cache.
+_CACHE = 3 << 18
+# A group has at least so many blocks, and no call of fewer entries makes a group worth while.
+_BLOCKS, _ENTRIES = 2, 1 << 13
+# Entries times calls from which on a group is worth waking other threads.
+_THREADED = 1 << 18
+# Columns of a product that is done by rows.
+_NARROW = 32
+# The operand of a total has at least so many times its entries.
+_TALL = 64
+_REDUCTIONS = ("add", "maximum", "minimum")
+_VIEWS = ("view", "unknown")
+
+
+def blocked(plan: Plan) -> Plan:
+    """The plan, with calls on large arrays run in groups."""
+    lengths = {call.type.shape[0] for call in plan.calls if _large(call.type)}
+    return _Grouping(plan, lengths).run() if lengths else plan
+
+
+def _large(type: ArrayType) -> bool:
+    return bool(type.shape) and type.size >= _ENTRIES and type.shape[0] >= _BLOCKS
+
+
+# -- which calls --------------------------------------------------------------------------------------
+def member(calls: Sequence[Call], i: int, lengths: set[int]) -> Member | None:
+    """A call as a member of a group, if it may be one: of rows as many as one of the lengths."""
+    call = calls[i]
+    types = [calls[k].type for k in call.operands]
+    if call.kind in ("matmul", "matmul.T"):
+        return _product(calls, i, lengths)
+    if not types or call.kind in ("", "transpose"):
+        return None
+    if call.kind in _REDUCTIONS:
+        if not types[0].shape or types[0].shape[0] not in lengths:
+            return None
+        if 0 not in call.axes:
+            text = f"{call.kind}.reduce({{0}}, {call.axes}, None{{out}})"
+            return Member(call._replace(text=text), i, (True,), False)
+        few = call.type.size * _TALL <= types[0].size
+        return Member(call, i, (True,), True) if few and call.type.dtype.char != "e" else None
+    shape = call.type.shape
+    if not shape or shape[0] not in lengths:
+        return None
+    if call.kind in ("reshape", "getitem"):
+        if types[0].shape[:1] != shape[:1]:
+            return None
+        if call.kind == "reshape":
+            inner = ", ".join(["-1", *map(str, shape[1:])])
+            call = call._replace(text=f"{{0}}.reshape(({inner},))")
+        return Member(call, i, (True,), False)
+    rows = tuple([len(t.shape) == len(shape) and t.shape[0] == shape[0] for t in types])
+    return Member(call, i, rows, False) if any(rows) else None
+
+
+def _product(calls: Sequence[Call], i: int, lengths: set[int]) -> Member | None:
+    """The product of a tall matrix and a narrow one, or of what lies down with a tall one."""
+    call = calls[i]
+    k, m = call.operands
+    a, b = calls[k].type.shape, calls[m].type.shape
+    if call.type.dtype.char not in "fdFD" or len(a) > 2 or len(b) > 2:
+        return None
+    columns = math.prod(b[1:])
+    if call.kind == "matmul" and len(a) == 2 and a[0] in lengths and columns <= _NARROW:
+        return Member(call, i, (True, False), False)
+    if b[0] not in lengths or call.type.size * _TALL > calls[m].type.size:
+        return None
+    lies = len(a) == 1 or (call.kind == "matmul.T" and columns <= _NARROW)
+    return Member(call, i, (True, True), True) if lies else None
+
+
+# -- groups -------------------------------------------------------------------------------------------
+class Blocks(NamedTuple):
+    """How a group is run: rows, rows at a time, scratch, what a run has left, and whether by threads."""
+
+    length: int
+    rows: int
+    scratch: tuple[ArrayType, ...]
+    turned: bool
+    spare: list[tuple[np.ndarray[Any, Any], ...]]
+    threaded: bool
+
+
+class _Grouping:
+    """Walks through a plan's calls, and writes another plan."""
+
+    def __init__(self, plan: Plan, lengths: set[int]) -> None:
+        self.plan, self.lengths = plan, lengths
+        self.users = users_of(plan)
+        self.made: list[Call] = []
+        self.where: dict[int, int] = {}
+        self.functions: list[str] = []
+        self.begin()
+
+    def begin(self) -> None:
+        self.members: dict[int, Member] = {}
+        self.length = 0
+        self.later: dict[int, Call] = {}  # calls that wait for the group
+
+    def run(self) -> Plan:
+        for i, call in enumerate(self.plan.calls):
+            if call.effect == "source":
+                self.put(i, call)
+            else:
+                self.take(i, call)
+        self.close()
+        results = tuple([self.where[i] for i in self.plan.results])
+        functions = (*self.plan.functions, *self.functions)
+        return self.plan._replace(calls=self.made, results=results, functions=functions)
+
+    def put(self, i: int, call: Call) -> None:
+        self.where[i] = len(self.made)
+        self.made.append(call._replace(operands=tuple([self.where[k] for k in call.operands])))
+
+    def take(self, i: int, call: Call) -> None:
+        found = member(self.plan.calls, i, self.lengths)
+        if found is not None:
+            if not self.fits(found):
+                self.close()
+            self.length = self.length or self.rows_of(found)
+            self.members[i] = found
+            return
+        waits = any(k in self.members or k in self.later for k in call.operands)
+        if self.members and call.effect not in _VIEWS and call.type.size >= _ENTRIES:
+            self.close()  # so that no more large arrays are alive than before
+            waits = False
+        if waits:
+            self.later[i] = call
+        else:
+            self.put(i, call)
+
+    def rows_of(self, found: Member) -> int:
+        return self.plan.calls[found.call.operands[found.rows.index(True)]].type.shape[0]
+
+    def fits(self, found: Member) -> bool:
+        """Whether what a call needs is there, block by block or from before."""
+        if not self.members:
+            return not any(k in self.later for k in found.call.operands)
+        if self.rows_of(found) != self.length:
+            return False
+        for k, by_rows in zip(found.call.operands, found.rows, strict=True):
+            inside = self.members.get(k)
+            if k in self.later or (inside is not None and (inside.total or not by_rows)):
+                return False
+        return True
+
+    def close(self) -> None:
+        """Write the group, if it is worth it, and then what has waited for it."""
+        members, later, length = self.members, self.later, self.length
+        self.begin()
+        if not self.grouped(list(members.values()), length):
+            later.update((i, self.plan.calls[i]) for i in members)
+        for i in sorted(later):
+            self.put(i, later[i])
+
+    def grouped(self, members: Sequence[Member], length: int) -> bool:
+        """Write the calls that run a group; False, and nothing, where it is not worth while."""
+        inside = {m.number for m in members}
+        members = [m for m in members if self.outlives(m.number, inside) or self.users[m.number]]
+        working = [m for m in members if m.call.effect not in _VIEWS]
+        if len(working) < 2:
+            return False
+        leaving = [m.number for m in members if self.outlives(m.number, inside)]
+        number = len(self.functions)
+        inner = inner_function(self.plan, members, leaving, f"block{number}")
+        rows = max(1, _CACHE // max(1, inner.row_bytes))
+        rows = rows // 64 * 64 or rows // 8 * 8 or rows
+        if rows * _BLOCKS > length:
+            return False
+        count = -(-length // rows)
+        totals = [m for m in members if m.total]
+        if sum(m.call.type.size for m in totals) * count * _TALL > length * inner.row_bytes:
+            return False
+        self.functions.append(inner.text)
+        work = sum([self.plan.calls[m.call.operands[0]].type.size for m in working])
+        threaded = work >= _THREADED and count > 1
+        blocks = Blocks(length, rows, inner.scratch, inner.turned, [], threaded)
+        self.plan.bound[f"blocks{number}"] = blocks
+        self.write(inner, {m.number: m for m in members}, count)
+        return True
+
+    def outlives(self, i: int, inside: set[int]) -> bool:
+        return i in self.plan.results or any(k not in inside for k in self.users[i])
+
+    def write(self, inner: Inner, members: dict[int, Member], count: int) -> None:
+        given = [self.where[k] for k in inner.operands]
+        totals: list[tuple[int, Call]] = []
+        for i in inner.leaving:
+            call = self.plan.calls[i]
+            shape = (count, *call.type.shape) if members[i].total else call.type.shape
+            type = ArrayType(shape, call.type.dtype)
+            text = f"empty({shape}, {bound_dtype(self.plan, type.dtype)})"
+            given.append(len(self.made))
+            if members[i].total:
+                kind = call.kind if call.kind in _REDUCTIONS else "add"
+                text_of_total = f"{kind}.reduce({{0}}, (0,))"
+                totals.append((i, Call(text_of_total, (given[-1],), call.type, "new", kind, (0,))))
+            else:
+                self.where[i] = given[-1]
+            self.made.append(Call(text, (), type, "fill", "empty"))
+        number = len(self.functions) - 1
+        slots = "".join([f", {{{j}}}" for j in range(len(given))])
+        text = f"each_block(block{number}, blocks{number}{slots})"
+        self.made.append(Call(text, tuple(given), ArrayType((), np.dtype(bool)), "none"))
+        for i, call in totals:
+            self.where[i] = len(self.made)
+            self.made.append(call)
+
+
+# -- running ------------------------------------------------------------------------------------------
+def each_block(block: Callable[..., None], blocks: Blocks, *arrays: Any) -> None:
+    """Run a group's function on all rows, a few at a time."""
+    length, rows, spare = blocks.length, blocks.rows, blocks.spare
+    count = -(-length // rows)
+
+    def work(take: Callable[[], int]) -> None:
+        try:
+            scratch = spare.pop()  # one step, so that no two threads take the same
+        except IndexError:
+            scratch = tuple([_scratch(row, rows, blocks.turned) for row in blocks.scratch])
+        while (i := take()) >= 0:
+            low = i * rows
+            high = low + rows
+            if high <= length:
+                block(i, low, high, *arrays, *scratch)
+            else:
+                part = [array[: length - low] for array in scratch]
+                block(i, low, length, *arrays, *part)
+        spare.append(scratch)
+
+    if blocks.threaded:
+        each(work, count)
+    else:
+        work(partial(next, iter(range(count)), -1))
+
+
+def _scratch(row: ArrayType, rows: int, turned: bool) -> np.ndarray[Any, Any]:
+    if not turned or not row.shape:
+        return np.empty((rows, *row.shape), row.dtype)
+    return np.moveaxis(np.empty((*row.shape, rows), row.dtype), -1, 0)
