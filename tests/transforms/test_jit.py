@@ -125,6 +125,18 @@ def test_every_question_is_a_guard():
         np.testing.assert_allclose(f(x, n, v), plain(x, n, v))
 
 
+def test_a_number_that_is_always_another_is_warned_of_once():
+    @jit
+    def f(x):
+        return x * float(x)
+
+    for i in range(7):
+        assert f(i + 0.5) == (i + 0.5) ** 2
+    with pytest.warns(UserWarning, match=r"jit: f takes a number out of a value, by float\(\)"):
+        assert f(7.5) == 56.25
+    assert f(8.5) == 72.25
+
+
 def test_more_paths_than_are_worth_it_run_as_they_are_with_one_warning():
     @jit
     def f(x):
@@ -175,6 +187,28 @@ def test_static_arguments_by_value():
         f([1], 2.0)
     with pytest.raises(TypeError, match="values that hash"):
         jit(lambda x, s: x)(1.0, {1, 2})
+
+
+def test_values_that_are_equal_but_not_the_same():
+    narrow = np.ones(1, np.float32)
+    f = jit(lambda x, s: np.copysign(x, s))
+    assert [f(narrow, s)[0] for s in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0]
+    g = jit(lambda x: x * 2)
+    assert [type(g(v)) for v in (1, True, 1.0, 1)] == [int, int, float, int]
+
+
+def test_types_that_alternate_in_eight_threads():
+    f = jit(lambda x: x * 2 + 1)
+    points = [1.5, np.arange(3.0), 2, np.ones((2, 2)), np.float32(3), np.arange(4)]
+
+    def work(seed):
+        order = np.random.default_rng(seed).integers(0, len(points), 300)
+        return all(np.array_equal(f(points[i]), points[i] * 2 + 1) for i in order)
+
+    for _ in range(5):
+        f.clear()
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(work, range(8)))
 
 
 def test_dtypes_are_those_of_the_plain_function():

@@ -95,7 +95,7 @@ def _on_numbers(flat: Flat, test: Flat | None, shape: Shape) -> Rolled | None:
     text = numbers_text(flat, test, shape)
     if text is None:
         return None
-    enter: Any = build("loop", text, scalar._BOUND)
+    enter: Any = build("loop", text, scalar.BOUND)
     n, middle = shape.states, shape.states + shape.sequences
     types = [flat.steps[i].type for i in flat.results]
     kinds = [_KINDS[step.type.dtype] for step in flat.steps[: flat.inputs]]

@@ -197,7 +197,7 @@ def _to_integer(x: float) -> int:
     return int(x)
 
 
-_BOUND: dict[str, Any] = {
+BOUND: dict[str, Any] = {
     **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
     "logaddexp": _logaddexp,
     "logaddexp2": _logaddexp2,
@@ -245,7 +245,7 @@ def compile_scalar(
     def slow(*values: Any) -> tuple[Any, ...]:
         return interpret(flat, values)
 
-    return build("scalar", text, {**_BOUND, "slow": slow})
+    return build("scalar", text, {**BOUND, "slow": slow})
 
 
 def source(flat: Flat) -> str | None:
@@ -337,17 +337,17 @@ def _returning(statements: Sequence[Statement], result: str) -> list[str]:
     return [*lines[:-1], f"return {lines[-1]}"]
 
 
-def inlined(flat: Flat) -> tuple[list[str], dict[str, Any]] | None:
+def inlined(flat: Flat) -> list[str] | None:
     """The lines that compute and return the only result from inputs ``x0``, ``x1``, … of its types.
 
-    What the names in them mean comes second. `math`'s errors are the caller's to meet. None where the
+    The names in them are those of `BOUND`; `math`'s errors are the caller's to meet. None where the
     program is not on numbers alone, is long, or has several results.
     """
     templates = [_template(flat, step) for step in flat.steps]
     if None in templates or len(flat.results) != 1 or len(flat.steps) > _INLINED:
         return None
     statements, results = _statements(flat, templates)  # type: ignore[arg-type]
-    return _returning(statements, results[0]), _BOUND
+    return _returning(statements, results[0])
 
 
 # Steps up to which a program is written into the function that a call enters.

@@ -8,14 +8,11 @@ watched.
 
 from __future__ import annotations
 
-import re
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,19 +21,23 @@ import optree
 from funcgrad.expr import Expr, assemble_node, const, mark_simple, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.held import COPIED, hold, release
-from funcgrad.program import codegen, scalar
 from funcgrad.program.codegen import text_of
 from funcgrad.program.substitute import substitute_all
 from funcgrad.source import fail, position
 from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
+from funcgrad.transforms.entry import Entry, first
 from funcgrad.transforms.grad import _check_function, _named_after
 from funcgrad.transforms.guards import Node, Question, Questions, Tree
+from funcgrad.transforms.watch import Watch
 from funcgrad.trees import flatten
 
 MOST_PATHS = 64
 """Paths of one signature beyond which a function is no longer compiled."""
 
 _MOST_SIGNATURES = 128
+
+# Numbers that a value is read as before it is said that each is a trace of its own.
+_OFTEN = 8
 
 
 def jit(
@@ -123,7 +124,7 @@ class Compiled:
         self.name = getattr(f, "__name__", "f")
         self.lock = threading.RLock()
         self.watch = Watch(f)
-        self.entry = Entry(self)
+        self.entry = Entry(self, f, self.name)
         self.clear()
 
     def clear(self) -> None:
@@ -163,11 +164,11 @@ class Compiled:
                 kinds.append(("scalar", leaf.dtype))
                 narrow = narrow or leaf.dtype not in _WIDE
             else:
-                kinds.append(("static", kind, leaf))
+                kinds.append(_static(leaf))
         if narrow or self.narrow:
             # Python's numbers take the precision of what they meet: here they are part of the signature.
             kinds = [
-                ("static", kind, leaf) if isinstance(kind, type) else kind
+                _static(leaf) if isinstance(kind, type) else kind
                 for kind, leaf in zip(kinds, leaves, strict=True)
             ]
         values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not _is_static(kind)]
@@ -254,12 +255,14 @@ class Compiled:
                 return self.f(*args, **kwargs)
             node = found.tree.grow(*path)
             self.misses.append(self._why(key, last, path[0]))
+            self._warn_of_numbers(last)
             self.trees[key] = found
             self.trees.move_to_end(key)
             while len(self.trees) > _MOST_SIGNATURES:
                 self.trees.popitem(last=False)
             self.last = node
-            self.entry.install(key, found, args)
+            if not key[1] and len(args) == len(key[0]) and found.tree.root is not None:
+                self.entry.install(key[0], found.tree.root, found.arrays, self.watch)
             given = [*values, *found.arrays]
         reached, results = found.tree.follow(given)
         return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
@@ -339,6 +342,15 @@ class Compiled:
                 return f"{self.name}({types}): {what} was {question.answer} for the first time"
         return f"{self.name}({types}): a path not taken before"
 
+    def _warn_of_numbers(self, last: Node | None) -> None:
+        if last is None or last.reading not in (float, complex) or len(last.children) != _OFTEN:
+            return
+        warnings.warn(
+            f"jit: {self.name} takes a number out of a value, by {last.reading.__name__}() or math, and is "
+            f"traced again for each: {_OFTEN} times now; use numpy's functions on the value itself",
+            stacklevel=6,
+        )
+
     def _give_up(self, found: Signature, path: Any) -> None:
         found.plain = True
         lines = [position(question.line) for question in path[0]]
@@ -375,6 +387,12 @@ class Compiled:
 _WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
 
 
+def _static(value: Any) -> tuple[Any, ...]:
+    """A value as part of a signature: 0.0 and -0.0 are two, and what is not a number is one."""
+    kind = type(value)
+    return "static", kind, repr(value) if kind in (float, complex) else value
+
+
 def _is_static(kind: Any) -> bool:
     return isinstance(kind, tuple) and kind[0] == "static"
 
@@ -396,7 +414,7 @@ def _array(constant: Expr) -> Any:
 def _rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
     """From the results that were expressions to what f returned, with its other leaves as they were."""
     if _is_single(shape):
-        return _first
+        return first
     kept = [
         None
         if isinstance(item, Expr)
@@ -417,10 +435,6 @@ def _is_single(shape: Any) -> bool:
         and isinstance(shape.leaves[0], Expr)
         and shape.rebuild(shape.leaves) is shape.leaves[0]
     )
-
-
-def _first(results: Sequence[Any]) -> Any:
-    return results[0]
 
 
 def _own(value: Any) -> Any:
@@ -484,156 +498,3 @@ class Signature:
 
 def _input(name: str, type: ArrayType) -> Expr:
     return assemble_node(INPUT, (), (("name", name),), type)
-
-
-# Names in generated code: arguments, and all that are made here.
-_ARGUMENT = re.compile(r"\bx(\d+)\b")
-_OURS = re.compile(r"^(?:[a-z]+\d+|args|more|named|none|general|world|run|rebuild|type|tuple)$")
-
-
-class Entry:
-    """The function that a caller has, whose code is written anew for the trace that was made last.
-
-    It looks at the arguments' types and at what is watched, and runs a program of numbers right there:
-    a tenth of what going through signatures costs (0.2 us against 3 us), which is as long as a small
-    gradient takes.
-    """
-
-    def __init__(self, compiled: Compiled) -> None:
-        self.compiled = compiled
-        self.home: dict[str, Any] = {"none": object(), "general": compiled, "ndarray": np.ndarray}
-        self._exec("def jitted(*args, **named):\n    return general(args, named)\n")
-        self.function: Any = self.home["jitted"]
-        self.plain = self.function.__code__
-
-    def _exec(self, text: str) -> None:
-        exec(compile(text, "<funcgrad jit>", "exec", dont_inherit=True), self.home)
-
-    def reset(self) -> None:
-        """Back to signatures."""
-        self.function.__code__ = self.plain
-
-    def install(self, key: Any, found: Signature, args: tuple[Any, ...]) -> None:
-        """Code for a signature of numbers and arrays alone, that asks nothing."""
-        kinds, shape = key
-        root = found.tree.root
-        if shape or root is None or root.reading is not None or root.step is None:
-            return
-        tests = self._tests(kinds)
-        if tests is None or not 0 < len(args) == len(kinds):
-            return
-        takes = root.step.takes
-        flat = codegen.flatten(root.step.program.outputs, root.step.program.inputs)
-        lines, bound = scalar.inlined(flat) or (None, {})
-        if lines is None or takes != tuple(range(len(args))) or root.rebuild is not _first:
-            names = [f"x{i}" if i < len(args) else f"a{i}" for i in takes]
-            arrays = {f"a{len(args) + k}": array for k, array in enumerate(found.arrays)}
-            bound = {"run": root.step.program.compiled, "rebuild": root.rebuild, **arrays}
-            call = f"run({', '.join(names)})"
-            lines = [f"return {call}[0]" if root.rebuild is _first else f"return rebuild({call})"]
-        own = self._parameters(len(args), bound)
-        known = own or [f"x{i}" for i in range(len(args))]
-        more = "" if own else ", *more"
-        rest = "" if own else ", /, *more, **named"
-        left = "" if own else " and not more and not named"
-        code = [f"if {' and '.join(tests)}{left}:", "    try:"]
-        code.extend([f"        {line}" for line in lines])
-        code.append("    except (ArithmeticError, ValueError): pass")
-        code.append(f"args = ({', '.join(f'x{i}' for i in range(len(args)))}{more},)")
-        code.append("args = tuple([item0 for item0 in args if item0 is not none])")
-        code.append(f"return general(args, {'{}' if own else 'named'})")
-        body = "\n".join([f"    {line}" for line in code])
-        body = _ARGUMENT.sub(lambda found: known[int(found[1])], body)
-        parameters = ", ".join(f"{name}=none" for name in known)
-        self.home.update(bound)
-        original = self.home["jitted"]
-        self._exec(f"def jitted({parameters}{rest}):\n{body}\n")
-        made = self.home["jitted"]
-        self.function.__code__ = made.__code__.replace(co_name=self.compiled.name)
-        self.function.__defaults__ = made.__defaults__
-        self.home["jitted"] = original
-
-    def _parameters(self, count: int, bound: dict[str, Any]) -> list[str] | None:
-        """The names of f's parameters, where they are all that f takes: a call by name costs nothing then."""
-        f = self.compiled.f
-        while hasattr(f, "__wrapped__") and str(f.__module__).startswith("funcgrad.transforms"):
-            f = f.__wrapped__
-        code = getattr(f, "__code__", None)
-        if code is None or hasattr(f, "__wrapped__") or hasattr(f, "__self__"):
-            return None
-        names = list(code.co_varnames[: code.co_argcount])
-        taken = any(n in self.home or n in bound or _OURS.match(n) for n in names)
-        more = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS) or code.co_kwonlyargcount
-        return None if taken or more or code.co_argcount != count else names
-
-    def _tests(self, kinds: Sequence[Any]) -> list[str] | None:
-        """Conditions on arguments and on what is watched, in the order of what they cost."""
-        tests = []
-        for i, kind in enumerate(kinds):
-            if isinstance(kind, type):
-                tests.append(f"type(x{i}) is {kind.__name__}")
-            elif len(kind) == 2 and isinstance(kind[0], tuple):
-                self.home[f"s{i}"], self.home[f"d{i}"] = kind
-                tests.append(f"type(x{i}) is ndarray and x{i}.shape == s{i} and x{i}.dtype == d{i}")
-            else:
-                return None
-        watch = self.compiled.watch
-        for k, (_, cell) in enumerate(watch.cells):
-            self.home[f"c{k}"], self.home[f"v{k}"] = cell, _contents(cell)
-            tests.append(f"c{k}.cell_contents is v{k}")
-        self.home["world"] = watch.home.get
-        for k, name in enumerate(watch.names):
-            self.home[f"w{k}"] = watch.home.get(name)
-            tests.append(f"world({name!r}) is w{k}")
-        return tests
-
-
-class Watch:
-    """The closure cells and globals that a function names: what they hold, compared by identity."""
-
-    def __init__(self, f: Any) -> None:
-        while hasattr(f, "__wrapped__"):
-            f = f.__wrapped__
-        code = getattr(f, "__code__", None)
-        cells = getattr(f, "__closure__", None) or ()
-        self.cells = list(zip(code.co_freevars, cells, strict=True)) if code else []
-        home = getattr(f, "__globals__", {})
-        names = code.co_names if code else ()
-        # Modules are not bound anew.
-        self.names = [n for n in names if n in home and not isinstance(home[n], ModuleType)]
-        self.home = home
-
-    def values(self) -> list[Any]:
-        """What is held now."""
-        held = [_contents(cell) for _, cell in self.cells]
-        return [*held, *[self.home.get(name) for name in self.names]]
-
-    def unchanged(self, before: Sequence[Any]) -> bool:
-        """Whether everything is what it was."""
-        i = 0
-        for _, cell in self.cells:
-            if _contents(cell) is not before[i]:
-                return False
-            i += 1
-        for name in self.names:
-            if self.home.get(name) is not before[i]:
-                return False
-            i += 1
-        return True
-
-    def changed(self, before: Sequence[Any]) -> list[str]:
-        """The names of what is not."""
-        names = [*[name for name, _ in self.cells], *self.names]
-        now = self.values()
-        return [n for n, old, new in zip(names, before, now, strict=True) if old is not new]
-
-    def arrays(self) -> dict[int, Any]:
-        """The arrays among what is held, by id."""
-        return {id(v): v for v in self.values() if isinstance(v, np.ndarray)}
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None
