@@ -279,6 +279,22 @@ def test_an_array_changed_in_place_is_read_at_each_call(size):
     assert f.explain_misses().count("\n") == 0
 
 
+def test_a_large_array_made_inside_is_one_for_all_paths():
+    runs = []
+
+    @jit
+    def f(x):
+        runs.append(1)
+        grid = np.linspace(0.0, 1.0, 20_000)
+        y = np.sum(x * grid)
+        return y * 2 if y > 0 else np.sum(grid) - y
+
+    for x in (1.0, -1.0, 2.0, -2.0, 1.0):
+        y = x * np.sum(np.linspace(0.0, 1.0, 20_000))
+        np.testing.assert_allclose(f(x), y * 2 if y > 0 else 1e4 - y)
+    assert len(runs) == 2
+
+
 def test_an_array_made_inside_is_not_mixed_up():
     @jit
     def f(x):

@@ -16,18 +16,26 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import optree
 
-from funcgrad.expr import Expr, assemble_node, const, mark_simple, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, ArrayType
-from funcgrad.ops.held import COPIED, hold, release
+from funcgrad.expr import Expr, mark_simple, subexpressions
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.held import hold, release
 from funcgrad.program.codegen import text_of
 from funcgrad.program.substitute import substitute_all
 from funcgrad.source import fail, position
 from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
-from funcgrad.transforms.entry import Entry, first
+from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.transforms.guards import Node, Question, Questions, Tree
+from funcgrad.transforms.guards import Node, Question, Questions
+from funcgrad.transforms.signature import (
+    PLAIN,
+    WIDE,
+    Signature,
+    containers,
+    kind_text,
+    rebuilder,
+    static,
+)
 from funcgrad.transforms.watch import Watch
 from funcgrad.trees import flatten
 
@@ -73,8 +81,8 @@ def jit(
     _check_function("jit", f)
     if backend != "numpy":
         return _elsewhere(f, backend)
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    compiled = Compiled(f, static)
+    fixed = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    compiled = Compiled(f, fixed)
     jitted = _named_after(f)(compiled.entry.function)
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
@@ -118,9 +126,9 @@ def _indented(value: Any) -> str:
 class Compiled:
     """What a jitted function remembers. Nothing of it shows in results."""
 
-    def __init__(self, f: Callable[..., Any], static: tuple[int, ...]) -> None:
+    def __init__(self, f: Callable[..., Any], static_argnums: tuple[int, ...]) -> None:
         self.f = f
-        self.static = static
+        self.static_argnums = static_argnums
         self.name = getattr(f, "__name__", "f")
         self.lock = threading.RLock()
         self.watch = Watch(f)
@@ -142,11 +150,11 @@ class Compiled:
         return "\n".join(self.misses)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.static:
+        if self.static_argnums:
             return self._with_static(args, kwargs)
         flat = None
         leaves: Sequence[Any] = args
-        if kwargs or not _PLAIN.issuperset(map(type, args)):
+        if kwargs or not PLAIN.issuperset(map(type, args)):
             flat = flatten((args, kwargs))
             leaves = flat.leaves
         kinds: list[Any] = []
@@ -155,24 +163,24 @@ class Compiled:
             kind = type(leaf)
             if kind is np.ndarray:
                 kinds.append((leaf.shape, leaf.dtype))
-                narrow = narrow or leaf.dtype not in _WIDE
-            elif kind in _PLAIN:
+                narrow = narrow or leaf.dtype not in WIDE
+            elif kind in PLAIN:
                 kinds.append(kind)
             elif kind is Expr:
                 return self.f(*args, **kwargs)  # inside another trace it is part of it
             elif isinstance(leaf, np.generic):
                 kinds.append(("scalar", leaf.dtype))
-                narrow = narrow or leaf.dtype not in _WIDE
+                narrow = narrow or leaf.dtype not in WIDE
             else:
-                kinds.append(_static(leaf))
+                kinds.append(static(leaf))
         if narrow or self.narrow:
             # Python's numbers take the precision of what they meet: here they are part of the signature.
             kinds = [
-                _static(leaf) if isinstance(kind, type) else kind
+                static(leaf) if isinstance(kind, type) else kind
                 for kind, leaf in zip(kinds, leaves, strict=True)
             ]
-        values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not _is_static(kind)]
-        shape = () if flat is None else (*flat.paths, _containers((args, kwargs)))
+        values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not is_static(kind)]
+        shape = () if flat is None else (*flat.paths, containers((args, kwargs)))
         return self._call(args, kwargs, (tuple(kinds), shape), values)
 
     def _call(self, args: Any, kwargs: Any, key: tuple[Any, Any], values: list[Any]) -> Any:
@@ -198,7 +206,7 @@ class Compiled:
     def _with_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Arguments that are part of the signature by value: a compiled function for each."""
         count = len(args)
-        places = {i % count for i in self.static if -count <= i < count}
+        places = {i % count for i in self.static_argnums if -count <= i < count}
         fixed = tuple([(i, args[i]) for i in sorted(places)])
         try:
             inner = self.trees.get(("static", fixed))
@@ -280,7 +288,7 @@ class Compiled:
         def on_leaves(*fresh: Any) -> Any:
             rest = iter(fresh)
             filled = [
-                leaf if _is_static(kind) else next(rest)
+                leaf if is_static(kind) else next(rest)
                 for leaf, kind in zip(whole.leaves, kinds, strict=True)
             ]
             inner, named = whole.rebuild(filled)
@@ -311,7 +319,7 @@ class Compiled:
             question._replace(asked=expr)
             for question, expr in zip(questions, made[:count], strict=True)
         ]
-        rebuild = _rebuilder(shape)
+        rebuild = rebuilder(shape)
         return None, (questions, made[count:], rebuild)
 
     def _meets_narrow(self, kinds: Sequence[Any], path: Any) -> bool:
@@ -319,7 +327,7 @@ class Compiled:
         if self.narrow or not any(isinstance(kind, type) for kind in kinds):
             return False
         exprs = subexpressions(*[q.asked for q in path[0]], *path[1])
-        narrow = any(e.op in (INPUT, CONSTANT) and e.dtype not in _WIDE for e in exprs)
+        narrow = any(e.op in (INPUT, CONSTANT) and e.dtype not in WIDE for e in exprs)
         self.narrow = narrow
         return narrow
 
@@ -329,11 +337,11 @@ class Compiled:
         paths = [path for name, arg in named for path in flatten(arg, name).paths]
         for name in sorted(kwargs):
             paths.extend(flatten(kwargs[name], name).paths)
-        labels = [path for path, kind in zip(paths, kinds, strict=True) if not _is_static(kind)]
+        labels = [path for path, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
         return labels if len(set(labels)) == len(labels) else [f"x{i}" for i in range(len(labels))]
 
     def _why(self, key: Any, last: Node | None, asked: Sequence[Question]) -> str:
-        types = ", ".join(_kind_text(kind) for kind in key[0])
+        types = ", ".join(kind_text(kind) for kind in key[0])
         if last is None:
             return f"{self.name}({types}): the first call with these types"
         for question in asked:
@@ -366,7 +374,7 @@ class Compiled:
         """The stages of the program for these arguments."""
         self(args, kwargs)
         with self.lock:
-            fresh = Compiled(self.f, self.static)
+            fresh = Compiled(self.f, self.static_argnums)
             fresh(args, kwargs)
             node = fresh.last
         step = None if node is None else node.step
@@ -383,118 +391,10 @@ class Compiled:
         return "" if step is None else text_of(step.program.compiled)
 
 
-# Dtypes that Python's numbers do not give way to.
-_WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
-
-
-def _static(value: Any) -> tuple[Any, ...]:
-    """A value as part of a signature: 0.0 and -0.0 are two, and what is not a number is one."""
-    kind = type(value)
-    return "static", kind, repr(value) if kind in (float, complex) else value
-
-
-def _is_static(kind: Any) -> bool:
-    return isinstance(kind, tuple) and kind[0] == "static"
-
-
-_PLAIN = frozenset((float, int, bool, complex, np.ndarray))
-
-
-def _containers(tree: Any) -> Any:
-    """What a call's tree is made of, beyond the names of its leaves: two kinds may have alike names."""
-    return optree.tree_structure(
-        tree, is_leaf=lambda item: not isinstance(item, list | tuple | dict)
-    )
-
-
-def _array(constant: Expr) -> Any:
-    return constant.params[0][1].array
-
-
-def _rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
-    """From the results that were expressions to what f returned, with its other leaves as they were."""
-    if _is_single(shape):
-        return first
-    kept = [
-        None
-        if isinstance(item, Expr)
-        else (np.array(item) if isinstance(item, np.ndarray) else item,)
-        for item in shape.leaves
-    ]
-
-    def rebuild(results: Sequence[Any]) -> Any:
-        rest = iter(results)
-        return shape.rebuild([next(rest) if item is None else _own(item[0]) for item in kept])
-
-    return rebuild
-
-
-def _is_single(shape: Any) -> bool:
-    return (
-        len(shape.leaves) == 1
-        and isinstance(shape.leaves[0], Expr)
-        and shape.rebuild(shape.leaves) is shape.leaves[0]
-    )
-
-
-def _own(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _kind_text(kind: Any) -> str:
-    if isinstance(kind, type):
-        return {float: "float64", int: "int64"}.get(kind, kind.__name__)
-    if kind[0] == "static":
-        return repr(kind[2])
-    if kind[0] == "scalar":
-        return str(kind[1])
-    return str(ArrayType(*kind))
-
-
 def _short(expr: Expr) -> str:
     text = repr(expr).splitlines()[-1]
     return text if len(text) <= 50 else f"{text[:47]}..."
 
 
-class Signature:
-    """The traces of one signature, and the arrays that they read beside the arguments."""
-
-    def __init__(self, labels: Sequence[str]) -> None:
-        self.labels = labels
-        self.count = len(labels)
-        self.tree = Tree()
-        self.arrays: list[Any] = []
-        self.plain = False
-
-    def named(
-        self,
-        inputs: Sequence[Expr],
-        values: Sequence[Any],
-        watched: dict[int, Any],
-        origins: dict[int, Any],
-    ) -> dict[Any, Expr]:
-        """The tree's own inputs in the place of a trace's: arrays by identity, small new ones by content."""
-        given: dict[Any, Expr] = {}
-        for i, (x, value) in enumerate(zip(inputs, values, strict=True)):
-            if i < self.count:
-                if i == len(self.tree.inputs):
-                    self.tree.inputs.append(_input(self.labels[i], x.type))
-                given[x.key] = self.tree.inputs[i]
-                continue
-            origin = origins.get(id(value), value)
-            if id(origin) not in watched and value.nbytes <= COPIED:
-                given[x.key] = const(value)
-                continue
-            for k, array in enumerate(self.arrays):
-                if array is origin:
-                    given[x.key] = self.tree.inputs[self.count + k]
-                    break
-            else:
-                self.arrays.append(origin)
-                self.tree.inputs.append(_input(f"array {len(self.arrays)}", x.type))
-                given[x.key] = self.tree.inputs[-1]
-        return given
-
-
-def _input(name: str, type: ArrayType) -> Expr:
-    return assemble_node(INPUT, (), (("name", name),), type)
+def _array(constant: Expr) -> Any:
+    return constant.params[0][1].array
