@@ -32,6 +32,7 @@ from funcgrad.transforms.signature import (
     WIDE,
     Signature,
     containers,
+    is_static,
     kind_text,
     rebuilder,
     static,
