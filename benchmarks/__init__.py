@@ -1,1 +1,1 @@
-"""Speed, as ratios in one run: ``python -m benchmarks`` (``--smoke`` for a quick run, ``--write``)."""
+"""Speed, as ratios in one run: ``python -m benchmarks`` (``--smoke``, ``--full``, ``--write``)."""

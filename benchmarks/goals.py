@@ -1,0 +1,164 @@
+"""The rows of the table: what is measured against whom, and what is to be reached.
+
+``time`` is funcgrad's time over the peer's, which is to be at most a number; ``speed`` is the peer's time
+over funcgrad's, which is to be at least one.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple
+
+Round = dict[str, dict[str, Any]]
+Found = dict[tuple[str, str], list[Round]]
+Kind = Literal["time", "speed"]
+
+
+class Goal(NamedTuple):
+    """A row."""
+
+    work: str
+    family: str
+    size: str
+    peer: str
+    kind: Kind
+    reach: float
+    beyond: float | None
+    fast: bool = False
+    """Whether the goal is that of funcgrad with numba."""
+
+
+class Row(NamedTuple):
+    """A row with what was measured: numbers, or a reason for there being none."""
+
+    name: str
+    against: str
+    kind: Kind | Literal["seconds"]
+    measured: float | None
+    reach: float
+    beyond: float | None
+    note: str = ""
+
+    @property
+    def reached(self) -> str:
+        """Which of the goals it meets."""
+        if self.measured is None:
+            return "not measured"
+        if self.beyond is not None and self._meets(self.beyond):
+            return "beyond"
+        return "yes" if self._meets(self.reach) else "**no**"
+
+    def _meets(self, bound: float) -> bool:
+        value = self.measured or 0.0
+        return value >= bound if self.kind == "speed" else value <= bound
+
+
+TINY, GRAPH = "tiny scalar gradient, a call", "graph of 10⁴ scalar operations"
+FAST = GRAPH + ", with numba"
+CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
+GOALS = (
+    Goal(TINY, "tiny", "", "by hand", "time", 1.5, 1.15),
+    Goal(TINY, "tiny", "", "jax", "speed", 10, 18),
+    Goal(TINY, "tiny", "", "autograd", "speed", 300, 600),
+    Goal(GRAPH, "graph", "10000", "torch", "speed", 40, 75),
+    Goal(FAST, "graph", "10000", "torch", "speed", 500, 750, True),
+    Goal(FAST, "graph", "10000", "casadi", "speed", 1.5, 2.3, True),
+    Goal(FAST, "graph", "10000", "C", "time", 2.2, 1.3, True),
+    *[
+        Goal(f"array of {n}, elementwise", "elementwise", n, "by hand", "speed", 1, 1.4)
+        for n in ("1", "10", "100")
+    ],
+    *[
+        Goal(f"{CHAIN}, 10{power}", "elementwise", n, peer, "speed", *bounds)
+        for peer, bounds in (("jax", (0.8, 1)), ("autograd", (2, 3)))
+        for n, power in (("100000", "⁵"), ("1000000", "⁶"), ("10000000", "⁷"))
+    ],
+    Goal("logistic gradient, 100×10", "logistic", "100x10", "by hand", "time", 1.3, 1.05),
+    Goal("logistic gradient, 10⁴×100", "logistic", "10000x100", "by hand", "time", 1.0, 0.77),
+    Goal("logistic gradient, 10⁶×10", "logistic", "1000000x10", "by hand", "time", 0.6, 0.38),
+    *[
+        goal
+        for dtype in ("float64", "float32")
+        for goal in (
+            Goal(f"{NET}, {dtype}", "network", dtype, "by hand", "time", 1.1, 1.0),
+            Goal(f"{NET}, {dtype}", "network", dtype, "jax", "time", 1.1, 1.0),
+            Goal(f"{NET}, {dtype}", "network", dtype, "torch", "time", 1.1, 1.0),
+        )
+    ],
+    Goal(
+        "Gaussian mixture, d=10, K=25, N=1000",
+        "mixture",
+        "d=10 K=25 N=1000",
+        "jax",
+        "speed",
+        0.6,
+        1,
+    ),
+    Goal("LSTM, 100 steps, h=64, B=1", "lstm", "B=1", "jax", "speed", 0.5, 1),
+    Goal("LSTM, 100 steps, h=64, B=16", "lstm", "B=16", "jax", "speed", 0.8, 1),
+    Goal(RK4, "rk4", "10000 steps", "jax", "speed", 1 / 30, 1 / 15),
+    Goal(f"{RK4}, with numba", "rk4", "10000 steps", "jax", "speed", 1, 2, True),
+    Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),
+    Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
+)
+
+
+def rows(found: Found, starts: dict[str, list[float]]) -> list[Row]:
+    """Every row of the table, in order."""
+    made = [_row(goal, found[goal.family, goal.size]) for goal in GOALS]
+    after = 1 + max(i for i, goal in enumerate(GOALS) if goal.family == "graph")
+    first = median_of(found["graph", "10000"], "funcgrad", "first")
+    made.insert(after, Row(f"{GRAPH}: first call", "", "seconds", first, 0.5, 0.15))
+    made.append(_costs(found))
+    made.append(_start(starts))
+    return made
+
+
+def _row(goal: Goal, rounds: Sequence[Round]) -> Row:
+    against = {"by hand": "by hand", "C": "tape in C"}.get(goal.peer, goal.peer)
+    ratio = ratio_of(rounds, goal.peer)
+    note = ""
+    if ratio is None:
+        note = rounds[0][goal.peer]["absent"]
+    elif goal.kind == "time":
+        ratio = 1 / ratio
+    if goal.fast and find_spec("numba") is None:
+        note = "numba is not installed: measured without it"
+    return Row(goal.work, against, goal.kind, ratio, goal.reach, goal.beyond, note)
+
+
+def ratio_of(rounds: Sequence[Round], peer: str) -> float | None:
+    """The peer's time over funcgrad's: the median over the rounds in which it took part."""
+    pairs = [(turn[peer], turn["funcgrad"]) for turn in rounds if peer in turn]
+    ratios = [a["steady"] / b["steady"] for a, b in pairs if "steady" in a and "steady" in b]
+    return statistics.median(ratios) if ratios else None
+
+
+def median_of(rounds: Sequence[Round], peer: str, name: str) -> float | None:
+    """The median of a figure over the rounds."""
+    values = [turn[peer][name] for turn in rounds if peer in turn and name in turn[peer]]
+    return statistics.median(values) if values else None
+
+
+def cost_of(rounds: Sequence[Round]) -> float | None:
+    """The time of funcgrad's gradient over that of the function."""
+    ours = [turn["funcgrad"] for turn in rounds]
+    costs = [turn["steady"] / turn["function"] for turn in ours if "function" in turn]
+    return statistics.median(costs) if costs else None
+
+
+def _costs(found: Found) -> Row:
+    costs = {key: cost for key, rounds in found.items() if (cost := cost_of(rounds)) is not None}
+    worst = max(costs, key=lambda key: costs[key])
+    name = "gradient cost / function cost, the worst of all"
+    return Row(name, f"the function: {' '.join(worst).strip()}", "time", costs[worst], 4, 2.5)
+
+
+def _start(starts: dict[str, list[float]]) -> Row:
+    name = "process start to first gradient"
+    if "autograd" not in starts:
+        return Row(name, "autograd", "time", None, 1.2, 0.7, "not installed")
+    pairs = zip(starts["funcgrad"], starts["autograd"], strict=True)
+    return Row(name, "autograd", "time", statistics.median([a / b for a, b in pairs]), 1.2, 0.7)

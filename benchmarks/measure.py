@@ -1,0 +1,166 @@
+"""What one process measures: a peer's calls, from the first one on, and the memory that they take."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import resource
+import statistics
+import time
+import timeit
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.work import FAMILIES, AbsentError, Work
+from benchmarks.work.base import as_it_is
+
+LIBRARIES = {"sympy": "sympy", "casadi": "casadi", "torch": "torch"}
+LIBRARIES |= {"funcgrad": "funcgrad", "autograd": "autograd.numpy", "jax": "jax.numpy"}
+SLOW = 5.0
+"""Seconds of a call that is not repeated for the sake of a median."""
+
+
+def pin() -> None:
+    """Stay on one core, where the system lets a process choose."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
+    """One peer's times and memory on one piece of work, and numbers that all peers must agree on.
+
+    ``first`` is the first call with all that it needs: trace, gradient, compilation. ``warm`` is what the
+    calls take beyond the steady state until they have reached it: a program that is compiled at its second
+    call pays for it there.
+    """
+    module = FAMILIES[family]
+    try:
+        importlib.import_module(LIBRARIES.get(peer, "numpy"))
+    except ImportError:
+        return {"absent": "not installed"}
+    data = module.data(size)
+    before = _memory_now()
+    try:
+        start = time.perf_counter()
+        work = module.PEERS[peer](data)
+        result = _settled(work, work.call)
+        calls = [time.perf_counter() - start]
+    except AbsentError as reason:
+        return {"absent": str(reason)}
+    calls.extend(_first_calls(work, calls[0], float(seconds)))
+    steady = median_time(work.call, work, float(seconds), calls[-1])
+    found = {
+        "first": calls[0],
+        "steady": steady,
+        "warm": sum([taken - steady for taken in calls if taken > 2 * steady]),
+        "memory": _peak_memory() - before,
+        "check": digest(result),
+    }
+    if work.function is not None:
+        for _ in range(3):
+            _settled(work, work.function)
+        found["function"] = median_time(work.function, work, float(seconds), None)
+    return found
+
+
+def _settled(work: Work, f: Callable[..., Any]) -> Any:
+    return work.settle(f(*work.args))
+
+
+def _first_calls(work: Work, first: float, seconds: float) -> Iterator[float]:
+    """The times of the calls after the first: until they have settled, as far as that can be seen."""
+    end = time.perf_counter() + seconds
+    for count in range(50):
+        start = time.perf_counter()
+        if count >= 3 and start > end:
+            return
+        _settled(work, work.call)
+        yield time.perf_counter() - start
+        if first > SLOW and time.perf_counter() - start > SLOW:
+            return
+
+
+def median_time(f: Any, work: Work, seconds: float, last: float | None) -> float:
+    """The median of the seconds a call, over batches that fill the time given."""
+    if last is not None and last > SLOW:
+        return last
+    names = {f"a{i}": arg for i, arg in enumerate(work.args)}
+    call = f"f({', '.join(names)})"
+    # timeit's loop costs less than a call with *args, which would count in a call of 200 ns.
+    text = call if work.settle is as_it_is else f"settle({call})"
+    timer = timeit.Timer(text, gc.enable, globals={"f": f, "settle": work.settle, **names})
+    once = max(timer.timeit(1), 1e-7)
+    batch = max(1, int(seconds / 15 / once))
+    samples = []
+    end = time.perf_counter() + 3 * seconds
+    while len(samples) < 15 and (len(samples) < 3 or time.perf_counter() < end):
+        samples.append(timer.timeit(batch) / batch)
+    return statistics.median(samples)
+
+
+# -- what peers agree on ---------------------------------------------------------------------------
+def leaves(tree: Any) -> list[Any]:
+    """The arrays of a result, in order: those of a dict by its sorted keys, a list of numbers as one."""
+    if isinstance(tree, dict):
+        return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
+    if isinstance(tree, list) and all(np.ndim(item) == 0 for item in tree):
+        return [np.array([float(item) for item in tree])]
+    if isinstance(tree, list | tuple):
+        return [leaf for item in tree for leaf in leaves(item)]
+    if hasattr(tree, "detach"):
+        tree = tree.detach()
+    if type(tree).__module__.startswith("casadi"):
+        tree = np.squeeze(tree.full())
+    return [np.asarray(tree)]
+
+
+def digest(result: Any) -> list[dict[str, Any]]:
+    """Of each array its size, its norm and two projections, which differ where the arrays do."""
+    found = []
+    for leaf in leaves(result):
+        flat = np.ravel(leaf).astype(float)
+        where = np.arange(flat.size)
+        scale = max(flat.size, 1) ** 0.5
+        projections = [float(flat @ np.cos(k * where + k) / scale) for k in (1, 2)]
+        norm = float(np.linalg.norm(flat))
+        if not np.isfinite(norm) or norm == 0.0:
+            raise SystemExit(f"a result to compare is zero, or not finite: {leaf!r}")
+        found.append({"size": flat.size, "norm": norm, "projections": projections})
+    return found
+
+
+def agree(one: list[dict[str, Any]], other: list[dict[str, Any]], rtol: float) -> bool:
+    """Whether two digests are of the same arrays, to a relative tolerance."""
+    if [leaf["size"] for leaf in one] != [leaf["size"] for leaf in other]:
+        return False
+    for a, b in zip(one, other, strict=True):
+        pairs = [(a["norm"], b["norm"]), *zip(a["projections"], b["projections"], strict=True)]
+        if any(abs(x - y) > rtol * a["norm"] for x, y in pairs):
+            return False
+    return True
+
+
+# -- memory ----------------------------------------------------------------------------------------
+def _memory_now() -> int:
+    """Bytes in memory; where the system allows it, the peak is counted from here on."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return _status("VmRSS")
+
+
+def _peak_memory() -> int:
+    try:
+        return _status("VmHWM")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))

@@ -1,0 +1,39 @@
+"""The work that is timed, one family a module.
+
+A family has ``SIZES`` (what is measured), ``SMOKE`` (what a quick run takes), ``data(size)``, and ``PEERS``:
+for each peer a function from the data to its `Work`. Every peer computes the same thing, and what they
+return is compared. funcgrad is written as its users write it.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from benchmarks.work import (
+    elementwise,
+    graph,
+    logistic,
+    lstm,
+    mixture,
+    network,
+    plain,
+    rk4,
+    tiny,
+)
+from benchmarks.work.base import AbsentError, Work
+
+FAMILIES = MappingProxyType(
+    {
+        "tiny": tiny,
+        "graph": graph,
+        "elementwise": elementwise,
+        "logistic": logistic,
+        "network": network,
+        "mixture": mixture,
+        "lstm": lstm,
+        "rk4": rk4,
+        "plain": plain,
+    }
+)
+
+__all__ = ["FAMILIES", "AbsentError", "Work"]

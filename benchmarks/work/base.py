@@ -1,0 +1,88 @@
+"""What a peer hands over to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class AbsentError(Exception):
+    """A peer that cannot do this work here; the message, which stands in the table, says why."""
+
+
+def as_it_is(result: Any) -> Any:
+    """Nothing to wait for."""
+    return result
+
+
+class Work(NamedTuple):
+    """A callable that is timed on its arguments."""
+
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+    function: Callable[..., Any] | None = None
+    """What ``call`` is the gradient of, run in the same way: for the cost of one in terms of the other."""
+    settle: Callable[[Any], Any] = as_it_is
+    """Waits for the result, where calls return before it is there."""
+
+
+def jax() -> Any:
+    """JAX, in double precision."""
+    import jax as library
+
+    library.config.update("jax_enable_x64", True)
+    return library
+
+
+def with_funcgrad(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
+    """Value and gradient by the first argument, compiled."""
+    import funcgrad as fg
+
+    return Work(fg.jit(fg.value_and_grad(loss)), args, fg.jit(loss))
+
+
+def with_autograd(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
+    """Value and gradient by the first argument."""
+    from autograd import value_and_grad
+
+    return Work(value_and_grad(loss), args)
+
+
+def with_jax(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
+    """Value and gradient by the first argument, compiled, on arrays of JAX's own."""
+    library = jax()
+    on_device = library.tree.map(library.numpy.asarray, args)
+    compiled = library.jit(library.value_and_grad(loss))
+    return Work(compiled, on_device, settle=library.block_until_ready)
+
+
+def tensors(tree: Any) -> Any:
+    """PyTorch's tensors for the arrays and numbers of dicts and tuples."""
+    import numpy as np
+    import torch
+
+    if isinstance(tree, dict):
+        return {name: tensors(value) for name, value in tree.items()}
+    if isinstance(tree, tuple | list):
+        return tuple(tensors(value) for value in tree)
+    return torch.tensor(np.asarray(tree))
+
+
+def with_torch(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
+    """Value and gradient by the first argument, eager: a number, an array, or a dict or tuple of them."""
+    import torch
+
+    first, *rest = tensors(args)
+    leaves = list(first.values()) if isinstance(first, dict) else first
+    leaves = leaves if isinstance(leaves, list | tuple) else [leaves]
+    for leaf in leaves:
+        leaf.requires_grad_(True)
+
+    def value_and_gradient(first: Any, *rest: Any) -> Any:
+        value = loss(first, *rest)
+        gradient = torch.autograd.grad(value, leaves)
+        return value, dict(zip(first, gradient, strict=True)) if isinstance(
+            first, dict
+        ) else gradient
+
+    return Work(value_and_gradient, (first, *rest))
