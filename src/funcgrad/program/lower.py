@@ -20,6 +20,7 @@ from funcgrad.ops.op import lift_fully
 from funcgrad.program.arrays import compile_arrays
 from funcgrad.program.calls import elided
 from funcgrad.program.codegen import Flat, flatten
+from funcgrad.program.hoist import hoisted
 from funcgrad.program.scalar import compile_scalar
 from funcgrad.program.substitute import substitute_all
 
@@ -42,13 +43,14 @@ class Program:
     [np.float64(10.0)]
     """
 
-    __slots__ = ("_compiled", "_interpreted", "_runs", "inputs", "outputs")
+    __slots__ = ("_compiled", "_interpreted", "_roots", "_runs", "inputs", "outputs")
 
     def __init__(self, outputs: Sequence[Expr], inputs: Sequence[Expr]) -> None:
         self.outputs = tuple(outputs)
         self.inputs = tuple(inputs)
         # Remembered for speed; what a program computes does not depend on it.
         self._runs = 0
+        self._roots: tuple[Expr, ...] | None = None
         self._interpreted: _Interpreted | None = None
         self._compiled: Callable[..., tuple[Any, ...]] | None = None
 
@@ -56,8 +58,9 @@ class Program:
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The program as a function of its inputs' values."""
         if self._compiled is None:
-            run = compile_scalar(self.outputs, self.inputs)
-            self._compiled = run or compile_arrays(self.outputs, self.inputs)
+            outputs = self._hoisted()
+            run = compile_scalar(outputs, self.inputs)
+            self._compiled = run or compile_arrays(outputs, self.inputs)
             self._interpreted = None
         return self._compiled
 
@@ -95,9 +98,15 @@ class Program:
         opaque = all(value.op in (INPUT, op.leaf) for value in given.values())
         return substitute_all(self.outputs, given, simple=opaque)
 
+    def _hoisted(self) -> tuple[Expr, ...]:
+        """The outputs as they run: not those that `on` rebuilds, which readers see."""
+        if self._roots is None:
+            self._roots = tuple(hoisted(self.outputs))
+        return self._roots
+
     def _interpretable(self) -> _Interpreted:
         if self._interpreted is None:
-            self._interpreted = _instructions(flatten(self.outputs, self.inputs))
+            self._interpreted = _instructions(flatten(self._hoisted(), self.inputs))
         return self._interpreted
 
 
