@@ -72,6 +72,7 @@ from funcgrad.trace import trace
 from funcgrad.transforms import foreign as _foreign
 from funcgrad.transforms import implicit as _implicit
 from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
+from funcgrad.transforms.branches import cond, switch
 from funcgrad.transforms.checkpoint import checkpoint, name
 from funcgrad.transforms.control import calls as _calls
 from funcgrad.transforms.control import loops as _loops
@@ -90,7 +91,7 @@ from funcgrad.transforms.implicit import fixed_point, implicit_argmin, implicit_
 from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.jit import jit
 from funcgrad.transforms.linearize import linearize, vjp
-from funcgrad.transforms.loops import cond, fori_loop, scan, switch, while_loop
+from funcgrad.transforms.loops import fori_loop, scan, while_loop
 from funcgrad.transforms.vmap import vmap
 
 

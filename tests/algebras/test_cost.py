@@ -8,7 +8,8 @@ from funcgrad.algebras import cost
 from funcgrad.algebras.cost import FLOPS
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.op import Elementwise, Op
-from funcgrad.transforms.loops import cond, scan, while_loop
+from funcgrad.transforms.branches import cond
+from funcgrad.transforms.loops import scan, while_loop
 from tests.ops.samples import SAMPLES
 
 x = fg.var("x")

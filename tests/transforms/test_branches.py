@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.transforms.branches import cond, switch
 from funcgrad.transforms.foreign import primitive
-from funcgrad.transforms.loops import cond, scan, switch
+from funcgrad.transforms.loops import scan
 
 SAFE = (lambda x: x * 2, lambda x: np.log(x) + np.sqrt(x), lambda x: x**3 / (x - 1))
 

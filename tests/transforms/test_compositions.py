@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.transforms.branches import cond, switch
 from funcgrad.transforms.checkpoint import checkpoint, name
 from funcgrad.transforms.custom import custom_jvp, custom_vjp
 from funcgrad.transforms.foreign import primitive
-from funcgrad.transforms.loops import cond, fori_loop, scan, switch, while_loop
+from funcgrad.transforms.loops import fori_loop, scan, while_loop
 
 W = np.array([[0.5, -0.3, 0.2], [0.1, 0.4, -0.6], [-0.2, 0.3, 0.7]])
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.transforms.branches import cond
 from funcgrad.transforms.custom import custom_vjp
 from funcgrad.transforms.foreign import primitive
-from funcgrad.transforms.loops import cond, scan, while_loop
+from funcgrad.transforms.loops import scan, while_loop
 
 ROOT = 2 / math.sqrt(math.pi)
 erf = primitive(np.vectorize(math.erf), [lambda x: ROOT * np.exp(-x * x)], name="erf")

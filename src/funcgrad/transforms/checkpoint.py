@@ -18,9 +18,8 @@ from funcgrad.ops.marks import name_op
 from funcgrad.ops.op import Elementwise, differentiable, lift_fully
 from funcgrad.source import fail
 from funcgrad.transforms.control.body import Body, pulled, trace_body
-from funcgrad.transforms.control.calls import call_op
+from funcgrad.transforms.control.calls import built, call_op
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.transforms.loops import built
 from funcgrad.trees import flatten
 
 Policy = str | int | Sequence[str]

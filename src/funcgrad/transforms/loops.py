@@ -1,4 +1,4 @@
-"""Rolled loops and branches, as users write them: signatures follow JAX.
+"""Rolled loops, as users write them: signatures follow JAX.
 
 What runs in them is traced once, however often it runs; closures over traced values and arrays are
 found and handed in. Outside any trace they compute at once.
@@ -14,10 +14,8 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.ops.op import Op, lift_fully
-from funcgrad.ops.tuples import pick
+from funcgrad.ops.op import lift_fully
 from funcgrad.source import fail
-from funcgrad.trace import result
 from funcgrad.transforms.control.body import (
     Body,
     body_of,
@@ -26,12 +24,11 @@ from funcgrad.transforms.control.body import (
     trace_body,
     types_of,
 )
-from funcgrad.transforms.control.calls import branch_op
+from funcgrad.transforms.control.calls import built
 from funcgrad.transforms.control.loops import OPEN, Shape, loop_op
 from funcgrad.trees import Tree, flatten
 
 
-# -- loops ---------------------------------------------------------------------------------------
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -165,23 +162,6 @@ def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -
     )
 
 
-def built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
-    """The parts of an operation's value: expressions, or numbers and arrays where nothing is traced."""
-    if any(isinstance(value, Expr) for value in operands):
-        node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
-        return [pick(node, k) for k in range(count)]
-    with np.errstate(all="ignore"):
-        return [result(v) for v in op.run(*[_array(v) for v in operands], **params)]
-
-
-def _beside(operands: Sequence[Any]) -> list[Expr]:
-    return [value for value in operands if isinstance(value, Expr)]
-
-
-def _array(value: Any) -> Any:
-    return np.asarray(value)[()]
-
-
 def _chunk(checkpoint: int | str | None, turns: int) -> int | None:
     if checkpoint is None:
         return None
@@ -297,97 +277,3 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         return value
     turns = np.arange(lower, max(lower, upper))
     return _scan("fori_loop", lambda value, i: (body_fun(i, value), ()), init_val, turns, None)[0]
-
-
-# -- branches ------------------------------------------------------------------------------------
-def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
-) -> Any:
-    """``true_fun(*operands)`` where ``pred`` holds, else ``false_fun(*operands)``, as `jax.lax.cond`.
-
-    Only the branch that is chosen runs, and only its derivative; under `vmap` both run, and each
-    example chooses. Both must return the same structure, shapes and dtypes.
-
-    >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
-    4.0
-    """
-    known = lift_fully(pred)
-    if known.shape or known.dtype.kind not in "biu":
-        raise fail(
-            TypeError, f"cond: expected one bool, but got {known.type}; write x > 0 or the like"
-        )
-    chosen = pred if known.dtype.kind == "b" else known != 0
-    return _branch("cond", chosen, [false_fun, true_fun], operands)
-
-
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``, the index clamped to the branches there are, as `jax.lax.switch`.
-
-    >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
-    8.0
-    """
-    known = lift_fully(index)
-    if known.shape or known.dtype.kind not in "iu" or not branches:
-        raise fail(
-            TypeError,
-            f"switch: expected one integer and some branches, but got {known.type} "
-            f"and {len(branches)}",
-        )
-    return _branch("switch", index, branches, operands)
-
-
-def _branch(
-    who: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
-) -> Any:
-    if not isinstance(index, Expr):
-        place = min(max(int(index), 0), len(functions) - 1)
-        return functions[place](*operands)
-    trees = [flatten(item) for item in operands]
-    types = [t for tree in trees for t in types_of(tree)]
-    traced = [trace_body(f, trees, symbols(trees, types)) for f in functions]
-    first = traced[0]
-    shape = flatten(first[2])
-    for body, _, output in traced[1:]:
-        if flatten(output).paths != shape.paths or [t.shape for t in body.types] != [
-            t.shape for t in first[0].types
-        ]:
-            raise fail(
-                TypeError,
-                f"{who}: expected branches that return the same structure and types, but got "
-                f"{_listed(first[0])} and {_listed(body)}",
-            )
-    bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
-    leaves = [leaf for tree in trees for leaf in tree.leaves]
-    captured = [value for _, values, _ in traced for value in values]
-    values = built(
-        branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies)
-    )
-    return shape.rebuild(values)
-
-
-def _listed(body: Body) -> str:
-    return f"({', '.join(str(t) for t in body.types)})"
-
-
-def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) -> list[Body]:
-    """Bodies on one list of operands: n of all, then what each has captured; results of one type."""
-    dtypes = [
-        np.result_type(*[b.types[k].dtype for b, _ in bodies])
-        for k in range(len(bodies[0][0].outputs))
-    ]
-    common = bodies[0][0].inputs[:n]
-    own = [
-        [symbol(f"m{b}_{k}", x.type) for k, x in enumerate(body.inputs[n:])]
-        for b, (body, _) in enumerate(bodies)
-    ]
-    inputs = [*common, *[x for group in own for x in group]]
-    return [
-        body_of(
-            inputs,
-            [
-                out if out.dtype == dtype else out.astype(dtype)
-                for out, dtype in zip(body.on([*common, *group]), dtypes, strict=True)
-            ],
-        )
-        for (body, _), group in zip(bodies, own, strict=True)
-    ]

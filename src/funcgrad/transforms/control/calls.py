@@ -14,9 +14,10 @@ import numpy as np
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
-from funcgrad.ops.op import Op, spread
+from funcgrad.ops.op import Op, lift_fully, spread
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.program.substitute import substitute_all
+from funcgrad.trace import result
 from funcgrad.transforms.control.body import (
     Body,
     body_of,
@@ -26,6 +27,24 @@ from funcgrad.transforms.control.body import (
     symbol,
     zeros,
 )
+
+
+# -- making --------------------------------------------------------------------------------------
+def built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
+    """The parts of an operation's value: expressions, or numbers and arrays where nothing is traced."""
+    if any(isinstance(value, Expr) for value in operands):
+        node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
+        return [pick(node, k) for k in range(count)]
+    with np.errstate(all="ignore"):
+        return [result(v) for v in op.run(*[_array(v) for v in operands], **params)]
+
+
+def _beside(operands: Sequence[Any]) -> list[Expr]:
+    return [value for value in operands if isinstance(value, Expr)]
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value)[()]
 
 
 # -- call ----------------------------------------------------------------------------------------
