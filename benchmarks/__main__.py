@@ -4,6 +4,7 @@ python -m benchmarks                  all of it: about half an hour
 python -m benchmarks --smoke          small sizes, once, to see that all runs and that all peers agree
 python -m benchmarks --full           chains of a million nodes, too, and more rounds
 python -m benchmarks --write          the tables into docs/performance.md, the plot beside it
+python -m benchmarks --rounds N       each peer has its turn so often
 python -m benchmarks --results FILE   keep what is measured in FILE, and take from it what is there
 """
 
@@ -145,13 +146,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--smoke", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--full", action="store_true", help="chains of a million nodes, too")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often each peer has its turn")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep what is measured")
     given = parser.parse_args(arguments)
     results = Results(given.results)
     if given.smoke:
         smoke_run(results)
         return
-    found = compare(results, 0.3, 5 if given.full else 3)
+    found = compare(results, 0.3, given.rounds or (5 if given.full else 3))
     sizes = [10_000, 100_000] + [1_000_000] * given.full
     nodes = {
         (shape, n): results.ask("chain", shape, str(n)) for shape in chains.CHAINS for n in sizes

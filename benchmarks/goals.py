@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
+from benchmarks.work import FAMILIES
+
 Round = dict[str, dict[str, Any]]
 Found = dict[tuple[str, str], list[Round]]
 Kind = Literal["time", "speed"]
@@ -57,6 +59,10 @@ class Row(NamedTuple):
 
 TINY, GRAPH = "tiny scalar gradient, a call", "graph of 10⁴ scalar operations"
 FAST = GRAPH + ", with numba"
+TRACED = GRAPH + ": trace, gradient, lowering (first call)"
+COST, START = "gradient cost / function cost, the worst of all", "process start to first gradient"
+OTHER_ROWS = {TRACED, COST, START}
+"""Rows that are not one peer's time against another's."""
 CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
 GOALS = (
     Goal(TINY, "tiny", "", "by hand", "time", 1.5, 1.15),
@@ -110,7 +116,7 @@ def rows(found: Found, starts: dict[str, list[float]]) -> list[Row]:
     made = [_row(goal, found[goal.family, goal.size]) for goal in GOALS]
     after = 1 + max(i for i, goal in enumerate(GOALS) if goal.family == "graph")
     first = median_of(found["graph", "10000"], "funcgrad", "first")
-    made.insert(after, Row(f"{GRAPH}: first call", "", "seconds", first, 0.5, 0.15))
+    made.insert(after, Row(TRACED, "", "seconds", first, 0.5, 0.15))
     made.append(_costs(found))
     made.append(_start(starts))
     return made
@@ -152,13 +158,12 @@ def cost_of(rounds: Sequence[Round]) -> float | None:
 def _costs(found: Found) -> Row:
     costs = {key: cost for key, rounds in found.items() if (cost := cost_of(rounds)) is not None}
     worst = max(costs, key=lambda key: costs[key])
-    name = "gradient cost / function cost, the worst of all"
-    return Row(name, f"the function: {' '.join(worst).strip()}", "time", costs[worst], 4, 2.5)
+    note = f"worst at {FAMILIES[worst[0]].TITLE} {worst[1]}".rstrip()
+    return Row(COST, "the function", "time", costs[worst], 4, 2.5, note)
 
 
 def _start(starts: dict[str, list[float]]) -> Row:
-    name = "process start to first gradient"
     if "autograd" not in starts:
-        return Row(name, "autograd", "time", None, 1.2, 0.7, "not installed")
+        return Row(START, "autograd", "time", None, 1.2, 0.7, "not installed")
     pairs = zip(starts["funcgrad"], starts["autograd"], strict=True)
-    return Row(name, "autograd", "time", statistics.median([a / b for a, b in pairs]), 1.2, 0.7)
+    return Row(START, "autograd", "time", statistics.median([a / b for a, b in pairs]), 1.2, 0.7)

@@ -107,7 +107,7 @@ def leaves(tree: Any) -> list[Any]:
     """The arrays of a result, in order: those of a dict by its sorted keys, a list of numbers as one."""
     if isinstance(tree, dict):
         return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
-    if isinstance(tree, list) and all(np.ndim(item) == 0 for item in tree):
+    if isinstance(tree, list) and all(_is_number(item) for item in tree):
         return [np.array([float(item) for item in tree])]
     if isinstance(tree, list | tuple):
         return [leaf for item in tree for leaf in leaves(item)]
@@ -116,6 +116,10 @@ def leaves(tree: Any) -> list[Any]:
     if type(tree).__module__.startswith("casadi"):
         tree = np.squeeze(tree.full())
     return [np.asarray(tree)]
+
+
+def _is_number(item: Any) -> bool:
+    return not isinstance(item, dict | list | tuple) and np.ndim(item) == 0
 
 
 def digest(result: Any) -> list[dict[str, Any]]:

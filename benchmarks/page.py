@@ -93,9 +93,9 @@ def page(
     return "\n\n".join([block.rstrip() for block in blocks]) + "\n"
 
 
-def table(head: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A table of Markdown; all columns but the first few are aligned to the right."""
-    rule = ["---"] * left + ["---:"] * (len(head) - left)
+def table(head: Sequence[str], lines: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:
+    """A table of Markdown; all columns but those of words are aligned to the right."""
+    rule = ["---" if i in words else "---:" for i in range(len(head))]
     return "\n".join([f"| {' | '.join(line)} |" for line in (head, rule, *lines)])
 
 
@@ -109,7 +109,7 @@ def number(value: float) -> str:
 
 
 def goal_table(rows: Sequence[Row]) -> str:
-    """The rows, with why where one is not reached."""
+    """The rows, with why where more is to be reached."""
     lines = []
     for row in rows:
         sign = "≥" if row.kind == "speed" else "≤"
@@ -119,13 +119,11 @@ def goal_table(rows: Sequence[Row]) -> str:
             "" if bound is None else f"{sign} {number(bound)} {unit}"
             for bound in (row.reach, row.beyond)
         ]
-        why = row.note if row.reached == "not measured" else ""
-        if "no" in row.reached and row.measured is not None:
-            why = ". ".join(filter(None, [row.note, reason(row)]))
+        told = [row.note] if row.reached in ("beyond", "not measured") else [row.note, reason(row)]
+        why = "; ".join([text for text in told if text])
         lines.append([row.name, row.against, measured, *bounds, row.reached, why])
     head = ["work", "against", "measured", "reach", "beyond", "reached", "why"]
-    text = table(head, lines, left=2)
-    return text.replace("---: | ---: |\n", "---: | --- |\n", 1) if lines else text
+    return table(head, lines, words=(0, 1, 5, 6))
 
 
 def reason(row: Row) -> str:
@@ -194,7 +192,7 @@ def chain_table(chains: dict[tuple[str, int], Any], shape: str) -> str:
         [f"{n:,}", *[f"{one['times'][name]:.2f}" for name in steps], f"{one['bytes']:.0f}"]
         for n, one in found.items()
     ]
-    return table(["nodes", *steps, "bytes a node"], lines, left=0)
+    return table(["nodes", *steps, "bytes a node"], lines, words=())
 
 
 def start_table(starts: dict[str, list[float]]) -> str:

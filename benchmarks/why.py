@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-WHY = MappingProxyType({})
+WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType({})
