@@ -19,6 +19,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
 from funcgrad.ops.op import Elementwise, broadcast_to, on_batch, spread
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.program.calls import _foreign
+from funcgrad.program.regroup import regrouped
 from funcgrad.program.substitute import substitute_all
 
 # Loops of fewer turns, and values of more entries a turn, gain nothing by a batch; nor do batches that
@@ -86,8 +87,7 @@ class _Loop:
         self.outputs = hoisted(self.body.outputs)
         self.n, self.turns = self.shape.states, self.shape.length
         self.live = self._live()
-        roots = [self.outputs[k] for k in self.live]
-        self.exprs = list({expr.key: expr for expr in subexpressions(*roots)}.values())
+        self.exprs = self._exprs()
         self.numbers = not any([expr.type.shape for expr in self.exprs])
         # A loop whose length is not known, or with a test, runs as it is but for what never changes.
         self.batches = self.cond is None and self.turns >= _TURNS
@@ -95,8 +95,17 @@ class _Loop:
         if self.numbers and self.batches and not self._is_worth_it():
             self.batches = False
             self.kind = self._kinds()
+        if not self.numbers:
+            states = {x.key for x in self.inputs[: self.n]}
+            self.outputs = regrouped(self.outputs, states, _ENTRIES)
+            self.exprs = self._exprs()
+            self.kind = self._kinds()
         self.sums: dict[int, list[Expr]] = {}
         self.inside: set[Key] = set()
+
+    def _exprs(self) -> list[Expr]:
+        roots = [self.outputs[k] for k in self.live]
+        return list({expr.key: expr for expr in subexpressions(*roots)}.values())
 
     # -- looking -----------------------------------------------------------------------------------
     def _live(self) -> list[int]:
