@@ -34,7 +34,7 @@ from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
-from funcgrad.program.store import remembered
+from funcgrad.program.store import named, remembered
 from funcgrad.program.substitute import substitute_all
 from funcgrad.trees import Tree, flatten
 
@@ -327,7 +327,7 @@ def derived(
         simple = simplify_all(wanted)
         return share_bodies(simplify_all(transform(simple, inputs[:leaves])))
 
-    how = f"{getattr(transform, '__qualname__', transform)} {leaves}"
+    how = named(transform, leaves)
     return lower(remembered(how, [*wanted, *inputs], made), inputs)
 
 

@@ -123,3 +123,55 @@ def test_values_that_cannot_be_stored_are_not(home):
     f = fg.primitive(lambda x: np.sin(x), [np.cos], name="f")
     assert fg.grad(lambda x: f(x) * 3.0)(0.0) == 3.0
     assert not [p for p in home.iterdir() if p.stat().st_size == 0]
+
+
+def test_what_differs_in_its_settings_alone_is_not_mixed_up(home):
+    def expand(*arguments):
+        code = (
+            "import funcgrad as fg\n"
+            f"print(fg.taylor(lambda p: p[0] * p[1], {', '.join(map(repr, arguments))}))"
+        )
+        environment = os.environ | {store.VARIABLE: str(home)}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert expand((2.0, 3.0, 1.0, 10.0), 2) == "(6.0, 5.0, 1.0)"
+    assert expand((2.0, 3.0), 2, (1.0, 10.0)) == "(6.0, 23.0, 10.0)"
+    assert expand((2.0, 3.0, 1.0, 10.0), 3) == "(6.0, 5.0, 1.0, 0.0)"
+
+
+def test_derivations_are_named_by_what_they_are():
+    from functools import partial
+
+    from funcgrad.transforms.grad import _jvp
+    from funcgrad.transforms.jacobian import rows
+    from funcgrad.transforms.taylor import Expansion
+    from funcgrad.transforms.vmap import Batch
+
+    def local(roots, leaves):
+        return roots
+
+    known = [
+        _jvp,
+        rows,
+        Batch(2),
+        Batch(3),
+        *[Expansion(k, d) for k in (1, 2) for d in (True, False)],
+    ]
+    assert len({store.named(each, 1) for each in known}) == len(known)
+    assert all(store.named(each, 1) != store.named(each, 2) for each in known)
+    for each in (local, lambda roots, leaves: roots, partial(rows, []), Batch(local)):
+        assert store.named(each, 1) is None
+
+
+def test_what_has_no_name_is_not_stored(home):
+    x = fg.var("x")
+    made = store.remembered(None, [x], lambda: [x * x])
+    assert made[0].key == (x * x).key
+    assert not list(home.iterdir())

@@ -16,7 +16,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,13 +30,36 @@ VARIABLE = "FUNCGRAD_CACHE"
 _FORMAT = b"funcgrad programs 1\n"
 
 
-def remembered(how: str, exprs: Sequence[Expr], make: Callable[[], list[Expr]]) -> list[Expr]:
+def named(transform: Any, *more: int) -> str | None:
+    """What tells a derivation from all others, in every process; None where nothing does.
+
+    A function of the package is told by its name, and a dataclass of plain values by those, too. A function
+    within a function is not: what it closes over has no name.
+    """
+    kind = transform if isinstance(transform, FunctionType) else type(transform)
+    plain: Sequence[Any] = ()
+    if kind is not transform:
+        if not is_dataclass(kind):
+            return None
+        plain = [getattr(transform, field.name) for field in fields(kind)]
+    module = sys.modules.get(kind.__module__)
+    ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+    if not ours or getattr(module, kind.__qualname__, None) is not kind:
+        return None
+    if any(type(value) not in (bool, int, str) for value in plain):
+        return None
+    return repr((kind.__module__, kind.__qualname__, *plain, *more))
+
+
+def remembered(
+    how: str | None, exprs: Sequence[Expr], make: Callable[[], list[Expr]]
+) -> list[Expr]:
     """What ``make`` derives from expressions: from the directory if it is there, and kept there if not.
 
-    ``how`` names the derivation. Without the variable, ``make()``.
+    ``how`` names the derivation. Without a name, or without the variable, ``make()``.
     """
     home = os.environ.get(VARIABLE)
-    if not home:
+    if not home or how is None:
         return make()
     path = Path(home) / _name(how, exprs)
     with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.op import lift_fully
 from funcgrad.ops.shape import ones_like
 from funcgrad.source import fail
-from funcgrad.trace import Transform, derive, result, run
+from funcgrad.trace import derive, result, run
 from funcgrad.transforms.grad import (
     _as_leaves,
     _check_function,
@@ -44,23 +45,25 @@ def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> 
         seeds = _as_leaves(_matching("taylor", "direction", direction, flatten(x), leaves))
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
-    values = derive(_expansion(int(order), direction is not None), roots, [*leaves, *seeds])
+    values = derive(Expansion(int(order), direction is not None), roots, [*leaves, *seeds])
     rows = np.arange(len(values)).reshape(len(roots), order + 1).T.tolist()
     return tuple([shape.rebuild([result(values[i]) for i in row]) for row in rows])
 
 
-@lru_cache(maxsize=128)
-def _expansion(order: int, directed: bool) -> Transform:
-    # Kept, so that what is derived with it is found again.
-    def expand(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
-        half = len(leaves) // 2 if directed else len(leaves)
-        seeds = leaves[half:] if directed else [ones_like(x) for x in leaves]
+@dataclass(frozen=True)
+class Expansion:
+    """The graph transform: roots become their coefficients up to an order, along seeds if ``directed``."""
+
+    order: int
+    directed: bool
+
+    def __call__(self, roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+        half = len(leaves) // 2 if self.directed else len(leaves)
+        seeds = leaves[half:] if self.directed else [ones_like(x) for x in leaves]
         given = {x.key: (x, v) for x, v in zip(leaves[:half], seeds, strict=True)}
-        found = coefficients(roots, given, order)
+        found = coefficients(roots, given, self.order)
         return [
             zeros_of(root) if c is None else c
             for root, series in zip(roots, found, strict=True)
             for c in series
         ]
-
-    return expand
