@@ -18,8 +18,9 @@ from funcgrad.ops.op import Op
 from funcgrad.program import arrays, blocks
 from funcgrad.program import calls as calls_room
 from funcgrad.program.arrays import compile_arrays, source
-from funcgrad.program.calls import calls, lifetimes
+from funcgrad.program.calls import calls
 from funcgrad.program.codegen import flatten, interpret
+from funcgrad.program.plan import lifetimes
 from funcgrad.program.simplify import simplify_all
 from funcgrad.transforms.accumulate import gradients
 from tests.ops.samples import SAMPLES

@@ -16,10 +16,12 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.program.blocks import blocked, each_block
-from funcgrad.program.calls import Call, Plan, bound_dtype, calls, lifetimes
+from funcgrad.program.calls import calls
 from funcgrad.program.codegen import build, flatten
 from funcgrad.program.evaluate import present
+from funcgrad.program.plan import Call, Plan, bound_dtype, lifetimes
 from funcgrad.program.select import chosen, masked
+from funcgrad.program.shortcuts import shortened
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
@@ -35,7 +37,7 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    plan = blocked(calls(flatten(roots, inputs)))
+    plan = blocked(calls(shortened(flatten(roots, inputs))))
     text = source(plan)
     return build("array", text, {**_BOUND, **plan.bound})
 
@@ -226,9 +228,9 @@ class _Printer:
         return f"array({name})"
 
 
-def _spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None) -> Any:
     """An array of its own where `numpy.broadcast_to` gives a view: a sixth of its time, if small."""
-    filled = np.empty(shape, dtype)
+    filled = np.empty(shape, dtype) if out is None else out
     filled[...] = x
     return filled
 

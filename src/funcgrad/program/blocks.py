@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.graph import ArrayType
-from funcgrad.program.calls import Call, Plan, bound_dtype, users_of
 from funcgrad.program.inner import Inner, Member, inner_function
+from funcgrad.program.plan import Call, Plan, bound_dtype, users_of
 from funcgrad.program.workers import each
 
 # What a block's operands, scratch and results take together, in bytes: a part of a core's cache.
 _CACHE = 3 << 18
 # A group has at least so many blocks, and no call of fewer entries makes a group worth while.
-_BLOCKS, _ENTRIES = 2, 1 << 13
+_BLOCKS, _ENTRIES = 3, 1 << 13
 # Entries times calls from which on a group is worth waking other threads.
 _THREADED = 1 << 18
 # Columns of a product that is done by rows.
@@ -98,6 +98,7 @@ class Blocks(NamedTuple):
     length: int
     rows: int
     scratch: tuple[ArrayType, ...]
+    repeated: tuple[tuple[int, ArrayType], ...]
     turned: bool
     spare: list[tuple[np.ndarray[Any, Any], ...]]
     threaded: bool
@@ -196,7 +197,7 @@ class _Grouping:
         self.functions.append(inner.text)
         work = sum([self.plan.calls[m.call.operands[0]].type.size for m in working])
         threaded = work >= _THREADED and count > 1
-        blocks = Blocks(length, rows, inner.scratch, inner.turned, [], threaded)
+        blocks = Blocks(length, rows, inner.scratch, inner.repeated, inner.turned, [], threaded)
         self.plan.bound[f"blocks{number}"] = blocks
         self.write(inner, {m.number: m for m in members}, count)
         return True
@@ -239,7 +240,10 @@ def each_block(block: Callable[..., None], blocks: Blocks, *arrays: Any) -> None
         try:
             scratch = spare.pop()  # one step, so that no two threads take the same
         except IndexError:
-            scratch = tuple([_scratch(row, rows, blocks.turned) for row in blocks.scratch])
+            made = [*blocks.scratch, *[row for _, row in blocks.repeated]]
+            scratch = tuple([_scratch(row, rows, blocks.turned) for row in made])
+        for (k, _), array in zip(blocks.repeated, scratch[len(blocks.scratch) :], strict=True):
+            np.copyto(array, arrays[k])
         while (i := take()) >= 0:
             low = i * rows
             high = low + rows

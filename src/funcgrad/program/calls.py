@@ -1,63 +1,24 @@
 """What an array program asks of NumPy: calls in order, with broadcasts left to it.
 
-`calls` writes each operation as one call, or a few; `lifetimes` says when each value is needed last. What
-is known of a call is whether its result is an array of its own, and whether it may be told where to write.
+`calls` writes each operation as one call, or a few (`funcgrad.program.stages`). What is known of a call is
+whether its result is an array of its own, and whether it may be told where to write.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.op import Elementwise, broadcast_to
 from funcgrad.program.codegen import Flat, Step
+from funcgrad.program.plan import Call, Plan, add_constant, bound_dtype, without_unused
 from funcgrad.program.select import BITS, affine
+from funcgrad.program.shortcuts import FUSED
+from funcgrad.program.stages import STAGES, entry, reduction, ufunc_text
 
-Effect = Literal["source", "fill", "product", "new", "view", "unknown", "none"]
-"""What a call returns: an input or a constant; a new array, which may be given (``fill``: even an operand);
-a new array; a view of its operand that shows every entry once; for all we know, a view of any; or nothing,
-since it writes into operands."""
-
-
-class Call(NamedTuple):
-    """One call: its text, with ``{0}`` for an operand and ``{out}`` for where the result goes."""
-
-    text: str
-    operands: tuple[int, ...]
-    type: ArrayType
-    effect: Effect
-    kind: str = ""
-    """What it does to its operands: ``entry`` by entry; ``add``, ``maximum`` or ``minimum`` along axes;
-    ``matmul``, ``transpose``, ``reshape``; or something else."""
-    axes: tuple[int, ...] = ()
-
-
-class Plan(NamedTuple):
-    """Calls in order, the values of which results are made, and what the texts' names mean."""
-
-    calls: list[Call]
-    inputs: int
-    results: tuple[int, ...]
-    bound: dict[str, Any]
-    foreign: bool
-    """Whether an operation runs code that may look at the context that it is called in."""
-    functions: tuple[str, ...] = ()
-    """Texts of functions that calls run."""
-
-
-# Operations that are not one ufunc, but a few: how each step reads, on {0} and what was before, {t}.
-_STAGES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "sigmoid": (
-        ("negative", ("x",)),
-        ("exp", ("t",)),
-        ("add", ("1", "t")),
-        ("divide", ("1", "t")),
-    ),
-    "softplus": (("logaddexp", ("x", "0")),),
-}
 # The first items of an index that leaves every row where it is.
 _EVERY_ROW = ((("slice", None, None, None),), (("slice", None, None, 1),))
 # Operations whose arrays are new, as far as NumPy promises.
@@ -79,29 +40,6 @@ def calls(flat: Flat) -> Plan:
         if i < flat.inputs or i in needed:
             where[i] = _add(plan, step, tuple([where[k] for k in operands[i]]))
     return without_unused(plan._replace(results=tuple([where[i] for i in flat.results])))
-
-
-def users_of(plan: Plan) -> list[list[int]]:
-    """For each call, the calls that it is needed for."""
-    users: list[list[int]] = [[] for _ in plan.calls]
-    results = set(plan.results)
-    for i in reversed(range(len(plan.calls))):
-        if users[i] or i in results or plan.calls[i].effect == "none":
-            for k in plan.calls[i].operands:
-                users[k].append(i)
-    return users
-
-
-def without_unused(plan: Plan) -> Plan:
-    """The plan without calls that nothing needs, such as a view that a product looks through."""
-    users, results = users_of(plan), set(plan.results)
-    where: dict[int, int] = {}
-    made: list[Call] = []
-    for i, call in enumerate(plan.calls):
-        if i < plan.inputs or users[i] or i in results or call.effect == "none":
-            where[i] = len(made)
-            made.append(call._replace(operands=tuple([where[k] for k in call.operands])))
-    return plan._replace(calls=made, results=tuple([where[i] for i in plan.results]))
 
 
 def _foreign(run: Any) -> bool:
@@ -127,11 +65,15 @@ def _add(plan: Plan, step: Step, operands: tuple[int, ...]) -> int:
     if op is INPUT:
         made.append(Call(f"x{len(made)}", (), step.type, "source"))
     elif op is CONSTANT:
-        _add_constant(plan, step.constant)
+        add_constant(plan, step.constant)
     elif name == "stop_gradient":
         return operands[0]
-    elif name in _STAGES and step.type.dtype.kind == "f":
-        _add_stages(plan, step, operands[0])
+    elif name in STAGES and _is_plain(made[operands[0]].type):
+        return STAGES[name](plan, step, operands[0])
+    elif name in FUSED:
+        text = f"{name}({', '.join([f'{{{i}}}' for i in range(len(operands))])}{{out}})"
+        plan.bound[name] = op.run
+        made.append(Call(text, operands, step.type, "product", "entry"))
     elif name in ("where", "mask"):
         _add_selection(plan, step, operands)
     else:
@@ -139,19 +81,8 @@ def _add(plan: Plan, step: Step, operands: tuple[int, ...]) -> int:
     return len(made) - 1
 
 
-def _entry(text: str, operands: tuple[int, ...], type: ArrayType) -> Call:
-    return Call(text, operands, type, "fill", "entry")
-
-
-def _add_stages(plan: Plan, step: Step, x: int) -> None:
-    known = {"x": x}
-    for ufunc, names in _STAGES[step.op.name]:
-        for name in names:
-            if name not in known:
-                known[name] = _add_constant(plan, np.array(float(name), step.type.dtype))
-        operands = tuple([known[name] for name in names])
-        plan.calls.append(_entry(_ufunc_text(ufunc, len(names)), operands, step.type))
-        known["t"] = len(plan.calls) - 1
+def _is_plain(type: ArrayType) -> bool:
+    return type.dtype.kind == "f" and type.size > 0
 
 
 # Smaller selections are left to `numpy.where`.
@@ -162,34 +93,18 @@ def _add_selection(plan: Plan, step: Step, operands: tuple[int, ...]) -> None:
     made, (shape, dtype) = plan.calls, step.type
     wide = made[operands[0]].type.shape == shape and dtype in BITS
     if len(operands) == 2 and not (wide and step.type.size >= _BRANCHLESS):
-        operands = (*operands, _add_constant(plan, np.zeros((), dtype)))
+        operands = (*operands, add_constant(plan, np.zeros((), dtype)))
     numbers = [plan.bound.get(f"s{i}", np.zeros(1)) for i in operands[1:]]
     if not wide or step.type.size < _BRANCHLESS:
         made.append(Call("where({0}, {1}, {2})", operands, step.type, "new", "entry"))
     elif len(operands) == 2:
         made.append(Call("masked({0}, {1}{out})", operands, step.type, "product", "entry"))
     elif all(np.ndim(x) == 0 for x in numbers) and (found := affine(*numbers)):
-        a, b = [_add_constant(plan, np.array(x, dtype)) for x in found]
-        made.append(_entry(_ufunc_text("multiply", 2), (operands[0], a), step.type))
-        made.append(_entry(_ufunc_text("add", 2), (len(made) - 1, b), step.type))
+        a, b = [add_constant(plan, np.array(x, dtype)) for x in found]
+        made.append(entry(ufunc_text("multiply", 2), (operands[0], a), step.type))
+        made.append(entry(ufunc_text("add", 2), (len(made) - 1, b), step.type))
     else:
         made.append(Call("chosen({0}, {1}, {2}{out})", operands, step.type, "product", "entry"))
-
-
-def _add_constant(plan: Plan, array: np.ndarray[Any, Any]) -> int:
-    number = len(plan.calls)
-    # Among scalars NumPy's scalars are fast; beside arrays 0-d arrays are, more than Python's numbers.
-    plan.bound[f"k{number}"] = array
-    plan.bound[f"s{number}"] = array[()]
-    plan.calls.append(Call(f"k{number}", (), ArrayType(array.shape, array.dtype), "source"))
-    return number
-
-
-def bound_dtype(plan: Plan, dtype: np.dtype[Any]) -> str:
-    """The name that a dtype is bound to."""
-    name = f"d{dtype.num}{'' if dtype.isnative else 's'}"
-    plan.bound[name] = dtype
-    return name
 
 
 # Reductions that a ufunc does.
@@ -202,17 +117,18 @@ def _written(plan: Plan, step: Step, operands: tuple[int, ...]) -> Call:
         return _ufunc(plan, op.run, operands, type)
     if name == "reshape":
         return Call(f"{{0}}.reshape({params['shape']})", operands, type, "view", name)
+    if name in ("getitem", "scatter_add") and _is_reshape(
+        params, plan.calls[operands[0]].type, type
+    ):
+        return Call(f"{{0}}.reshape({type.shape})", operands, type, "view", "reshape")
     if name == "transpose":
         axes = params["axes"]
         return Call(f"{{0}}.transpose({axes})", operands, type, "view", name, axes)
     if name == "broadcast_to":
-        text = f"spread({{0}}, {params['shape']}, {bound_dtype(plan, type.dtype)})"
-        return Call(text, operands, type, "new")
+        text = f"spread({{0}}, {params['shape']}, {bound_dtype(plan, type.dtype)}{{out}})"
+        return Call(text, operands, type, "product", "entry")
     if name in _REDUCED and params["axis"]:
-        ufunc = _REDUCED[name]
-        return Call(
-            f"{ufunc}.reduce({{0}}, {params['axis']})", operands, type, "new", ufunc, params["axis"]
-        )
+        return reduction(_REDUCED[name], params["axis"], operands[0], type)
     if name == "getitem" and "array" not in params["spec"]:
         # Every row as it is, of which a part may be taken.
         kind = name if params["spec"][:1] in _EVERY_ROW else ""
@@ -223,12 +139,19 @@ def _written(plan: Plan, step: Step, operands: tuple[int, ...]) -> Call:
     return Call(text, operands, type, "new" if fresh else "unknown")
 
 
+def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> bool:
+    """Whether an index does no more than drop or add axes of length 1: then it is a reshape, both ways."""
+    spec = params["spec"]
+    forward = all(not isinstance(item, tuple) or item[3] in (None, 1) for item in spec)
+    return before.size == after.size > 0 and "array" not in spec and forward
+
+
 def _ufunc(plan: Plan, ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
         name = f"f{len(plan.calls)}"
     plan.bound[name] = ufunc
-    text = _ufunc_text(name, len(operands))
+    text = ufunc_text(name, len(operands))
     if ufunc is np.matmul:
         first = plan.calls[operands[0]]
         if first.kind == "transpose" and first.axes == (1, 0):
@@ -237,11 +160,7 @@ def _ufunc(plan: Plan, ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayTy
         return Call(text, operands, type, "product", "matmul")
     if ufunc.signature:
         return Call(text, operands, type, "product")
-    return _entry(text, operands, type)
-
-
-def _ufunc_text(name: str, count: int) -> str:
-    return f"{name}({', '.join([f'{{{i}}}' for i in range(count)])}{{out}})"
+    return entry(text, operands, type)
 
 
 def _index(spec: tuple[Any, ...]) -> str:
@@ -253,17 +172,3 @@ def _index(spec: tuple[Any, ...]) -> str:
         for item in spec
     ]
     return f"{', '.join(parts)}," if parts else "..."
-
-
-# -- when values are over ----------------------------------------------------------------------------
-def lifetimes(plan: Plan) -> list[int]:
-    """For each value, the number of the last call that reads its memory; results are never over."""
-    over = len(plan.calls)
-    last = list(range(over))
-    for i in plan.results:
-        last[i] = over
-    for i in reversed(range(over)):
-        call = plan.calls[i]
-        for k in call.operands:
-            last[k] = max(last[k], last[i] if call.effect in ("view", "unknown") else i)
-    return last

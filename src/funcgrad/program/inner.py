@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from funcgrad.graph import ArrayType
-from funcgrad.program.calls import Call, Plan
+from funcgrad.program.plan import Call, Plan
 
 
 class Member(NamedTuple):
@@ -34,6 +34,9 @@ class Inner(NamedTuple):
     """The values that are wanted outside: whole, or one for each block."""
     scratch: tuple[ArrayType, ...]
     """Types of one row of each array that is written to in between."""
+    repeated: tuple[tuple[int, ArrayType], ...]
+    """Places among the operands of those that come for every row alike, and their types: such scratch
+    holds them once for each row, and stands behind the other."""
     turned: bool
     row_bytes: int
 
@@ -47,11 +50,13 @@ def inner_function(
     given = [f"v{j}" for j in range(len(printer.outside))]
     given += [f"o{j}" for j in range(len(leaving))]
     given += [f"s{j}" for j in range(len(printer.scratch))]
+    given += [f"w{j}" for j in range(len(printer.repeated))]
     head = f"def {name}({', '.join(['i', 'lo', 'hi', *given])}):"
     text = "\n".join([head, *[f"    {line}" for line in lines]]) + "\n"
-    scratch = tuple(printer.scratch)
-    size = sum(map(_bytes, scratch)) + sum(map(_bytes, printer.passing))
-    return Inner(text, tuple(printer.outside), tuple(leaving), scratch, printer.turned, size)
+    scratch, outside = tuple(printer.scratch), tuple(printer.outside)
+    repeated = tuple([(outside.index(k), row) for k, row in printer.repeated.items()])
+    size = sum(map(_bytes, [*scratch, *printer.passing, *printer.repeated.values()]))
+    return Inner(text, outside, tuple(leaving), scratch, repeated, printer.turned, size)
 
 
 def _row(type: ArrayType) -> ArrayType:
@@ -100,6 +105,7 @@ class _Printer:
         self.turned = _is_turned(plan, members)
         self.outside: list[int] = []
         self.scratch: list[ArrayType] = []
+        self.repeated: dict[int, ArrayType] = {}
         self.passing: list[ArrayType] = []  # one row of what is read and written outside
         self.names: dict[int, str] = {}
         self.copies: dict[int, str] = {}  # turned, of what comes from outside
@@ -144,6 +150,18 @@ class _Printer:
             self.outside.append(k)
         return f"v{self.outside.index(k)}"
 
+    def repeat(self, member: Member, k: int) -> str:
+        """What is the same for every row: once for each row where that makes inner loops long."""
+        type, ndim = self.plan.calls[k].type, len(member.call.type.shape)
+        if not self.turned or member.call.kind != "entry" or type.size == 1:
+            return self.whole(k)
+        name = self.whole(k)
+        if name[0] == "k":  # a constant is bound, and not given
+            return name
+        shape = (1,) * (ndim - len(type.shape)) + type.shape
+        row = self.repeated.setdefault(k, ArrayType(shape[1:], type.dtype))
+        return f"w{list(self.repeated).index(k)}" if len(row.shape) == ndim - 1 else name
+
     def sliced(self, k: int) -> str:
         if k not in self.names:
             self.names[k] = f"r{len(self.names)}"
@@ -153,7 +171,7 @@ class _Printer:
 
     def operand(self, member: Member, k: int, by_rows: bool) -> str:
         if not by_rows:
-            return self.whole(k)
+            return self.repeat(member, k)
         name = self.sliced(k)
         foreign = self.root.get(k, k) not in self.inside
         row = _row(self.plan.calls[k].type)

