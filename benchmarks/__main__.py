@@ -33,6 +33,8 @@ ENVIRONMENT = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
 }
+# Modules are imported compiled, as they are where they are installed; programs are derived anew.
+DROPPED = ("PYTHONDONTWRITEBYTECODE", "FUNCGRAD_CACHE")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 LONG = 20.0
 """Seconds of a peer's first call beyond which it takes part in one round only."""
@@ -62,8 +64,7 @@ class Results:
         name = "/".join([*task, str(turn)])
         if name not in self.kept:
             command = [sys.executable, "-m", "benchmarks", "--task", *task]
-            # Modules are imported compiled, as they are where they are installed.
-            kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+            kept = {k: v for k, v in os.environ.items() if k not in DROPPED}
             done = subprocess.run(command, env=kept | ENVIRONMENT, capture_output=True, text=True)
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
