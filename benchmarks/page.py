@@ -15,9 +15,9 @@ HEADER = """\
 # Performance
 
 Written by `python -m benchmarks --full --write`: one process a peer, one pinned core, one BLAS thread,
-medians of the time that a process itself takes of the core, each ratio from one run and one round. The results
-of all peers are compared before their times count. The machine's own speed is not in the ratios; the absolute
-times only say what order of magnitude they are of. Run on {machine}.
+medians of the time that a process itself takes of the core, each ratio from one run and one round. The
+results of all peers are compared before their times count. The machine's own speed is not in the ratios;
+the absolute times only say what order of magnitude they are of. Run on {machine}.
 
 funcgrad is measured as its users write it: `fg.jit(fg.grad(f))` or `fg.jit(fg.value_and_grad(f))`, with
 `fg.scan` for loops. JAX is jitted, on arrays of its own, with `lax.scan`; PyTorch is eager; CasADi has SX
