@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.program import arrays, scalar
 from funcgrad.program.calls import calls
-from funcgrad.program.codegen import Flat, Step, build, flatten, interpret
+from funcgrad.program.codegen import Flat, Step, build, flatten
 from funcgrad.program.scalar import Statement
 
 OPEN = -1
@@ -48,9 +48,7 @@ Rolled = Callable[[Sequence[Any]], tuple[Sequence[Any], list[Any]]]
 
 def compile_loop(body: Closed, cond: Closed | None, shape: Shape) -> Rolled:
     """The loop as a function; its final states may share memory with operands and with each other."""
-    flat = _flat(body)
-    test = None if cond is None else _flat(cond)
-    return _on_numbers(flat, test, shape) or _on_arrays(flat, cond, shape)
+    return _on_numbers(body, cond, shape) or _on_arrays(_flat(body), cond, shape)
 
 
 def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
@@ -91,12 +89,13 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 # -- numbers -------------------------------------------------------------------------------------
-def _on_numbers(flat: Flat, test: Flat | None, shape: Shape) -> Rolled | None:
-    text = numbers_text(flat, test, shape)
+def _on_numbers(body: Closed, cond: Closed | None, shape: Shape) -> Rolled | None:
+    flat = _flat(body)
+    text = numbers_text(flat, None if cond is None else _flat(cond), shape)
     if text is None:
         return None
     enter: Any = build("loop", text, scalar.BOUND)
-    n, middle = shape.states, shape.states + shape.sequences
+    n = shape.states
     types = [flat.steps[i].type for i in flat.results]
     kinds = [_KINDS[step.type.dtype] for step in flat.steps[: flat.inputs]]
 
@@ -105,37 +104,46 @@ def _on_numbers(flat: Flat, test: Flat | None, shape: Shape) -> Rolled | None:
             x.tolist() if isinstance(x, np.ndarray) else kind(x)
             for x, kind in zip(operands, kinds, strict=True)
         ]
-        state, sequences, fixed = given[:n], given[n:middle], given[middle:]
-        turns = range(0) if test is not None else turns_of(shape, operands)
-        met: list[list[Any]] = [[None] * len(turns) for _ in types[n:]]
+        turns = None if cond is not None else turns_of(shape, operands)
+        met: list[list[Any]] = [[None] * len(turns or ()) for _ in types[n:]]
+        state: Sequence[Any] = given[:n]
         at, patience = 0, 1
         while True:
             at, state = enter(turns, at, state, given[n:], met)
             if at < 0:
                 break
+            wide = [type.dtype.type(x) for type, x in zip(types, state, strict=False)]
+            rest = [*wide, *operands[n:]]
             for _ in range(patience):
-                if test is None:
-                    if at == len(turns):
-                        break
-                    t = turns[at]
-                    items = [sequence[t] for sequence in sequences]
-                elif interpret(test, [*state, *fixed])[0]:
-                    t, items = at, []
-                    for found in met:
-                        found.append(None)
-                else:
+                if not by_numpy(rest, turns, at, met):
                     break
-                values = list(interpret(flat, [*state, *items, *fixed]))
-                state = values[:n]
-                for found, value in zip(met, values[n:], strict=True):
-                    found[t] = value
                 at += 1
             patience *= 2
+            state = [kind(x) for kind, x in zip(kinds, rest[:n], strict=False)]
         final = [type.dtype.type(x) for type, x in zip(types, state, strict=False)]
         return final, [
             np.array(found, type.dtype).reshape((len(found), *type.shape))
             for found, type in zip(met, types[n:], strict=True)
         ]
+
+    def by_numpy(operands: list[Any], turns: range | None, at: int, met: list[list[Any]]) -> bool:
+        """One turn, if there is one: the states are moved on, and what it puts out is noted."""
+        middle = n + shape.sequences
+        state, fixed = operands[:n], operands[middle:]
+        if turns is None and cond is not None:
+            if not cond.program.step([*state, *fixed])[0]:
+                return False
+            for found in met:
+                found.append(None)
+        elif at == len(turns or ()):
+            return False
+        t = at if turns is None else turns[at]
+        items = [sequence[t] for sequence in operands[n:middle]]
+        values = body.program.step([*state, *items, *fixed])
+        operands[:n] = values[:n]
+        for found, value in zip(met, values[n:], strict=True):
+            found[t] = value
+        return True
 
     return run
 
