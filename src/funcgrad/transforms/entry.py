@@ -18,13 +18,13 @@ import numpy as np
 
 from funcgrad.program import codegen, scalar
 from funcgrad.transforms.guards import Node
-from funcgrad.transforms.watch import Watch, contents
+from funcgrad.transforms.watch import Seen, Watch
 
-_HOME = {"none": object(), "ndarray": np.ndarray, **scalar.BOUND}
+_HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **scalar.BOUND}
 
 # Names in generated code: arguments, and all that are made here.
 _ARGUMENT = re.compile(r"\bx(\d+)\b")
-_OURS = re.compile(r"^(?:[a-z]+\d+|args|more|named|general|world|run|rebuild|type|tuple)$")
+_OURS = re.compile(r"^(?:[a-z]+\d+|args|more|named|general|given|run|rebuild|type)$")
 
 
 class Entry:
@@ -45,32 +45,40 @@ class Entry:
         self.function.__code__ = self.plain
 
     def install(
-        self, kinds: Sequence[Any], root: Node, arrays: Sequence[Any], watch: Watch
+        self,
+        kinds: Sequence[Any],
+        root: Node,
+        arrays: Sequence[Any],
+        watch: Watch,
+        held: Sequence[Seen],
     ) -> None:
         """Code for a call with positional numbers and arrays alone, and a program that asks nothing.
 
-        ``kinds`` are those of the arguments, ``arrays`` what the program reads beside them.
+        ``kinds`` are those of the arguments, ``arrays`` what the program reads beside them, ``held`` what
+        the watched names held when it was traced.
         """
         if root.reading is not None or root.step is None or not kinds:
             return
         objects: dict[str, Any] = {}
-        tests = _tests(kinds, watch, objects)
-        if tests is None:
-            return
-        lines = self._body(len(kinds), root, arrays, objects)
         own = self._parameters(len(kinds))
         known = own or [f"x{i}" for i in range(len(kinds))]
+        tests = _tests(kinds, known, objects)
+        if tests is None:
+            return
+        tests.extend(_unchanged(watch, held, objects))
+        lines = [
+            _ARGUMENT.sub(lambda found: known[int(found[1])], line)
+            for line in self._body(kinds, root, arrays, objects)
+        ]
         left = [] if own else ["not more", "not named"]
         code = [
-            f"if {' and '.join([*tests, *left])}:",
-            "    try:",
+            "try:",
+            f"    if {' and '.join([*tests, *left])}:",
             *[f"        {line}" for line in lines],
-            "    except (ArithmeticError, ValueError): pass",
-            f"args = ({', '.join(f'x{i}' for i in range(len(kinds)))}, {'' if own else '*more'})",
-            "args = tuple([item0 for item0 in args if item0 is not none])",
-            f"return general(args, {'{}' if own else 'named'})",
+            "except (ArithmeticError, ValueError): pass",
+            f"args = ({', '.join(known)}, {'' if own else '*more'})",
+            f"return general(*given(args, {tuple(own or ())!r}, {'{}' if own else 'named'}))",
         ]
-        code = [_ARGUMENT.sub(lambda found: known[int(found[1])], line) for line in code]
         parameters = ", ".join(f"{name}=none" for name in known)
         made = self._code(parameters + ("" if own else ", /, *more, **named"), code, objects)
         # Defaults that are too many are not looked at, and those that are missing are of no call.
@@ -78,15 +86,16 @@ class Entry:
         self.function.__code__ = made
 
     def _body(
-        self, count: int, root: Node, arrays: Sequence[Any], objects: dict[str, Any]
+        self, kinds: Sequence[Any], root: Node, arrays: Sequence[Any], objects: dict[str, Any]
     ) -> list[str]:
         """The lines that give the result: of numbers, written out; else a call of the program."""
         program, takes, _ = root.step  # type: ignore[misc]
-        single = root.rebuild is first
-        flat = codegen.flatten(program.outputs, program.inputs)
-        lines = scalar.inlined(flat) if single and takes == tuple(range(count)) else None
-        if lines is not None:
-            return lines
+        count, single = len(kinds), root.rebuild is first
+        numbers = all(isinstance(kind, type) for kind in kinds)
+        if single and numbers and takes == tuple(range(count)):
+            lines = scalar.inlined(codegen.flatten(program.outputs, program.inputs))
+            if lines is not None:
+                return lines
         objects["run"] = program.compiled
         objects.update({f"a{count + k}": array for k, array in enumerate(arrays)})
         call = f"run({', '.join([f'x{i}' if i < count else f'a{i}' for i in takes])})"
@@ -118,7 +127,8 @@ class Entry:
             return None
         names = list(code.co_varnames[: code.co_argcount])
         taken = any(n in _HOME or _OURS.match(n) for n in names)
-        more = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS) or code.co_kwonlyargcount
+        more = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+        more = more or code.co_kwonlyargcount or code.co_posonlyargcount
         return None if taken or more or code.co_argcount != count else names
 
 
@@ -127,25 +137,47 @@ def first(results: Sequence[Any]) -> Any:
     return results[0]
 
 
-def _tests(kinds: Sequence[Any], watch: Watch, objects: dict[str, Any]) -> list[str] | None:
-    """Conditions on arguments and on what is watched; None where an argument is of another kind."""
+def given(
+    args: Sequence[Any], names: Sequence[str], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call's arguments without those that are missing: after the first of them, by name."""
+    absent = _HOME["none"]
+    count = next((i for i, arg in enumerate(args) if arg is absent), len(args))
+    rest = {n: a for n, a in zip(names[count:], args[count:], strict=False) if a is not absent}
+    return tuple(args[:count]), {**rest, **named}
+
+
+_HOME["given"] = given
+
+
+def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) -> list[str] | None:
+    """Conditions on arguments, by the names that they have; None where one is of another kind."""
     tests = []
-    for i, kind in enumerate(kinds):
+    for i, (kind, x) in enumerate(zip(kinds, known, strict=True)):
         if isinstance(kind, type):
-            tests.append(f"type(x{i}) is {kind.__name__}")
+            tests.append(f"type({x}) is {kind.__name__}")
         elif len(kind) == 2 and isinstance(kind[0], tuple):
             objects[f"s{i}"], objects[f"d{i}"] = kind
-            tests.append(f"type(x{i}) is ndarray and x{i}.shape == s{i} and x{i}.dtype == d{i}")
+            tests.append(f"type({x}) is ndarray and {x}.shape == s{i} and {x}.dtype == d{i}")
         else:
             return None
-    for k, (_, cell) in enumerate(watch.cells):
-        objects[f"c{k}"], objects[f"v{k}"] = cell, contents(cell)
-        tests.append(f"c{k}.cell_contents is v{k}")
-    if watch.names:
-        objects["world"] = watch.home.get
-    for k, name in enumerate(watch.names):
-        objects[f"w{k}"] = watch.home.get(name)
-        tests.append(f"world({name!r}) is w{k}")
+    return tests
+
+
+def _unchanged(watch: Watch, held: Sequence[Seen], objects: dict[str, Any]) -> list[str]:
+    """Conditions on what is watched: what it was, by identity, and small arrays by content."""
+    tests = []
+    for k, (name, (value, content)) in enumerate(zip(watch.names, held, strict=True)):
+        objects[f"v{k}"] = value
+        if name.home is None:
+            objects[f"c{k}"] = name.cell
+            tests.append(f"c{k}.cell_contents is v{k}")
+        else:
+            objects[f"w{k}"] = name.home.get
+            tests.append(f"w{k}({name.name!r}) is v{k}")
+        if content is not None:
+            objects[f"b{k}"] = content
+            tests.append(f"v{k}.tobytes() == b{k}")
     return tests
 
 

@@ -6,19 +6,18 @@ what a node computes and a later one needs is handed on, so that a shared prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, assemble_node, subexpressions
+from funcgrad.expr import Expr, assemble_node, is_simple, mark_simple, rebuild
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.store import remembered
-from funcgrad.program.substitute import substitute_all
 from funcgrad.transforms.control.body import Body
 
 Reading = Callable[[Any], Any]
@@ -61,7 +60,7 @@ def answer_key(answer: Any) -> Any:
 
 
 class Step(NamedTuple):
-    """What a node runs: from values (by number) or what was handed on (``~number``) to its expressions."""
+    """What a node runs: from values (by number) or what was handed on (below 0) to its expressions."""
 
     program: Program
     takes: tuple[int, ...]
@@ -72,18 +71,16 @@ class Step(NamedTuple):
 class Node:
     """A question with the nodes that its answers lead to, or, without a reading, results."""
 
-    __slots__ = ("children", "exprs", "handed", "reading", "rebuild", "step")
+    __slots__ = ("children", "exprs", "gives", "handed", "reading", "rebuild", "step")
 
     def __init__(self, exprs: Sequence[Expr], reading: Reading | None, rebuild: Any = None) -> None:
         self.exprs = tuple(exprs)
         self.reading = reading
         self.rebuild = rebuild
         self.children: dict[Any, Node] = {}
-        self.handed: tuple[Expr, ...] = ()
+        self.handed: list[Expr] = []
+        self.gives: list[int] = []
         self.step: Step | None = None
-
-
-_MISSING = object()
 
 
 class Tree:
@@ -99,25 +96,30 @@ class Tree:
         self._places: dict[Key, int] = {}
 
     # -- following --------------------------------------------------------------------------------
-    def follow(self, values: Sequence[Any]) -> tuple[Node | None, Any]:
-        """The node that a call ends at, and its results; or None and the question with a new answer."""
-        node, memory = self.root, [_MISSING] * len(self._places)
+    def follow(self, values: Sequence[Any], arrays: Sequence[Any] = ()) -> tuple[Node | None, Any]:
+        """The node that a call ends at, and its results; or None and the question with a new answer.
+
+        ``arrays`` are what programs read beside the values; the list grows with the tree.
+        """
+        while True:
+            found = self._follow([*values, *arrays])
+            if found is not None:
+                return found
+
+    def _follow(self, values: Sequence[Any]) -> tuple[Node | None, Any] | None:
+        node = self.root
+        memory: dict[int, Any] = {}
         last: Any = None
         while node is not None:
             program, takes, gives = node.step  # type: ignore[misc]
             try:
-                given = [values[i] if i >= 0 else memory[~i] for i in takes]
-            except IndexError:
-                given = [_MISSING]
-            if any([x is _MISSING for x in given]):
-                return self.follow(values)  # the tree has grown while this call ran: once more
+                given = [values[i] if i >= 0 else memory[i] for i in takes]
+            except (IndexError, KeyError):
+                return None  # the tree has grown while this call ran: once more
             found = program.compiled(*given)
             if node.reading is None:
                 return node, found
-            for place, value in zip(gives, found[1:], strict=True):
-                if place >= len(memory):
-                    memory.extend([_MISSING] * (place + 1 - len(memory)))
-                memory[place] = value
+            memory.update(zip(gives, found[1:], strict=True))
             last = node
             node = node.children.get(answer_key(node.reading(found[0])))
         return None, last
@@ -160,15 +162,17 @@ class Tree:
         inherited: dict[int, list[Expr]] = {}
         changed: dict[int, Node] = {}
         for node in path:
-            taken = inherited[id(node)] = _frontier([*node.exprs, *node.handed], owner)
+            inside = _inside([*node.exprs, *node.handed], owner)
+            taken = inherited[id(node)] = [expr for expr in inside if expr.key in owner]
             for expr in taken:
                 giver = owner[expr.key]
-                if all(expr.key != known.key for known in giver.handed):
-                    giver.handed = (*giver.handed, expr)
+                if self._place(expr) not in giver.gives:
+                    giver.handed.append(expr)
+                    giver.gives.append(self._place(expr))
                     changed[id(giver)] = giver
             if node.step is None:
                 changed[id(node)] = node
-            for expr in subexpressions(*node.exprs):
+            for expr in inside:
                 if expr.op not in (INPUT, CONSTANT):
                     owner.setdefault(expr.key, node)
         for node in path:
@@ -177,21 +181,27 @@ class Tree:
 
     def _lowered(self, node: Node, inherited: Sequence[Expr]) -> Step:
         names = [
-            assemble_node(INPUT, (), (("name", f"handed {self._place(expr)}"),), expr.type)
+            assemble_node(INPUT, (), (("name", f"handed {~self._place(expr)}"),), expr.type)
             for expr in inherited
         ]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
-        roots = substitute_all([*node.exprs, *node.handed], given, simple=True)
-        found = {expr.key for expr in subexpressions(*roots)}
-        numbers = [i for i, x in enumerate(self.inputs) if x.key in found]
-        takes = (*numbers, *[~self._place(expr) for expr in inherited])
-        gives = tuple([self._place(expr) for expr in node.handed])
+        became: dict[Key, Expr] = {}
+        for expr in _inside([*node.exprs, *node.handed], given):
+            new = given.get(expr.key)
+            if new is None:
+                new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+                if is_simple(expr):
+                    mark_simple(new)
+            became[expr.key] = new
+        numbers = [i for i, x in enumerate(self.inputs) if x.key in became]
         inputs = [*[self.inputs[i] for i in numbers], *names]
-        return Step(_program(Body(inputs, roots)), takes, gives)
+        takes = (*numbers, *[self._place(expr) for expr in inherited])
+        roots = [became[expr.key] for expr in [*node.exprs, *node.handed]]
+        return Step(_program(Body(inputs, roots)), takes, tuple(node.gives))
 
     def _place(self, expr: Expr) -> int:
-        """Where in a call's memory a value that is handed on is kept."""
-        return self._places.setdefault(expr.key, len(self._places))
+        """Where in a call's memory a value that is handed on is kept: a negative number."""
+        return self._places.setdefault(expr.key, ~len(self._places))
 
 
 @lru_cache(maxsize=512)
@@ -208,18 +218,23 @@ def _same(node: Node, question: Question) -> bool:
     return node.exprs[0].key == question.asked.key
 
 
-def _frontier(roots: Sequence[Expr], owner: dict[Key, Node]) -> list[Expr]:
-    """The topmost expressions at or below the roots that an earlier node computes."""
-    found: dict[Key, Expr] = {}
-    seen: set[Key] = set()
-    stack = list(roots)
+def _inside(roots: Sequence[Expr], stop: Container[Key]) -> list[Expr]:
+    """The expressions below and at the roots, parents first, not looked into where they are to stop."""
+    result: list[Expr] = []
+    done: set[Key] = set()
+    stack = list(reversed(roots))
     while stack:
-        expr = stack.pop()
-        if expr.key in seen:
+        expr = stack[-1]
+        pending = (
+            []
+            if expr.key in done or expr.key in stop
+            else [arg for arg in expr.args if arg.key not in done]
+        )
+        if pending:
+            stack.extend(reversed(pending))
             continue
-        seen.add(expr.key)
-        if expr.key in owner:
-            found[expr.key] = expr
-        else:
-            stack.extend(expr.args)
-    return list(found.values())
+        stack.pop()
+        if expr.key not in done:
+            done.add(expr.key)
+            result.append(expr)
+    return result

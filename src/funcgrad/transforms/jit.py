@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -31,13 +31,15 @@ from funcgrad.transforms.signature import (
     PLAIN,
     WIDE,
     Signature,
-    containers,
+    checked_static,
+    exactly,
     is_static,
     kind_text,
     rebuilder,
     static,
+    structure,
 )
-from funcgrad.transforms.watch import Watch
+from funcgrad.transforms.watch import Watch, arrays_of
 from funcgrad.trees import flatten
 
 MOST_PATHS = 64
@@ -52,15 +54,19 @@ _OFTEN = 8
 def jit(
     f: Callable[..., Any] | None = None,
     static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
     backend: str = "numpy",
 ) -> Callable[..., Any]:
     """The same function, compiled: f is traced once for each signature and path, and not run again.
 
     Numbers and arrays among the arguments, which may be trees, are values that the program takes; what
-    else there is, and the arguments of ``static_argnums``, is part of the signature and must hash. f must
-    be pure. Python's questions to values (``if``, ``while``, ``range(n)``, ``float(x)``) are followed.
-    Closure cells and globals that f names are watched: when one is bound anew, f is traced again; an array
-    among them is read at each call. What is inside other containers is not watched.
+    else there is, and the arguments of ``static_argnums`` and ``static_argnames``, is part of the signature
+    and must hash. f must be pure, and return trees of numbers and arrays. Python's questions to values
+    (``if``, ``while``, ``range(n)``, ``float(x)``) are followed.
+
+    Closure cells and globals that f names are watched: when one is bound anew, or a small array among them
+    (64 KiB) changes in place, f is traced again; larger ones are read at each call, where the program uses
+    them as they are. What is inside other containers, or reached through attributes, is not watched.
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program()`` (the last one's
     source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without f, a decorator.
@@ -78,12 +84,15 @@ def jit(
     f(float64): bool() of x > 0 was False for the first time
     """
     if f is None:
-        return partial(jit, static_argnums=static_argnums, backend=backend)
+        return partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, backend=backend
+        )
     _check_function("jit", f)
     if backend != "numpy":
         return _elsewhere(f, backend)
-    fixed = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    compiled = Compiled(f, fixed)
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    compiled = Compiled(f, Static(numbers, names))
     jitted = _named_after(f)(compiled.entry.function)
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
@@ -127,9 +136,9 @@ def _indented(value: Any) -> str:
 class Compiled:
     """What a jitted function remembers. Nothing of it shows in results."""
 
-    def __init__(self, f: Callable[..., Any], static_argnums: tuple[int, ...]) -> None:
+    def __init__(self, f: Callable[..., Any], static: Static) -> None:
         self.f = f
-        self.static_argnums = static_argnums
+        self.static = static
         self.name = getattr(f, "__name__", "f")
         self.lock = threading.RLock()
         self.watch = Watch(f)
@@ -141,7 +150,8 @@ class Compiled:
         with self.lock:
             self.trees: OrderedDict[Any, Any] = OrderedDict()
             self.entry.reset()
-            self.misses: list[str] = []
+            self.misses: deque[str] = deque(maxlen=1000)
+            self.newest: Compiled | None = None
             self.narrow = False
             self.last: Node | None = None
             self.watched = self.watch.values()
@@ -151,7 +161,7 @@ class Compiled:
         return "\n".join(self.misses)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.static_argnums:
+        if self.static.numbers or self.static.names:
             return self._with_static(args, kwargs)
         flat = None
         leaves: Sequence[Any] = args
@@ -173,7 +183,7 @@ class Compiled:
                 kinds.append(("scalar", leaf.dtype))
                 narrow = narrow or leaf.dtype not in WIDE
             else:
-                kinds.append(static(leaf))
+                kinds.append(checked_static(leaf))
         if narrow or self.narrow:
             # Python's numbers take the precision of what they meet: here they are part of the signature.
             kinds = [
@@ -181,7 +191,7 @@ class Compiled:
                 for kind, leaf in zip(kinds, leaves, strict=True)
             ]
         values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not is_static(kind)]
-        shape = () if flat is None else (*flat.paths, containers((args, kwargs)))
+        shape = () if flat is None else structure((args, kwargs))
         return self._call(args, kwargs, (tuple(kinds), shape), values)
 
     def _call(self, args: Any, kwargs: Any, key: tuple[Any, Any], values: list[Any]) -> Any:
@@ -193,52 +203,73 @@ class Compiled:
             raise fail(
                 TypeError,
                 f"jit: expected numbers, arrays, and values that hash beside them, but got "
-                f"{[k[1].__name__ for k in key[0] if isinstance(k, tuple) and k[0] == 'static']}",
+                f"{[k[1][0].__name__ for k in key[0] if is_static(k)]}",
             ) from None
         if found is None:
             return self._traced(key, None, args, kwargs, values)
         if found.plain:
             return self.f(*args, **kwargs)
-        node, results = found.tree.follow([*values, *found.arrays])
+        node, results = found.tree.follow(values, found.arrays)
         if node is None:
             return self._traced(key, results, args, kwargs, values)
         return node.rebuild(results)
 
     def _with_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Arguments that are part of the signature by value: a compiled function for each."""
-        count = len(args)
-        places = {i % count for i in self.static_argnums if -count <= i < count}
-        fixed = tuple([(i, args[i]) for i in sorted(places)])
+        inner, moving, named = self._specialized(args, kwargs)
+        return inner(moving, named)
+
+    def _specialized(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Compiled, tuple[Any, ...], dict[str, Any]]:
+        """For arguments that are part of the signature by value a compiled function, and the others."""
+        places, names = self.static.of(self.f, len(args), kwargs)
+        fixed = {i: args[i] for i in sorted(places)}
+        known = {name: kwargs[name] for name in sorted(names)}
         try:
-            inner = self.trees.get(("static", fixed))
-        except TypeError:
+            key = "static", exactly(tuple(fixed.items())), exactly(tuple(known.items())), len(args)
+            with self.lock:
+                inner = self.trees.get(key)
+                if inner is None:
+                    inner = self.trees[key] = self._with(fixed, known, len(args))
+                self._kept(key)
+        except TypeError as error:
+            if "unhashable" not in str(error):
+                raise
             raise fail(
-                TypeError, f"jit: expected static arguments that hash, but got {fixed!r}"
+                TypeError,
+                f"jit: expected static arguments that hash, but got {[*fixed.values(), *known.values()]!r}",
             ) from None
-        if inner is None:
-            known = dict(fixed)
-
-            def rest(*others: Any, **named: Any) -> Any:
-                left = iter(others)
-                whole = [known[i] if i in known else next(left) for i in range(count)]
-                return self.f(*whole, **named)
-
-            inner = Compiled(rest, ())
-            inner.watch = self.watch
-            inner.watched = self.watch.values()
-            inner.name, inner.misses = self.name, self.misses
-            self.trees[("static", fixed)] = inner
         moving = tuple([arg for i, arg in enumerate(args) if i not in places])
-        return inner(moving, kwargs)
+        self.newest = inner
+        return inner, moving, {n: v for n, v in kwargs.items() if n not in names}
+
+    def _with(self, fixed: dict[int, Any], known: dict[str, Any], count: int) -> Compiled:
+        def rest(*others: Any, **named: Any) -> Any:
+            left = iter(others)
+            whole = [fixed[i] if i in fixed else next(left) for i in range(count)]
+            return self.f(*whole, **known, **named)
+
+        inner = Compiled(rest, Static((), ()))
+        inner.watch = self.watch
+        inner.watched = self.watch.values()
+        inner.name, inner.misses = self.name, self.misses
+        return inner
+
+    def _kept(self, key: Any) -> None:
+        """The entry was used last; the one that was used first goes, where there are too many."""
+        self.trees.move_to_end(key)
+        while len(self.trees) > _MOST_SIGNATURES:
+            self.trees.popitem(last=False)
 
     def _rebound(self) -> None:
         with self.lock:
-            names = self.watch.changed(self.watched)
-            if names:
-                self.misses.append(f"{self.name}: {', '.join(names)} was bound anew")
+            now = self.watch.values()
+            changes = self.watch.changed(self.watched, now)
+            if changes:
+                self.misses.append(f"{self.name}: {', '.join(changes)}")
                 self.trees = OrderedDict()
                 self.entry.reset()
-            self.watched = self.watch.values()
+            self.watched = now
 
     # -- tracing ----------------------------------------------------------------------------------
     def _traced(
@@ -251,10 +282,11 @@ class Compiled:
             elif found.plain:
                 return self.f(*args, **kwargs)
             else:  # another thread may have been here
-                node, results = found.tree.follow([*values, *found.arrays])
+                node, results = found.tree.follow(values, found.arrays)
                 if node is not None:
                     return node.rebuild(results)
-            result, path = self._trace(found, key[0], args, kwargs, values)
+            held = self.watch.values()
+            result, path = self._trace(found, held, key[0], args, kwargs, values)
             if path is None:
                 return result  # f has taken in values of a trace around it: nothing to keep
             if self._meets_narrow(key[0], path):
@@ -265,19 +297,20 @@ class Compiled:
             node = found.tree.grow(*path)
             self.misses.append(self._why(key, last, path[0]))
             self._warn_of_numbers(last)
-            self.trees[key] = found
-            self.trees.move_to_end(key)
-            while len(self.trees) > _MOST_SIGNATURES:
-                self.trees.popitem(last=False)
+            if self.watch.unchanged(held):  # else it may be of two worlds: for this call alone
+                self.trees[key] = found
+                self._kept(key)
+                self.watched = held
+                if not key[1] and len(args) == len(key[0]) and found.tree.root is not None:
+                    self.entry.install(key[0], found.tree.root, found.arrays, self.watch, held)
+            else:
+                self.trees.pop(key, None)
             self.last = node
-            if not key[1] and len(args) == len(key[0]) and found.tree.root is not None:
-                self.entry.install(key[0], found.tree.root, found.arrays, self.watch)
-            given = [*values, *found.arrays]
-        reached, results = found.tree.follow(given)
+        reached, results = found.tree.follow(values, found.arrays)
         return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
 
     def _trace(
-        self, found: Signature, kinds: Any, args: Any, kwargs: Any, values: list[Any]
+        self, found: Signature, seen: Any, kinds: Any, args: Any, kwargs: Any, values: list[Any]
     ) -> tuple[Any, tuple[list[Question], list[Expr], Any] | None]:
         """One run of f: the path that it took, as expressions on the tree's inputs.
 
@@ -313,7 +346,7 @@ class Compiled:
         for place in program.simple:
             mark_simple(exprs[place])
         inputs = [expr for expr in exprs if expr.op is INPUT]
-        given = found.named(inputs, program.inputs, self.watch.arrays(), origins)
+        given = found.named(inputs, program.inputs, arrays_of(seen), origins)
         made = substitute_all([exprs[i] for i in program.roots], given, simple=True)
         count = len(asked)
         questions = [
@@ -373,11 +406,12 @@ class Compiled:
     # -- looking ----------------------------------------------------------------------------------
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The stages of the program for these arguments."""
-        self(args, kwargs)
-        with self.lock:
-            fresh = Compiled(self.f, self.static_argnums)
-            fresh(args, kwargs)
-            node = fresh.last
+        if self.static.numbers or self.static.names:
+            inner, moving, named = self._specialized(args, kwargs)
+            return inner.lower(*moving, **named)
+        fresh = Compiled(self.f, self.static)
+        fresh(args, kwargs)
+        node = fresh.last
         step = None if node is None else node.step
         if node is None or step is None:
             raise fail(
@@ -388,8 +422,25 @@ class Compiled:
 
     def program(self) -> str:
         """The source of the program that was compiled last."""
+        if self.newest is not None:
+            return self.newest.program()
         step = None if self.last is None else self.last.step
         return "" if step is None else text_of(step.program.compiled)
+
+
+class Static(NamedTuple):
+    """Which arguments are part of the signature by value: by position and by name, as in JAX."""
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def of(self, f: Any, count: int, kwargs: dict[str, Any]) -> tuple[set[int], set[str]]:
+        """The positions and the keywords of a call; one that is named counts however it is given."""
+        parameters = names_of(f, max(count, *[i + 1 for i in self.numbers], 0))
+        places = {i % count for i in self.numbers if -count <= i < count}
+        places |= {i for i in range(count) if parameters[i] in self.names}
+        known = {parameters[i] for i in self.numbers if 0 <= i < len(parameters)}
+        return places, {name for name in kwargs if name in self.names or name in known}
 
 
 def _short(expr: Expr) -> str:

@@ -3,57 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
 import optree
+from pyrsistent import PMap
 
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.held import COPIED
+from funcgrad.source import fail
 from funcgrad.transforms.entry import first
 from funcgrad.transforms.guards import Tree
+from funcgrad.trees import own_children
 
 # Dtypes that Python's numbers do not give way to.
 WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
 
 
 def static(value: Any) -> tuple[Any, ...]:
-    """A value as part of a signature: 0.0 and -0.0 are two, and what is not a number is one."""
+    """A value as part of a signature: equal ones of one type, 0.0 and -0.0 being two."""
+    return "static", exactly(value)
+
+
+def exactly(value: Any) -> Any:
+    """A key that is equal for values that nothing tells apart: 1, 1.0 and True are three."""
     kind = type(value)
-    return "static", kind, repr(value) if kind in (float, complex) else value
+    if kind is tuple or kind is frozenset:
+        return kind, tuple([exactly(item) for item in value])
+    return kind, repr(value) if kind in (float, complex) else value
 
 
 def is_static(kind: Any) -> bool:
+    """Whether a leaf of this kind is part of the signature, and not a value of the program."""
     return isinstance(kind, tuple) and kind[0] == "static"
+
+
+def checked_static(value: Any) -> tuple[Any, ...]:
+    """A leaf that is no number: refused where it is known by its identity alone, since it may change."""
+    kind: Any = type(value)
+    if kind.__hash__ is object.__hash__ and not (isinstance(value, type) or callable(value)):
+        raise fail(
+            TypeError,
+            f"jit: expected numbers, arrays, trees of them, and values that hash by what they are, but got "
+            f"{kind.__name__}, which may change; make it a dataclass, or name it in static_argnums",
+        )
+    return static(value)
 
 
 PLAIN = frozenset((float, int, bool, complex, np.ndarray))
 
 
-def containers(tree: Any) -> Any:
-    """What a call's tree is made of, beyond the names of its leaves: two kinds may have alike names."""
-    return optree.tree_structure(
-        tree, is_leaf=lambda item: not isinstance(item, list | tuple | dict)
-    )
+def structure(tree: Any) -> Any:
+    """What two trees share that differ in their leaves alone: types, names and their order; hashable."""
+    if isinstance(tree, dict):
+        return type(tree), tuple(tree), tuple([structure(tree[key]) for key in tree])
+    if isinstance(tree, list | tuple):
+        return type(tree), tuple([structure(item) for item in tree])
+    parts = own_children(tree)
+    if parts is not None:
+        labels, items, _ = parts
+        keys = tuple(tree) if isinstance(tree, PMap) else tuple(labels)
+        return type(tree), keys, tuple([structure(item) for item in items])
+    items, spec = optree.tree_flatten(tree, is_leaf=lambda item: item is not tree)
+    return None if len(items) == 1 and items[0] is tree else (type(tree), spec, len(items))
 
 
 def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
     """From the results that were expressions to what f returned, with its other leaves as they were."""
     if _is_single(shape):
         return first
-    kept = [
-        None
-        if isinstance(item, Expr)
-        else (np.array(item) if isinstance(item, np.ndarray) else item,)
-        for item in shape.leaves
-    ]
+    kept = [None if isinstance(item, Expr) else (_result(item),) for item in shape.leaves]
 
     def rebuild(results: Sequence[Any]) -> Any:
         rest = iter(results)
         return shape.rebuild([next(rest) if item is None else _own(item[0]) for item in kept])
 
     return rebuild
+
+
+def _result(value: Any) -> Any:
+    """A leaf of what f returned that is no expression: kept, if it is a value that does not change."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if value is None or isinstance(value, _LASTING):
+        return value
+    raise fail(
+        TypeError,
+        "jit: expected f to return trees of numbers and arrays, and lasting values beside them, but got "
+        f"{type(value).__name__}; return what it holds in a tuple or a dict",
+    )
+
+
+_LASTING = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum)
 
 
 def _is_single(shape: Any) -> bool:
@@ -72,7 +115,8 @@ def kind_text(kind: Any) -> str:
     if isinstance(kind, type):
         return {float: "float64", int: "int64"}.get(kind, kind.__name__)
     if kind[0] == "static":
-        return repr(kind[2])
+        value = kind[1][1]
+        return value if kind[1][0] in (float, complex) else repr(value)
     if kind[0] == "scalar":
         return str(kind[1])
     return str(ArrayType(*kind))

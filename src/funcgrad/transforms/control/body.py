@@ -35,7 +35,8 @@ class Body:
     def __init__(self, inputs: Sequence[Expr], outputs: Sequence[Expr]) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self._identity = (tuple([x.type for x in inputs]), tuple([out.key for out in outputs]))
+        # The inputs by name as well: two bodies may differ in their order alone.
+        self._identity = (tuple([x.key for x in inputs]), tuple([out.key for out in outputs]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Body) and self._identity == other._identity
@@ -45,8 +46,8 @@ class Body:
 
     def __repr__(self) -> str:
         # Part of a key: it depends on the program alone, and on all of it.
-        types, keys = self._identity
-        content = repr([(t.shape, t.dtype.str) for t in types]).encode() + b"".join(keys)
+        inputs, outputs = self._identity
+        content = b"%d|" % len(inputs) + b"".join([*inputs, *outputs])
         return f"Body({blake2b(content, digest_size=16).hexdigest()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
