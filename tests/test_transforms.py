@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import math
 import threading
 import warnings
@@ -60,6 +61,63 @@ def test_the_same_container_comes_back(tree):
     assert (get("a"), get("b")) == (12.0, 9.0)
     nested = fg.grad(lambda t: f(t[0]) * t[1])([tree, 2.0])
     assert type(nested[0]) is type(tree)
+
+
+@dataclasses.dataclass
+class Late:
+    a: float
+    k: float = dataclasses.field(default=0.0, init=False)
+    name: str = dataclasses.field(default="late", init=False)
+    unset: float = dataclasses.field(init=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LateFrozen:
+    a: float
+    k: float = dataclasses.field(default=0.0, init=False)
+
+
+@dataclasses.dataclass(slots=True)
+class LateSlotted:
+    a: float
+    k: float = dataclasses.field(default=0.0, init=False)
+
+
+@dataclasses.dataclass
+class Checked:
+    a: float
+    scale: dataclasses.InitVar[float]
+    k: float = dataclasses.field(init=False)
+
+    def __post_init__(self, scale):
+        if self.a <= 0:
+            raise ValueError("expected a positive a")
+        self.k = scale
+
+    @functools.cached_property
+    def square(self):
+        return self.a**2
+
+
+@pytest.mark.parametrize("kind", [Late, LateFrozen, LateSlotted])
+def test_a_dataclass_keeps_what_was_set_after_it_was_made(kind):
+    c = kind(2.0)
+    object.__setattr__(c, "k", 5.0)
+    value, slope = fg.value_and_grad(lambda d: d.a * d.k)(c)
+    assert value == 10.0
+    assert type(slope) is kind
+    assert (slope.a, slope.k) == (5.0, 2.0)
+    assert (c.a, c.k) == (2.0, 5.0)
+    assert fg.jit(lambda d: d.a * d.k)(c) == 10.0
+
+
+def test_a_dataclass_is_not_made_anew():
+    c = Checked(2.0, 3.0)
+    assert c.square == 4.0
+    value, slope = fg.value_and_grad(lambda d: -d.square * d.k)(c)
+    assert value == -12.0
+    assert (slope.a, slope.k) == (-12.0, -4.0)
+    assert slope.square == 144.0
 
 
 @pytest.mark.parametrize("sequence", [[3.0, 2.0], (3.0, 2.0), pvector([3.0, 2.0])])

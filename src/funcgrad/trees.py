@@ -6,8 +6,10 @@ records are taken apart here, by what they are, so that nothing needs to be regi
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,8 @@ class Tree(NamedTuple):
 def flatten(tree: Any, name: str = "") -> Tree:
     """A tree's leaves, in order, with the names of their places: dicts by sorted keys.
 
-    Lists, tuples, named tuples, dicts, dataclasses and pyrsistent's maps, vectors and records.
+    Lists, tuples, named tuples, dicts, dataclasses and pyrsistent's maps, vectors and records. Every
+    field of a dataclass is a part of its own, whatever ``__post_init__`` worked it out from.
     """
     if isinstance(tree, _PLAIN):
         return Tree([tree], lambda leaves: leaves[0], [name])
@@ -77,10 +80,34 @@ def own_children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[An
 
         return [str(key) for key in keys], [tree[key] for key in keys], put_map
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        fields = [field.name for field in dataclasses.fields(tree) if field.init]
+        names = _fields(tree)
 
         def put_fields(values: Sequence[Any]) -> Any:
-            return dataclasses.replace(tree, **dict(zip(fields, values, strict=True)))
+            # As it is, not made anew: __init__ would forget what has been set since, and __post_init__ may
+            # refuse a gradient's values.
+            new = copy.copy(tree)
+            for name, value in zip(names, values, strict=True):
+                object.__setattr__(new, name, value)
+            for name in [n for n in getattr(new, "__dict__", ()) if _is_cached(type(new), n)]:
+                del new.__dict__[name]
+            return new
 
-        return fields, [getattr(tree, name) for name in fields], put_fields
+        return names, [getattr(tree, name) for name in names], put_fields
     return None
+
+
+def _fields(tree: Any) -> list[str]:
+    """The fields of a dataclass that are its parts: of those not given to __init__, such as hold numbers."""
+    return [
+        field.name
+        for field in dataclasses.fields(tree)
+        if hasattr(tree, field.name) and (field.init or _is_numeric(getattr(tree, field.name)))
+    ]
+
+
+def _is_numeric(value: Any) -> bool:
+    return all([isinstance(leaf, _PLAIN) for leaf in flatten(value).leaves])
+
+
+def _is_cached(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), cached_property)
