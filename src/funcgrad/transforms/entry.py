@@ -18,7 +18,7 @@ import numpy as np
 
 from funcgrad.program import codegen, scalar
 from funcgrad.transforms.guards import Node
-from funcgrad.transforms.watch import Seen, Watch
+from funcgrad.transforms.watch import Seen, Watch, is_ours
 
 _HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **scalar.BOUND}
 
@@ -120,7 +120,7 @@ class Entry:
     def _parameters(self, count: int) -> list[str] | None:
         """The names of f's parameters, where they are all that f takes: a call by name costs nothing then."""
         f: Any = self.f
-        while hasattr(f, "__wrapped__") and str(f.__module__).startswith("funcgrad.transforms"):
+        while hasattr(f, "__wrapped__") and is_ours(f):
             f = f.__wrapped__
         code = getattr(f, "__code__", None)
         if code is None or hasattr(f, "__wrapped__") or hasattr(f, "__self__"):

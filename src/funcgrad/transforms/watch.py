@@ -93,7 +93,7 @@ def _functions(f: Any) -> Iterator[FunctionType]:
         done.add(id(item))
         if isinstance(item, FunctionType):
             # The package's own functions are what they are; what they wrap is the user's.
-            if not str(item.__module__).startswith("funcgrad."):
+            if not is_ours(item):
                 yield item
             waiting.append(getattr(item, "__wrapped__", None))
         elif isinstance(item, MethodType):
@@ -103,6 +103,12 @@ def _functions(f: Any) -> Iterator[FunctionType]:
         elif item is not None and not isinstance(item, type):
             waiting.append(getattr(type(item), "__call__", None))  # noqa: B004  # its code is wanted
             waiting.append(getattr(item, "__wrapped__", None))
+
+
+def is_ours(f: Any) -> bool:
+    """Whether a function is the package's own, such as what `grad` makes; its name may be the user's."""
+    home = getattr(f, "__globals__", {}).get("__name__", "")
+    return isinstance(home, str) and home.startswith("funcgrad.")
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
