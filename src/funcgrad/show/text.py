@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr, subexpressions
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import elementwise
 from funcgrad.ops.op import Op, astype, leaf
+from funcgrad.show.bodies import (
+    Function,
+    applied,
+    held_within,
+    is_plain_pick,
+    named,
+    numbered,
+    operands_written,
+    variable_names,
+)
+from funcgrad.transforms.control.body import Body
 
 ATOM, CALL, POWER, UNARY, PRODUCT, MATMUL, COMPARISON = 100, 99, 40, 30, 20, 15, 5
 LONGEST = 60  # characters of a part that is written in place; longer ones get a name
@@ -27,6 +40,10 @@ class Written(NamedTuple):
 def text(expr: Expr) -> str:
     """The formula, in let-form where parts are shared: ``let a = …; in …``.
 
+    What runs again and again, or as one step, is a function with a name: ``s`` is a loop's state, ``t`` what
+    a turn takes of the sequences that it runs over, and ``p`` what every turn is given. A loop's value is
+    what its function's would be: the last state, then what was put out, stacked.
+
     >>> import funcgrad as fg
     >>> x = fg.var("x")
     >>> y = x**2 + fg.exp(x**2)
@@ -34,55 +51,102 @@ def text(expr: Expr) -> str:
     let a = x**2
         b = a + exp(a)
     in sqrt(b) + cos(b)
+    >>> print(text(fg.scan(lambda c, t: (np.sin(c * t), c), x, np.arange(3.0))[0]))
+    let f(s, t) = sin(s*t), s
+    in loop(f, x, over=[0., 1., 2.])[0]
     """
     lines, root = let_form(expr)
     if not lines:
         return root
-    if len(lines) > FIRST + LAST + 1:
-        hidden = len(lines) - FIRST - LAST
-        lines = [*lines[:FIRST], ("…", f"({hidden} more)"), *lines[-LAST:]]
-    first, *rest = [f"{name} = {body}" if name != "…" else f"… {body}" for name, body in lines]
+    first, *rest = [line.replace("\n", "\n    ") for line in _cut(lines)]
     return "\n".join([f"let {first}", *[f"    {line}" for line in rest], f"in {root}"])
+
+
+def _cut(lines: list[tuple[str, str]]) -> list[str]:
+    """Definitions as lines, of many the first and the last."""
+    written = [f"{name} = {body}" for name, body in lines]
+    if len(written) <= FIRST + LAST + 1:
+        return written
+    hidden = len(written) - FIRST - LAST
+    return [*written[:FIRST], f"… ({hidden} more)", *written[-LAST:]]
 
 
 def let_form(expr: Expr) -> tuple[list[tuple[str, str]], str]:
     """The named parts as pairs (name, formula), in order, and the formula of the root."""
-    order = subexpressions(expr)
-    unique = {e.key: e for e in order}
-    uses = Counter(arg.key for e in unique.values() for arg in e.args)
-    taken = {e.params[0][1] for e in unique.values() if e.op is INPUT}
-    names = _names(taken)
-    written: dict[Any, Written] = {}
+    taken = variable_names(subexpressions(expr))
+    functions, definitions, names = define([expr], taken)
+    lines, (root,) = _let([expr], {}, names, functions)
+    return [*definitions, *lines], root.text
+
+
+def define(
+    roots: Sequence[Expr], taken: set[str]
+) -> tuple[Mapping[Body, Function], list[tuple[str, str]], Iterator[str]]:
+    """The functions below some nodes, their definitions as pairs, and names that are still free."""
+    items = held_within(roots)
+    functions = named(items, taken)
+    used = {name for each in functions.values() for name in (each.name, *each.inputs)}
+    names = _names(taken | used)
+    definitions = []
+    for item in items:
+        own = functions[item.body]
+        given = {
+            x.key: Written(name, ATOM) for x, name in zip(item.body.inputs, own.inputs, strict=True)
+        }
+        lines, outputs = _let(item.body.outputs, given, names, functions)
+        result = ", ".join([part.text for part in outputs]) or "()"
+        if lines:
+            result += "\n  where " + "\n        ".join(_cut(lines))
+        definitions.append((own.head, result))
+    return functions, definitions, names
+
+
+def _let(
+    roots: Sequence[Expr],
+    given: Mapping[Key, Written],
+    names: Iterator[str],
+    functions: Mapping[Body, Function],
+) -> tuple[list[tuple[str, str]], list[Written]]:
+    """The named parts of some formulas, and the formulas; ``given`` are those of the inputs."""
+    unique = {e.key: e for e in subexpressions(*roots)}
+    tops = [root.key for root in roots]
+    needed = set(tops)
+    for key in reversed(unique):
+        if key in needed:
+            needed.update([arg.key for arg in operands_written(unique[key])])
+    uses = Counter(tops)
+    uses.update(arg.key for key in needed for arg in operands_written(unique[key]))
+    written = dict(given)
     lines: list[tuple[str, str]] = []
     for key, e in unique.items():
-        piece = write(e, [written[arg.key] for arg in e.args])
+        if key in written or key not in needed:
+            continue
+        piece = write(e, [written[arg.key] for arg in operands_written(e)], functions)
         shared = uses[key] > 1 and piece.binding < ATOM and e.op is not CONSTANT
-        long = len(piece.text) > LONGEST and bool(e.args) and key != expr.key
+        long = len(piece.text) > LONGEST and bool(e.args) and key not in tops
         if (shared or long) and not _transparent(e):
             name = next(names)
             lines.append((name, piece.text))
             piece = Written(name, ATOM)
         written[key] = piece
-    return lines, written[expr.key].text
+    return lines, [written[key] for key in tops]
 
 
 def _transparent(expr: Expr) -> bool:
-    return bool(getattr(expr.op, "hidden", False)) or expr.op is elementwise.negative
+    hidden = bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr)
+    return hidden or expr.op is elementwise.negative
 
 
-def _names(taken: set[str]) -> Any:
+def _names(taken: set[str]) -> Iterator[str]:
     """a, b, …, z, a1, b1, …, without those that variables have."""
-    count = 0
-    while True:
-        letter = "abcdefghijklmnopqrstuvwxyz"[count % 26]
-        name = letter + (str(count // 26) if count >= 26 else "")
-        if name not in taken:
-            yield name
-        count += 1
+    return numbered("abcdefghijklmnopqrstuvwxyz", taken)
 
 
-def write(expr: Expr, parts: list[Written]) -> Written:
-    """One node's formula, from its operands'."""
+_NONE: Mapping[Body, Function] = MappingProxyType({})
+
+
+def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] = _NONE) -> Written:
+    """One node's formula, from those of its operands that are written."""
     if expr.op is INPUT:
         return Written(str(expr.params[0][1]), ATOM)
     if expr.op is CONSTANT:
@@ -92,7 +156,7 @@ def write(expr: Expr, parts: list[Written]) -> Written:
         return Written(expr.label, ATOM) if expr.label else parts[0]
     if operation is astype and not np.can_cast(expr.args[0].dtype, expr.dtype, "same_kind"):
         return Written(f"{wrap(parts[0], CALL)}.astype({expr.dtype})", CALL)
-    if operation.hidden:
+    if operation.hidden or is_plain_pick(expr):
         return parts[0]
     if operation is elementwise.negative:
         inner = ATOM if parts[0].text.startswith("-") else PRODUCT
@@ -101,7 +165,16 @@ def write(expr: Expr, parts: list[Written]) -> Written:
         return Written(wrap(parts[0], POWER + 1) + "**2", POWER)
     if operation.infix:
         return _infix(operation, parts)
+    return _call(expr, operation, parts, functions)
+
+
+def _call(
+    expr: Expr, operation: Op, parts: list[Written], functions: Mapping[Body, Function]
+) -> Written:
     texts = [part.text for part in parts]
+    made = applied(expr, texts, functions)
+    if made is not None:
+        return Written(made, CALL)
     params = dict(expr.params)
     if set(params) == {"axis"} and params["axis"] == tuple(range(expr.args[0].ndim)):
         return Written(f"{operation.name}({texts[0]})", CALL)

@@ -1,0 +1,183 @@
+"""Closed subgraphs as a reader meets them: the functions that a program holds, and their names.
+
+A body is written once, as ``f(s, t) = …``, however often it is run and however deep it lies; so what is
+written of a program with loops is linear in it. The names of its inputs tell what they are for: ``s`` is
+a loop's state (or an equation's unknown), ``t`` what a turn takes of a sequence, ``p`` what stays, and
+``u`` an argument of a branch or a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import INPUT, TupleType
+from funcgrad.ops.tuples import pick_op
+from funcgrad.transforms.control.body import Body
+
+
+class Held(NamedTuple):
+    """A body that a node holds, and a letter for what each of its inputs is."""
+
+    body: Body
+    roles: tuple[str, ...]
+
+
+class Function(NamedTuple):
+    """A body as it is written: its name and those of its inputs."""
+
+    name: str
+    inputs: tuple[str, ...]
+
+    @property
+    def head(self) -> str:
+        return f"{self.name}({', '.join(self.inputs)})"
+
+
+def is_tuple(expr: Expr) -> bool:
+    """Whether the value of a node is a tuple, as a loop's is."""
+    kind: Any = expr.type
+    return type(kind) is TupleType
+
+
+def held(expr: Expr) -> list[Held]:
+    """The bodies that a node runs, in the order in which they are written."""
+    if not is_tuple(expr):
+        return []
+    params = dict(expr.params)
+    if "shape" in params:
+        shape, count = params["shape"], len(params["body"].inputs)
+        fixed = count - shape.states - shape.sequences
+        roles = (*"s" * shape.states, *"t" * shape.sequences, *"p" * fixed)
+        return [Held(body, roles) for body in (params["body"], params["cond"]) if body is not None]
+    if "problem" in params:
+        problem = params["problem"]
+        fixed = len(problem.body.inputs) - problem.count
+        return [Held(problem.body, (*"s" * problem.count, *"p" * fixed))]
+    # A rule of one's own tells how to differentiate: it is not run for the value.
+    bodies = [] if "wiring" in params else params.get("branches", [params.get("body")])
+    return [Held(body, ("u",) * len(body.inputs)) for body in bodies if body is not None]
+
+
+def operands_written(expr: Expr) -> tuple[Expr, ...]:
+    """The operands that are written: of a value with a rule of its own, the value."""
+    if is_tuple(expr) and (wiring := dict(expr.params).get("wiring")) is not None:
+        return expr.args[: wiring.results]
+    return expr.args
+
+
+def is_plain_pick(expr: Expr) -> bool:
+    """Whether a node takes the only part of what a body gave: it is written as the whole."""
+    if expr.op is not pick_op:
+        return False
+    (whole,) = expr.args
+    return len(whole.type.parts) == 1 and bool(getattr(whole.op, "joint", None))  # type: ignore[attr-defined]
+
+
+def held_within(roots: Iterable[Expr]) -> list[Held]:
+    """All bodies below some nodes, each once, those within others first."""
+    done: dict[Body, Held] = {}
+    stack = _held_by(roots)[::-1]
+    while stack:
+        item = stack[-1]
+        if item.body in done:
+            stack.pop()
+            continue
+        inner = [other for other in _held_by(item.body.outputs) if other.body not in done]
+        if inner:
+            stack.extend(reversed(inner))
+        else:
+            stack.pop()
+            done[item.body] = item
+    return list(done.values())
+
+
+def _held_by(roots: Iterable[Expr]) -> list[Held]:
+    return [item for expr in subexpressions(*roots) for item in held(expr)]
+
+
+def named(items: Sequence[Held], taken: set[str]) -> Mapping[Body, Function]:
+    """A name for each body and for its inputs, none of those that are taken."""
+    letters = numbered("fgh", taken)
+    names = [next(letters) for _ in items]
+    used = taken | set(names)
+    return {
+        item.body: Function(name, _inputs(item.roles, used))
+        for item, name in zip(items, names, strict=True)
+    }
+
+
+def _inputs(roles: tuple[str, ...], taken: set[str]) -> tuple[str, ...]:
+    found: dict[str, Iterator[str]] = {
+        role: numbered(role, taken, 0 if roles.count(role) == 1 else 1) for role in set(roles)
+    }
+    return tuple([next(found[role]) for role in roles])
+
+
+def numbered(letters: str, taken: set[str], count: int = 0) -> Iterator[str]:
+    """f, g, h, f1, g1, h1, …, without those that are taken."""
+    while True:
+        for letter in letters:
+            name = f"{letter}{count}" if count else letter
+            if name not in taken:
+                yield name
+        count += 1
+
+
+def variable_names(exprs: Iterable[Expr]) -> set[str]:
+    """The names of the variables among some nodes."""
+    return {str(e.params[0][1]) for e in exprs if e.op is INPUT}
+
+
+def applied(expr: Expr, operands: Sequence[str], names: Mapping[Body, Function]) -> str | None:
+    """What a node that holds bodies does, in words near to those of its user; None for other nodes."""
+    if not is_tuple(expr):
+        return None
+    params: dict[str, Any] = dict(expr.params)
+    if "wiring" in params:
+        return f"{expr.op.name}({', '.join(operands)})"
+    functions = [names[item.body].name for item in held(expr)]
+    if not functions:
+        return None
+    if "shape" in params:
+        return _loop(functions, operands, params)
+    if "problem" in params:
+        sizes = tuple([size for size, _ in params["levels"]])
+        batch = [f"batch={sizes}"] if sizes else []
+        return f"{params['problem'].who}({', '.join([*functions, *operands, *batch])})"
+    if "branches" in params:
+        index, *rest = operands
+        if expr.args[0].dtype == bool and len(functions) == 2:
+            return f"cond({', '.join([index, functions[1], functions[0], *rest])})"
+        chosen = f"[{', '.join(functions)}]"
+        return f"switch({', '.join([index, chosen, *rest])})"
+    return f"{functions[0]}({', '.join(operands)})"
+
+
+def _loop(functions: Sequence[str], operands: Sequence[str], params: Mapping[str, Any]) -> str:
+    shape = params["shape"]
+    middle = shape.states + shape.sequences
+    states, along, fixed = (
+        operands[: shape.states],
+        operands[shape.states : middle],
+        operands[middle:],
+    )
+    parts = [functions[0]]
+    if states:
+        parts.append(group(states))
+    if along:
+        parts.append(f"over={group(along)}")
+    elif params["cond"] is None:
+        parts.append(f"times={shape.length}")
+    if fixed:
+        parts.append(f"given={group(fixed)}")
+    parts.extend(f"while={name}" for name in functions[1:])
+    if shape.reverse:
+        parts.append("reverse=True")
+    return f"loop({', '.join(parts)})"
+
+
+def group(parts: Sequence[str]) -> str:
+    """One part as it is, several in parentheses."""
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
