@@ -62,8 +62,8 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         ),
         ("Gaussian mixture, d=10, K=25, N=1000", ""): (
             "a quarter of the time are sums over an axis of ten entries, and a quarter a difference and a "
-            "product that are broadcast along one: NumPy's inner loops are ten long there; the matrix products "
-            "take a fifth"
+            "product that are broadcast along one: NumPy's inner loops are ten long there; the matrix "
+            "products take a fifth"
         ),
         ("LSTM, 100 steps, h=64, B=1", ""): _LSTM,
         ("LSTM, 100 steps, h=64, B=16", ""): _LSTM,
