@@ -181,8 +181,26 @@ _ALLOWED: dict[str, Callable[[dict[str, Any], Any], bool]] = {
 }
 
 
-# What an operand is to a law, before it is looked into: a constant, or the result of some operation.
-_CONSTANT_OPERAND = object()
+class _Constant(NamedTuple):
+    """What a constant operand is to a law before it is looked into: its value, where a law names it."""
+
+    value: float | None
+
+
+@lru_cache(maxsize=2)
+def _named_values(readable: bool) -> frozenset[Any]:
+    """The constants that laws name, such as 0 and 1."""
+    patterns = [row.pattern for rows in _rows(readable).values() for row in rows]
+    found = [value_of(expr) for expr in subexpressions(*patterns) if expr.op is CONSTANT]
+    return frozenset(value.item() for value in found)
+
+
+def _kind(expr: Expr, readable: bool) -> Any:
+    """What an operand is to a law before it is looked into: a constant, or the result of an operation."""
+    value = value_of(expr)
+    if value is None:
+        return expr.op
+    return _Constant(value.item() if value.item() in _named_values(readable) else None)
 
 
 @lru_cache(maxsize=8192)
@@ -204,16 +222,19 @@ def _may_match(pattern: Expr, kinds: tuple[Any, ...], alike: bool) -> bool:
 
 
 def _may_be(pattern: Expr, kind: Any) -> bool:
-    if pattern.op is CONSTANT or (pattern.op is INPUT and str(pattern.params[0][1]) in ("c", "d")):
-        return kind is _CONSTANT_OPERAND
-    return pattern.op is INPUT or pattern.op is kind
+    constant = isinstance(kind, _Constant)
+    if pattern.op is CONSTANT:
+        return constant and kind.value == value_of(pattern)
+    if pattern.op is INPUT:
+        return constant or str(pattern.params[0][1]) not in ("c", "d")
+    return pattern.op is kind
 
 
 def _by_table(expr: Expr, readable: bool) -> Expr | None:
     if expr.dtype.kind not in "fc":
         return None
     args = expr.args
-    kinds = tuple([a.op if value_of(a) is None else _CONSTANT_OPERAND for a in args])
+    kinds = tuple([_kind(arg, readable) for arg in args])
     alike = len(args) == 2 and args[0].key == args[1].key
     for row in _candidates(readable, expr.op, kinds, alike):
         if row.law.holds == "for reals" and expr.dtype.kind == "c":
