@@ -380,6 +380,20 @@ ROUTES = {
             )(np.stack([w, w]))[:, 0]
         ),
     ),
+    "jit of everything": (network, lambda f: fg.jit(fg.hessian(f))),
+    "jit within": (network, lambda f: fg.hessian(fg.jit(f))),
+    "jit at every level, scan, rev rev": (
+        rolled_network,
+        lambda f: fg.jit(fg.jacrev(fg.jit(fg.jacrev(fg.jit(f))))),
+    ),
+    "jit of a checkpoint of a while_loop": (
+        lambda w: checkpoint(looped_network)(w),
+        lambda f: fg.jit(fg.hessian(f)),
+    ),
+    "vmap of jit of jvp of grad, custom_vjp in scan": (
+        lambda w: rolled_network(w, tanh_by_vjp),
+        columns_by(lambda f, w, v: fg.jit(lambda w, v: fg.jvp(fg.grad(f), (w,), (v,))[1])(w, v)),
+    ),
     "rows in a scan": (
         rolled_network,
         lambda f: (

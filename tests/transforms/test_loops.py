@@ -96,7 +96,7 @@ def body_of(kinds, container, w, data):
     container=st.sampled_from(sorted(CONTAINERS)),
     length=st.integers(0, 7),
     reverse=st.booleans(),
-    checkpoint=st.sampled_from([None, "sqrt", 1, 2, 3, 50]),
+    checkpoint=st.sampled_from([None, "sqrt", "log", 1, 2, 3, 50]),
     with_xs=st.booleans(),
     seed=st.integers(0, 99),
 )
@@ -134,7 +134,7 @@ def test_random_scans(kinds, container, length, reverse, checkpoint, with_xs, se
     same(fg.jvp(rolled, *args)[1][:3], fg.jvp(plain, *args)[1][:3], 1e-11)
 
 
-@pytest.mark.parametrize("checkpoint", [None, "sqrt", 2])
+@pytest.mark.parametrize("checkpoint", [None, "sqrt", "log", 2])
 def test_single_precision_stays_single(checkpoint):
     xs = np.linspace(0.1, 1, 5, dtype=np.float32)
 
@@ -388,6 +388,8 @@ def test_checkpoints_take_a_fraction_of_the_memory():
     assert states < whole < 1.3 * states  # each state is kept once
     assert some < whole / 5
     np.testing.assert_array_equal(slope(None)(x), slope("sqrt")(x))
+    assert peak(slope("log"), x) < some
+    np.testing.assert_array_equal(slope(None)(x), slope("log")(x))
 
 
 def test_results_share_no_memory():
@@ -469,12 +471,12 @@ def test_results_share_no_memory():
         (
             lambda: scan(lambda c, x: (c, x), 0.0, X, checkpoint=0),
             ValueError,
-            "scan: expected checkpoint to be None, 'sqrt' or a number of turns, but got 0",
+            "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of turns, but got 0",
         ),
         (
-            lambda: scan(lambda c, x: (c, x), 0.0, X, checkpoint="log"),
+            lambda: scan(lambda c, x: (c, x), 0.0, X, checkpoint="cbrt"),
             ValueError,
-            "'sqrt' or a number of turns, but got 'log'",
+            "'log' or a number of turns, but got 'cbrt'",
         ),
         (
             lambda: scan(lambda c, x: (c if c > 0 else x, x), 0.0, X),

@@ -44,8 +44,10 @@ def scan(
     or None with a ``length``. Returns the last carry and the tree of stacked y. With ``reverse`` the
     turns run from the last to the first. The carry keeps its structure, shapes and dtypes.
 
-    ``checkpoint`` says what reverse mode keeps: every state (None), or those of every k-th turn
-    (an int), or of about the square root of all turns ("sqrt"); the others are computed again.
+    ``checkpoint`` says what reverse mode keeps: every state (None), those of every k-th turn (an int), of
+    about the square root of all turns ("sqrt"), or about eight for each power of eight in their number
+    ("log"), where binomial schedules keep about as many; the others are computed again, once for "sqrt",
+    once for each power of eight for "log".
 
     >>> import numpy as np
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
@@ -79,7 +81,8 @@ def _scan(
 
     carry, body, captured, output = _settled(who, step, flatten(init), sequences, items)
     if chunk is not None and chunk < turns:
-        return _in_chunks(step, carry.rebuild(carry.leaves), xs, turns, chunk, reverse)
+        inner = "log" if checkpoint == "log" else None
+        return _in_chunks(step, carry.rebuild(carry.leaves), xs, turns, chunk, reverse, inner)
     operands = [*carry.leaves, *sequences.leaves, *captured]
     shape = Shape(len(carry.leaves), len(items), turns, reverse)
     values = built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
@@ -167,18 +170,37 @@ def _chunk(checkpoint: int | str | None, turns: int) -> int | None:
         return None
     if checkpoint == "sqrt":
         return max(1, math.isqrt(max(turns - 1, 0)) + 1)
+    if checkpoint == "log":
+        chunk = 1
+        while chunk * _BASE < turns:
+            chunk *= _BASE
+        return chunk if chunk > 1 else None
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return checkpoint
     raise fail(
         ValueError,
-        f"scan: expected checkpoint to be None, 'sqrt' or a number of turns, but got {checkpoint!r}",
+        "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of turns, but got "
+        f"{checkpoint!r}",
     )
 
 
+# How many parts a checkpointed scan is cut into at each level of "log".
+_BASE = 8
+
+
 def _in_chunks(
-    f: Callable[..., Any], init: Any, xs: Any, turns: int, chunk: int, reverse: bool
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    turns: int,
+    chunk: int,
+    reverse: bool,
+    inner: str | None,
 ) -> tuple[Any, Any]:
-    """A scan over chunks of turns, each a scan: reverse mode keeps the states between chunks."""
+    """A scan over chunks of turns, each a scan: reverse mode keeps the states between chunks.
+
+    ``inner`` says what is kept inside a chunk, while it is run backwards.
+    """
     whole = turns // chunk
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
 
@@ -193,7 +215,7 @@ def _in_chunks(
         return sequences.rebuild(shaped)
 
     def over_chunk(carry: Any, x: Any) -> tuple[Any, Any]:
-        return scan(f, carry, x, chunk, reverse)
+        return scan(f, carry, x, chunk, reverse, checkpoint=inner)
 
     rest = turns - whole * chunk
     # The rest comes last in the order of running.
@@ -203,7 +225,7 @@ def _in_chunks(
     joined = [np.reshape(v, (whole * chunk, *np.shape(v)[2:])) for v in stacked.leaves]
     if rest:
         tail = part(0, rest) if reverse else part(whole * chunk, turns)
-        carry, more = scan(f, carry, tail, rest, reverse)
+        carry, more = scan(f, carry, tail, rest, reverse, checkpoint=inner)
         pairs = zip(joined, flatten(more).leaves, strict=True)
         joined = [np.concatenate([b, a] if reverse else [a, b]) for a, b in pairs]
     return carry, stacked.rebuild(joined)
