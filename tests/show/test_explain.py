@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.expr import subexpressions
+from funcgrad.graph import CONSTANT
 from funcgrad.program.evaluate import variables
 from funcgrad.show.explain import explain
 from tests.ops.samples import SAMPLES
+from tests.show.programs import ALL, values_of
 from tests.show.test_files import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
@@ -92,3 +95,48 @@ def test_what_cannot_be_explained_is_refused():
     with pytest.raises(TypeError, match="explain: expected an expression, but got int"):
         explain(3)
     assert explain(fg.const(2.0)).endswith("Gradient: there are no variables")
+
+
+SMOOTH = {name: e for name, e in ALL.items() if e.op is not CONSTANT}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_programs_with_bodies_are_explained(name):
+    expr = SMOOTH[name]
+    at = values_of(expr)
+    told = explain(expr, at)
+    for key, said in numbers(told.splitlines()[-1]).items():
+        if key != "w":
+            slope = fg.gradient(expr, key)
+            assert float(said) == pytest.approx(slope(**values_of(slope)), rel=1e-4, abs=1e-6)
+    for op, words in (("loop", "the loop run"), ("branch", "the branch taken")):
+        smooth = [e for e in subexpressions(expr) if e.op.name == op]
+        assert (words in told) <= bool(smooth)
+
+
+def test_a_loop_is_one_step_whose_value_is_a_tuple():
+    x = fg.var("x")
+    lines = explain(
+        fg.scan(lambda c, t: (c * t, c), x, np.array([1.0, 2.0]))[0], x=3.0
+    ).splitlines()
+    assert lines == [
+        "Functions that are run in a step:",
+        "  f(s, t) = s*t, s",
+        "Forward accumulation: parents before children; t is the tangent for dx = 1.",
+        "  v0 = x                     = 3,  t0 = 1",
+        "  v1 = [1., 2.]              = [1., 2.]",
+        "  v2 = loop(f, v0, over=v1)  = (6, [3., 3.]),  t2 = (2, [1., 1.])",
+        "  v3 = v2[0]                 = 6,  t3 = 2",
+        "Reverse accumulation: children before parents; z is the cotangent, z3 = 1.",
+        "  v3: z2[0] += z3 = 1",
+        "  v2: z0 += the loop run backwards = 2",
+        "Gradient: df/dx = z0 = 2",
+    ]
+
+
+def test_a_tuple_is_no_root():
+    (whole,) = fg.scan(lambda c, t: (c * t, c), X, np.ones(2))[0].args
+    with pytest.raises(
+        TypeError, match=r"a real number as root, but got \(float64, float64\[2\]\)"
+    ):
+        explain(whole, x=1.0)

@@ -13,6 +13,7 @@ import funcgrad as fg
 from funcgrad.program.evaluate import evaluate_all
 from funcgrad.show.explore import Page, explore
 from tests.ops.samples import SAMPLES
+from tests.show.programs import ALL, PROGRAMS, values_of
 from tests.show.test_dot import NASTY
 from tests.show.test_files import CASES, sample_expr
 
@@ -165,3 +166,27 @@ def test_what_cannot_be_explored_is_refused():
         explore(3)
     with pytest.raises(TypeError, match="expected values for x, y, but got x"):
         explore(EXPR, x=1.0)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_programs_with_bodies_have_a_page(name):
+    expr = ALL[name]
+    page = explore(expr, **values_of(expr))
+    Outline(page.html)
+    final = {}
+    for step in data_of(page)["steps"]:
+        final |= step.get("z", {})
+    cotangents = fg.backprop(expr).map
+    for i, key in enumerate(fg.toposort(expr)):
+        found = cotangents.get(key)
+        if isinstance(found, fg.Expr) and not found.shape:
+            assert float(final[str(i)]) == pytest.approx(found(**values_of(found)), rel=1e-4)
+    Outline(explore(expr).html)
+
+
+def test_a_loop_is_one_step():
+    steps = data_of(explore(PROGRAMS["scan by count"], x=0.7, y=1.3))["steps"]
+    assert any(
+        "back through v2 (the loop run backwards): now z0 = 0.837638" in s["say"] for s in steps
+    )
+    assert any("v2 = loop(f, v0, times=4, given=v1) = (0.716514," in s["say"] for s in steps)

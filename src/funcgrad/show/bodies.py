@@ -75,6 +75,18 @@ def is_plain_pick(expr: Expr) -> bool:
     return len(whole.type.parts) == 1 and bool(getattr(whole.op, "joint", None))  # type: ignore[attr-defined]
 
 
+def way_back(expr: Expr) -> str:
+    """In words, how a node that holds bodies pulls a cotangent back."""
+    params: dict[str, Any] = dict(expr.params)
+    if "shape" in params:
+        return f"the loop run {'forwards' if params['shape'].reverse else 'backwards'}"
+    if "problem" in params:
+        return "the derivative of its equation, solved"
+    if "wiring" in params:
+        return "the rule that it was given"
+    return "the branch taken, run backwards" if "branches" in params else "the call run backwards"
+
+
 def held_within(roots: Iterable[Expr]) -> list[Held]:
     """All bodies below some nodes, each once, those within others first."""
     done: dict[Body, Held] = {}

@@ -6,19 +6,22 @@ written is what `pushforward` and `backprop` do: each line is one step of theirs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, var
+from funcgrad.expr import Expr, const, var
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.linear import LinearMap
+from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.op import differentiable, leaf
-from funcgrad.program.evaluate import evaluate_all
+from funcgrad.ops.tuples import pick_op, together_op
+from funcgrad.program.evaluate import evaluate, evaluate_all
 from funcgrad.program.simplify import simplify
+from funcgrad.show.bodies import Function, operands_written, way_back
 from funcgrad.show.rows import array_of, distinct, name_of, places
-from funcgrad.show.text import ATOM, Written, number, short, text, write
+from funcgrad.show.text import ATOM, Written, define, number, short, text, write
+from funcgrad.transforms.control.body import Body
 
 MOST = 200
 WIDEST = 40  # characters of a formula in a column
@@ -29,8 +32,16 @@ class Step(NamedTuple):
 
     expr: Expr
     formula: str
-    pullbacks: tuple[tuple[int, int, str], ...]
-    """Place of the parent, argument, and what its cotangent gains, in terms of this node's z."""
+    pullbacks: tuple[Pullback, ...]
+
+
+class Pullback(NamedTuple):
+    """What flows along an edge: to whose cotangent, along which argument, and a formula in this node's z."""
+
+    parent: int
+    at: int
+    target: str
+    formula: str
 
 
 def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> str:
@@ -39,7 +50,8 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
     Values are given as to `evaluate`. Forward, each node's value is computed from its parents', and,
     beside it, the tangent for a change of the first variable. In reverse, each node's cotangent is
     pulled back along the edges to its parents, where contributions are added; so the cotangent of a
-    variable is the gradient in it. The cotangent of the root is 1.
+    variable is the gradient in it. The cotangent of the root is 1. A loop, a branch or a call is one step;
+    its value, tangent and cotangent are tuples, in which 0 stands for what nothing reaches.
 
     Raises ValueError for more than 200 nodes; TypeError for values that do not fit, for a root that is
     not a real number, and for what is no expression.
@@ -58,13 +70,14 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
     Gradient: df/dx = z0 = 3, df/dy = z2 = 0
     """
     nodes = distinct(expr, "explain", MOST, "explain a part of it, or use table")
-    if expr.shape or not differentiable(expr.dtype) or expr.dtype.kind == "c":
+    if expr.shape or expr.dtype.kind != "f":
         raise TypeError(
             f"explain: expected a real number as root, but got {expr.type}; sum it first"
         )
     known = evaluate_all(expr, values, **named)
     found = [known[e.key] for e in nodes]
-    steps = tell(nodes)
+    functions, defined = functions_of(nodes)
+    steps = tell(nodes, functions)
     with np.errstate(all="ignore"):
         forward = _forward(steps, found)
         reverse, cotangents = _reverse(steps, found)
@@ -80,6 +93,8 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
     last = len(nodes) - 1
     return "\n".join(
         [
+            *(["Functions that are run in a step:"] if defined else []),
+            *[f"  {line}" for line in defined],
             f"Forward accumulation: parents before children{about}.",
             *forward,
             f"Reverse accumulation: children before parents; z is the cotangent, z{last} = 1.",
@@ -89,51 +104,136 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
     )
 
 
-def tell(nodes: list[Expr]) -> list[Step]:
+def functions_of(nodes: list[Expr]) -> tuple[Mapping[Body, Function], list[str]]:
+    """The functions that nodes run, and the lines that define them."""
+    taken = {name_of(e) for e in nodes if e.op is INPUT}
+    taken |= {f"{letter}{i}" for letter in "tvz" for i in range(len(nodes))}
+    functions, definitions, _ = define([nodes[-1]], taken)
+    lines = [f"{name} = {body}" for name, body in definitions]
+    return functions, [line for whole in lines for line in whole.splitlines()]
+
+
+def tell(nodes: list[Expr], functions: Mapping[Body, Function]) -> list[Step]:
     """Each node's formula and pullbacks, in terms of v0, v1, … and its own z."""
     place = places(nodes)
-    taken = {name_of(e) for e in nodes if e.op is INPUT}
     steps = []
     for i, e in enumerate(nodes):
-        parts = [Written(f"v{place[arg.key]}", ATOM) for arg in e.args]
-        steps.append(Step(e, _formula(e, parts), tuple(_pullbacks(i, e, place, taken))))
+        parts = [Written(f"v{place[arg.key]}", ATOM) for arg in operands_written(e)]
+        formula = _formula(e, parts, functions)
+        steps.append(Step(e, formula, tuple(_pullbacks(i, e, place))))
     return steps
 
 
-def _formula(expr: Expr, parts: list[Written]) -> str:
+def _formula(expr: Expr, parts: list[Written], functions: Mapping[Body, Function]) -> str:
     if expr.op is CONSTANT:
         return number(array_of(expr)).text
+    if expr.op is pick_op:
+        return f"{parts[0].text}[{dict(expr.params)['index']}]"
     hidden = expr.op is not INPUT and getattr(expr.op, "hidden", False)
     if hidden and expr.op is not leaf:
         params = ", ".join(f"{key}={value}" for key, value in expr.params)
         return f"{expr.op.name}({parts[0].text}, {params})"
-    return write(expr, parts).text
+    return write(expr, parts, functions).text
 
 
 def edge_map(expr: Expr, at: int, z: Any, args: list[Any]) -> LinearMap | None:
     """The linear map from a node to one of its arguments; None where no derivative flows."""
-    parent = expr.args[at]
-    if expr.op in (INPUT, CONSTANT) or parent.op is CONSTANT or not differentiable(parent.dtype):
+    if not _flows(expr, at):
         return None
-    rule = expr.op.edge(at) if differentiable(expr.dtype) else None
+    rule = expr.op.edge(at)
     if rule is None:
         return None
     linear: LinearMap = rule(z, *args, **dict(expr.params))
     return linear
 
 
-def _pullbacks(i: int, e: Expr, place: dict[Key, int], taken: set[str]) -> Any:
-    operands: list[Any] = [var(f"v{place[arg.key]}", arg.shape, arg.dtype) for arg in e.args]
-    own = var(f"v{i}", e.shape, e.dtype)
-    cotangent = var(f"z{i}", e.shape, e.dtype)
+def _flows(expr: Expr, at: int) -> bool:
+    parent = expr.args[at]
+    constant = expr.op in (INPUT, CONSTANT) or parent.op is CONSTANT
+    return not constant and differentiable(parent.dtype) and differentiable(expr.dtype)
+
+
+def _pullbacks(i: int, e: Expr, place: dict[Key, int]) -> Iterator[Pullback]:
+    own: Any = None
+    operands: list[Any] = []
     for at, arg in enumerate(e.args):
-        linear = edge_map(e, at, own, operands)
-        if linear is not None:
-            lines = text(simplify(linear.transpose(cotangent))).splitlines()
-            formula = (
-                lines[0] if len(lines) == 1 and len(lines[0]) <= WIDEST else f"pullback of z{i}"
-            )
-            yield place[arg.key], at, formula
+        if not _flows(e, at):
+            continue
+        parent = place[arg.key]
+        if e.op.joint is not None:
+            yield Pullback(parent, at, f"z{parent}", way_back(e))
+        elif e.op is pick_op:
+            yield Pullback(parent, at, f"z{parent}[{dict(e.params)['index']}]", f"z{i}")
+        elif e.op is together_op:
+            yield Pullback(parent, at, f"z{parent}", f"z{i}[{at}]")
+        else:
+            if own is None:
+                own = var(f"v{i}", e.shape, e.dtype)
+                operands = [_stand_in(place[a.key], a) for a in e.args]
+            linear = edge_map(e, at, own, operands)
+            if linear is not None:
+                yield Pullback(parent, at, f"z{parent}", _pulled_text(i, e, linear))
+
+
+def _stand_in(i: int, expr: Expr) -> Any:
+    return var(f"v{i}", expr.shape, expr.dtype)
+
+
+def _pulled_text(i: int, e: Expr, linear: LinearMap) -> str:
+    pulled = linear.transpose(var(f"z{i}", e.shape, e.dtype))
+    lines = text(simplify(pulled)).splitlines() if pulled is not None else ["0"]
+    return lines[0] if len(lines) == 1 and len(lines[0]) <= WIDEST else f"pullback of z{i}"
+
+
+# -- in numbers ----------------------------------------------------------------------------------
+def _joint(expr: Expr, z: Any, args: list[Any]) -> Joint:
+    """The joint map of a node at numbers."""
+    values = [_constant(arg) for arg in args]
+    joint: Joint = expr.op.joint(_constant(z), *values, **dict(expr.params))
+    return joint
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return together_op(*[_constant(part) for part in value])
+    if isinstance(value, Parts):
+        return Parts({k: _constant(part) for k, part in value.of.items()})
+    return const(value)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Parts):
+        return Parts({k: _number(part) for k, part in value.of.items()})
+    return evaluate(value) if isinstance(value, Expr) else value
+
+
+def _tangent(e: Expr, z: Any, args: list[Any], flows: list[Any]) -> Any:
+    """The tangent of a node from those of its operands, None where there is none."""
+    moved = {at: v for at, v in enumerate(flows) if v is not None and _flows(e, at)}
+    if e.op.joint is not None:
+        given = {at: _constant(v) for at, v in moved.items()}
+        return _number(_joint(e, z, args).forward(given)) if moved else None
+    total = None
+    for at, v in moved.items():
+        linear = edge_map(e, at, z, args)
+        term = None if linear is None else linear.apply(v)
+        total = term if total is None else total if term is None else total + term
+    return _number(total)
+
+
+def _contributions(step: Step, z: Any, args: list[Any], cotangent: Any) -> dict[int, Any]:
+    """What each argument's cotangent gains from a node's."""
+    e = step.expr
+    if e.op.joint is not None:
+        found = _joint(e, z, args).backward(_constant(cotangent))
+        return {at: _number(term) for at, term in found.items()}
+    gains = {}
+    for _, at, _, _ in step.pullbacks:
+        linear = edge_map(e, at, z, args)
+        term = None if linear is None else linear.transpose(cotangent)
+        if term is not None:
+            gains[at] = _number(term)
+    return gains
 
 
 def _forward(steps: list[Step], found: list[Any]) -> list[str]:
@@ -142,19 +242,15 @@ def _forward(steps: list[Step], found: list[Any]) -> list[str]:
     cells: list[tuple[str, str, str]] = []
     seeded = False
     for i, (e, formula, _) in enumerate(steps):
+        sources = [place[arg.key] for arg in e.args]
         if e.op is INPUT and differentiable(e.dtype) and not seeded:
             tangents[i], seeded = np.ones(e.shape, e.dtype)[()], True
-        total = None
-        for at, arg in enumerate(e.args):
-            source = place[arg.key]
-            if source in tangents:
-                linear = edge_map(e, at, found[i], [found[place[a.key]] for a in e.args])
-                if linear is not None:
-                    term = linear.apply(tangents[source])
-                    total = term if total is None else total + term
-        if total is not None:
-            tangents[i] = total
-        tail = f",  t{i} = {shown(tangents[i])}" if i in tangents else ""
+        elif sources:
+            args, flows = [found[k] for k in sources], [tangents.get(k) for k in sources]
+            total = _tangent(e, found[i], args, flows)
+            if total is not None:
+                tangents[i] = total
+        tail = f",  t{i} = {told(tangents[i], e)}" if i in tangents else ""
         cells.append((f"v{i} = {formula}", shown(found[i]), tail))
     width = min(max(len(left) for left, _, _ in cells), WIDEST)
     return [f"  {left:{width}}  = {value}{tail}" for left, value, tail in cells]
@@ -166,24 +262,37 @@ def _reverse(steps: list[Step], found: list[Any]) -> tuple[list[str], dict[int, 
     cotangents: dict[int, Any] = {len(steps) - 1: np.ones(root.shape, root.dtype)[()]}
     lines = []
     for i in range(len(steps) - 1, -1, -1):
-        e, _, pullbacks = steps[i]
-        if i not in cotangents or not pullbacks:
+        step = steps[i]
+        e = step.expr
+        if i not in cotangents or not step.pullbacks:
             continue
+        terms = _contributions(step, found[i], [found[place[a.key]] for a in e.args], cotangents[i])
         gains = []
-        operands = [found[place[arg.key]] for arg in e.args]
-        for parent, at, formula in pullbacks:
-            linear = edge_map(e, at, found[i], operands)
-            if linear is None:
+        for parent, at, target, formula in step.pullbacks:
+            if at not in terms:
                 continue
-            term = linear.transpose(cotangents[i])
+            term = terms[at]
             cotangents[parent] = cotangents[parent] + term if parent in cotangents else term
-            gains.append(f"z{parent} += {formula} = {shown(term)}")
-        lines.append(f"  v{i}: {';  '.join(gains)}")
+            inner = term.of[dict(e.params)["index"]] if e.op is pick_op else term
+            value = told(inner, steps[parent].expr)
+            gains.append(f"{target} += {formula} = {value}")
+        if gains:
+            lines.append(f"  v{i}: {';  '.join(gains)}")
     return lines, cotangents
+
+
+def told(value: Any, expr: Expr) -> str:
+    """A tangent or cotangent of a node in few characters: of a tuple, part by part."""
+    if isinstance(value, Parts):
+        count = len(expr.type.parts)  # type: ignore[attr-defined]
+        return shown(tuple([value.of.get(k, 0.0) for k in range(count)]))
+    return shown(value)
 
 
 def shown(value: Any) -> str:
     """A value in few characters."""
+    if isinstance(value, tuple):
+        return f"({', '.join([shown(part) for part in value])}{',' if len(value) == 1 else ''})"
     if np.ndim(value) == 0:
         return short(value)
     if np.size(value) > 6:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.linear import Parts
 from funcgrad.ops.op import differentiable
 from funcgrad.program.evaluate import evaluate_all, inputs_of
 from funcgrad.program.lower import lower
 from funcgrad.program.simplify import simplify_all
+from funcgrad.show.bodies import is_tuple, way_back
 from funcgrad.show.dot import draw, face
-from funcgrad.show.explain import shown, tell
+from funcgrad.show.explain import functions_of, shown, tell
 from funcgrad.show.rows import distinct, places, printable
 from funcgrad.show.text import text
 from funcgrad.transforms.accumulate import backprop_steps
@@ -75,10 +77,14 @@ def explore(expr: Expr, path: str | PathLike[str] | None = None, /, **values: An
     <page of 3 nodes and 7 steps>
     """
     nodes = distinct(expr, "explore", MOST, "explore a part of it")
+    if is_tuple(expr):
+        raise TypeError(
+            f"explore: expected one number or array as root, but got a tuple {expr.type}; take a part"
+        )
     known = _values(expr, nodes, values)
     forward = [
         {"at": i, "way": "forward", "say": _said(i, formula, known)}
-        for i, (_, formula, _) in enumerate(tell(nodes))
+        for i, (_, formula, _) in enumerate(tell(nodes, functions_of(nodes)[0]))
     ]
     reverse = _reverse(expr, nodes, values)
     steps = [
@@ -144,22 +150,38 @@ def _reverse(expr: Expr, nodes: list[Expr], values: Mapping[str, Any]) -> list[d
             ]
         )
     texts = iter(_texts(expr, [value for change in changes for _, value in change], values))
-    steps = [_step(len(nodes) - 1, changes[0], texts, "seed")]
+    steps = [_step(nodes, len(nodes) - 1, changes[0], texts, "seed")]
     for change, e in zip(changes[1:], visited, strict=True):
         if change:
-            steps.append(_step(place[e.key], change, texts, "reverse"))
+            steps.append(_step(nodes, place[e.key], change, texts, "reverse"))
     return steps
 
 
-def _step(at: int, change: list[tuple[int, Any]], texts: Any, way: str) -> dict[str, Any]:
-    found = {str(i): next(texts) for i, _ in change}
+def _step(
+    nodes: list[Expr], at: int, change: list[tuple[int, Any]], texts: Iterator[str], way: str
+) -> dict[str, Any]:
+    found = {str(i): _together(nodes[i], value, texts) for i, value in change}
     gains = ", ".join(f"z{i} = {value}" for i, value in found.items())
-    say = f"Seed: {gains}" if way == "seed" else f"From z{at} back through v{at}: now {gains}"
+    source = nodes[at]
+    how = f" ({way_back(source)})" if source.op not in (INPUT, CONSTANT) and source.op.joint else ""
+    say = f"Seed: {gains}" if way == "seed" else f"From z{at} back through v{at}{how}: now {gains}"
     return {"at": at, "way": way, "say": say, "z": found}
 
 
+def _together(e: Expr, value: Any, texts: Iterator[str]) -> str:
+    """The text of a cotangent, of a tuple's that of each part; 0 for what nothing reaches."""
+    if not isinstance(value, Parts):
+        return next(texts)
+    found = {k: next(texts) for k in value.of}
+    count = len(e.type.parts)  # type: ignore[attr-defined]
+    inside = ", ".join([found.get(k, "0") for k in range(count)])
+    return f"({inside}{',' if count == 1 else ''})"
+
+
 def _texts(expr: Expr, cotangents: list[Any], values: Mapping[str, Any]) -> list[str]:
-    simple = simplify_all(cotangents)
+    """The text of each cotangent, and of each part of a tuple's."""
+    flat = [part for z in cotangents for part in (z.of.values() if isinstance(z, Parts) else [z])]
+    simple = simplify_all(flat)
     if not values:
         return [_one_line(e) for e in simple]
     variables, arrays = inputs_of(expr, values, {})
@@ -174,7 +196,7 @@ def _one_line(expr: Expr) -> str:
 
 def _rows(nodes: list[Expr]) -> str:
     rows = []
-    for i, step in enumerate(tell(nodes)):
+    for i, step in enumerate(tell(nodes, functions_of(nodes)[0])):
         kind = "constant" if step.expr.op is CONSTANT else face(step.expr).kind
         cells = [
             f"v{i}",
