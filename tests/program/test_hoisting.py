@@ -170,3 +170,38 @@ def test_other_dtypes_keep_theirs(dtype):
 
     args = [RNG.normal(size=s).astype(dtype) for s in [(3, 3), (2, 3), (7, 2, 3)]]
     both(fg.grad(f, (0, 1, 2)), *args, rtol=1e-4 if dtype == np.float32 else 1e-11)
+
+
+def test_gradients_of_weights_are_no_states():
+    """The loop of the gradient carries cotangents of the state alone."""
+    turn = cell("gates")
+
+    def loss(w, u, b, h, xs):
+        return np.sum(fg.scan(lambda h, x: (turn(w, u, b, h, x), None), h, xs)[0])
+
+    args = [RNG.normal(size=s) for s in [(3, 4), (4, 4), (4,), (2, 4), (9, 2, 3)]]
+    moved = hoisted(flatten(fg.trace(fg.grad(loss, (0, 1, 2)), *args)).leaves)
+    loops = [e for e in subexpressions(*moved) if e.op.name == "loop"]
+    assert {dict(e.params)["shape"].states for e in loops} == {1}
+    back = next(n for n in loops if dict(n.params)["shape"].reverse)
+    inside = [e.op.name for e in subexpressions(*dict(back.params)["body"].outputs)]
+    assert "transpose" not in inside
+    assert inside.count("concatenate") == 1  # of the gates' cotangents
+    assert inside.count("scatter_add") == 1  # of the part of h that is not kept
+
+
+@pytest.mark.parametrize("cuts", [[(0, 2), (2, 6)], [(3, 6), (0, 3)], [(0, 2), (3, 6)], [(0, 4)]])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_slices_of_states(cuts, axis):
+    """Slices that fill an axis, in any order, that leave gaps or leave out a part."""
+
+    def f(h, xs):
+        def step(h, x):
+            parts = [h[a:b] if axis == 0 else h[..., a:b] for a, b in cuts]
+            total = sum(np.sum(np.sin(part) * (k + 1)) for k, part in enumerate(parts))
+            return np.tanh(h + x) * 0.9 + 0.01 * total, total
+
+        h, totals = fg.scan(step, h, xs)
+        return np.sum(h) + np.sum(totals**2)
+
+    both(fg.grad(f, (0, 1)), RNG.normal(size=(6, 6)), RNG.normal(size=(5, 6, 6)))
