@@ -19,7 +19,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
 from funcgrad.ops.op import Elementwise, broadcast_to, on_batch, spread
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.program.calls import _foreign
-from funcgrad.program.regroup import regrouped
+from funcgrad.program.regroup import factors, regrouped, summands, tall_of
 from funcgrad.program.substitute import substitute_all
 
 # Loops of fewer turns, and values of more entries a turn, gain nothing by a batch; nor do batches that
@@ -210,7 +210,7 @@ class _Loop:
 
     def _keep_what_is_large(self) -> None:
         """Move inside what comes after, but cannot be done from batches of few bytes."""
-        products = {term.key for terms in self.sums.values() for term in terms if _factors(term)}
+        products = {term.key for terms in self.sums.values() for term in terms if factors(term)}
         ends = [self.outputs[k] for k in self.live if k >= self.n]
         ends.extend([term for terms in self.sums.values() for term in terms])
         for expr in subexpressions(*ends):
@@ -225,8 +225,7 @@ class _Loop:
         return expr.key not in self.inside or self._is_small(expr, _MEMORY)
 
     def _summed(self, term: Expr) -> bool:
-        factors = _factors(term)
-        return all(map(self._at_hand, factors if factors else [term]))
+        return all(map(self._at_hand, factors(term) or [term]))
 
     def _uses(self) -> dict[Key, int]:
         uses: dict[Key, int] = {}
@@ -257,7 +256,7 @@ class _Loop:
                 return None
             node = mine[0]
             terms.extend(rest)
-        return [part for term in terms for part in _summands(term, uses)]
+        return [part for term in terms for part in summands(term, uses)]
 
     # -- building ----------------------------------------------------------------------------------
     def parts(self) -> dict[int, Expr]:
@@ -312,7 +311,7 @@ class _Loop:
         ends = [self.outputs[k] for k in self.live if k >= self.n]
         for terms in self.sums.values():
             for term in terms:
-                ends.extend(_factors(term) or [term])
+                ends.extend(factors(term) or [term])
         return [
             e
             for e in subexpressions(*ends)
@@ -324,7 +323,7 @@ class _Loop:
         needed = [self.outputs[k] for k in self.live if k >= self.n]
         for terms in self.sums.values():
             for term in terms:
-                needed.extend(_factors(term) or [term])
+                needed.extend(factors(term) or [term])
         needed.extend([arg for expr in self._after() for arg in expr.args])
         return list({e.key: e for e in needed if e.key in self.inside}.values())
 
@@ -363,49 +362,13 @@ class _Loop:
 
     def _sum(self, term: Expr) -> Any:
         """The sum of a term over all turns."""
-        factors = _factors(term)
-        if factors:
-            tall, wide = [self._batch(x) for x in factors]
-            return np.matmul(np.transpose(_flat(tall)), _flat(wide))
+        pair = factors(term)
+        if pair:
+            tall, wide = [self._batch(x) for x in pair]
+            return np.matmul(np.transpose(tall_of(tall)), tall_of(wide))
         if not self._is_batch(term):
             return self.known[term.key] * self.turns
         return np.sum(self.known[term.key], axis=0)
-
-
-def _summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
-    """A sum's terms, where they are matrix products or nothing else looks at the sum."""
-    done, stack = [], [term]
-    while stack:
-        expr = stack.pop()
-        if expr.op.name == "add" and uses[expr.key] == 1 and any(map(_factors, expr.args)):
-            stack.extend(reversed(expr.args))
-        else:
-            done.append(expr)
-    return done
-
-
-def _factors(term: Expr) -> list[Expr] | None:
-    """a and b where a term is a.T @ b, or the outer product of two vectors."""
-    name, args = term.op.name, term.args
-    if name == "matmul" and len(term.shape) == 2 and args[0].op.name == "transpose":
-        return [args[0].args[0], args[1]]
-    if name != "multiply" or len(term.shape) != 2:
-        return None
-    tall, wide = None, None
-    for arg in args:
-        x = arg.args[0] if arg.op is broadcast_to else arg
-        if x.op.name == "reshape" and x.shape == (term.shape[0], 1) and x.args[0].ndim == 1:
-            tall = x.args[0]
-        elif x.ndim == 1 and arg.op is broadcast_to:
-            wide = x
-        elif x.op.name == "reshape" and x.shape == (1, term.shape[1]) and x.args[0].ndim == 1:
-            wide = x.args[0]
-    return None if tall is None or wide is None else [tall, wide]
-
-
-def _flat(batch: Any) -> Any:
-    """A batch of matrices as one tall matrix."""
-    return batch if batch.ndim == 2 else np.reshape(batch, (-1, batch.shape[-1]))
 
 
 def _symbol(name: str, type: ArrayType) -> Expr:

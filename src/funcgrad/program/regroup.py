@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcgrad.expr import Expr, rebuild, subexpressions
 from funcgrad.graph import Key
-from funcgrad.ops.op import Elementwise
+from funcgrad.ops.op import Elementwise, broadcast_to
 from funcgrad.ops.shape import concatenate
 
 
@@ -165,3 +167,41 @@ def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[E
         else:
             became[expr.key] = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
     return [became[root.key] for root in roots]
+
+
+# -- sums over turns -------------------------------------------------------------------------------
+def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
+    """A sum's terms, where they are matrix products or nothing else looks at the sum."""
+    done: list[Expr] = []
+    stack = [term]
+    while stack:
+        expr = stack.pop()
+        if expr.op.name == "add" and uses[expr.key] == 1 and any(map(factors, expr.args)):
+            stack.extend(reversed(expr.args))
+        else:
+            done.append(expr)
+    return done
+
+
+def factors(term: Expr) -> list[Expr] | None:
+    """a and b where a term is a.T @ b, or the outer product of two vectors."""
+    name, args = term.op.name, term.args
+    if name == "matmul" and len(term.shape) == 2 and args[0].op.name == "transpose":
+        return [args[0].args[0], args[1]]
+    if name != "multiply" or len(term.shape) != 2:
+        return None
+    tall, wide = None, None
+    for arg in args:
+        x = arg.args[0] if arg.op is broadcast_to else arg
+        if x.op.name == "reshape" and x.shape == (term.shape[0], 1) and x.args[0].ndim == 1:
+            tall = x.args[0]
+        elif x.ndim == 1 and arg.op is broadcast_to:
+            wide = x
+        elif x.op.name == "reshape" and x.shape == (1, term.shape[1]) and x.args[0].ndim == 1:
+            wide = x.args[0]
+    return None if tall is None or wide is None else [tall, wide]
+
+
+def tall_of(batch: Any) -> Any:
+    """A batch of matrices as one tall matrix."""
+    return batch if batch.ndim == 2 else np.reshape(batch, (-1, batch.shape[-1]))
