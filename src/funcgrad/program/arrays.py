@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.program.blocks import blocked, each_block
+from funcgrad.program.blocks import blocked, each_block, row_sum
 from funcgrad.program.calls import calls
 from funcgrad.program.codegen import build, flatten
 from funcgrad.program.evaluate import present
@@ -251,6 +251,7 @@ _BOUND: dict[str, Any] = {
     "chosen": chosen,
     "copyto": np.copyto,
     "each_block": each_block,
+    "row_sum": row_sum,
     "empty": np.empty,
     "errstate": np.errstate,
     "spread": _spread,

@@ -260,6 +260,17 @@ def each_block(block: Callable[..., None], blocks: Blocks, *arrays: Any) -> None
         work(partial(next, iter(range(count)), -1))
 
 
+def row_sum(block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The sum over the rows of a block whose rows are the last axis in memory.
+
+    >>> row_sum(np.ones((2, 3), order="F"))
+    array([2., 2., 2.])
+    """
+    turned = block.transpose((*range(1, block.ndim), 0))
+    sums: np.ndarray[Any, Any] = np.matmul(turned, np.ones(len(block), block.dtype))
+    return sums
+
+
 def _scratch(row: ArrayType, rows: int, turned: bool) -> np.ndarray[Any, Any]:
     if not turned or not row.shape:
         return np.empty((rows, *row.shape), row.dtype)
