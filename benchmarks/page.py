@@ -17,7 +17,8 @@ HEADER = """\
 Written by `python -m benchmarks --full --write`: one process a peer, one pinned core, one BLAS thread,
 medians of the time that a process itself takes of the core, each ratio from one run and one round. The
 results of all peers are compared before their times count. The machine's own speed is not in the ratios;
-the absolute times only say what order of magnitude they are of. Run on {machine}.
+the absolute times only say what order of magnitude they are of.
+{machine}.
 
 funcgrad is measured as its users write it: `fg.jit(fg.grad(f))` or `fg.jit(fg.value_and_grad(f))`, with
 `fg.scan` for loops. JAX is jitted, on arrays of its own, with `lax.scan`; PyTorch is eager; CasADi has SX
@@ -119,7 +120,7 @@ def goal_table(rows: Sequence[Row]) -> str:
             "" if bound is None else f"{sign} {number(bound)} {unit}"
             for bound in (row.reach, row.beyond)
         ]
-        told = [row.note] if row.reached in ("beyond", "not measured") else [row.note, reason(row)]
+        told = [row.note, reason(row) if row.short else ""]
         why = "; ".join([text for text in told if text])
         lines.append([row.name, row.against, measured, *bounds, row.reached, why])
     head = ["work", "against", "measured", "reach", "beyond", "reached", "why"]

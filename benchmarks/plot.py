@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.goals import Row
 
-COLORS = {"beyond": "#1a7f37", "yes": "#57ab5a", "**no**": "#d1642b"}
+COLORS = {"beyond": "#1a7f37", "yes": "#57ab5a", "not beyond": "#c9a227", "**no**": "#d1642b"}
 
 
 def plot(rows: Sequence[Row], path: Path) -> bool:

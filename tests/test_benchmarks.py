@@ -38,6 +38,7 @@ def test_rows_say_what_they_reach():
     assert reached("speed", 0.9, 1.0, 2.0) == "**no**"
     assert reached("speed", 5.0, 1.0, None) == "yes"
     assert reached("speed", None, 1.0, 2.0) == "not measured"
+    assert reached("time", 1.01, None, 1.0) == "not beyond"
 
 
 def test_every_goal_is_measured_on_work_that_there_is():

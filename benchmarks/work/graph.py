@@ -18,7 +18,7 @@ from benchmarks.work.tape import compiled_tape
 
 SIZES = ("10000",)
 SMOKE = "20"
-TITLE = "10⁴-operation graph"
+TITLE = "graph of scalar operations,"
 INPUTS, EVERY = 100, 100
 
 
