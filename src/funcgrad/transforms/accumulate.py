@@ -57,14 +57,14 @@ class GradientMap(Mapping[Key, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         try:
-            return self.map[key]
+            return self.map[key.key if isinstance(key, Expr) else key]
         except KeyError:
             if isinstance(key, Expr):
                 return present(0.0) if not key.shape else zeros_like(key)
             raise
 
     def __contains__(self, key: object) -> bool:
-        return key in self.map
+        return (key.key if isinstance(key, Expr) else key) in self.map
 
     def __iter__(self) -> Iterator[Key]:
         return (key for key in toposort(self.root) if key in self.map)
@@ -74,7 +74,10 @@ class GradientMap(Mapping[Key, Any]):
 
     def __repr__(self) -> str:
         shown = [e for e in subexpressions(self.root) if e.key in self.map][:40]
-        lines = [(_one_line(e), _one_line(_short(self.map[e.key]))) for e in dict.fromkeys(shown)]
+        lines = [
+            (_one_line(e), _one_line(_short(self.map[e.key])))
+            for e in {e.key: e for e in shown}.values()
+        ]
         width = max((len(name) for name, _ in lines), default=0)
         more = len(self.map) - len(lines)
         body = [f"  {name:{width}}  {value}" for name, value in lines]
