@@ -102,6 +102,8 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]], words: Sequence[i
 
 def number(value: float) -> str:
     """Two or three digits, without an exponent."""
+    if value < 0.000005:
+        return "0"
     if value >= 100:
         return f"{value:,.0f}"
     if value >= 10:
