@@ -14,7 +14,9 @@ from funcgrad.graph import toposort
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.op import build
 from funcgrad.show.files import from_json, to_json
+from funcgrad.show.sound import _is_brief
 from tests.ops.samples import SAMPLES
+from tests.show.programs import ALL, GRADIENTS, PROGRAMS, nested_calls, values_of
 
 X = fg.var("x")
 CASES = [(name, i) for name in SAMPLES for i in range(len(SAMPLES[name]))]
@@ -303,3 +305,147 @@ def test_a_long_program_is_written_and_read_in_linear_time():
     start = time.perf_counter()
     assert from_json(to_json(expr)).key == expr.key
     assert time.perf_counter() - start < 60
+
+
+STORED = {name: expr for name, expr in ALL.items() if name != "a primitive"}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_programs_with_bodies_come_back_with_their_keys(name):
+    expr = STORED[name]
+    text = to_json(expr)
+    back = from_json(text)
+    assert list(toposort(back)) == list(toposort(expr))
+    assert to_json(back) == text
+    json.loads(text, parse_constant=pytest.fail)
+    assert np.array_equal(back(**values_of(expr)), expr(**values_of(expr)))
+    if "x" in values_of(expr):
+        ours, theirs = fg.gradient(back, "x"), fg.gradient(expr, "x")
+        assert ours.key == theirs.key
+
+
+def test_bodies_in_bodies_are_stored_once():
+    expr = nested_calls(60)
+    start = time.perf_counter()
+    text = to_json(expr)
+    assert from_json(text).key == expr.key
+    assert len(text) < 100_000
+    assert time.perf_counter() - start < 10
+
+
+def test_no_loop_is_run_by_reading():
+    text = to_json(fg.scan(lambda c, _: (np.sin(c), None), X, length=5)[0])
+    start = time.perf_counter()
+    back = from_json(text.replace("[1, 0, 5, false]", f"[1, 0, {HUGE * HUGE}, false]"))
+    assert time.perf_counter() - start < 1
+    loop = dict(back.args[0].params)
+    assert loop["shape"].length == HUGE * HUGE
+    values = [*loop.values(), (loop["body"],)]
+    assert [_is_brief(value) for value in values] == [False, True, False, False]
+
+
+def test_what_another_process_would_not_find_is_refused():
+    with pytest.raises(TypeError, match=r"to_json: .* but got the primitive 'erf', which another"):
+        to_json(ALL["a primitive"])
+    own = fg.implicit_root(lambda x, a: x * x - a, solver=lambda fun, x: x)
+    with pytest.raises(
+        TypeError, match=r"implicit_root holds one of your own, .*leave out solver="
+    ):
+        to_json(own(1.0, X))
+
+
+def body(entry, value, i=0):
+    def change(whole, nodes):
+        whole["bodies"][i][entry] = value
+
+    return change
+
+
+def param(op, key, value):
+    def change(whole, nodes):
+        row = next(row for row in nodes if row["op"] == op)
+        row["params"] = [[k, value if k == key else v] for k, v in row["params"]]
+
+    return change
+
+
+LOOP, WHILE, RULED = PROGRAMS["scan"], PROGRAMS["while"], PROGRAMS["a rule of one's own"]
+BRANCH, CALL, ROOT = PROGRAMS["cond"], PROGRAMS["call that keeps"], PROGRAMS["a root"]
+FLOAT = [[], "<f8"]
+BAD_BODIES = [
+    (LOOP, body("inputs", [FLOAT]), "an input of the body"),
+    (LOOP, body("inputs", [FLOAT, FLOAT, FLOAT, FLOAT]), "operands of types"),
+    (LOOP, body("inputs", [FLOAT, FLOAT, [[2], "<f8"]]), "an input of the body"),
+    (LOOP, body("inputs", [FLOAT, FLOAT, [[-2], "<f8"]]), "a list of lengths"),
+    (LOOP, body("inputs", 3), "lists of inputs and nodes"),
+    (LOOP, body("inputs", [3]), "pairs [shape, dtype]"),
+    (LOOP, body("outputs", [99]), "places of nodes as outputs"),
+    (LOOP, body("outputs", [True]), "places of nodes as outputs"),
+    (LOOP, body("outputs", []), "each node once"),
+    (LOOP, body("outputs", [0]), "each node once"),
+    (LOOP, body("nodes", []), "places of nodes as outputs"),
+    (LOOP, body("more", 1), "an object with inputs, nodes, outputs"),
+    (LOOP, lambda w, n: w.update(bodies=[]), "at least one body"),
+    (LOOP, lambda w, n: w.update(bodies=3), "at least one body"),
+    (LOOP, lambda w, n: w["bodies"].append(w["bodies"][0]), "each body once"),
+    (LOOP, lambda w, n: w.pop("bodies"), "the place of an earlier body"),
+    (LOOP, param("loop", "body", {"body": 1}), "the place of an earlier body"),
+    (LOOP, param("loop", "body", {"body": True}), "the place of an earlier body"),
+    (LOOP, param("loop", "body", None), "expected a body, a condition or null"),
+    (LOOP, param("loop", "cond", {"body": 0}), "a length, or sequences, or a condition"),
+    (LOOP, param("loop", "shape", {"loop": [2, 1, 3, False]}), "operands of types"),
+    (LOOP, param("loop", "shape", {"loop": [1, 1, 4, False]}), "operands of types"),
+    (LOOP, param("loop", "shape", {"loop": [-1, 1, 3, False]}), "states and sequences"),
+    (LOOP, param("loop", "shape", {"loop": [1, 9, 3, False]}), "states and sequences"),
+    (LOOP, param("loop", "shape", {"loop": [1, 1, 3, 0]}), "a value of a param"),
+    (LOOP, param("loop", "shape", {"loop": [1, 1, True, False]}), "a value of a param"),
+    (LOOP, param("loop", "shape", [1, 1, 3, False]), "and how it runs"),
+    (LOOP, param("pick", "index", 2), "a place in a tuple of 2"),
+    (LOOP, param("pick", "index", -1), "a place in a tuple of 2"),
+    (LOOP, put(3, "dtype", ["<f8"]), "as many shapes as dtypes"),
+    (LOOP, put(3, "dtype", "<f8"), "a list of lengths"),
+    (LOOP, put(3, "shape", [[], [4]]), "expected the type (float64, float64[3])"),
+    (LOOP, put(4, "op", "sin"), "expected operands that are arrays, but got a tuple"),
+    (LOOP, put(0, "shape", [-1]), "a list of lengths"),
+    (WHILE, param("loop", "cond", None), "a length, or sequences, or a condition"),
+    (WHILE, param("loop", "cond", {"body": 0}), "a condition on the same inputs"),
+    (WHILE, param("loop", "body", {"body": 1}), "new states of types"),
+    (BRANCH, param("branch", "branches", []), "an index and at least one branch"),
+    (BRANCH, param("branch", "branches", [3]), "bodies as branches"),
+    (CALL, param("call", "kept", [{"key": "00" * 16}]), "keys of the body's nodes"),
+    (CALL, param("call", "kept", [{"key": "zz"}]), "a value of a param"),
+    (RULED, param("ruled", "wiring", {"rule": [9, 1, False]}), "results and arguments among"),
+    (RULED, param("ruled", "wiring", {"rule": [0, 2, False]}), "expected the type ()"),
+    (ROOT, param("implicit", "problem", {"problem": ["eval", 0, 1]}), "a value of a param"),
+    (ROOT, param("implicit", "problem", {"problem": ["implicit_root", 0, 2]}), "another type"),
+    (ROOT, param("implicit", "problem", {"problem": ["implicit_root", 0, 0]}), "are unknown"),
+    (ROOT, param("implicit", "levels", [[3, [True]]]), "the size of each batch"),
+    (ROOT, param("implicit", "levels", [[3, [True, True]]]), "operands of types"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expr", "change", "match"), BAD_BODIES)
+def test_bad_bodies_are_value_errors(expr, change, match):
+    with pytest.raises(ValueError, match=r"^from_json: ") as caught:
+        from_json(changed(change, expr))
+    assert match in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 400
+
+
+MANGLED = [to_json(e) for e in (LOOP, BRANCH, CALL, ROOT, GRADIENTS["gradient of while"])]
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_no_change_of_a_text_with_bodies_does_harm(data):
+    text = data.draw(st.sampled_from(MANGLED))
+    at = data.draw(st.integers(0, len(text) - 1))
+    length = data.draw(st.integers(0, 6))
+    new = data.draw(st.text(alphabet=" 0123456789-[]{},truefals", max_size=5))
+    back, message = read(text[:at] + new + text[at + length :])
+    if back is None:
+        assert message.startswith("from_json: ")
+        assert len(message.splitlines()) == 1
+    else:
+        assert from_json(to_json(back)).key == back.key

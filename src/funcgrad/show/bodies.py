@@ -8,7 +8,7 @@ a loop's state (or an equation's unknown), ``t`` what a turn takes of a sequence
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from funcgrad.expr import Expr, subexpressions
@@ -88,25 +88,42 @@ def way_back(expr: Expr) -> str:
 
 
 def held_within(roots: Iterable[Expr]) -> list[Held]:
-    """All bodies below some nodes, each once, those within others first."""
+    """All bodies that are run below some nodes, each once, those within others first."""
+    items = _inner_first(roots, held)
+    return list(items.values())
+
+
+def stored_bodies(roots: Iterable[Expr]) -> list[Body]:
+    """All bodies that stand in params below some nodes, each once, those within others first."""
+    return list(_inner_first(roots, _in_params))
+
+
+def _in_params(expr: Expr) -> list[Held]:
+    if not is_tuple(expr):
+        return []
+    values = [v for _, value in expr.params for v in (value if type(value) is tuple else [value])]
+    bodies = [getattr(value, "body", value) for value in values]
+    return [Held(body, ()) for body in bodies if isinstance(body, Body)]
+
+
+def _inner_first(roots: Iterable[Expr], of: Callable[[Expr], list[Held]]) -> Mapping[Body, Held]:
+    def below(exprs: Iterable[Expr]) -> list[Held]:
+        return [item for expr in subexpressions(*exprs) for item in of(expr)]
+
     done: dict[Body, Held] = {}
-    stack = _held_by(roots)[::-1]
+    stack = below(roots)[::-1]
     while stack:
         item = stack[-1]
         if item.body in done:
             stack.pop()
             continue
-        inner = [other for other in _held_by(item.body.outputs) if other.body not in done]
+        inner = [other for other in below(item.body.outputs) if other.body not in done]
         if inner:
             stack.extend(reversed(inner))
         else:
             stack.pop()
             done[item.body] = item
-    return list(done.values())
-
-
-def _held_by(roots: Iterable[Expr]) -> list[Held]:
-    return [item for expr in subexpressions(*roots) for item in held(expr)]
+    return done
 
 
 def named(items: Sequence[Held], taken: set[str]) -> Mapping[Body, Function]:

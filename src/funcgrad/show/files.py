@@ -9,7 +9,15 @@ node is an object with these entries, the last node being the root:
   themselves and lists for tuples; ``{"float": "0.5"}``, ``{"complex": ["0.0", "1.0"]}``,
   ``{"dtype": "<f8"}`` and ``{"ellipsis": true}`` for the rest. The value of a constant is
   ``{"base64": "…"}``, the bytes of its entries in C order, little-endian;
-* ``shape``: a list of lengths; and ``dtype``: as NumPy writes it, ``<f8``.
+* ``shape``: a list of lengths; and ``dtype``: as NumPy writes it, ``<f8``. Of a node whose value is a
+  tuple, such as a loop's, lists of these. A length that is known only when a loop has run is -1.
+
+A program with loops, branches or calls has ``"bodies"`` before its nodes, those within others first. Each
+is an object with ``inputs``, a list of ``[shape, dtype]``; ``nodes``, as above, in which the inputs are named
+``i0``, ``i1``, …; and ``outputs``, places among the nodes. In params, ``{"body": 0}`` stands for one by its
+place, ``{"loop": [states, sequences, length, reverse]}`` for how a loop takes its operands, ``{"rule":
+[results, arguments, forward]}`` likewise, ``{"problem": [function, body, unknowns]}`` for an equation, and
+``{"key": "…"}`` for a node of a body.
 
 The invariant: a text that is read gives an expression with the key of the one that was written, and
 no other text gives it; anything else is a ValueError of one line. Nothing in a file is ever run.
@@ -21,20 +29,22 @@ import base64
 import binascii
 import json
 import math
-import re
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Never
 
 import numpy as np
 
 from funcgrad import expr as expr_room
-from funcgrad.expr import Expr, assemble_node
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant
+from funcgrad.expr import Expr, assemble_node, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Params, TupleType
+from funcgrad.show.bodies import is_tuple, stored_bodies
+from funcgrad.show.packing import dtype_of, mistake, pack, told, unpack
 from funcgrad.show.rows import array_of, distinct, places
 from funcgrad.show.sound import check_node
+from funcgrad.transforms.control.body import Body, symbol
 
 FORMAT, VERSION = "funcgrad", 1
-DEEPEST = 20  # tuples within tuples
 _ENTRIES = ("op", "parents", "params", "shape", "dtype")
 
 
@@ -56,25 +66,49 @@ def to_json(expr: Expr) -> str:
     {"op": "multiply", "parents": [0, 1], "params": [], "shape": [], "dtype": "<f8"}
     ]}
     """
-    rows = ",\n".join([json.dumps(row) for row in _rows(expr)])
-    return f'{{"format": "{FORMAT}", "version": {VERSION}, "nodes": [\n{rows}\n]}}'
-
-
-def _rows(expr: Expr) -> list[dict[str, Any]]:
     nodes = distinct(expr, "to_json")
+    bodies = stored_bodies([expr])
+    place = {body: i for i, body in enumerate(bodies)}
+    head = f'{{"format": "{FORMAT}", "version": {VERSION}, '
+    if bodies:
+        entries = ",\n".join([_body_text(body, place) for body in bodies])
+        head += f'"bodies": [\n{entries}\n], '
+    return f'{head}"nodes": [\n{_rows(nodes, place)}\n]}}'
+
+
+def _body_text(body: Body, bodies: Mapping[Body, int]) -> str:
+    nodes = list({e.key: e for e in subexpressions(*body.outputs)}.values())
     place = places(nodes)
-    return [
+    for k, x in enumerate(body.inputs):
+        if x.key != symbol(f"i{k}", x.type).key:
+            raise TypeError(f"to_json: expected a body whose inputs are i0, i1, …, but got {x}")
+    inputs = json.dumps([[list(x.shape), x.dtype.str] for x in body.inputs])
+    outputs = json.dumps([place[out.key] for out in body.outputs])
+    return f'{{"inputs": {inputs}, "nodes": [\n{_rows(nodes, bodies)}\n], "outputs": {outputs}}}'
+
+
+def _rows(nodes: list[Expr], bodies: Mapping[Body, int]) -> str:
+    """One node a line."""
+    place = places(nodes)
+    rows = [
         {
             "op": _op_name(e),
             "parents": [place[arg.key] for arg in e.args],
             "params": [["value", _bytes(array_of(e))]]
             if e.op is CONSTANT
-            else [[key, _packed(value, e, 1)] for key, value in e.params],
-            "shape": list(e.shape),
-            "dtype": e.dtype.str,
+            else [[key, pack(value, e, bodies)] for key, value in e.params],
+            **_type_entries(e),
         }
         for e in nodes
     ]
+    return ",\n".join([json.dumps(row) for row in rows])
+
+
+def _type_entries(expr: Expr) -> dict[str, Any]:
+    if not is_tuple(expr):
+        return {"shape": list(expr.shape), "dtype": expr.dtype.str}
+    parts = expr.type.parts  # type: ignore[attr-defined]
+    return {"shape": [list(t.shape) for t in parts], "dtype": [t.dtype.str for t in parts]}
 
 
 def _op_name(expr: Expr) -> str:
@@ -91,25 +125,6 @@ def _op_name(expr: Expr) -> str:
 def _bytes(array: Any) -> dict[str, str]:
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return {"base64": base64.b64encode(little.tobytes()).decode("ascii")}
-
-
-def _packed(value: Any, expr: Expr, depth: int) -> Any:
-    if value is None or type(value) in (bool, int, str):
-        return value
-    if type(value) is tuple and depth < DEEPEST:
-        return [_packed(item, expr, depth + 1) for item in value]
-    if type(value) is float:
-        return {"float": repr(value)}
-    if type(value) is complex:
-        return {"complex": [repr(value.real), repr(value.imag)]}
-    if isinstance(value, np.dtype) and value.kind in "biufc":
-        return {"dtype": value.str}
-    if value is Ellipsis:
-        return {"ellipsis": True}
-    raise TypeError(
-        f"to_json: expected params of numbers, names, dtypes and tuples, but {expr.op.name} holds "
-        f"{type(value).__name__}; store the expression of a finished trace(f, x)"
-    )
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -137,16 +152,16 @@ def from_json(text: str) -> Expr:
         reason = " ".join(str(error).split())[:100] or "it is nested too deeply"
         raise ValueError(f"from_json: expected JSON text, but {reason}") from None
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        _fail('an object with "format": "funcgrad"', whole)
+        mistake('an object with "format": "funcgrad"', whole)
     version = whole.get("version")
     if type(version) is not int or version != VERSION:
-        shown = _shown(version)
+        shown = told(version)
         raise ValueError(
             f"from_json: expected version {VERSION}, but got {shown}; read it with a newer funcgrad"
         )
-    if set(whole) != {"format", "version", "nodes"}:
-        _fail("format, version and nodes", sorted(whole))
-    return _program(whole["nodes"])
+    if set(whole) - {"bodies"} != {"format", "version", "nodes"}:
+        mistake("format, version and nodes", sorted(whole))
+    return _program(whole["nodes"], _bodies(whole))
 
 
 class _MistakeError(ValueError):
@@ -157,7 +172,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _MistakeError(
-            f"from_json: expected each name once, but got {_shown([k for k, _ in pairs])}"
+            f"from_json: expected each name once, but got {told([k for k, _ in pairs])}"
         )
     return found
 
@@ -166,58 +181,99 @@ def _no_constant(name: str) -> Never:
     raise _MistakeError(f"from_json: expected JSON text, but got {name}, which JSON has not")
 
 
-def _fail(expected: str, got: Any, where: str = "") -> Never:
-    raise ValueError(f"from_json: expected {expected}{where}, but got {_shown(got)}")
+def _bodies(whole: dict[str, Any]) -> list[Body]:
+    found = whole.get("bodies", [])
+    if not isinstance(found, list) or (not found and "bodies" in whole):
+        mistake("a list of at least one body", found)
+    bodies: list[Body] = []
+    for i, entry in enumerate(found):
+        bodies.append(_body(i, entry, bodies))
+    return bodies
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list | dict) and len(value) > 12:
-        return f"{type(value).__name__} of {len(value)}"
-    try:
-        line = ascii(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists
-        line = type(value).__name__
-    return line if len(line) <= 60 else line[:57] + "..."
-
-
-def _program(rows: Any) -> Expr:
-    if not isinstance(rows, list) or not rows:
-        _fail("a list of at least one node", rows)
-    exprs: list[Expr] = []
-    for i, row in enumerate(rows):
-        exprs.append(_node(i, row, exprs))
-    canonical = distinct(exprs[-1], "from_json")
-    if len(canonical) != len(exprs) or any(
-        a.key != b.key for a, b in zip(canonical, exprs, strict=True)
+def _body(i: int, entry: Any, bodies: list[Body]) -> Body:
+    where = f" at body {i}"
+    if not isinstance(entry, dict) or set(entry) != {"inputs", "nodes", "outputs"}:
+        mistake("an object with inputs, nodes, outputs", entry, where)
+    inputs, rows, outputs = entry["inputs"], entry["nodes"], entry["outputs"]
+    if not isinstance(inputs, list) or not isinstance(rows, list):
+        mistake("lists of inputs and nodes", entry, where)
+    if not all([isinstance(pair, list) and len(pair) == 2 for pair in inputs]):
+        mistake("pairs [shape, dtype] as inputs", inputs, where)
+    names = [
+        symbol(f"i{k}", _array_type(shape, dtype, f" at input {k} of body {i}", -1))
+        for k, (shape, dtype) in enumerate(inputs)
+    ]
+    given = {f"i{k}": x for k, x in enumerate(names)}
+    exprs = _nodes(rows, bodies, f" of body {i}", given)
+    if not isinstance(outputs, list) or not all(
+        [type(p) is int and 0 <= p < len(exprs) for p in outputs]
     ):
+        mistake("places of nodes as outputs", outputs, where)
+    roots = [exprs[p] for p in outputs]
+    _check_order(exprs, subexpressions(*roots), where)
+    return Body(names, roots)
+
+
+def _check_order(exprs: list[Expr], needed: Iterable[Expr], where: str = "") -> None:
+    canonical = list({e.key: e for e in needed})
+    if canonical != [e.key for e in exprs]:
         raise ValueError(
-            "from_json: expected each node once, in canonical order, and used, but got "
+            f"from_json: expected each node once, in canonical order, and used{where}, but got "
             f"{len(exprs)} nodes of which {len(canonical)} are needed, or another order"
+        )
+
+
+def _program(rows: Any, bodies: list[Body]) -> Expr:
+    if not isinstance(rows, list) or not rows:
+        mistake("a list of at least one node", rows)
+    exprs = _nodes(rows, bodies, "", None)
+    _check_order(exprs, subexpressions(exprs[-1]))
+    if stored_bodies([exprs[-1]]) != bodies:
+        raise ValueError(
+            f"from_json: expected each body once, those within others first, and used, but got "
+            f"{len(bodies)} in another order"
         )
     return exprs[-1]
 
 
-def _node(i: int, row: Any, exprs: list[Expr]) -> Expr:
-    where = f" at node {i}"
+def _nodes(
+    rows: list[Any], bodies: list[Body], within: str, given: Mapping[str, Expr] | None
+) -> list[Expr]:
+    """The expressions of rows; ``given`` are the inputs of a body, by name."""
+    exprs: list[Expr] = []
+    for i, row in enumerate(rows):
+        exprs.append(_node(i, row, exprs, bodies, f" at node {i}{within}", given))
+    return exprs
+
+
+def _node(
+    i: int,
+    row: Any,
+    exprs: list[Expr],
+    bodies: list[Body],
+    where: str,
+    given: Mapping[str, Expr] | None,
+) -> Expr:
     if not isinstance(row, dict) or set(row) != set(_ENTRIES):
-        _fail(f"an object with {', '.join(_ENTRIES)}", row, where)
-    name, parents, type_ = row["op"], row["parents"], _type(row, where)
+        mistake(f"an object with {', '.join(_ENTRIES)}", row, where)
+    name, parents = row["op"], row["parents"]
+    lowest = 0 if name == "constant" or (name == "input" and given is None) else -1
+    type_ = _type(row["shape"], row["dtype"], where, lowest)
     if not isinstance(parents, list) or not all([type(p) is int and 0 <= p < i for p in parents]):
-        _fail("places of earlier nodes as parents", parents, where)
+        mistake("places of earlier nodes as parents", parents, where)
     args = tuple([exprs[p] for p in parents])
     if name == "constant":
         return _constant(row["params"], args, type_, where)
-    params = _params(row["params"], where)
+    params = _params(row["params"], where, bodies)
     if name == "input":
-        if args or [key for key, _ in params] != ["name"] or not _is_name(params[0][1]):
-            _fail("no parents and a name for an input", row["params"], where)
-        return assemble_node(INPUT, (), params, type_)
+        return _input(params, args, type_, where, given)
     op = expr_room.table.ops.get(name) if isinstance(name, str) else None
     if op is None:
         near = get_close_matches(str(name)[:50], list(expr_room.table.ops), 1)
         hint = f"; the nearest is {near[0]!r}" if near else ""
         raise ValueError(
-            f"from_json: expected a known operation{where}, but got {_shown(name)}{hint}"
+            f"from_json: expected a known operation{where}, but got {told(name)}{hint}"
         )
     problem = check_node(op, args, params, type_)
     if problem:
@@ -225,33 +281,47 @@ def _node(i: int, row: Any, exprs: list[Expr]) -> Expr:
     return assemble_node(op, args, params, type_)
 
 
+def _input(
+    params: Params,
+    args: tuple[Expr, ...],
+    type_: Any,
+    where: str,
+    given: Mapping[str, Expr] | None,
+) -> Expr:
+    if args or [key for key, _ in params] != ["name"] or not _is_name(params[0][1]):
+        mistake("no parents and a name for an input", dict(params), where)
+    expr = assemble_node(INPUT, (), params, type_)
+    if isinstance(type_, TupleType):
+        mistake("one array as an input", str(type_), where)
+    if given is not None:
+        own = given.get(params[0][1])
+        if own is None or own.key != expr.key:
+            mistake("an input of the body, of its type", params[0][1], where)
+    return expr
+
+
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-_DTYPE = re.compile(r"[<>|][biufc][0-9]{1,2}")
+def _type(shape: Any, dtype: Any, where: str, lowest: int) -> Any:
+    """The type of a node; ``lowest`` is -1 where a length may be known only to a run."""
+    if isinstance(dtype, list):
+        if not isinstance(shape, list) or len(shape) != len(dtype) or lowest == 0:
+            mistake("as many shapes as dtypes of a tuple", shape, where)
+        pairs = zip(shape, dtype, strict=True)
+        return TupleType(tuple([_array_type(*pair, where, lowest) for pair in pairs]))
+    return _array_type(shape, dtype, where, lowest)
 
 
-def _dtype(value: Any, where: str) -> np.dtype[Any]:
-    if isinstance(value, str) and _DTYPE.fullmatch(value):
-        try:
-            dtype = np.dtype(value)
-        except TypeError:
-            dtype = None
-        # "|f8" and ">b1" are understood, but not what NumPy writes.
-        if dtype is not None and dtype.str == value:
-            return dtype
-    _fail("a dtype such as <f8", value, where)
-
-
-def _type(row: dict[str, Any], where: str) -> ArrayType:
-    shape, dtype = row["shape"], _dtype(row["dtype"], where)
-    if not isinstance(shape, list) or not all([type(n) is int and n >= 0 for n in shape]):
-        _fail("a list of lengths as shape", shape, where)
+def _array_type(shape: Any, dtype: Any, where: str, lowest: int) -> ArrayType:
+    kind = dtype_of(dtype, where)
+    if not isinstance(shape, list) or not all([type(n) is int and n >= lowest for n in shape]):
+        mistake("a list of lengths as shape", shape, where)
     # What NumPy itself can address, counting no length as 0.
-    if len(shape) > 64 or math.prod([max(n, 1) for n in shape]) * dtype.itemsize >= 2**63:
-        _fail("a shape that fits into memory addresses", shape, where)
-    return ArrayType(tuple(shape), dtype)
+    if len(shape) > 64 or math.prod([max(n, 1) for n in shape]) * kind.itemsize >= 2**63:
+        mistake("a shape that fits into memory addresses", shape, where)
+    return ArrayType(tuple(shape), kind)
 
 
 def _constant(params: Any, args: tuple[Expr, ...], type_: ArrayType, where: str) -> Expr:
@@ -259,62 +329,29 @@ def _constant(params: Any, args: tuple[Expr, ...], type_: ArrayType, where: str)
         case [["value", {"base64": str(text), **rest}]] if not rest and not args:
             pass
         case _:
-            _fail('no parents and [["value", {"base64": "..."}]] for a constant', params, where)
+            mistake('no parents and [["value", {"base64": "..."}]] for a constant', params, where)
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        _fail("base64", text, where)
+        mistake("base64", text, where)
     if len(content) != type_.size * type_.dtype.itemsize:
         size = type_.size * type_.dtype.itemsize
         raise ValueError(
             f"from_json: expected {size} bytes for {type_}{where}, but got {len(content)}"
         )
     if type_.dtype.kind == "b" and content.strip(b"\0\1"):
-        _fail("bytes 0 and 1 for booleans", text, where)
+        mistake("bytes 0 and 1 for booleans", text, where)
     little = np.frombuffer(content, type_.dtype.newbyteorder("<"))
     array = little.astype(type_.dtype, copy=False).reshape(type_.shape)
     array.flags.writeable = False
     return assemble_node(CONSTANT, (), (("value", Constant(array)),), type_)
 
 
-def _params(pairs: Any, where: str) -> tuple[tuple[str, Any], ...]:
+def _params(pairs: Any, where: str, bodies: list[Body]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(pairs, list) or not all(
         [isinstance(p, list) and len(p) == 2 and isinstance(p[0], str) for p in pairs]
     ):
-        _fail("pairs [name, value] as params", pairs, where)
+        mistake("pairs [name, value] as params", pairs, where)
     if len({key for key, _ in pairs}) != len(pairs):
-        _fail("each param once", pairs, where)
-    return tuple([(key, _unpacked(value, where, 1)) for key, value in pairs])
-
-
-def _unpacked(value: Any, where: str, depth: int) -> Any:
-    if depth > DEEPEST:
-        raise ValueError(
-            f"from_json: expected at most {DEEPEST} nested values{where}, but got more"
-        )
-    match value:
-        case None | bool() | str():
-            return value
-        case int() if abs(value) < 2**63:
-            return value
-        case list():
-            return tuple([_unpacked(item, where, depth + 1) for item in value])
-        case {"float": str(text), **rest} if not rest:
-            return _float(text, where)
-        case {"complex": [str(real), str(imag)], **rest} if not rest:
-            return complex(_float(real, where), _float(imag, where))
-        case {"dtype": text, **rest} if not rest:
-            return _dtype(text, where)
-        case {"ellipsis": True, **rest} if not rest:
-            return Ellipsis
-    _fail("a value of a param", value, where)
-
-
-def _float(text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = None
-    if number is None or repr(number) != text:
-        _fail("a number as Python writes it", text, where)
-    return number
+        mistake("each param once", pairs, where)
+    return tuple([(key, unpack(value, where, bodies)) for key, value in pairs])

@@ -16,22 +16,34 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, Params
 from funcgrad.ops.op import Elementwise, Op, elementwise_types
+from funcgrad.show.closed import closed_problem, is_closed
+from funcgrad.transforms.control.body import Body
+from funcgrad.transforms.control.loops import Shape
+from funcgrad.transforms.foreign import Foreign
+from funcgrad.transforms.roots import Problem
 
+_RUN = (Body, Shape, Problem, Foreign)
 LARGEST = 2**20  # entries that a check may touch, and the most that it may multiply
 
 
 def check_node(op: Any, args: Sequence[Expr], params: Params, declared: ArrayType) -> str:
     """What is wrong with a node, as the end of a message; empty where nothing is."""
     types = tuple([arg.type for arg in args])
-    return _problem(op, types, params, declared)
+    # Written out, since True and 1 are equal, and a loop's shape and a plain tuple, too.
+    return _problem(op, types, params, declared, repr(params))
 
 
 @lru_cache(maxsize=1024)
-def _problem(op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType) -> str:
+def _problem(
+    op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType, written: str
+) -> str:
     if op.joint is None and isinstance(op.edges, tuple) and len(op.edges) != len(types):
         return f"expected {len(op.edges)} operands, but got {len(types)}"
     if not types:
         return "expected operands, but got none"
+    closed = is_closed(op, types)
+    if closed and (problem := closed_problem(op, types, params)):
+        return problem
     if isinstance(op, Elementwise):
         return _elementwise_problem(op, types, params, declared)
     if any([key in ("axis", "axes") and not _are_axes(value) for key, value in params]):
@@ -39,14 +51,14 @@ def _problem(op: Op, types: tuple[ArrayType, ...], params: Params, declared: Arr
     try:
         inferred = op.infer(*types, **dict(params))
     except Exception as error:  # a type rule may fail in any way on what it was not made for
-        return f"expected operands and params that fit, but {_reason(error)}"
-    if not _is_type(inferred):
+        return f"expected operands and params that fit, but {reason(error)}"
+    if not closed and not _is_type(inferred):
         return f"expected params that fit, but got {_line(params)}"
     if inferred != declared:
         return f"expected the type {inferred}, but got {declared}"
     return (
         ""
-        if _holds(op, types, params, declared)
+        if closed or _holds(op, types, params, declared)
         else f"expected params that fit, but got {_line(params)}"
     )
 
@@ -59,7 +71,7 @@ def _elementwise_problem(
     try:
         inputs, output = elementwise_types(op, types)
     except (TypeError, ValueError) as error:
-        return f"expected operands that fit, but {_reason(error)}"
+        return f"expected operands that fit, but {reason(error)}"
     if inputs != types:
         shown = [", ".join(map(str, kinds)) for kinds in (inputs, types)]
         return f"expected operands {shown[0]}, but got {shown[1]}"
@@ -80,7 +92,9 @@ def _are_axes(value: Any) -> bool:
 
 def _holds(op: Op, types: tuple[ArrayType, ...], params: Params, declared: ArrayType) -> bool:
     """Whether the operation does to arrays what its type rule says, as far as that is cheap to see."""
-    if not all([_is_brief(value) for _, value in params]):
+    # How long an axis of an open loop is, -1, is known only when it has run.
+    open_axes = any([-1 in t.shape for t in (*types, declared)])
+    if open_axes or not all([_is_brief(value) for _, value in params]):
         return True
     if any(["shape" in key for key, _ in params]):
         # Lengths stand in the params, so that the types must stay as they are. Views cost nothing.
@@ -96,8 +110,12 @@ def _holds(op: Op, types: tuple[ArrayType, ...], params: Params, declared: Array
 
 
 def _is_brief(value: Any) -> bool:
-    """A value that a run cannot be long for: a number may say how often something is done."""
-    return not isinstance(value, int | float | complex) or abs(value) <= 64
+    """A value that a run cannot be long for: a number may say how often, and a body what is done."""
+    if isinstance(value, int | float | complex):
+        return abs(value) <= 64
+    if type(value) is tuple:
+        return not any([isinstance(item, _RUN) for item in value])
+    return not isinstance(value, _RUN)
 
 
 def _shortened(types: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
@@ -127,7 +145,8 @@ def _sample(type: ArrayType) -> Any:
     return np.broadcast_to(value, type.shape)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Why something failed, in one line."""
     return (
         " ".join(str(error).splitlines()[0].split())[:100] if str(error) else type(error).__name__
     )
