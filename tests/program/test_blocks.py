@@ -21,6 +21,7 @@ N = 100_003  # not a whole number of blocks
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "_CACHE", 1 << 16)
+    monkeypatch.setattr(blocks, "_THREADED", 1 << 18)
 
 
 def compiled(roots, inputs):

@@ -24,8 +24,8 @@ from funcgrad.program.workers import each
 _CACHE = 3 << 18
 # A group has at least so many blocks, and no call of fewer entries makes a group worth while.
 _BLOCKS, _ENTRIES = 3, 1 << 13
-# Entries times calls from which on a group is worth waking other threads.
-_THREADED = 1 << 18
+# Entries times calls from which on a group is worth waking other threads: about a millisecond's work.
+_THREADED = 1 << 21
 # Columns of a product that is done by rows.
 _NARROW = 32
 # The operand of a total has at least so many times its entries.

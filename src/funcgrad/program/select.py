@@ -55,18 +55,11 @@ def affine(x: Any, y: Any) -> tuple[Any, Any] | None:
     return (a, y) if exact else None
 
 
-def tamed(x: Any, out: Any = None) -> Any:
-    """The finite entries, and 0 for others. ``out`` is no operand.
+def tamed(x: Any) -> Any:
+    """``x`` itself if all of it is finite; else a new array, with 0 for what is not.
 
     >>> tamed(np.array([1.0, np.inf, np.nan]))
     array([1., 0., 0.])
     """
     finite = np.isfinite(x)
-    if np.ndim(x) == 0 and out is None:
-        return x if finite else x.dtype.type(0)
-    if out is None:
-        out = np.empty_like(x)
-    np.copyto(out, x)
-    if not finite.all():
-        np.copyto(out, 0, where=~finite)
-    return out
+    return x if finite.all() else np.where(finite, x, np.zeros((), x.dtype))[()]

@@ -52,7 +52,7 @@ def _logsumexp(plan: Plan, step: Step, x: int) -> int:
     axes, type, wide = dict(step.params)["axis"], step.type, plan.calls[x].type
     top = _put(plan, reduction("maximum", axes, x, type))
     plan.bound["tamed"] = tamed
-    top = _put(plan, Call("tamed({0}{out})", (top,), type, "product", "entry"))
+    top = _put(plan, Call("tamed({0})", (top,), type, "unknown", "entry"))
     kept = tuple([1 if i in axes else n for i, n in enumerate(wide.shape)])
     text = f"{{0}}.reshape({kept})"
     view = _put(plan, Call(text, (top,), ArrayType(kept, type.dtype), "view", "reshape"))
