@@ -227,3 +227,67 @@ def defjvps(*partials, args=(1.0,), **how):
 def test_mistakes(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+# -- rules that call their own function ----------------------------------------------------------
+def _exponentials():
+    """2**k exp(x) is the k-th derivative: each rule doubles, also where it calls the function itself."""
+    e = custom_jvp(np.exp)
+    e.defjvp(lambda p, t: (e(p[0]), 2 * e(p[0]) * t[0]))
+    s = custom_jvp(np.exp)
+    s.defjvps(lambda t, z, x: 2 * z * t)
+    f = custom_vjp(np.exp)
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (2 * f(x) * g,))
+    r = custom_vjp(np.exp)
+    r.defvjp(lambda x: (r(x), r(x)), lambda z, g: (2 * z * g,))
+    return {"jvp": e, "jvps": s, "vjp": f, "residual": r}
+
+
+@pytest.mark.parametrize("how", ["jvp", "jvps", "vjp", "residual"])
+def test_a_rule_may_call_its_own_function(how):
+    f, x = _exponentials()[how], 0.3
+    slope = f
+    for k in range(4):
+        assert slope(x) == pytest.approx(2**k * np.exp(x))
+        slope = fg.grad(slope)
+    assert fg.jacfwd(fg.jacfwd(f))(x) == pytest.approx(4 * np.exp(x))
+    assert fg.jacfwd(fg.grad(f))(x) == pytest.approx(4 * np.exp(x))
+    assert fg.jit(fg.grad(fg.grad(f)))(x) == pytest.approx(4 * np.exp(x))
+    xs = np.array([0.1, 0.2])
+    np.testing.assert_allclose(fg.vmap(fg.grad(fg.grad(f)))(xs), 4 * np.exp(xs))
+    with pytest.raises(TypeError, match="at most 3 derivatives of a function whose rule calls"):
+        slope(x)
+
+
+def test_rules_that_call_their_own_function_beside_others():
+    # The numbers are those of jax.
+    f = custom_vjp(lambda x, y: np.sin(x) * y)
+    f.defvjp(
+        lambda x, y: (f(x, y), (np.cos(x), np.sin(x), y)),
+        lambda r, g: (r[0] * g * r[2] * 2, r[1] * g * 3),
+    )
+    g = custom_jvp(lambda x, y: np.sin(x) * y)
+    g.defjvp(
+        lambda p, t: (g(*p), 2 * np.cos(p[0]) * p[1] * t[0] + 3 * g(p[0], 1.0) * t[1]),
+    )
+    for h, corner in ((f, 2.86600947), (g, 5.73201893)):
+        assert fg.grad(h, (0, 1))(0.3, 0.7) == pytest.approx((1.33747108, 0.88656062))
+        (a, b), (c, d) = fg.jacrev(fg.jacrev(h, (0, 1)), (0, 1))(0.3, 0.7)
+        assert (a, b, c, d) == pytest.approx((-0.41372829, 1.91067298, corner, 0.0))
+
+
+def test_rules_run_in_threads_of_their_own():
+    import threading
+
+    f = _exponentials()["vjp"]
+    found = []
+
+    def work(x):
+        found.append(fg.grad(fg.grad(fg.grad(f)))(x) == pytest.approx(8 * np.exp(x)))
+
+    threads = [threading.Thread(target=work, args=(0.1 * k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 8

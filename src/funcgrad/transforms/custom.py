@@ -1,26 +1,74 @@
 """Derivatives of one's own: custom_vjp and custom_jvp as in JAX, and `primitive` for foreign functions.
 
 A rule is given in one direction, as an expression; the other direction, batching and higher orders
-follow from it.
+follow from it. A rule may call the function that it is given for, as in JAX: such a call has the rule in
+turn, written out `ORDERS` times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.op import differentiable, fit, lift_fully
+from funcgrad.linear import LinearMap
+from funcgrad.ops.op import Op, differentiable, fit, lift_fully, same_on_batch, same_type
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.transforms.control.body import Body, body_of, symbol, trace_body, zeros
 from funcgrad.transforms.control.rules import ruled
 from funcgrad.transforms.grad import positions
 from funcgrad.trees import Tree, flatten
+
+ORDERS = 3
+"""How often a function whose rule calls it may be differentiated: the rule is written out so many times."""
+
+_NONE: Mapping[int, int] = MappingProxyType({})
+_running: ContextVar[Mapping[int, int]] = ContextVar(
+    "the rules that are being traced", default=_NONE
+)
+
+
+def _refuse(_: Any) -> Any:
+    raise fail(
+        TypeError,
+        f"custom rule: expected at most {ORDERS} derivatives of a function whose rule calls the function "
+        "itself, but got more; write the plain formula in the rule instead",
+    )
+
+
+class _Beyond(LinearMap):
+    """A derivative that there is not: refused where it is run, since most are not."""
+
+    def apply(self, v: Any) -> Any:
+        return _beyond(v)
+
+    transpose = apply
+
+
+# Over a call of a function within its own rule that is not to be written out once more; its derivative.
+_last: Op = Op(
+    name="last",
+    run=lambda x: x,
+    infer=same_type,
+    edges=(lambda z, x: _Beyond(),),
+    batch=same_on_batch(lambda: _last),
+    hidden=True,
+)
+_beyond: Op = Op(
+    name="beyond",
+    run=_refuse,
+    infer=same_type,
+    edges=(lambda z, x: _Beyond(),),
+    batch=same_on_batch(lambda: _beyond),
+)
 
 
 class _Custom:
@@ -52,6 +100,26 @@ class _Custom:
                 f"{', '.join(bound.kwargs)}",
             )
         return bound.args
+
+    def _is_deep(self) -> bool:
+        """Whether the rule runs already, as often within itself as it may."""
+        return _running.get().get(id(self), 0) >= ORDERS
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """While the rule runs: a call of the function in it is differentiated by the rule in turn."""
+        met = _running.get()
+        token = _running.set({**met, id(self): met.get(id(self), 0) + 1})
+        try:
+            yield
+        finally:
+            _running.reset(token)
+
+    def _plainly(self, args: tuple[Any, ...]) -> Any:
+        value = flatten(self.f(*args))
+        return value.rebuild(
+            [_last(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
+        )
 
     def _divided(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
         """The values of the arguments that are not differentiated in, and the places of the others."""
@@ -91,9 +159,12 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         args = self._positional(args, kwargs)
         if self._rule is None or not _traced(args):
             return self.f(*args)
+        if self._is_deep():
+            return self._plainly(args)
         fwd, bwd = self._rule
         fixed, places = self._divided(args)
-        pair = fwd(*args)
+        with self._inside():
+            pair = fwd(*args)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise fail(
                 TypeError,
@@ -108,7 +179,9 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         seeds = [symbol(f"g{k}", x.type) for k, x in enumerate(results)]
 
         def back(residuals: Any, cotangent: Any) -> Any:
-            return _cotangents(bwd(*fixed, residuals, cotangent), trees, arguments)
+            with self._inside():
+                found = bwd(*fixed, residuals, cotangent)
+            return _cotangents(found, trees, arguments)
 
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
         context = [*kept, *[lift_fully(item) for item in captured]]
@@ -200,7 +273,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
                     f"custom_jvp: expected defjvps with one partial for each of {len(primals)} "
                     f"arguments, but got {len(partials)}",
                 )
-            value = self.f(*primals)
+            value = self(*primals)
             pairs = zip(partials, tangents, strict=True)
             moved = [flatten(each(t, value, *primals)).leaves for each, t in pairs if each]
             whole = flatten(value)
@@ -221,6 +294,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         args = self._positional(args, kwargs)
         if self._rule is None or not _traced(args):
             return self.f(*args)
+        if self._is_deep():
+            return self._plainly(args)
         rule = self._rule
         fixed, places = self._divided(args)
         value = flatten(self.f(*args))
@@ -233,7 +308,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         ]
 
         def forward(primals: Any, tangents: Any) -> Any:
-            pair = rule(*fixed, primals, tangents)
+            with self._inside():
+                pair = rule(*fixed, primals, tangents)
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise fail(
                     TypeError,
