@@ -10,6 +10,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.show.dot import to_dot, to_svg
 from funcgrad.show.layout import arrange
+from tests.show.programs import ALL, PROGRAMS, nested_calls
 from tests.show.test_files import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
@@ -102,3 +103,52 @@ def test_too_much_to_draw_and_what_is_no_expression_are_refused():
         to_dot(long, gradient=True)
     with pytest.raises(TypeError, match="to_dot: expected an expression, but got int"):
         to_dot(3)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_programs_with_bodies_are_drawn(name):
+    expr = ALL[name]
+    for lines in (to_dot(expr).splitlines(), to_dot(expr, gradient=True).splitlines()):
+        opened = [line for line in lines if line.endswith("{")]
+        assert len(opened) == sum(line.strip() == "}" for line in lines)
+        named = {match[1] for line in lines if (match := re.match(r" +(\w+) \[label", line))}
+        ends = [m.groups() for line in lines if (m := re.match(r" +(\w+) -> (\w+)", line))]
+        assert {end for pair in ends for end in pair} <= named
+    picture = ET.fromstring(to_svg(expr))
+    space = "{http://www.w3.org/2000/svg}"
+    classes = [g.get("class", "") for g in picture.findall(f"{space}g")]
+    assert len([c for c in classes if "fg-node" in c]) == len(fg.toposort(expr))
+    boxes = [r for r in picture.iter(f"{space}rect") if r.get("class") == "fg-box"]
+    assert len(boxes) == len([line for line in to_dot(expr).splitlines() if "cluster" in line])
+
+
+def test_the_body_of_a_loop_is_a_cluster():
+    x = fg.var("x")
+    assert to_dot(fg.scan(lambda c, t: (c * t, None), x, np.ones(2))[0]).splitlines()[3:] == [
+        '  n0 [label="x\\nfloat64", shape=ellipse]',
+        '  n1 [label="[1., 1.]\\nfloat64[2]", shape=plain]',
+        '  n2 [label="loop\\nf\\n(float64)", shape=box]',
+        '  n3 [label="pick\\nindex=0\\nfloat64", shape=box]',
+        '  n0 -> n2 [label="0"]',
+        '  n1 -> n2 [label="1"]',
+        "  n2 -> n3",
+        "  subgraph cluster_0 {",
+        '    label="f(s, t)"',
+        '    b0_0 [label="s\\nfloat64", shape=ellipse]',
+        '    b0_1 [label="t\\nfloat64", shape=ellipse]',
+        '    b0_2 [label="*\\nfloat64", shape=box]',
+        '    b0_0 -> b0_2 [label="0"]',
+        '    b0_1 -> b0_2 [label="1"]',
+        '    b0_out0 [label="0", shape=circle]',
+        "    b0_2 -> b0_out0",
+        "  }",
+        "}",
+    ]
+
+
+def test_the_description_tells_what_a_loop_runs():
+    description = ET.fromstring(to_svg(PROGRAMS["scan by count"]))[1].text
+    assert "f(s, p), which gives n3, n0: Expression graph of 4 nodes: n0 input s" in description
+    with pytest.raises(ValueError, match="at most 300 nodes, those that loops, branches and calls"):
+        to_svg(nested_calls(60))
+    assert to_dot(nested_calls(60)).count("cluster") == 61

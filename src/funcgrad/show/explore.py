@@ -97,7 +97,7 @@ def explore(expr: Expr, path: str | PathLike[str] | None = None, /, **values: An
         "TITLE": html.escape(printable(_title(expr))),
         "FORMULA": html.escape(printable(text(expr))),
         "ROWS": _rows(nodes),
-        "GRAPH": draw(nodes),
+        "GRAPH": draw(nodes, "explore"),
         "STEPS": str(len(steps) - 1),
         "DATA": _as_data(data),
     }
