@@ -237,3 +237,19 @@ def test_a_branch_on_one_example_is_an_error_with_a_remedy() -> None:
 def test_an_expression_is_refused() -> None:
     with pytest.raises(TypeError, match="vmap: expected a function"):
         vmap(fg.var("x"))
+
+
+def test_a_result_that_is_the_same_for_all_examples() -> None:
+    xs, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])
+    one, all_ = fg.vmap(lambda x, y: (y * 2, x * y), (0, None), (None, 0))(xs, y)
+    np.testing.assert_array_equal(one, [8.0, 10.0])
+    np.testing.assert_array_equal(all_, xs[:, None] * y)
+    assert fg.vmap(lambda x: 7.0, out_axes=None)(xs) == 7.0
+    slope = fg.grad(lambda y: np.sum(fg.vmap(lambda x: y**2, out_axes=None)(xs)))(y)
+    np.testing.assert_array_equal(slope, 2 * y)
+    rows = fg.vmap(lambda r: fg.vmap(lambda x: np.sum(r), out_axes=None)(r))(np.ones((2, 3)))
+    np.testing.assert_array_equal(rows, [3.0, 3.0])
+    with pytest.raises(ValueError, match="out_axes None for results that are the same"):
+        fg.vmap(lambda x: x * 2, out_axes=None)(xs)
+    with pytest.raises(ValueError, match="out_axes None for results that are the same"):
+        fg.vmap(lambda x: (x, {"a": x * 2, "b": 1.0}), out_axes=(0, {"a": None, "b": None}))(xs)

@@ -46,7 +46,8 @@ def named(transform: Any, *more: int) -> str | None:
     ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
     if not ours or getattr(module, kind.__qualname__, None) is not kind:
         return None
-    if any(type(value) not in (bool, int, str) for value in plain):
+    entries = [part for v in plain for part in (v if type(v) is tuple else (v,))]
+    if any(type(value) not in (bool, int, str) for value in entries):
         return None
     return repr((kind.__module__, kind.__qualname__, *plain, *more))
 

@@ -30,7 +30,8 @@ def vmap(
 
     ``in_axes`` says which axis of each argument counts the examples: an int for all, or a tuple with
     one entry an argument, each an int, None where an argument is the same for all examples, or a tree
-    of those. ``out_axes`` says likewise where the axis stands in the results. Without f, a decorator.
+    of those. ``out_axes`` says likewise where the axis stands in the results, None for one that is the
+    same for all examples and comes back once. Without f, a decorator.
 
     Raises ValueError where the axes differ in length or are not there, and TypeError where f asks for
     the value of one example (``if x > 0``): `numpy.where` and `cond` choose for each.
@@ -69,8 +70,9 @@ def vmap(
         present = [batch for batch in batches if batch is not None]
         output, leaves, _ = run(on_one, present, {}, range(len(present)))
         tree = flatten(output)
-        values = derive(Batch(size), [lift_fully(item) for item in tree.leaves], leaves)
         places = _axes_of_results(out_axes, output, len(tree.leaves))
+        same = tuple([i for i, place in enumerate(places) if place is None])
+        values = derive(Batch(size, same), [lift_fully(item) for item in tree.leaves], leaves)
         return tree.rebuild([_placed(v, place) for v, place in zip(values, places, strict=True)])
 
     return mapped
@@ -78,12 +80,26 @@ def vmap(
 
 @dataclass(frozen=True)
 class Batch:
-    """The graph transform: roots of one example become roots of ``size`` of them, first axis first."""
+    """The graph transform: roots of one example become roots of ``size`` of them, first axis first.
+
+    The roots whose places are in ``same`` are those of any example, and stay as they are.
+    """
 
     size: int
+    same: tuple[int, ...] = ()
 
     def __call__(self, roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
-        return every_example(roots, self.size)
+        found = batched(roots, self.size, {})
+        if any([found[i][1] for i in self.same]):
+            raise fail(
+                ValueError,
+                "vmap: expected out_axes None for results that are the same for all examples, but got one "
+                "that depends on them; give the axis where they are to stand, such as 0",
+            )
+        return [
+            expr if own or i in self.same else spread(expr, self.size)
+            for i, (expr, own) in enumerate(found)
+        ]
 
 
 def every_example(roots: Sequence[Expr], size: int) -> list[Expr]:
@@ -140,14 +156,14 @@ def _axes_of_arguments(in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
     ]
 
 
-def _axes_of_results(out_axes: Any, output: Any, count: int) -> list[int]:
+def _axes_of_results(out_axes: Any, output: Any, count: int) -> list[int | None]:
     axes = _prefix("out_axes", out_axes, output)
-    if len(axes) != count or any(axis is None for axis in axes):
+    if len(axes) != count:
         raise fail(
             ValueError,
             f"vmap: expected out_axes to give an axis for each of {count} results, but got {out_axes!r}",
         )
-    return axes  # type: ignore[return-value]
+    return axes
 
 
 def _prefix(name: str, spec: Any, tree: Any) -> list[int | None]:
@@ -199,7 +215,9 @@ def _size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
     return next(iter(sizes))
 
 
-def _placed(value: Any, axis: int) -> Any:
+def _placed(value: Any, axis: int | None) -> Any:
+    if axis is None:
+        return result(value)
     if not -np.ndim(value) <= axis < np.ndim(value):
         raise fail(
             ValueError,
