@@ -355,3 +355,12 @@ def test_a_derivative_that_is_constant_in_the_inner_variable_does_not_warn():
     # Linear in b, so that the second derivative is 0 by right.
     assert fg.grad(lambda a: fg.grad(fg.grad(lambda b: a * b))(1.0) * a)(1.0) == 0.0
     assert fg.grad(lambda a: fg.grad(lambda b: a * b)(1.0) * a)(3.0) == 6.0
+
+
+def test_jvp_with_more_than_the_value():
+    def f(x, y):
+        return x * y, {"sum": x + y, "name": "f"}
+
+    assert fg.jvp(f, (3.0, 4.0), (1.0, 0.0), has_aux=True) == (12.0, 4.0, {"sum": 7.0, "name": "f"})
+    with pytest.raises(TypeError, match=r"jvp: expected f to return a pair \(value, aux\)"):
+        fg.jvp(lambda x: x, (3.0,), (1.0,), has_aux=True)

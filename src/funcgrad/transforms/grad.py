@@ -139,13 +139,13 @@ def _is_numeric(arg: Any) -> bool:
     )
 
 
-def _aux(output: Any, has_aux: bool) -> tuple[Any, Any]:
+def _aux(output: Any, has_aux: bool, who: str = "grad") -> tuple[Any, Any]:
     if not has_aux:
         return output, None
     if not isinstance(output, tuple) or len(output) != 2:
         raise fail(
             TypeError,
-            "grad: expected f to return a pair (value, aux) with has_aux=True, but got "
+            f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got "
             f"{type(output).__name__}",
         )
     return output
@@ -266,10 +266,13 @@ def _tangent_dtype(root: Expr) -> np.dtype[Any]:
     return root.dtype if differentiable(root.dtype) else np.dtype(float)
 
 
-def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
     """f's value and its directional derivative along the tangents, as a pair of trees.
 
-    ``primals`` and ``tangents`` are tuples of the same length and structure.
+    ``primals`` and ``tangents`` are tuples of the same length and structure. With ``has_aux``, f returns
+    a pair, of which the second part is the third result, as it is.
 
     >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
     (12.0, 4.0)
@@ -291,12 +294,14 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         for seed in _matching("jvp", "tangent", tangent, flatten(primal), own)
     ]
     seeds = _as_leaves(seeds)
+    output, aux = _aux(output, has_aux, "jvp")
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     together = derive(_jvp, [*roots, *leaves, *seeds], [*leaves, *seeds])
     values = [result(v) for v in together]
     count = len(roots)
-    return shape.rebuild(values[:count]), shape.rebuild(values[count:])
+    pair = shape.rebuild(values[:count]), shape.rebuild(values[count:])
+    return (*pair, concretize(aux, leaves)) if has_aux else pair
 
 
 def _groups(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[list[Expr]]:
