@@ -440,3 +440,13 @@ def test_a_key_that_an_earlier_trace_left_is_no_other():
         return memo[x]
 
     assert fg.grad(f)(2.0) == fg.grad(f)(2.0) == 12.0
+
+
+def test_generated_code_is_no_line_of_the_users():
+    from funcgrad import source
+
+    text = "def ask(): return caller()\ndef place(): return ask()"
+    space = {"caller": source.caller}
+    exec(compile(text, "<funcgrad program 1>", "exec"), space)
+    code, _ = space["place"]()
+    assert code.co_filename == __file__

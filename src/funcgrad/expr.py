@@ -793,8 +793,8 @@ def _no_value(expr: Expr, asker: str) -> Any:
     return fail(
         TypeError,
         f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "
-        "choose with np.where(condition, a, b) or fg.cond, or differentiate a function with "
-        "grad(f), under which values are known",
+        "choose with fg.cond or np.where(condition, a, b); a function that is differentiated with "
+        "grad(f), and neither mapped nor a loop's, knows its values",
     )
 
 

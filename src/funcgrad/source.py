@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-_OURS = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, np.__file__))
+# The directories of both packages, and what generated code is named.
+_OURS = (*(f"{Path(file).parent}{os.sep}" for file in (__file__, np.__file__)), "<funcgrad")
 
 # Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node.
 _inside: dict[str, bool] = {}

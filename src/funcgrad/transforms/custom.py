@@ -50,7 +50,8 @@ class _Beyond(LinearMap):
     def apply(self, v: Any) -> Any:
         return _beyond(v)
 
-    transpose = apply
+    def transpose(self, g: Any) -> Any:
+        return _beyond(g)
 
 
 # Over a call of a function within its own rule that is not to be written out once more; its derivative.
