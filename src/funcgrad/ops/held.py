@@ -2,8 +2,8 @@
 
 A buffer that is filled anew and used again must count with what it held each time. So a small array is
 copied, which costs less than the node made of it; a large one is used by reference, and is read-only
-until the outermost trace has ended, so that NumPy refuses a write to it. Memory that is not NumPy's own,
-such as a memory map's, is not watched.
+until the outermost trace has ended, so that NumPy refuses a write to it, by any thread. Memory that is
+not NumPy's own, such as a memory map's, is not watched.
 """
 
 from __future__ import annotations
