@@ -40,7 +40,7 @@ from funcgrad.transforms.signature import (
     structure,
 )
 from funcgrad.transforms.watch import Watch, arrays_of
-from funcgrad.trees import flatten
+from funcgrad.trees import flatten, leaves_of
 
 MOST_PATHS = 64
 """Paths of one signature beyond which a function is no longer compiled."""
@@ -163,11 +163,8 @@ class Compiled:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.static.numbers or self.static.names:
             return self._with_static(args, kwargs)
-        flat = None
-        leaves: Sequence[Any] = args
-        if kwargs or not PLAIN.issuperset(map(type, args)):
-            flat = flatten((args, kwargs))
-            leaves = flat.leaves
+        simple = not kwargs and PLAIN.issuperset(map(type, args))
+        leaves: Sequence[Any] = args if simple else leaves_of((args, kwargs))
         kinds: list[Any] = []
         narrow = False
         for leaf in leaves:
@@ -191,7 +188,7 @@ class Compiled:
                 for kind, leaf in zip(kinds, leaves, strict=True)
             ]
         values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not is_static(kind)]
-        shape = () if flat is None else structure((args, kwargs))
+        shape = () if simple else structure((args, kwargs))
         return self._call(args, kwargs, (tuple(kinds), shape), values)
 
     def _call(self, args: Any, kwargs: Any, key: tuple[Any, Any], values: list[Any]) -> Any:

@@ -60,7 +60,8 @@ def structure(tree: Any) -> Any:
     if isinstance(tree, dict):
         return type(tree), tuple(tree), tuple([structure(tree[key]) for key in tree])
     if isinstance(tree, list | tuple):
-        return type(tree), tuple([structure(item) for item in tree])
+        inside = [None if type(item) in PLAIN else structure(item) for item in tree]
+        return type(tree), tuple(inside)
     parts = own_children(tree)
     if parts is not None:
         labels, items, _ = parts
