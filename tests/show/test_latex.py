@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.program.evaluate import variables
 from funcgrad.show.latex import identifier, to_latex
+from tests.show.programs import ALL, nested_calls
 from tests.show.test_dot import NASTY
 from tests.show.test_files import CASES, sample_expr
 
@@ -289,3 +290,26 @@ def test_shared_parts_are_named_and_a_long_program_is_cut():
     balanced(text)
     with pytest.raises(TypeError, match="to_latex: expected an expression, but got list"):
         to_latex([])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_programs_with_bodies_are_written(name):
+    text = to_latex(ALL[name])
+    balanced(text)
+    assert "Body" not in text
+    assert "Problem" not in text
+
+
+def test_a_loop_is_written_with_its_function():
+    x = fg.var("x")
+    assert to_latex(
+        fg.scan(lambda c, t: (c * t, c), x, np.ones(2), reverse=True)[0]
+    ).splitlines() == [
+        r"\begin{aligned}",
+        r"\text{let } f\left(s, t\right) &= s \, t,\; s \\",
+        r"\text{in }\phantom{a} &\phantom{{}={}} \operatorname{loop}\left(f, x, \text{over }"
+        r"\begin{bmatrix} 1 & 1 \end{bmatrix}, \text{reverse}\right)_{0}",
+        r"\end{aligned}",
+    ]
+    assert r"&\quad \text{where } a = " in to_latex(ALL["gradient of call"])
+    assert len(to_latex(nested_calls(60))) < 10_000

@@ -159,54 +159,69 @@ def variable_names(exprs: Iterable[Expr]) -> set[str]:
     return {str(e.params[0][1]) for e in exprs if e.op is INPUT}
 
 
-def applied(expr: Expr, operands: Sequence[str], names: Mapping[Body, Function]) -> str | None:
-    """What a node that holds bodies does, in words near to those of its user; None for other nodes."""
-    if not is_tuple(expr):
-        return None
-    params: dict[str, Any] = dict(expr.params)
-    if "wiring" in params:
-        return f"{expr.op.name}({', '.join(operands)})"
-    functions = [names[item.body].name for item in held(expr)]
-    if not functions:
-        return None
-    if "shape" in params:
-        return _loop(functions, operands, params)
-    if "problem" in params:
-        sizes = tuple([size for size, _ in params["levels"]])
-        batch = [f"batch={sizes}"] if sizes else []
-        return f"{params['problem'].who}({', '.join([*functions, *operands, *batch])})"
-    if "branches" in params:
-        index, *rest = operands
-        if expr.args[0].dtype == bool and len(functions) == 2:
-            return f"cond({', '.join([index, functions[1], functions[0], *rest])})"
-        chosen = f"[{', '.join(functions)}]"
-        return f"switch({', '.join([index, chosen, *rest])})"
-    return f"{functions[0]}({', '.join(operands)})"
+class Application(NamedTuple):
+    """What a node that holds bodies does, in words near to those of its user: ``loop(f, x, over=xs)``."""
 
+    head: str
+    own: bool
+    """Whether the head is the name of a body, and not that of an operation."""
+    parts: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each a label, which may be empty, and what stands there."""
 
-def _loop(functions: Sequence[str], operands: Sequence[str], params: Mapping[str, Any]) -> str:
-    shape = params["shape"]
-    middle = shape.states + shape.sequences
-    states, along, fixed = (
-        operands[: shape.states],
-        operands[shape.states : middle],
-        operands[middle:],
-    )
-    parts = [functions[0]]
-    if states:
-        parts.append(group(states))
-    if along:
-        parts.append(f"over={group(along)}")
-    elif params["cond"] is None:
-        parts.append(f"times={shape.length}")
-    if fixed:
-        parts.append(f"given={group(fixed)}")
-    parts.extend(f"while={name}" for name in functions[1:])
-    if shape.reverse:
-        parts.append("reverse=True")
-    return f"loop({', '.join(parts)})"
+    def __str__(self) -> str:
+        shown = [f"{label}={group(of)}" if label else group(of) for label, of in self.parts]
+        return f"{self.head}({', '.join(shown)})"
 
 
 def group(parts: Sequence[str]) -> str:
     """One part as it is, several in parentheses."""
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def applied(
+    expr: Expr, operands: Sequence[str], names: Mapping[Body, Function]
+) -> Application | None:
+    """What a node that holds bodies does, given its operands as they are written; else None."""
+    if not is_tuple(expr):
+        return None
+    params: dict[str, Any] = dict(expr.params)
+    plain = tuple([("", (text,)) for text in operands])
+    if "wiring" in params:
+        return Application(expr.op.name, False, plain)
+    functions = [names[item.body].name for item in held(expr)]
+    if not functions:
+        return None
+    if "shape" in params:
+        return Application("loop", False, tuple(_loop(functions, operands, params)))
+    first = tuple([("", (name,)) for name in functions])
+    if "problem" in params:
+        sizes = tuple([size for size, _ in params["levels"]])
+        batch = (("batch", (str(sizes),)),) if sizes else ()
+        return Application(params["problem"].who, False, (*first, *plain, *batch))
+    if "branches" not in params:
+        return Application(functions[0], True, plain)
+    index, *rest = plain
+    if expr.args[0].dtype == bool and len(functions) == 2:
+        return Application("cond", False, (index, *reversed(first), *rest))
+    chosen = ("", (f"[{', '.join(functions)}]",))
+    return Application("switch", False, (index, chosen, *rest))
+
+
+def _loop(
+    functions: Sequence[str], operands: Sequence[str], params: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    shape = params["shape"]
+    middle = shape.states + shape.sequences
+    yield "", (functions[0],)
+    if shape.states:
+        yield "", tuple(operands[: shape.states])
+    if shape.sequences:
+        yield "over", tuple(operands[shape.states : middle])
+    elif params["cond"] is None:
+        yield "times", (str(shape.length),)
+    if operands[middle:]:
+        yield "given", tuple(operands[middle:])
+    for name in functions[1:]:
+        yield "while", (name,)
+    if shape.reverse:
+        yield "reverse", ("True",)

@@ -15,8 +15,18 @@ from typing import Any, TypeAlias
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.op import Op, leaf
-from funcgrad.show.rows import array_of, distinct, let, name_of
+from funcgrad.show.bodies import (
+    Application,
+    Function,
+    applied,
+    held_within,
+    is_plain_pick,
+    named,
+    operands_written,
+)
+from funcgrad.show.rows import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.text import FIRST, LAST, Written, _names, short
+from funcgrad.transforms.control.body import Body
 
 ATOM, CALL, POWER, UNARY, PRODUCT, SUM, CASES = 100, 99, 40, 30, 20, 10, 1
 LONGEST = 160  # characters of LaTeX that are written in place
@@ -57,26 +67,68 @@ def to_latex(expr: Expr) -> str:
     \end{aligned}
     """
     nodes = distinct(expr, "to_latex")
-    taken = {name_of(e) for e in nodes if e.op is INPUT}
-    lines, root = let(
-        nodes,
-        lambda e, parts: _write(e, parts, taken),
+    items = held_within([expr])
+    variables = {name_of(e) for e in nodes if e.op is INPUT}
+    functions = named(items, variables | {"e"})
+    taken = variables | {n for own in functions.values() for n in (own.name, *own.inputs)}
+    shown = {body: _identified(own) for body, own in functions.items()}
+    rules = Rules(
+        lambda e, parts: _write(e, parts, taken, shown),
         _names(taken | {"e"}),
-        lambda e: e.args,
-        atom=CALL,
-        longest=LONGEST,
-        name=identifier,
-        transparent=lambda e: bool(getattr(e.op, "hidden", False)),
+        operands_written,
+        CALL,
+        LONGEST,
+        identifier,
+        lambda e: bool(getattr(e.op, "hidden", False)) or is_plain_pick(e),
     )
-    if not lines:
+    rows = [row for item in items for row in _definition(item.body, shown, rules)]
+    lines, (root,) = let_all([expr], {}, rules)
+    rows += [f"{identifier(name)} &= {body}" for name, body in lines]
+    if not rows:
         return root.text
-    rows = [f"{identifier(name)} &= {body}" for name, body in lines]
-    if len(rows) > FIRST + LAST + 1:
-        hidden = len(rows) - FIRST - LAST
-        rows = [*rows[:FIRST], rf"&\vdots \quad \text{{({hidden} more)}}", *rows[-LAST:]]
+    rows = _shortened(rows)
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def _shortened(rows: list[str]) -> list[str]:
+    if len(rows) <= FIRST + LAST + 1:
+        return rows
+    hidden = len(rows) - FIRST - LAST
+    return [*rows[:FIRST], rf"&\vdots \quad \text{{({hidden} more)}}", *rows[-LAST:]]
+
+
+def _identified(own: Function) -> Function:
+    return Function(identifier(own.name), tuple([identifier(name) for name in own.inputs]))
+
+
+def _definition(body: Body, functions: Mapping[Body, Function], rules: Rules) -> list[str]:
+    """A body as rows of the block: what it gives, then its parts that have names."""
+    own = functions[body]
+    given = {x.key: Written(name, ATOM) for x, name in zip(body.inputs, own.inputs, strict=True)}
+    lines, outputs = let_all(body.outputs, given, rules)
+    head = rf"{own.name}\left({', '.join(own.inputs)}\right)"
+    result = r",\; ".join([part.text for part in outputs]) or r"\left(\right)"
+    where = [rf"&\quad \text{{where }} {identifier(n)} = {text}" for n, text in lines]
+    return [f"{head} &= {result}", *_shortened(where)]
+
+
+def _applied(made: Application) -> Written:
+    head = made.head if made.own else rf"\operatorname{{{_escaped(made.head)}}}"
+    inside = ", ".join([_labelled(label, texts) for label, texts in made.parts])
+    # Less than a call, so that it gets a name where it is used twice.
+    return Written(rf"{head}\left({inside}\right)", CALL - 1)
+
+
+def _labelled(label: str, texts: tuple[str, ...]) -> str:
+    if label and texts == ("True",):
+        return rf"\text{{{label}}}"
+    return (rf"\text{{{label} }}" if label else "") + _grouped(texts)
+
+
+def _grouped(texts: tuple[str, ...]) -> str:
+    return texts[0] if len(texts) == 1 else rf"\left({', '.join(texts)}\right)"
 
 
 def notebook_latex(expr: Expr) -> str:
@@ -112,7 +164,9 @@ def _word(word: str) -> str:
 
 
 # -- nodes ---------------------------------------------------------------------------------------
-def _write(expr: Expr, parts: list[Written], taken: set[str]) -> Written:
+def _write(
+    expr: Expr, parts: list[Written], taken: set[str], functions: Mapping[Body, Function]
+) -> Written:
     """One node's formula, from its operands'."""
     if expr.op is INPUT:
         return Written(identifier(name_of(expr)), ATOM)
@@ -121,8 +175,11 @@ def _write(expr: Expr, parts: list[Written], taken: set[str]) -> Written:
     operation: Any = expr.op
     if operation is leaf:
         return Written(identifier(expr.label), ATOM) if expr.label else parts[0]
-    if operation.hidden:
+    if operation.hidden or is_plain_pick(expr):
         return parts[0]
+    made = applied(expr, [part.text for part in parts], functions)
+    if made is not None:
+        return _applied(made)
     if operation.name == "exp" and "e" not in taken and len(parts[0].text) <= 40:
         return Written(f"e^{{{parts[0].text}}}", POWER)
     special = _SPECIAL.get(operation.name)
@@ -281,10 +338,12 @@ def _indexed(expr: Expr, parts: list[Written]) -> Written:
             items.append(next(rest))
         else:
             items.append({"new": r"\mathrm{new}", "...": r"\ldots"}.get(item, str(item)))
-    head = _wrap(parts[0], ATOM)
+    return Written(_subscripted(_wrap(parts[0], ATOM), ", ".join(items)), ATOM)
+
+
+def _subscripted(head: str, below: Any) -> str:
     # A second subscript is an error in LaTeX; braces close the first.
-    head = f"{{{head}}}" if "_" in head else head
-    return Written(f"{head}_{{{', '.join(items)}}}", ATOM)
+    return f"{{{head}}}_{{{below}}}" if "_" in head else f"{head}_{{{below}}}"
 
 
 def _template(text: str, binding: int) -> Callable[[Expr, list[Written]], Written]:
@@ -326,6 +385,15 @@ _SPECIAL: Mapping[str, _Writer] = MappingProxyType(
         "mask": _cases,
         "transpose": _transposed,
         "getitem": _indexed,
+        "pick": lambda expr, parts: Written(
+            _subscripted(_wrap(parts[0], CALL - 1), dict(expr.params)["index"]), ATOM
+        ),
+        "together": lambda expr, parts: Written(_grouped(tuple([p.text for p in parts])), ATOM),
+        "foreign": lambda expr, parts: Written(
+            rf"\operatorname{{{_escaped(dict(expr.params)['function'].name)}}}"
+            rf"\left({', '.join([p.text for p in parts])}\right)",
+            CALL,
+        ),
     }
 )
 _TRIGONOMETRIC = ("sin", "cos", "tan", "sinh", "cosh", "tanh")

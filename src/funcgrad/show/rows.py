@@ -7,8 +7,8 @@ grown long, gets a name and is written once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,23 +86,46 @@ def let(
 
     ``parents`` gives the operands as they are written; what none of them leads to is not written.
     """
-    root = nodes[-1]
-    needed = {root.key}
+    rules = Rules(write, names, parents, atom, longest, name, transparent)
+    lines, (root,) = let_all([nodes[-1]], {}, rules)
+    return lines, root
+
+
+class Rules(NamedTuple):
+    """How the parts of formulas are written, and which of them get names: see `let`."""
+
+    write: Callable[[Expr, list[Written]], Written]
+    names: Iterator[str]
+    parents: Callable[[Expr], tuple[Expr, ...]]
+    atom: int
+    longest: int
+    name: Callable[[str], str] = str
+    transparent: Callable[[Expr], bool] = lambda e: False
+
+
+def let_all(
+    roots: Sequence[Expr], given: Mapping[Key, Written], rules: Rules
+) -> tuple[list[tuple[str, str]], list[Written]]:
+    """Named parts as pairs (name, text), and what is written of each root; ``given`` is written already."""
+    nodes = list({e.key: e for e in subexpressions(*roots)}.values())
+    tops = [root.key for root in roots]
+    needed = set(tops)
     for e in reversed(nodes):
         if e.key in needed:
-            needed.update([arg.key for arg in parents(e)])
-    uses = Counter([arg.key for e in nodes if e.key in needed for arg in parents(e)])
-    written: dict[Key, Written] = {}
+            needed.update([arg.key for arg in rules.parents(e)])
+    uses = Counter(tops)
+    uses.update([arg.key for e in nodes if e.key in needed for arg in rules.parents(e)])
+    written = dict(given)
     lines: list[tuple[str, str]] = []
     for e in nodes:
-        if e.key not in needed:
+        if e.key not in needed or e.key in written:
             continue
-        piece = write(e, [written[arg.key] for arg in parents(e)])
-        shared = uses[e.key] > 1 and piece.binding < atom
-        long = len(piece.text) > longest and e.op not in (INPUT, CONSTANT)
-        if e is not root and (shared or long) and not transparent(e):
-            fresh = next(names)
+        piece = rules.write(e, [written[arg.key] for arg in rules.parents(e)])
+        shared = uses[e.key] > 1 and piece.binding < rules.atom
+        long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
+        if (shared or (long and e.key not in tops)) and not rules.transparent(e):
+            fresh = next(rules.names)
             lines.append((fresh, piece.text))
-            piece = Written(name(fresh), atom)
+            piece = Written(rules.name(fresh), rules.atom)
         written[e.key] = piece
-    return lines, written[root.key]
+    return lines, [written[key] for key in tops]

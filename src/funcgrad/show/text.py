@@ -174,7 +174,7 @@ def _call(
     texts = [part.text for part in parts]
     made = applied(expr, texts, functions)
     if made is not None:
-        return Written(made, CALL)
+        return Written(str(made), CALL)
     params = dict(expr.params)
     if set(params) == {"axis"} and params["axis"] == tuple(range(expr.args[0].ndim)):
         return Written(f"{operation.name}({texts[0]})", CALL)
