@@ -14,7 +14,6 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from inspect import getattr_static
 from opcode import opmap
 from operator import index
 from types import CodeType, FrameType, MappingProxyType
@@ -78,7 +77,6 @@ class _Cell:
     # every assignment. (275 ns, against 520 ns with object.__setattr__ for each field.)
     __slots__ = (
         "_graph",
-        "_hashed",
         "_key",
         "_simple",
         "_value",
@@ -210,19 +208,15 @@ class Expr(_Cell):
         raise AttributeError(f"an expression is immutable, but {name!r} was deleted")
 
     def __hash__(self) -> int:
-        # What hashes alike is compared by ==, which is answered by the value under a trace, and so is this.
+        # A dict finds what has one hash and is equal. The hash of a formula is its key's; a traced value is
+        # compared by what it is at this call, of which its key says nothing.
         if not self.traced:
             return hash(self.key)
-        if self.shape or self.dtype.kind == "O":
-            raise fail(
-                TypeError,
-                f"hash: expected a number, but an array of shape {self.shape} is unhashable; "
-                "write tuple(x) for its numbers, or x.key for the expression",
-            )
-        if _is_cached(sys._getframe(1)):
-            return hash(self.key)
-        _set_hashed(self, True)
-        return int(concrete(self, "a hash", _hash))
+        raise fail(
+            TypeError,
+            "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
+            "has none; compare it with ==, or look up float(x) or int(x), which cut the gradient",
+        )
 
     def __eq__(self, other: object) -> Any:
         # A map keyed by Key compares its keys with what it is asked for: this lets it be an Expr.
@@ -403,14 +397,11 @@ class Expr(_Cell):
 
     # -- Python's questions, answered by the concrete value under a transform ---------------------
     def __bool__(self) -> bool:
-        # A dict or a set compares what has one hash: equal programs are equal, whatever their values.
-        if self.op.name in ("equal", "not_equal"):
+        # A dict or a set compares what has one hash: equal formulas are equal, whatever their values.
+        if not self.traced and self.op.name in ("equal", "not_equal"):
             x, y = self.args
-            if not self.traced and x.key == y.key and _has_input(x):
+            if x.key == y.key and _has_input(x):
                 return bool(self.op.name == "equal")
-            # A key that an earlier trace left in a dict is not this one's, whatever its value.
-            if hasattr(x, "_hashed") and hasattr(y, "_hashed") and (_is_past(x) or _is_past(y)):
-                return bool((x.key == y.key) == (self.op.name == "equal"))
         return bool(concrete(self, "bool()", bool))
 
     def __float__(self) -> float:
@@ -525,20 +516,7 @@ def _is_stored(frame: FrameType) -> bool:
     return ".fill(" in written(frame).partition("(")[0] + "("
 
 
-def _is_cached(frame: FrameType) -> bool:
-    """Whether a `functools.cache` asks: it would hand out what it made of another value, of another trace."""
-    path = written(frame).partition("(")[0].split(".")
-    held: Any = frame.f_locals.get(path[0], frame.f_globals.get(path[0]))
-    for name in path[1:]:
-        held = getattr_static(held, name, None)
-    return isinstance(getattr(held, "__func__", held), _CACHE)
-
-
-_CACHE: type = type(lru_cache(_is_cached))
-
-
 _set_key = _Cell._key.__set__  # type: ignore[attr-defined]
-_set_hashed = _Cell._hashed.__set__  # type: ignore[attr-defined]
 _set_graph = _Cell._graph.__set__  # type: ignore[attr-defined]
 _set_value = _Cell._value.__set__  # type: ignore[attr-defined]
 _set_simple = _Cell._simple.__set__  # type: ignore[attr-defined]
@@ -729,22 +707,6 @@ def _itself(value: Any) -> Any:
 
 def _item(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _hash(value: Any) -> int:
-    number = _item(value)
-    return hash(number) if number == number else 0  # not a number: Python hashes each object anew
-
-
-_hash.__name__ = "hash"  # for messages
-
-
-def _is_past(root: Expr) -> bool:
-    """Whether an expression stands on a leaf of a trace that has ended."""
-    return any(
-        expr.op.name == "leaf" and expr.params[0][1] is not None and not expr.params[0][1].open
-        for expr in subexpressions(root)
-    )
 
 
 def concrete(root: Expr, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:

@@ -81,6 +81,8 @@ _PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
 
 
 def _is_own(item: Any) -> bool:
+    if isinstance(item, _PLAIN):  # most are, and the rest takes longer to tell
+        return False
     return isinstance(item, PMap | PVector) or (
         dataclasses.is_dataclass(item) and not isinstance(item, type)
     )
