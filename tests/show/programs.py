@@ -12,6 +12,7 @@ from funcgrad.transforms.control.calls import call_op
 
 X, Y = fg.var("x"), fg.var("y")
 W = fg.var("w", (3,))
+M = np.array([[0.3, -0.2, 0.5], [1.0, 0.4, 0.2], [0.7, -0.6, 0.1]])
 TIMES = np.array([0.5, 2.0, 1.0])
 
 
@@ -62,6 +63,15 @@ FUNCTIONS = {
     "scan by count": lambda x, y: fg.scan(lambda c, _: (np.cos(c) * y, c), x, length=4)[0],
     "scan of no turns": lambda x, y: fg.scan(lambda c, t: (c * y, c), x, np.zeros(0))[0] * y,
     "nested": lambda x, y: np.sum(_nested(x, y)[1]) + _nested(x, y)[0],
+    "scan of arrays": lambda x, y: np.sum(
+        fg.scan(lambda c, t: (np.tanh(M @ c * t) + y, c[1:] * x), M[0] * x, TIMES)[0] ** 2
+    ),
+    "while of arrays": lambda x, y: np.sum(
+        fg.while_loop(lambda c: np.sum(c) < 9, lambda c: np.roll(c, 1) * 2 + y, M[1] * x) * M[2]
+    ),
+    "a loop of branches": lambda x, y: fg.scan(
+        lambda c, t: (fg.cond(c > t, np.sin, lambda u: u * y, c), None), x, TIMES
+    )[0],
     "while": lambda x, y: fg.while_loop(lambda c: c < 100.0 * y, lambda c: c * c + y, x + 2),
     "while of several": lambda x, y: fg.while_loop(
         lambda s: s[0] < 5, lambda s: (s[0] + 1, np.sin(s[1]) * y), (0, x)

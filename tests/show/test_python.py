@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 import funcgrad as fg
+from funcgrad.expr import subexpressions
 from funcgrad.program.evaluate import variables
 from funcgrad.show.python import to_python
 from tests.ops.samples import SAMPLES
+from tests.show.programs import ALL, PROGRAMS, SOLVERS, nested_calls, values_of
 from tests.show.test_dot import NASTY
 from tests.show.test_files import CASES, programs, sample_expr
 
@@ -168,3 +170,49 @@ def test_a_long_program_is_linear_and_a_longer_one_is_refused():
         ValueError, match="at most 100000 nodes, but got 100002; save it with to_json"
     ):
         to_python(long)
+
+
+RUNNABLE = {
+    name: expr
+    for name, expr in ALL.items()
+    if not any(e.op.name in ("implicit", "foreign") for e in subexpressions(expr))
+}
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_programs_with_bodies_give_the_same(name):
+    expr = RUNNABLE[name]
+    given_ = values_of(expr)
+    np.testing.assert_allclose(run(expr, *given_.values()), expr(**given_), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n in RUNNABLE])
+def test_their_second_derivatives_give_the_same(name):
+    expr = fg.gradient(fg.gradient(PROGRAMS[name], "x"), "y")
+    given_ = values_of(expr)
+    np.testing.assert_allclose(run(expr, *given_.values()), expr(**given_), rtol=1e-13, atol=1e-14)
+
+
+def test_loops_are_loops_and_branches_are_ifs():
+    source = to_python(PROGRAMS["scan"])
+    assert "    for k in range(3):\n        (s, z0) = g(s, t[k], p)\n" in source
+    assert "    while h(s, p1, p2)[0]:\n" in to_python(PROGRAMS["while"])
+    assert "    if i:\n        return h(u1, u2)\n    return g(u1, u2)\n" in to_python(
+        PROGRAMS["cond"]
+    )
+    assert "reversed(range(3))" in to_python(PROGRAMS["scan backwards"])
+    assert len(to_python(nested_calls(60))) < 20_000
+    names = [fg.var(name) for name in ("s", "loop_1", "g", "k", "y0", "len")]
+    expr = fg.scan(lambda c, t: (c * t + sum(names), c), names[0], np.ones(3))[0]
+    at = dict(zip(("s", "loop_1", "g", "k", "y0", "len"), range(6), strict=True))
+    assert run(expr, *[at[name] for name in variables(expr)]) == expr(**at)
+
+
+def test_bodies_that_numpy_cannot_run_are_refused():
+    for name, who in zip(SOLVERS, ("implicit_root", "implicit_argmin", "fixed_point"), strict=True):
+        with pytest.raises(ValueError, match=f"that NumPy has, but got '{who}'; save the program"):
+            to_python(PROGRAMS[name])
+    with pytest.raises(ValueError, match="but got the primitive 'erf'; write what comes before"):
+        to_python(PROGRAMS["a primitive"])
+    with pytest.raises(ValueError, match=r"for module='math', but got \(float64, float64\[3\]\)"):
+        to_python(fg.scan(lambda c, _: (np.sin(c), c), X, length=3)[0], module="math")

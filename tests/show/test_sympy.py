@@ -11,6 +11,7 @@ import funcgrad as fg
 from funcgrad.program.evaluate import variables
 from funcgrad.show.sympy_ import to_sympy
 from tests.ops.samples import SAMPLES
+from tests.show.programs import ALL, nested_calls, values_of
 from tests.show.test_files import sample_expr
 
 sympy = pytest.importorskip("sympy")
@@ -104,3 +105,39 @@ def test_without_sympy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sympy", None)
     with pytest.raises(ImportError, match="it is not installed; run: pip install sympy"):
         to_sympy(X)
+
+
+WRITTEN_OUT = [
+    "cond",
+    "switch",
+    "call",
+    "call that keeps",
+    "calls in calls",
+    "a rule of two results",
+]
+
+
+@pytest.mark.parametrize("name", [*WRITTEN_OUT, *[f"gradient of {n}" for n in WRITTEN_OUT]])
+def test_calls_and_branches_are_written_out(name):
+    expr = ALL[name]
+    assert float(to_sympy(expr).subs(AT)) == pytest.approx(expr(**values_of(expr)), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if "scan" in name or "while" in name])
+def test_programs_with_loops_are_refused_in_a_line(name):
+    with pytest.raises(ValueError, match=r"^to_sympy: expected ") as caught:
+        to_sympy(ALL[name])
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_loops_are_refused_by_their_names():
+    with pytest.raises(ValueError, match="but got 'loop', which SymPy has not; use to_latex, or"):
+        to_sympy(ALL["scan"])
+    with pytest.raises(ValueError, match="but got 'implicit_root', which SymPy has not"):
+        to_sympy(ALL["a root"])
+    start = time.perf_counter()
+    with pytest.raises(
+        ValueError, match="at most 20000 nodes where calls and branches are written"
+    ):
+        to_sympy(nested_calls(60))
+    assert time.perf_counter() - start < 10

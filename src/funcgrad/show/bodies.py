@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.expr import Expr, subexpressions
-from funcgrad.graph import INPUT, TupleType
-from funcgrad.ops.tuples import pick_op
+import numpy as np
+
+from funcgrad.expr import Expr, rebuild, subexpressions
+from funcgrad.graph import INPUT, Key, TupleType
+from funcgrad.ops.tuples import pick, pick_op, together_op
 from funcgrad.transforms.control.body import Body
 
 
@@ -157,6 +159,51 @@ def numbered(letters: str, taken: set[str], count: int = 0) -> Iterator[str]:
 def variable_names(exprs: Iterable[Expr]) -> set[str]:
     """The names of the variables among some nodes."""
     return {str(e.params[0][1]) for e in exprs if e.op is INPUT}
+
+
+def written_out(expr: Expr, most: int, who: str) -> Expr:
+    """The expression without calls, branches and rules: bodies on their operands, and `where` between them.
+
+    Raises ValueError for what would have more than ``most`` nodes.
+    """
+    while True:
+        nodes = {e.key: e for e in subexpressions(expr)}
+        inside = [item.body for e in nodes.values() if _is_flat(e) for item in held(e)]
+        if not any(map(_is_flat, nodes.values())):
+            return expr
+        if len(nodes) + sum([len(subexpressions(*body.outputs)) for body in inside]) > most:
+            raise ValueError(
+                f"{who}: expected at most {most} nodes where calls and branches are written out, but got "
+                "more; use to_latex to see them"
+            )
+        became: dict[Key, Expr] = {}
+        for key, e in nodes.items():
+            became[key] = _opened(e, tuple([became[arg.key] for arg in e.args]))
+        expr = became[expr.key]
+
+
+def _is_flat(expr: Expr) -> bool:
+    """Whether a node can be written out without running it."""
+    params = dict(expr.params)
+    return is_tuple(expr) and bool({"kept", "branches", "wiring"} & params.keys())
+
+
+def _opened(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    params: dict[str, Any] = dict(expr.params)
+    if expr.op is pick_op:
+        return pick(args[0], params["index"])
+    if not _is_flat(expr):
+        return rebuild(expr, args)
+    if "wiring" in params:
+        return together_op(*args[: params["wiring"].results])  # type: ignore[no-any-return]
+    if "kept" in params:
+        return together_op(*params["body"].on(args))  # type: ignore[no-any-return]
+    index, *rest = args
+    *others, parts = [body.on(rest) for body in params["branches"]]
+    for place in reversed(range(len(others))):
+        here = np.logical_not(index) if index.dtype == bool else index <= place
+        parts = [np.where(here, a, b) for a, b in zip(others[place], parts, strict=True)]
+    return together_op(*parts)  # type: ignore[no-any-return]
 
 
 class Application(NamedTuple):

@@ -21,8 +21,11 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.ops.tuples import pick_op
 from funcgrad.program.evaluate import variables
-from funcgrad.show.rows import array_of, distinct, let, operands
+from funcgrad.show.bodies import is_tuple
+from funcgrad.show.routines import Routines, called, definitions, routines_of
+from funcgrad.show.rows import Rules, array_of, distinct, let_all, operands
 from funcgrad.show.text import ATOM, LONGEST, UNARY, Written, wrap
 
 MOST = 100_000  # nodes; Python's compiler takes seconds for more
@@ -32,6 +35,7 @@ LITERAL = 100  # entries of an array that is written out
 def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] = "numpy") -> str:
     """The source of a Python function of the variables, in the order in which they are first met.
 
+    A loop is written as a function with a ``for`` or a ``while``, a branch as one with an ``if``.
     With ``module="math"`` a scalar program becomes plain Python on floats: faster, but outside the
     domain it raises, as `math` does, where NumPy gives inf or nan.
 
@@ -59,12 +63,19 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
         _refuse_arrays(nodes)
     inputs = variables(expr)
     names = _arguments(inputs, {name, *_RESERVED})
-    write = _numpy_writer(names) if module == "numpy" else _math_writer(names)
-    parents = operands if module == "numpy" else (lambda e: e.args)
-    taken = {*names.values(), name}
-    lines, root = let(
-        nodes, write, _locals(taken), parents, atom=ATOM, longest=LONGEST, transparent=_is_negative
+    routines = routines_of(expr, {name, *_RESERVED, *names.values()})
+    write = _numpy_writer(names, routines) if module == "numpy" else _math_writer(names)
+    rules = Rules(
+        write,
+        _locals({*names.values(), *routines.names, name}),
+        _parents if module == "numpy" else (lambda e: e.args),
+        ATOM,
+        LONGEST,
+        str,
+        _is_negative,
     )
+    helpers = definitions(routines, lambda roots, given: let_all(roots, given, rules))
+    lines, (root,) = let_all([expr], {}, rules)
     heading = (
         f'def {name}({", ".join(names.values())}):\n    """{_signature(inputs, names, expr)}"""'
     )
@@ -77,9 +88,17 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
     head = [
         f'{names[key]} = np.asarray({names[key]}, "{v.dtype}")[()]' for key, v in inputs.items()
     ]
-    imports = ["import base64\n"] if any("base64." in line for line in body) else []
+    imports = ["import base64\n"] if any("base64." in line for line in [*helpers, *body]) else []
     begin = "".join(f"\n    {line}" for line in [*head, 'with np.errstate(all="ignore"):'])
-    return _joined([*imports, "import numpy as np"], heading + begin, body, " " * 8)
+    before = "".join([f"{line}\n" for line in helpers])
+    return _joined([*imports, "import numpy as np"], before + heading + begin, body, " " * 8)
+
+
+def _parents(expr: Expr) -> tuple[Expr, ...]:
+    """The operands as they are written: of a part of a value with a rule of its own, that part."""
+    if expr.op is pick_op and "wiring" in dict(expr.args[0].params):
+        return (expr.args[0].args[dict(expr.params)["index"]],)
+    return operands(expr)
 
 
 def _joined(imports: list[str], heading: str, body: list[str], indent: str) -> str:
@@ -89,7 +108,10 @@ def _joined(imports: list[str], heading: str, body: list[str], indent: str) -> s
 
 # What the source itself calls, which an argument must not hide.
 _RESERVED = frozenset(
-    ("np", "math", "base64", "slice", "abs", "max", "min", "float", "round", "True", "False")
+    (
+        *("np", "math", "base64", "slice", "abs", "max", "min", "float", "round", "True", "False"),
+        *("len", "range", "reversed"),
+    )
 )
 
 
@@ -142,12 +164,20 @@ _INFIX = frozenset(
 )
 
 
-def _numpy_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Written]:
+def _numpy_writer(
+    names: Mapping[str, str], routines: Routines
+) -> Callable[[Expr, list[Written]], Written]:
     def write(expr: Expr, parts: list[Written]) -> Written:
         if expr.op is INPUT:
             return Written(names[str(expr.params[0][1])], ATOM)
         if expr.op is CONSTANT:
             return Written(_literal(array_of(expr)), ATOM)
+        if expr.op is pick_op and "wiring" in dict(expr.args[0].params):
+            return parts[0]
+        if is_tuple(expr):
+            made = called(expr, [part.text for part in parts], routines)
+            if made is not None:
+                return Written(made, ATOM - 1)
         return _numpy_call(expr, parts)
 
     return write
@@ -211,6 +241,17 @@ def _unknown(name: str, module: str) -> ValueError:
         f"to_python: expected operations that {module} has, but got {name!r}; save the program with "
         "to_json instead" + ("" if module == "NumPy" else ", or leave out module='math'")
     )
+
+
+def _foreign(expr: Expr, texts: list[str]) -> Written:
+    raise ValueError(
+        "to_python: expected operations that NumPy has, but got the primitive "
+        f"{dict(expr.params)['function'].name!r}; write what comes before and after it as two programs"
+    )
+
+
+def _implicit(expr: Expr, texts: list[str]) -> Written:
+    raise _unknown(dict(expr.params)["problem"].who, "NumPy")
 
 
 def _form(template: str, binding: int = ATOM - 1) -> Callable[[Expr, list[str]], Written]:
@@ -329,6 +370,10 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "svd": _form("np.linalg.svd({0}, full_matrices=False)"),
         "qr": _form("np.linalg.qr({0})"),
         "pick": _form("{0}[{index}]"),
+        "together": _form("({all},)"),
+        "name": _form("{0}"),
+        "foreign": _foreign,
+        "implicit": _implicit,
         "getitem": _getitem,
         "scatter_add": _scatter,
     }

@@ -15,6 +15,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.show.bodies import is_tuple, written_out
 from funcgrad.show.rows import array_of, distinct, name_of
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
@@ -31,11 +32,11 @@ def to_sympy(expr: Expr) -> Any:
     """The expression as SymPy's: variables become symbols of their names, without assumptions.
 
     Whole numbers become integers; others keep the digits that they have. SymPy puts terms in its own
-    order and may simplify: ``x - x`` is 0.
+    order and may simplify: ``x - x`` is 0. Calls are written out, and branches become `Piecewise`.
 
     Raises ImportError where SymPy is not installed; ValueError for operations that it has not (those
-    that combine or move entries), and for what is too deep or too large for it; TypeError for what is
-    no expression.
+    that combine or move entries, and loops), and for what is too deep or too large for it; TypeError for
+    what is no expression.
 
     >>> import pytest, funcgrad as fg
     >>> sympy = pytest.importorskip("sympy")
@@ -43,7 +44,10 @@ def to_sympy(expr: Expr) -> Any:
     >>> to_sympy(fg.sin(x) ** 2 / 3).diff(sympy.Symbol("x"))
     2*sin(x)*cos(x)/3
     """
+    distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")
+    expr = written_out(expr, LARGEST, "to_sympy")
     nodes = distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")
+    _refuse_tuples(nodes)
     try:
         import sympy
     except ImportError:
@@ -67,8 +71,29 @@ def to_sympy(expr: Expr) -> Any:
                     f"to_sympy: expected numbers and operations entry by entry, but got {e.op.name!r}"
                     f" of {e.args[0].type}; use to_latex, or write the entries out"
                 )
-            became[e.key] = function(*[became[arg.key] for arg in e.args])
+            became[e.key] = _made(e, function, [became[arg.key] for arg in e.args])
     return became[expr.key]
+
+
+def _made(expr: Expr, function: Callable[..., Any], parts: list[Any]) -> Any:
+    try:
+        return function(*parts)
+    except (TypeError, ValueError) as error:
+        why = " ".join(str(error).split())[:80]
+        raise ValueError(
+            f"to_sympy: expected operands that SymPy takes, but {expr.op.name!r} fails: {why}; use "
+            "to_latex"
+        ) from None
+
+
+def _refuse_tuples(nodes: list[Expr]) -> None:
+    for e in nodes:
+        if is_tuple(e):
+            name = dict(e.params)["problem"].who if "problem" in dict(e.params) else e.op.name
+            raise ValueError(
+                f"to_sympy: expected operations entry by entry, but got {name!r}, which SymPy has not; "
+                "use to_latex, or write the turns of a short loop in Python"
+            )
 
 
 def _check_size(nodes: list[Expr]) -> None:
@@ -173,6 +198,7 @@ def _functions(sp: Any) -> Mapping[str, Callable[..., Any]]:
         "broadcast_to": lambda x: x,
         "astype": lambda x: x,
         "leaf": lambda x: x,
+        "name": lambda x: x,
         "stop_gradient": lambda x: x,
     }
     return MappingProxyType(table)
