@@ -298,3 +298,27 @@ def test_the_table_of_a_loop_shows_its_tuple():
     assert [row.op for row in rows][-2:] == ["loop", "pick"]
     assert (rows[0].gradient, rows[-1].value) == (6.0, 3.0)
     assert "(3, [0.5, 1. ])" in repr(rows)
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_shift_inside_log_sum_exp_is_taken_out(axis, last):
+    x = fg.var("x", (3, 4))
+    top = np.max(x, axis=axis, keepdims=True)
+    inside = np.log(np.sum(np.exp(x - top), axis=axis))
+    drop = np.squeeze(top, axis)
+    shifted = inside + drop if last else drop + inside
+    assert fg.simplify(shifted).key == fg.logsumexp(x, axis=axis).key
+    values = np.random.default_rng(0).normal(size=(3, 4)) * 300
+    np.testing.assert_allclose(fg.simplify(shifted)(x=values), shifted(x=values), rtol=1e-13)
+
+
+def test_a_shift_that_is_not_the_same_stays():
+    x, c = fg.var("x", (3, 3)), fg.var("c", 3)
+    for shifted in (
+        fg.logsumexp(x - c, axis=1) + c,  # a shift of columns, added to rows
+        fg.logsumexp(x - c[:, None], axis=1) + 2 * c,
+        fg.logsumexp(x - c[:, None], axis=1) + c[::-1],
+    ):
+        values = {"x": np.arange(9.0).reshape(3, 3), "c": np.array([1.0, 2.0, 4.0])}
+        np.testing.assert_allclose(fg.simplify(shifted)(**values), shifted(**values), rtol=1e-13)

@@ -424,6 +424,36 @@ def _log_sum_exp(expr: Expr) -> Expr | None:
     return new  # type: ignore[no-any-return]
 
 
+def _shifted_log_sum_exp(expr: Expr) -> Expr | None:
+    """logsumexp(x - c) + c = logsumexp(x), for c that is alike along the axes: the shift by a maximum."""
+    for total, shift in (expr.args, expr.args[::-1]):
+        found = _through(total, shape.reshape_op)
+        if not (_is(found, reduction.logsumexp_op) and _is(found.args[0], elementwise.subtract)):
+            continue
+        x, wide = found.args[0].args
+        axes = dict(found.params)["axis"]
+        kept = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+        narrow = _through(wide, op.broadcast_to)
+        if narrow.shape != kept[len(kept) - narrow.ndim :] or narrow.size != found.size:
+            continue
+        if shift.size == found.size and _unmoved(shift).key == _unmoved(narrow).key:
+            whole = reduction.logsumexp_op(x, **dict(found.params))
+            return shape.reshape(whole, expr.shape)  # type: ignore[no-any-return]
+    return None
+
+
+def _unmoved(expr: Expr) -> Expr:
+    """What is below reshapes, and indices that do no more than drop axes of length 1."""
+    while _is(expr, shape.reshape_op) or (
+        _is(expr, indexing.getitem_op)
+        and len(expr.args) == 1
+        and expr.args[0].size == expr.size
+        and all(not isinstance(i, tuple) or i[3] in (None, 1) for i in dict(expr.params)["spec"])
+    ):
+        expr = expr.args[0]
+    return expr
+
+
 def _softmax(expr: Expr) -> Expr | None:
     """exp(x) / sum(exp(x)) = exp(x - logsumexp(x))."""
     top, bottom = expr.args
@@ -479,7 +509,7 @@ _STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
     "multiply": (_selected,),
     "sum": (_sum_cases, _masked_sum),
     "mask": (_mask_cases,),
-    "add": (_joined_masks,),
+    "add": (_joined_masks, _shifted_log_sum_exp),
     "bitwise_or": (_logical_cases,),
     "bitwise_and": (_logical_cases,),
     "logical_or": (_logical_cases,),
