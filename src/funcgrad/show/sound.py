@@ -58,7 +58,7 @@ def _problem(
         return f"expected the type {inferred}, but got {declared}"
     return (
         ""
-        if closed or _holds(op, types, params, declared)
+        if closed or (_is_written(op, types, params) and _holds(op, types, params, declared))
         else f"expected params that fit, but got {_line(params)}"
     )
 
@@ -107,6 +107,14 @@ def _holds(op: Op, types: tuple[ArrayType, ...], params: Params, declared: Array
         if work > LARGEST:
             return True
     return _bears_out(op, small, params)
+
+
+def _is_written(op: Op, types: tuple[ArrayType, ...], params: Params) -> bool:
+    """Whether the params are such as formulas can be written of."""
+    try:
+        return op.notation is None or bool(op.notation(*["x"] * len(types), **dict(params)))
+    except Exception:  # a notation may fail in any way on what it was not made for
+        return False
 
 
 def _is_brief(value: Any) -> bool:
