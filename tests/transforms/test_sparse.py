@@ -461,3 +461,14 @@ def test_minimize():
     np.testing.assert_allclose(found.x, np.ones(10), atol=1e-5)
     oracle = np.stack([scipy.optimize.rosen_hess_prod(found.x, e) for e in np.eye(10)])
     np.testing.assert_allclose(sparse_hessian(f)(found.x).toarray(), oracle, rtol=1e-10)
+
+
+def test_a_while_loop_inside():
+    def f(x):
+        return fg.while_loop(lambda c: c < 9, lambda c: c * 2, x[0] * x[1])
+
+    x = np.array([1.5, 2.0, 3.0])
+    np.testing.assert_allclose(
+        fg.sparse_jacobian(lambda x: x * f(x))(x).toarray(), fg.jacobian(lambda x: x * f(x))(x)
+    )
+    np.testing.assert_allclose(fg.sparse_hessian(f)(x).toarray(), fg.hessian(f)(x))
