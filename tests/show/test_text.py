@@ -1,7 +1,5 @@
 """Formulas of programs with closed subgraphs: each function written once, and told by its name."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -66,9 +64,7 @@ def test_names_of_variables_are_left_to_them():
 
 
 def test_a_body_in_bodies_is_written_once():
-    start = time.perf_counter()
     text = repr(nested_calls(60))
-    assert time.perf_counter() - start < 10
     assert text.count("\n") <= 27
 
 
