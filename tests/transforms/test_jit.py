@@ -497,7 +497,7 @@ def test_static_values_that_are_equal_but_of_other_types():
     assert [f(2.0, k=3), f(2.0, k=3.0)] == [5.0, 6.0]
     g = jit(lambda x, n=2: x * sum(range(n)), static_argnames="n")
     assert [g(1.0), g(1.0, 3), g(1.0, n=4)] == [1.0, 3.0, 6.0]
-    assert "return" in f.program()
+    assert "return" in f.program.source
     assert repr(f.lower(2.0, 1).traced[0]) == "x + 1"
     for n in range(300):
         g(1.0, n=n)
@@ -606,12 +606,13 @@ def test_what_it_tells():
     def f(x):
         return x * 2 if x > 0 else x
 
+    assert repr(f.program) == "nothing has been compiled yet: call the function first"
     stages = f.lower(3.0)
     assert repr(stages.traced[0]) == "x*2"
     assert "return" in stages.source
     assert "as it runs" in repr(stages)
     f(3.0)
-    assert "return" in f.program()
+    assert "return" in f.program.source
     f.clear()
     assert f.explain_misses() == ""
     assert f(-1.0) == -1.0

@@ -68,10 +68,10 @@ def jit(
     (64 KiB) changes in place, f is traced again; larger ones are read at each call, where the program uses
     them as they are. What is inside other containers, or reached through attributes, is not watched.
 
-    The result has ``lower(*args)`` (every stage of a program, printable), ``program()`` (the last one's
-    source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without f, a decorator.
-    With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f: that library's arrays come out,
-    and values cannot be asked for.
+    The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
+    prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without
+    f, a decorator. With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f: that library's
+    arrays come out, and values cannot be asked for.
 
     >>> import funcgrad as fg
     >>> @jit
@@ -97,7 +97,7 @@ def jit(
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
     jitted.clear = compiled.clear  # type: ignore[attr-defined]
-    jitted.program = compiled.program  # type: ignore[attr-defined]
+    jitted.program = Latest(compiled)  # type: ignore[attr-defined]
     return jitted
 
 
@@ -112,6 +112,21 @@ def _elsewhere(f: Callable[..., Any], backend: str) -> Callable[..., Any]:
             f"jit: expected a backend among 'numpy', 'jax' and 'torch', but got {backend!r}",
         )
     return known[backend](f)
+
+
+class Latest:
+    """The program that was compiled last, whichever it is when this is looked at: prints as its source."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+
+    @property
+    def source(self) -> str:
+        """The Python that runs; empty before the first call."""
+        return self._compiled.source()
+
+    def __repr__(self) -> str:
+        return self.source or "nothing has been compiled yet: call the function first"
 
 
 class Lowered(NamedTuple):
@@ -417,10 +432,10 @@ class Compiled:
             )
         return Lowered(node.exprs, step.program.outputs, text_of(step.program.compiled))
 
-    def program(self) -> str:
+    def source(self) -> str:
         """The source of the program that was compiled last."""
         if self.newest is not None:
-            return self.newest.program()
+            return self.newest.source()
         step = None if self.last is None else self.last.step
         return "" if step is None else text_of(step.program.compiled)
 
