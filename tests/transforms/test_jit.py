@@ -428,7 +428,7 @@ def test_errors_of_math_are_numpys_values():
     assert np.isnan(jit(np.sqrt)(-1.0))
 
 
-# -- what a strict reader found --------------------------------------------------------------------
+# -- what is told apart ----------------------------------------------------------------------------
 def test_permuted_parameters_are_another_program():
     assert jit(lambda x, y: x - y * 3.5)(3.0, 1.0) == -0.5
     assert jit(lambda y, x: x - y * 3.5)(3.0, 1.0) == -9.5

@@ -20,7 +20,7 @@ from funcgrad.program.evaluate import evaluate, evaluate_all
 from funcgrad.program.simplify import simplify
 from funcgrad.show.bodies import Function, operands_written, way_back
 from funcgrad.show.rows import array_of, distinct, name_of, places
-from funcgrad.show.text import ATOM, Written, define, number, short, text, write
+from funcgrad.show.text import ATOM, Written, define, number, shown, text, write
 from funcgrad.transforms.control.body import Body
 
 MOST = 200
@@ -287,14 +287,3 @@ def told(value: Any, expr: Expr) -> str:
         count = len(expr.type.parts)  # type: ignore[attr-defined]
         return shown(tuple([value.of.get(k, 0.0) for k in range(count)]))
     return shown(value)
-
-
-def shown(value: Any) -> str:
-    """A value in few characters."""
-    if isinstance(value, tuple):
-        return f"({', '.join([shown(part) for part in value])}{',' if len(value) == 1 else ''})"
-    if np.ndim(value) == 0:
-        return short(value)
-    if np.size(value) > 6:
-        return f"{np.asarray(value).dtype}{list(np.shape(value))}"
-    return np.array2string(np.asarray(value), precision=4, separator=", ").replace("\n", "")

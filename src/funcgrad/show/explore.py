@@ -26,9 +26,9 @@ from funcgrad.program.lower import lower
 from funcgrad.program.simplify import simplify_all
 from funcgrad.show.bodies import is_tuple, way_back
 from funcgrad.show.dot import draw, face
-from funcgrad.show.explain import functions_of, shown, tell
+from funcgrad.show.explain import functions_of, tell
 from funcgrad.show.rows import distinct, places, printable
-from funcgrad.show.text import text
+from funcgrad.show.text import shown, text
 from funcgrad.transforms.accumulate import backprop_steps
 
 MOST = 200

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, toposort
 from funcgrad.program.evaluate import evaluate_all, inputs_of, present
 from funcgrad.program.lower import lower
 from funcgrad.program.simplify import simplify_all
-from funcgrad.show.text import short
+from funcgrad.show.text import shown
 from funcgrad.transforms.accumulate import backprop
 
 
@@ -86,12 +84,4 @@ def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> 
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, tuple):
-        return f"({', '.join([_cell(part) for part in value])})"
-    if np.ndim(value) == 0:
-        return short(value)
-    if np.size(value) > 6:
-        return f"{np.asarray(value).dtype}{list(np.shape(value))}"
-    return np.array2string(np.asarray(value), precision=4, separator=", ").replace("\n", "")
+    return "-" if value is None else shown(value)

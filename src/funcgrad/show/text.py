@@ -237,3 +237,14 @@ def short(value: Any) -> str:
             return str(int(value))
         return repr(value) if len(repr(value)) <= 8 else f"{value:.6g}"
     return str(value)
+
+
+def shown(value: Any) -> str:
+    """A value in few characters: a number, an array, or a tuple of those."""
+    if isinstance(value, tuple):
+        return f"({', '.join([shown(part) for part in value])}{',' if len(value) == 1 else ''})"
+    if np.ndim(value) == 0:
+        return short(value)
+    if np.size(value) > 6:
+        return f"{np.asarray(value).dtype}{list(np.shape(value))}"
+    return np.array2string(np.asarray(value), precision=4, separator=", ").replace("\n", "")

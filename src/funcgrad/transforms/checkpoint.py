@@ -32,8 +32,9 @@ def checkpoint(
 
     The rest is computed again when it is needed, which trades time for memory. Policies: ``"nothing"``;
     ``"all"`` (as if it were not there); names, of the values that `name` has marked; or an int, the
-    bytes that may be kept, spent on what is dearest to compute again. As `jax.checkpoint`. Without f, a
-    decorator.
+    bytes that may be kept for each call, spent on what is dearest to compute again. Without f, a decorator.
+    As `jax.checkpoint`. Elementwise work on large arrays runs in blocks, and keeps little as it is: there
+    a checkpoint only stands in the way. It pays around products of matrices and the like.
 
     >>> import numpy as np
     >>> import funcgrad as fg

@@ -24,7 +24,8 @@ from funcgrad.ops.elementwise import divide
 from funcgrad.ops.op import Op, differentiable, fit, infer_type, same_type
 from funcgrad.ops.shape import concatenate_op, zeros_like
 from funcgrad.ops.tuples import pick_op
-from funcgrad.program.simplify import simplify, value_of
+from funcgrad.program.simplify import simplify
+from funcgrad.program.structural import value_of
 from funcgrad.program.substitute import substitute_all
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.expr import Expr, rebuild, subexpressions
 from funcgrad.graph import Key
 from funcgrad.ops.elementwise import mask, where
-from funcgrad.program.simplify import value_of
+from funcgrad.program.structural import value_of
 
 # What a selection goes through: products and sums, entry by entry.
 _THROUGH = {"multiply", "divide", "add", "subtract", "negative", "positive", "conjugate"}
