@@ -5,6 +5,7 @@ As for derivatives, the products may be taken forward, from the leaves, or backw
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,7 +13,10 @@ from functools import partial
 import numpy as np
 
 from funcgrad.expr import Expr, subexpressions
+from funcgrad.fold import Edge, Semiring, sum_product
+from funcgrad.graph import ancestors
 from funcgrad.ops.op import differentiable
+from funcgrad.ops.tuples import together_op
 from funcgrad.transforms.patterns import (
     DENSE,
     SAME,
@@ -92,34 +96,32 @@ def _after(edge: Pattern, below: Pattern, size: int) -> Pattern:
 
 
 def _backward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]) -> Pattern:
+    """`sum_product` on patterns: where paths meet, what they reach is joined."""
     starts = _offsets(roots)
     height = starts[-1]
-    columns: dict[int, Pattern] = {}
+    whole = together_op(*roots)
+    exprs = {expr.key: expr for expr in subexpressions(whole)}
+    ends = {leaf.key for leaf in leaves}
+    inside = set(ancestors(whole, list(ends)))
 
-    def arrive(expr: Expr, term: Pattern) -> None:
-        columns[id(expr)] = columns[id(expr)] + term if id(expr) in columns else term
+    def weight(edge: Edge) -> tuple[Pattern, int] | None:
+        child, arg = exprs[edge.child], exprs[edge.parent]
+        if edge.parent not in inside or edge.child in ends or not differentiable(arg.dtype):
+            return None
+        if child is whole:  # each root's rows among those of all
+            here = np.arange(arg.size)
+            return matrix(here + starts[edge.place], here, (height, arg.size)), arg.size
+        if child.op.edge(edge.place) is None:
+            return None
+        return edge_pattern(child, edge.place, known.get(id(child), ())), arg.size
 
-    for root, start in zip(roots, starts[:-1], strict=True):
-        if differentiable(root.dtype):
-            here = np.arange(root.size)
-            arrive(root, matrix(here + start, here, (height, root.size)))
-    ends = {id(leaf) for leaf in leaves}
-    inside = set(ends)
-    order = subexpressions(*roots)
-    for expr in order:
-        if any([id(arg) in inside for arg in expr.args]):
-            inside.add(id(expr))
-    for expr in reversed(order):
-        if id(expr) in ends or id(expr) not in columns:
-            continue
-        above = columns.pop(id(expr))
-        for arg, edge in _edges(expr, known):
-            if id(arg) in inside:
-                arrive(arg, _before(above, edge(), arg.size))
-    parts = [columns.get(id(leaf)) for leaf in leaves]
+    def joined(above: Pattern | None, weight: tuple[Pattern, int]) -> Pattern:
+        return weight[0] if above is None else _before(above, *weight)
+
+    found = sum_product(whole, Semiring(operator.add, joined, None), weight)
     filled = [
-        matrix((), (), (height, leaf.size)) if part is None else part
-        for leaf, part in zip(leaves, parts, strict=True)
+        found[leaf.key] if leaf.key in found else matrix((), (), (height, leaf.size))
+        for leaf in leaves
     ]
     return scipy_sparse().hstack(filled, format="csr") if filled else matrix((), (), (height, 0))
 
