@@ -528,3 +528,22 @@ def test_results_share_no_memory():
 def test_mistakes(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("checkpoint", [None, "sqrt", "log", 3])
+def test_checkpoints_of_a_fori_loop(checkpoint):
+    def rolled(x):
+        return fori_loop(2, 75, lambda i, v: np.sin(v * x) + v / i, x, checkpoint=checkpoint)
+
+    def plain(x):
+        v = x
+        for i in range(2, 75):
+            v = np.sin(v * x) + v / i
+        return v
+
+    np.testing.assert_allclose(fg.grad(rolled)(0.7), fg.grad(plain)(0.7), rtol=1e-12)
+
+
+def test_a_checkpoint_needs_known_bounds():
+    with pytest.raises(ValueError, match="fori_loop: expected bounds that are known"):
+        fg.vmap(lambda n: fori_loop(0, n, lambda i, v: v + i, 0, checkpoint="sqrt"))(np.arange(3))

@@ -273,8 +273,17 @@ def _sharing(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, B
     return body_of(inputs, first.outputs), body_of(inputs, seen)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    checkpoint: int | str | None = None,
+) -> Any:
     """``for i in range(lower, upper): value = body_fun(i, value)``, as `jax.lax.fori_loop`.
+
+    ``checkpoint`` as in `scan`, for bounds that are known; with a traced bound every state is kept.
 
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120
@@ -288,6 +297,12 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
                 "n.astype(int) of a traced value",
             )
     if isinstance(lower, Expr) or isinstance(upper, Expr):
+        if checkpoint is not None:
+            raise fail(
+                ValueError,
+                "fori_loop: expected bounds that are known for checkpoint=, but got a traced one; leave "
+                "checkpoint out, or write int(n)",
+            )
         first = lift_fully(lower)
         first = first if first.dtype == np.dtype(int) else first.astype(int)
         _, value = _while(
@@ -298,4 +313,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         )
         return value
     turns = np.arange(lower, max(lower, upper))
-    return _scan("fori_loop", lambda value, i: (body_fun(i, value), ()), init_val, turns, None)[0]
+
+    def turn(value: Any, i: Any) -> tuple[Any, Any]:
+        return body_fun(i, value), ()
+
+    return _scan("fori_loop", turn, init_val, turns, None, checkpoint=checkpoint)[0]
