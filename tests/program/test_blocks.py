@@ -84,7 +84,9 @@ def test_entries_are_bit_equal(op, dtype):
     if output.op is x[0].op:
         pytest.skip("the operand itself")
     other = output if output.dtype.kind == "b" else output * 2
-    check([output, np.where(x[0] > 0, other, other)], x, values)
+    # (Softplus is run in another form: tests/program/test_forms.py says how exact it is.)
+    ulps = 4 if op.name == "softplus" else None
+    check([output, np.where(x[0] > 0, other, other)], x, values, ulps=ulps)
 
 
 def odd(kind):

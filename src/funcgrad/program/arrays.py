@@ -20,6 +20,7 @@ from funcgrad.program.calls import calls
 from funcgrad.program.codegen import build, flatten
 from funcgrad.program.evaluate import present
 from funcgrad.program.factors import factored
+from funcgrad.program.forms import related, unsigned
 from funcgrad.program.plan import Call, Plan, bound_dtype, lifetimes
 from funcgrad.program.select import chosen, masked
 from funcgrad.program.shortcuts import shortened
@@ -38,7 +39,7 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    plan = blocked(calls(factored(shortened(flatten(roots, inputs)))))
+    plan = blocked(calls(unsigned(related(factored(shortened(flatten(roots, inputs)))))))
     text = source(plan)
     return build("array", text, {**_BOUND, **plan.bound})
 

@@ -1,0 +1,132 @@
+"""Softplus and sigmoid in other forms, as exact as NumPy's exp is; minus signs that vanish, exactly."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.program.arrays import compile_arrays
+from funcgrad.program.codegen import flatten, interpret, text_of
+from funcgrad.program.forms import related, unsigned
+
+# Units in the last place: NumPy's own exp of float32 is wrong by up to 2.5.
+EXACT = {"float64": 2.1, "float32": 3.0}
+DENORMAL, OVERFLOW = (
+    {"float64": (-745, 720), "float32": (-103, 95)},
+    {"float64": 720, "float32": 95},
+)
+
+
+def names(flat):
+    return [step.op.name for step in flat.steps if step.op.name not in ("input", "constant")]
+
+
+def points(dtype, size):
+    """All over the range of exp, the signs, and the numbers near zero."""
+    rng = np.random.default_rng(0)
+    parts = [rng.uniform(-3, 3, 800), rng.uniform(-40, 40, 800), rng.uniform(*DENORMAL[dtype], 800)]
+    parts += [10.0 ** rng.uniform(-30, 0, 100) * rng.choice([-1, 1], 100), [0.0, -0.0]]
+    return np.concatenate(parts).astype(dtype)[:: 1 if size is None else 2502 // size]
+
+
+def ulps(got, exact):
+    """The largest distance in units of the exact value's last place."""
+    unit = np.finfo(got.dtype).smallest_subnormal, np.finfo(got.dtype).eps
+    found = 0.0
+    for a, b in zip(got.tolist(), exact, strict=True):
+        ulp = max(mp.mpf(float(unit[0])), mp.mpf(2) ** mp.floor(mp.log(b, 2)) * float(unit[1]))
+        found = max(found, abs(mp.mpf(a) - b) / ulp)
+    return float(found)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [None, 60])
+def test_softplus_and_sigmoid_are_exact(dtype, size):
+    value = points(dtype, size)
+    assert (value.size >= 96) == (size is None)
+    x = fg.var("x", value.shape, dtype)
+    run = compile_arrays([fg.softplus(x), fg.sigmoid(x)], [x])
+    assert ("logaddexp" in text_of(run)) == (size is not None)
+    assert ("expm1" in text_of(run)) == (size is not None)
+    soft, sigmoid = run(value)
+    assert soft.dtype == sigmoid.dtype == dtype
+    with mp.workprec(200):
+        given = [mp.mpf(v) for v in value.tolist()]
+        assert ulps(soft, [mp.log1p(mp.exp(v)) for v in given]) <= EXACT[dtype]
+        assert ulps(sigmoid, [1 / (1 + mp.exp(-v)) for v in given]) <= EXACT[dtype]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1, 20, 200])
+def test_what_is_not_finite(dtype, size):
+    most = float(np.finfo(dtype).max)
+    ends = [np.inf, -np.inf, np.nan, most, -most, float(OVERFLOW[dtype])]
+    x = fg.var("x", (size, 6), dtype)
+    run = compile_arrays([fg.softplus(x), fg.sigmoid(x)], [x])
+    value = np.tile(np.array(ends, dtype), (size, 1))
+    with np.errstate(all="ignore"):
+        soft, sigmoid = run(value)
+    largest = value.dtype.type(most)
+    np.testing.assert_array_equal(soft[0], [np.inf, 0, np.nan, largest, 0, OVERFLOW[dtype]])
+    np.testing.assert_array_equal(sigmoid[0], [1, 0, np.nan, 1, 0, 1])
+    assert not np.signbit(soft[0][[0, 1, 3, 4]]).any()
+    assert not np.signbit(sigmoid[0][[0, 1, 3, 4]]).any()
+
+
+def test_one_exponential_serves_both_whichever_comes_first():
+    x = fg.var("x", 200)
+    for roots in ([fg.softplus(x), fg.sigmoid(x)], [fg.sigmoid(x), fg.softplus(x)]):
+        found = names(related(flatten(roots, [x])))
+        assert found.count("exp") == found.count("log1p") == found.count("divide") == 1
+        assert len(found) == 6
+    y = fg.var("y", 20)
+    for roots in ([fg.softplus(y), fg.sigmoid(y)], [fg.sigmoid(y), fg.softplus(y)]):
+        found = names(related(flatten(roots, [y])))
+        assert found == ["softplus", "negative", "expm1", "negative"]
+
+
+def test_what_stays_as_it_is():
+    x, half = fg.var("x", 200), fg.var("h", 200, "float16")
+    alone = flatten([fg.sigmoid(x)], [x])
+    assert related(alone) is alone
+    narrow = flatten([fg.softplus(half), fg.sigmoid(half)], [half])
+    assert related(narrow) is narrow
+    two = flatten([fg.softplus(x), fg.sigmoid(2 * x)], [x])
+    assert "sigmoid" in names(related(two))
+
+
+def test_a_sigmoid_of_what_is_broadcast():
+    x = fg.var("x", (1, 40))
+    roots = [np.sum(fg.softplus(x + np.zeros((5, 1)))), fg.sigmoid(x + np.zeros((5, 1)))]
+    value = np.linspace(-5, 5, 40)[None]
+    for got, want in zip(
+        compile_arrays(roots, [x])(value), interpret(flatten(roots, [x]), [value]), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+X, Y, Z = (fg.var(name, 5) for name in "xyz")
+NEGATED = {
+    "sum": (X + Y * (-Z), ["multiply", "subtract"]),
+    "the other way round": ((-X) * Y / Z + Y, ["multiply", "divide", "subtract"]),
+    "difference": (X - (-Y) / Z, ["divide", "add"]),
+    "spread": (np.ones((3, 5)) + fg.exp(-np.broadcast_to(-X, (3, 5))) * 1.0, None),
+    "two": ((-X) * Y + (-Y) * Z, ["negative", "multiply", "multiply", "subtract"]),
+    "used again": ((-X) * Y + fg.exp((-X) * Y), ["negative", "multiply", "exp", "add"]),
+    "taken away from": ((-X) * Y - Z, ["negative", "multiply", "subtract"]),
+    "inside": (fg.exp(-X) + Y, ["negative", "exp", "add"]),
+}
+
+
+@pytest.mark.parametrize("name", NEGATED)
+def test_minus_signs(name):
+    root, want = NEGATED[name]
+    inputs = [X, Y, Z]
+    flat = flatten([root], inputs)
+    changed = unsigned(flat)
+    assert want is None or names(changed) == want
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=5) for _ in inputs]
+    values[0][0], values[1][1], values[2][2] = np.inf, -np.inf, 0.0
+    for got, expected in zip(interpret(changed, values), interpret(flat, values), strict=True):
+        np.testing.assert_array_equal(got, expected)
