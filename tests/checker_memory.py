@@ -1,0 +1,547 @@
+"""What generated text does to names and memory, checked by running it on symbols.
+
+Every array is a buffer with a version, which each write makes anew. A name holds a *term*, what has been
+computed, and the versions of the buffers that it is read from; a name whose buffer has been given to another
+value since is refused. The terms that a text returns must be those of the plan, or of the steps, that it was
+printed from: so nothing is read too late, written twice, or lost, in blocks as elsewhere.
+"""
+
+import ast
+import builtins
+from typing import NamedTuple
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.program.blocks import each_block
+from tests.checker import check_tiles, must, must_be
+
+# -- names ---------------------------------------------------------------------------------------
+_EVERYTHING = None  # what is assigned where a statement is never reached
+
+
+def check_names(text, bound, stage="text"):
+    """The text compiles, and each name in it is bound, or assigned on every way that leads there."""
+    tree = ast.parse(text)
+    compile(tree, "<checked>", "exec")
+    functions = {f.name for f in tree.body if isinstance(f, ast.FunctionDef)}
+    must(stage, "text", len(functions) == len(tree.body), "functions, each of its own name", text)
+    for function in tree.body:
+        outer = {*bound, *functions, *dir(builtins)}
+        own = {node.id for node in ast.walk(function) if _is_stored(node)}
+        own |= {arg.arg for arg in function.args.args}
+        _Names(stage, function.name, own, outer).block(
+            function.body, frozenset(arg.arg for arg in function.args.args)
+        )
+
+
+def _is_stored(node):
+    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+
+
+class _Names:
+    """Which locals are assigned for certain, statement by statement."""
+
+    def __init__(self, stage, function, own, outer):
+        self.stage, self.function, self.own, self.outer = stage, function, own, outer
+        self.targets = []
+
+    def reads(self, node, have):
+        # What a comprehension binds, it binds for itself.
+        inner = {
+            n.id
+            for c in ast.walk(node)
+            if isinstance(c, ast.comprehension)
+            for n in ast.walk(c.target)
+            if isinstance(n, ast.Name)
+        }
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load | ast.Del):
+                known = name.id in have or name.id in inner
+                known = known or (name.id not in self.own and name.id in self.outer)
+                where = f"{self.function}, line {name.lineno}"
+                must(self.stage, where, known, "a name that has a value", f"{name.id!r}")
+
+    def block(self, statements, have):
+        for statement in statements:
+            if have is _EVERYTHING:
+                return have
+            have = self.statement(statement, have)
+        return have
+
+    def statement(self, node, have):
+        match node:
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.reads(test, have)
+                return _both(self.block(body, have), self.block(orelse, have))
+            case ast.For(target=target, iter=over, body=body):
+                self.reads(over, have)
+                self.block(body, have | _stored(target))
+                return have
+            case ast.While(test=test, body=body):
+                self.reads(test, have)
+                endless = isinstance(test, ast.Constant) and test.value is True
+                after = self.block(body, have)
+                return (after or have) if endless else have
+            case ast.With(items=items, body=body):
+                for item in items:
+                    self.reads(item.context_expr, have)
+                return self.block(body, have)
+            case ast.Try(body=body, handlers=handlers):
+                after = self.block(body, have)
+                for handler in handlers:
+                    after = _both(after, self.block(handler.body, have))
+                return after
+            case ast.Return() | ast.Raise():
+                self.reads(node, have)
+                return _EVERYTHING
+            case ast.Break() | ast.Continue():
+                return _EVERYTHING
+            case ast.Delete(targets=targets):
+                self.reads(node, have)
+                return have - {
+                    n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)
+                }
+            case ast.AugAssign(target=target):
+                self.reads(ast.Expression(_as_read(target)), have)
+        self.reads(node, have)
+        return have | _stored(node)
+
+
+def _as_read(target):
+    name = target.id if isinstance(target, ast.Name) else "_"
+    return ast.copy_location(ast.Name(name, ast.Load()), target)
+
+
+def _stored(node):
+    return {
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def _both(a, b):
+    return b if a is _EVERYTHING else a if b is _EVERYTHING else a & b
+
+
+# -- terms ---------------------------------------------------------------------------------------
+class Terms:
+    """What is computed, by number: equal computations have equal numbers, however often they are met."""
+
+    def __init__(self):
+        self.number, self.made, self.types = {}, [], {}
+
+    def make(self, *parts):
+        if parts not in self.number:
+            self.number[parts] = len(self.made)
+            self.made.append(parts)
+        return self.number[parts]
+
+    def show(self, term, depth=2):
+        """A term as text, down to a depth."""
+        head, *rest = self.made[term]
+        inner = [
+            p if not isinstance(p, int) else self.show(p, depth - 1) if depth else "…" for p in rest
+        ]
+        return f"{head}({', '.join(map(str, inner))})"
+
+
+class Buffer:
+    """Memory: of an input, a constant, the pool, scratch, or this run's own."""
+
+    __slots__ = ("kind", "term", "type", "version", "writes")
+
+    def __init__(self, kind, type=None, term=None):
+        self.kind, self.type, self.term = kind, type, term
+        self.version = self.writes = 0
+
+
+class Ref(NamedTuple):
+    """A value as a name has it: its term, None for what nobody has written, and where it stands."""
+
+    term: int | None
+    places: tuple
+
+
+def of(buffer):
+    """What stands in a buffer now."""
+    return Ref(buffer.term, ((buffer, buffer.version),))
+
+
+# -- array programs --------------------------------------------------------------------------------
+_OPERATORS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
+_COPIES = ("array", "present")
+_VIEWS = ("reshape", "transpose")
+
+
+class _Call(NamedTuple):
+    """What the plan says of the calls of a function: how many operands, and where the result is."""
+
+    count: int
+    effect: str
+
+
+class Machine:
+    """Runs the text of an array program on terms."""
+
+    def __init__(self, plan, bound, stage):
+        self.plan, self.stage = plan, stage
+        self.bound = {**bound, **plan.bound}
+        self.terms = Terms()
+        self.calls = {}
+        self.where = "text"
+
+    def learn(self, plan):
+        """What the plan says of each function; where calls differ, the least that is promised."""
+        for call in plan.calls:
+            if "(" not in call.text or call.effect in ("source", "none"):
+                continue
+            node = ast.parse(self.formatted(call), mode="eval").body
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                self.calls[node.func.id] = _Call(len(node.args), call.effect)
+
+    @staticmethod
+    def formatted(call):
+        names = [f"t{k}" for k in call.operands]
+        return call.text.format(*names, out="")
+
+    def expected(self, plan):
+        """The term of each call of a plan without blocks."""
+        env = {}
+        for i, call in enumerate(plan.calls):
+            if call.effect == "source":
+                term = self.terms.make("source", call.text)
+            else:
+                node = ast.parse(self.formatted(call), mode="eval").body
+                term = self.value(node, env).term
+            self.terms.types.setdefault(term, call.type)
+            env[f"t{i}"] = of(Buffer("own", call.type, term))
+        return [env[f"t{i}"].term for i in range(len(plan.calls))]
+
+    def fail(self, holds, expected, got):
+        must(self.stage, self.where, holds, expected, got)
+
+    # -- values -----------------------------------------------------------------------------------
+    def read(self, ref, name):
+        self.fail(ref.term is not None, "a value", f"{name!r}, which nothing has written")
+        stale = [b for b, version in ref.places if b.version != version]
+        if stale:
+            now = self.terms.show(stale[0].term)
+            self.fail(False, f"{name!r} as {self.terms.show(ref.term)}", f"{now} in its memory")
+        return ref
+
+    def new(self, term, *places):
+        buffer = Buffer("own", self.terms.types.get(term), term)
+        return Ref(term, (*of(buffer).places, *places))
+
+    def value(self, node, env):
+        match node:
+            case ast.Name(id=name) if name in env:
+                return self.read(env[name], name)
+            case ast.Name(id=name) if name[0] in "ks" and name[1:].isdecimal():
+                self.fail(name in self.bound, "a constant that is bound", name)
+                return of(Buffer("constant", None, self.terms.make("source", f"k{name[1:]}")))
+            case ast.Name(id=name):
+                self.fail(False, "a value in every operand", f"{name!r}, which has none")
+            case ast.BinOp(left=left, op=op, right=right):
+                x, y = self.value(left, env), self.value(right, env)
+                return self.new(self.terms.make(_OPERATORS[type(op)], x.term, y.term))
+            case ast.Attribute(value=inner, attr="T"):
+                x = self.value(inner, env)
+                return Ref(self.terms.make("T", x.term), x.places)
+            case ast.Subscript(value=inner, slice=index):
+                x, text = self.value(inner, env), ast.unparse(index)
+                if text == "()":
+                    known = self.terms.types.get(x.term)
+                    self.fail(known is None or known.shape == (), "a number", known)
+                    return self.new(x.term)
+                if text == "lo:hi":
+                    return x
+                return Ref(self.terms.make("item", x.term, text), x.places)
+            case ast.Call():
+                return self.call(node, env)
+        return self.fail(False, "a value that is known how to compute", ast.unparse(node))
+
+    def call(self, node, env, out=None):
+        """The value of a call, and of its place if it is told one."""
+        function, args = node.func, node.args
+        if isinstance(function, ast.Attribute):
+            return self.method(function.attr, function.value, args, node.keywords, env)
+        name = function.id
+        if name in _COPIES and name not in self.calls:
+            return self.new(self.value(args[0], env).term)
+        if name == "row_sum":
+            return self.new(self.terms.make("add.reduce", self.value(args[0], env).term, "(0,)"))
+        self.fail(name in self.calls, "a function of the plan", name)
+        count, effect = self.calls[name]
+        out = next((k.value for k in node.keywords if k.arg == "out"), None)
+        if out is None and len(args) > count:
+            out = args[count]
+        given = [self.argument(arg, env) for arg in args[:count]]
+        refs = [ref for ref in given if isinstance(ref, Ref)]
+        parts = [ref.term if isinstance(ref, Ref) else ref for ref in given]
+        term = self.terms.make(name, *parts)
+        if out is not None:
+            return self.write(out.id, term, refs, name, env)
+        if effect in ("fill", "product", "new"):
+            return self.new(term)
+        return self.new(term, *[place for ref in refs for place in ref.places])
+
+    def argument(self, node, env):
+        if isinstance(node, ast.Name) and node.id[0] == "d" and node.id[1:].rstrip("s").isdecimal():
+            return node.id
+        if isinstance(node, ast.Tuple | ast.Constant):
+            return ast.unparse(node)
+        return self.value(node, env)
+
+    def method(self, name, inner, args, keywords, env):
+        if name == "reduce":
+            x = self.value(args[0], env)
+            term = self.reduced(ast.unparse(inner), x.term, ast.unparse(args[1]))
+            out = next((k.value for k in keywords if k.arg == "out"), None)
+            return self.new(term) if out is None else self.write(out.id, term, [x], "reduce", env)
+        x = self.value(inner, env)
+        if name == "item":
+            return self.new(x.term)
+        self.fail(name in _VIEWS, f"a method among {_VIEWS}", name)
+        # A block reshapes some rows, so that the first length is another there.
+        shape = ast.unparse(args[0])
+        shown = ast.unparse(ast.Tuple(args[0].elts[1:], ast.Load())) if name == "reshape" else shape
+        first = [] if name != "reshape" else ["-1"] if args[0].elts else ["none"]
+        return Ref(self.terms.make(name, x.term, *first, shown), x.places)
+
+    def reduced(self, kind, term, axes):
+        head, *rest = self.terms.made[term]
+        if head == "total":  # one for each block: those of all are the whole's
+            whole = self.terms.made[rest[0]][0]
+            fits = whole == f"{kind}.reduce" or (kind == "add" and whole == "matmul")
+            self.fail(fits and axes == "(0,)", f"totals added up as {whole}", f"{kind} {axes}")
+            return rest[0]
+        return self.terms.make(f"{kind}.reduce", term, axes)
+
+    # -- writing ------------------------------------------------------------------------------------
+    def write(self, name, term, refs, function, env):
+        """A value written where an array of this name stands."""
+        self.fail(name in env, "an array to write to", name)
+        places = env[name].places
+        self.fail(len(places) == 1, "an array of its own to write to", f"{name!r}, perhaps a view")
+        buffer, _ = places[0]
+        owned = buffer.kind in ("own", "pool", "out", "scratch")
+        self.fail(owned, "memory of this run to write to", f"{name!r}, of {buffer.kind}")
+        if any(b is buffer for ref in refs for b, _ in ref.places):
+            entrywise = isinstance(self.bound.get(function), np.ufunc)
+            fills = entrywise and self.calls[function].effect == "fill"
+            self.fail(fills, f"{function} to write beside its operands", f"{name!r}, an operand")
+        self.store(buffer, term)
+        env[name] = of(buffer)
+        return env[name]
+
+    def store(self, buffer, term):
+        type = self.terms.types.get(term)
+        if type is not None and buffer.type is not None:
+            row = (type.shape[1:], type.dtype)
+            wanted = row if buffer.kind == "scratch" else tuple(type)
+            must_be(self.stage, self.where, "memory of type", tuple(buffer.type), wanted)
+        buffer.term = term
+        buffer.version += 1
+        buffer.writes += 1
+
+    # -- statements -----------------------------------------------------------------------------------
+    def body(self, function, functions):
+        """The terms that ``body`` returns."""
+        env = {}
+        for i, arg in enumerate(function.args.args):
+            term = self.terms.make("source", f"x{i}")
+            env[arg.arg] = of(Buffer("input", self.terms.types.get(term), term))
+        held = returned = None
+        for node in function.body:
+            self.where = f"body, line {node.lineno}: {ast.unparse(node)}"
+            match node:
+                case ast.If():  # an input that is no array is made one
+                    pass
+                case ast.Delete(targets=targets):
+                    for target in targets:
+                        self.fail(target.id in env, "a name to delete", target.id)
+                        del env[target.id]
+                case ast.Assign(targets=[ast.Tuple(elts=names), ast.Name(id=held)], value=value):
+                    for name, empty in zip(names, value.orelse.elts, strict=True):
+                        env[name.id] = of(Buffer("pool", self.empty_type(empty)))
+                case ast.Assign(targets=[ast.Name(id="returned")], value=value):
+                    returned = self.results(value, env)
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if (
+                    isinstance(value.func, ast.Name) and value.func.id == "empty"
+                ):
+                    env[name] = of(Buffer("own", self.empty_type(value)))
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    env[name] = self.value(value, env)
+                case ast.Expr(value=ast.Call(func=ast.Name(id="each_block")) as call):
+                    self.group(call, functions, env)
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[held_])):
+                    self.fail(held_.id == held, "the pool's arrays given back", held_.id)
+                    self.fail(returned is not None, "results made before", "the pool given back")
+                case ast.Expr(value=value):
+                    self.value(value, env)
+                case ast.Return(value=ast.Name(id="returned")):
+                    return returned
+                case ast.Return(value=value):
+                    return self.results(value, env)
+        return self.fail(False, "a return", "none")
+
+    def empty_type(self, call):
+        return (ast.literal_eval(call.args[0]), self.bound[call.args[1].id])
+
+    def results(self, value, env):
+        """The terms of what is returned, each in memory that nothing else has."""
+        taken, terms = set(), []
+        for node in value.elts:
+            ref = self.value(node, env)
+            terms.append(ref.term)
+            alone = len(ref.places) == 1 and ref.places[0][0].kind == "own"
+            self.fail(alone, "a result in memory of its own", ast.unparse(node))
+            buffer = ref.places[0][0]
+            self.fail(id(buffer) not in taken, "results that share no memory", ast.unparse(node))
+            taken.add(id(buffer))
+            self.results_alive = [*getattr(self, "results_alive", []), buffer]
+        return terms
+
+    # -- blocks -----------------------------------------------------------------------------------------
+    def group(self, call, functions, env):
+        """A call of `each_block`: its function runs once, on rows that stand for all."""
+        name, how, *given = [arg.id for arg in call.args]
+        function, blocks = functions[name], self.bound[how]
+        check_tiles(blocks, each_block, f"{self.stage}, {how}")
+        params = [arg.arg for arg in function.args.args][3:]
+        inner, outs = {}, {}
+        for param, arg in zip(params, given, strict=False):
+            if param[0] == "o":
+                ((buffer, _),) = env[arg].places
+                outs[param] = (arg, buffer)
+                self.fail(buffer.kind in ("own", "pool"), "memory of this run", arg)
+                inner[param] = Ref(None, of(buffer).places)
+                kind, buffer.kind, buffer.writes = buffer.kind, "out", 0
+                outs[param] = (arg, buffer, kind)
+            else:
+                inner[param] = self.read(env[arg], arg)
+        rest = params[len(given) :]
+        made = [*blocks.scratch, *[row for _, row in blocks.repeated]]
+        must_be(self.stage, name, "scratch arrays", len(made), len(rest))
+        for param, row in zip(rest, made, strict=True):
+            inner[param] = of(Buffer("scratch", tuple(row)))
+        for param, (k, _) in zip(rest[len(blocks.scratch) :], blocks.repeated, strict=True):
+            inner[param] = of(Buffer("scratch", None, inner[params[k]].term))
+        for node in function.body:
+            self.where = f"{name}, line {node.lineno}: {ast.unparse(node)}"
+            self.turn(node, inner, outs, blocks)
+        for arg, buffer, kind in outs.values():
+            must_be(self.stage, name, f"times that {arg} is written", 1, buffer.writes)
+            buffer.kind = kind
+            env[arg] = of(buffer)
+
+    def turn(self, node, env, outs, blocks):
+        """A statement of a block."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as value):
+                base, rows = value.value, ast.unparse(value.slice) == "lo:hi"
+                if rows and isinstance(base, ast.Name) and base.id in outs:
+                    env[name] = env[base.id]
+                    return
+                env[name] = self.value(value, env)
+                if rows:
+                    type = self.terms.types.get(env[name].term)
+                    fits = type is None or type.shape[0] == blocks.length
+                    self.fail(fits, f"{blocks.length} rows", type)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                env[name] = self.value(value, env)
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=out), slice=i)], value=value):
+                term, where = self.value(value, env).term, ast.unparse(i)
+                self.fail(where in ("i", "lo:hi"), "all rows, or one total", where)
+                if where == "i":
+                    type = self.terms.types.get(term)
+                    count = -(-blocks.length // blocks.rows)
+                    whole = self.terms.make("total", term)
+                    if type is not None:
+                        self.terms.types[whole] = ArrayType((count, *type.shape), type.dtype)
+                    term = whole
+                self.store(outs[out][1], term)
+            case ast.Expr(value=ast.Call(func=ast.Name(id="copyto"), args=[to, source])):
+                ref = self.value(source, env)
+                self.write(to.id, ref.term, [ref], "copyto", env)
+            case ast.Expr(value=value):
+                self.value(value, env)
+            case _:
+                self.fail(False, "a statement that is known", ast.unparse(node))
+
+
+def check_memory(before, plan, text, bound, stage="memory"):
+    """The text of a plan computes what the plan ``before`` blocks does, and no value loses its memory."""
+    machine = Machine(plan, bound, stage)
+    machine.learn(plan)
+    machine.learn(before)
+    expected = machine.expected(before)
+    functions = {f.name: f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef)}
+    got = machine.body(functions["body"], functions)
+    wanted = [expected[i] for i in before.results]
+    must_be(stage, "results", "as many as", len(wanted), len(got))
+    for k, (a, b) in enumerate(zip(wanted, got, strict=True)):
+        show = machine.terms.show
+        must(stage, f"result {k}", a == b, show(a), show(b))
+
+
+# -- programs on numbers -----------------------------------------------------------------------------
+def check_scalar_text(flat, templates, text, stage="scalar"):
+    """The text of a program on numbers computes its steps: each name is read for what it was given for."""
+    terms, env = Terms(), {}
+    for i, (step, template) in enumerate(zip(flat.steps, templates, strict=True)):
+        if i < flat.inputs:
+            env[f"t{i}"] = terms.make("input", f"x{i}")
+        else:
+            filled = template.format(*[f"t{k}" for k in step.operands])
+            env[f"t{i}"] = _term(ast.parse(filled, mode="eval").body, terms, env)
+    expected = [env[f"t{i}"] for i in flat.results]
+    functions = {f.name: f for f in ast.parse(text).body}
+    got = _run_scalar(functions, terms, flat.inputs, stage)
+    must_be(stage, "results", "as many as", len(expected), len(got))
+    for k, (a, b) in enumerate(zip(expected, got, strict=True)):
+        must(stage, f"result {k}", a == b, terms.show(a), terms.show(b))
+
+
+def _run_scalar(functions, terms, inputs, stage):
+    env = {f"x{i}": terms.make("input", f"x{i}") for i in range(inputs)}
+    (attempt,) = [node for node in functions["run"].body if isinstance(node, ast.Try)]
+    shared = {}
+    for node in attempt.body:
+        match node:
+            case ast.Return(value=value):
+                return [_term(item, terms, env | shared) for item in value.elts]
+            case ast.Assign(targets=[ast.Name(id="m")]):
+                shared = {f"m[{i}]": env[f"x{i}"] for i in range(inputs)}
+            case ast.Expr(value=ast.Call(func=ast.Name(id=part))):
+                _assign(functions[part].body, terms, {}, shared)
+            case _:
+                _assign([node], terms, env, shared)
+    raise AssertionError(f"{stage}, run: expected a return, but got none")
+
+
+def _assign(statements, terms, env, shared):
+    for node in statements:
+        term = _term(node.value, terms, env | shared)
+        for target in node.targets:
+            home = env if isinstance(target, ast.Name) else shared
+            home[ast.unparse(target)] = term
+
+
+def _term(root, terms, env):
+    """The number of what an expression computes; a name that has no value is a function's."""
+    match root:
+        case ast.Name(id=name):
+            return env[name] if name in env else terms.make("name", name)
+        case ast.Subscript():
+            return env[ast.unparse(root)]
+        case ast.Constant(value=value):
+            return terms.make("number", repr(value))
+    head = type(root).__name__
+    inner = []
+    for field, value in ast.iter_fields(root):
+        for item in value if isinstance(value, list) else [value]:
+            known = isinstance(item, ast.expr)
+            inner.append(_term(item, terms, env) if known else f"{field}:{type(item).__name__}")
+    return terms.make(head, *inner)
