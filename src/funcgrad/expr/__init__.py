@@ -1,0 +1,281 @@
+"""Expressions: pointed graphs that are written like numbers and arrays.
+
+An `Expr` remembers the node it adds and the expressions it builds upon (`cell`); operators, ``numpy``
+functions and ufuncs applied to it build further expressions (`operators`), by the table of operations
+(`operations`); where it is traced, Python's questions are answered by its value (`values`). Nothing
+about it changes as seen from outside.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import index
+from types import CodeType
+from typing import Any, Never
+
+import numpy as np
+
+from funcgrad.expr.cell import Cell, Recorder, is_simple, mark_simple, node, subexpressions
+from funcgrad.expr.operations import Table, assemble, functions, table
+from funcgrad.expr.operators import Operators
+from funcgrad.expr.values import Questions, concrete
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Key, Operation, Params
+from funcgrad.source import FOLD, caller, fail
+
+__all__ = [
+    "Expr",
+    "Recorder",
+    "Table",
+    "assemble",
+    "assemble_node",
+    "concrete",
+    "const",
+    "constant_of",
+    "is_simple",
+    "make",
+    "mark_simple",
+    "node",
+    "rebuild",
+    "scalar",
+    "subexpressions",
+    "table",
+    "var",
+]
+
+
+class Expr(Operators, Questions, Cell):
+    """An expression: a pointed graph, written like a NumPy array.
+
+    Attributes: ``op``, ``args`` (the expressions it is made of), ``params``, ``type``; ``shape``,
+    ``dtype``, ``ndim``, ``size`` as on an array; ``key``, its content address; ``graph``, the persistent
+    map from key to node. A formula hashes by its key, and a map of keys can be asked with it; a traced
+    value has no hash.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> (x * x + 1) * x
+    (x*x + 1)*x
+    >>> ((x * x + 1) * x)(x=2.0)
+    10.0
+    """
+
+    __slots__ = ()
+
+    args: tuple[Expr, ...]
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        raise TypeError(
+            "Expr: expected an operation to make an expression, but the class was called; write "
+            "fg.var('x'), fg.const(2.0), or a formula of them"
+        )
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(
+            f"an expression is immutable, but {name!r} was assigned to; make a new one instead"
+        )
+
+    def __delattr__(self, name: str) -> Never:
+        raise AttributeError(f"an expression is immutable, but {name!r} was deleted")
+
+    def __hash__(self) -> int:
+        # A dict finds what has one hash and is equal. The hash of a formula is its key's; a traced value is
+        # compared by what it is at this call, of which its key says nothing.
+        if not self.traced:
+            return hash(self.key)
+        raise fail(
+            TypeError,
+            "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
+            "has none; compare it with ==, or look up float(x) or int(x), which cut the gradient",
+        )
+
+    def __eq__(self, other: object) -> Any:
+        # A map keyed by Key compares its keys with what it is asked for: this lets it be an Expr.
+        if isinstance(other, Key):
+            return self.key == other
+        if other is None or isinstance(other, str | bytes):
+            return False
+        return functions["equal"](self, other)
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, Key):
+            return self.key != other
+        if other is None or isinstance(other, str | bytes):
+            return True
+        return functions["not_equal"](self, other)
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Flat rows in topological order: pickling must not recurse over the graph.
+        position: dict[int, int] = {}
+        rows: list[Any] = []
+        for expr in subexpressions(self):
+            parents = tuple([position[id(arg)] for arg in expr.args])
+            position[id(expr)] = len(rows)
+            rows.append((_op_name(expr.op), parents, expr.params, expr.type, expr.label))
+        return _from_rows, (rows,)
+
+    # -- as a program -----------------------------------------------------------------------------
+    def __call__(self, *args: Any, **values: Any) -> Any:
+        """The value, given one for each variable by name."""
+        if args:
+            raise fail(
+                TypeError,
+                f"call: expected values by name, but got {len(args)} without; write f(x=2.0)",
+            )
+        return functions["evaluate"](self, values)
+
+    def __repr__(self) -> str:
+        text: str = functions["text"](self)
+        return text
+
+    def _repr_latex_(self) -> str:
+        latex: str = functions["latex"](self)
+        return latex
+
+
+# -- making expressions --------------------------------------------------------------------------
+def _closed(
+    op: Any,
+    args: tuple[Expr, ...],
+    params: Params,
+    type: ArrayType,
+    traced: bool | Recorder,
+    label: str | None,
+    source: tuple[CodeType, int] | None,
+) -> Expr:
+    # Filled at the speed of plain slots, then closed: the class becomes Expr, which refuses every
+    # assignment. (170 ns, against 680 ns with object.__setattr__ for each field.)
+    cell: Any = Cell()
+    cell.op = op
+    cell.args = args
+    cell.params = params
+    cell.type = type
+    cell.traced = traced
+    cell.label = label
+    cell.source = source
+    cell.__class__ = Expr
+    return cell  # type: ignore[no-any-return]
+
+
+def make(
+    op: Operation, args: tuple[Expr, ...], params: Params, type: ArrayType, label: str | None = None
+) -> Expr:
+    """The expression of an operation on expressions; its type is the caller's to infer."""
+    traced: bool | Recorder = False
+    for arg in args:
+        if arg.traced:
+            traced = arg.traced
+            if traced is not True:
+                break
+    return _closed(op, args, params, type, traced, label, caller(FOLD))
+
+
+def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Expr:
+    """A variable: an input that is addressed by its name, shape and dtype.
+
+    ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to float64.
+
+    >>> x = var("x")
+    >>> w = var("w", (3, 2), "float32")
+    >>> x, w.type
+    (x, ArrayType(shape=(3, 2), dtype=dtype('float32')))
+    """
+    if not name or not isinstance(name, str):
+        raise TypeError(f"var: expected a name, but got {name!r}; write var('x')")
+    try:
+        lengths = tuple([index(n) for n in (shape if np.iterable(shape) else (shape,))])
+    except TypeError:
+        raise TypeError(
+            f"var: expected a length or a tuple of lengths, but got {shape!r}; write var({name!r}, 3)"
+        ) from None
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"var: expected lengths of 0 or more, but got shape {lengths}")
+    type = ArrayType(lengths, np.dtype(dtype))
+    if type.dtype.kind not in "biufc":
+        raise TypeError(f"var: expected a dtype of numbers, but got {type.dtype}")
+    return _closed(INPUT, (), (("name", name),), type, False, None, caller())
+
+
+def const(value: Any) -> Expr:
+    """A constant: a frozen copy of a number or an array, addressed by its content.
+
+    >>> const(2.0) + var("x")
+    2 + x
+    >>> const([1.0, 2.0]).key == const([1.0, 2.0]).key
+    True
+    """
+    if isinstance(value, Expr):
+        return value
+    array = np.array(value)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"const: expected numbers, but got dtype {array.dtype}")
+    array.flags.writeable = False
+    return constant_of(Constant(array))
+
+
+def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
+    """A constant scalar of a dtype, from a Python or NumPy number."""
+    # 0.0 and -0.0 are equal, as are 1+0j and 1-0j, and would share what the memo keeps.
+    if value and dtype.kind != "c":
+        return _kept_scalar(value, dtype)
+    return _scalar(value, dtype)
+
+
+def _scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
+    array = np.array(value, dtype)
+    array.flags.writeable = False
+    return constant_of(Constant(array))
+
+
+# An expression never changes, so that the same one can stand in many places.
+_kept_scalar = lru_cache(maxsize=4096, typed=True)(_scalar)
+
+
+def assemble_node(
+    op: Operation,
+    args: tuple[Expr, ...],
+    params: Params,
+    type: ArrayType,
+    *,
+    traced: bool | Recorder = False,
+    label: str | None = None,
+) -> Expr:
+    """An expression from its parts, without the user's line."""
+    return _closed(op, args, params, type, traced, label, None)
+
+
+def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    """``expr`` on other operands of the same types: itself where they are the same objects."""
+    if all(new is old for new, old in zip(args, expr.args, strict=True)):
+        return expr
+    # Of True and a recorder, the recorder.
+    marks = [arg.traced for arg in args if arg.traced]
+    traced = next((mark for mark in marks if mark is not True), bool(marks))
+    return _closed(expr.op, args, expr.params, expr.type, traced, expr.label, expr.source)
+
+
+def constant_of(constant: Constant) -> Expr:
+    """The expression of a constant that is frozen already, or held while a trace runs."""
+    type = ArrayType(constant.array.shape, constant.array.dtype)
+    return _closed(CONSTANT, (), (("value", constant),), type, False, None, None)
+
+
+def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | None]]) -> Expr:
+    exprs: list[Any] = []
+    for name, parents, params, type, label in rows:
+        op = INPUT if name == "input" else CONSTANT if name == "constant" else table.ops[name]
+        args = tuple([exprs[i] for i in parents])
+        exprs.append(_closed(op, args, params, type, False, label, None))
+    result: Expr = exprs[-1]
+    return result
+
+
+def _op_name(op: Operation) -> str:
+    if op not in (INPUT, CONSTANT) and table.ops.get(op.name) is not op:
+        raise TypeError(f"{op.name}: expected an operation of the package, to store it by name")
+    return op.name

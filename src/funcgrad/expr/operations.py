@@ -1,0 +1,41 @@
+"""The table of operations: what expressions know of them.
+
+The operations are declared with `Expr` in hand, so expressions cannot import them. Their table is
+handed over once, where the package is assembled (`assemble`); nothing else is bound late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from funcgrad.graph import Operation
+
+
+class Table(NamedTuple):
+    """What expressions know of the operations: read-only, filled once."""
+
+    functions: Mapping[str, Callable[..., Any]]
+    """Operators and methods, by their NumPy name."""
+    ufuncs: Mapping[str, Callable[..., Any]]
+    """Ufuncs, NumPy's and SciPy's, by their ``__name__``."""
+    numpy: Mapping[Any, Callable[..., Any]]
+    """What stands in for each ``numpy`` function."""
+    ops: Mapping[str, Operation]
+    """Every operation by its name: how stored programs find theirs."""
+
+
+_filled: tuple[dict[Any, Any], ...] = ({}, {}, {}, {})
+table = Table(*(MappingProxyType(part) for part in _filled))
+
+# The table's functions as a plain dict, for the operators: a tenth of what building a sum costs.
+functions: Mapping[str, Callable[..., Any]] = _filled[0]
+
+
+def assemble(given: Table) -> None:
+    """Hand over the table of operations, once."""
+    if functions:
+        raise RuntimeError("the table of operations has been handed over already")
+    for part, entries in zip(_filled, given, strict=True):
+        part.update(entries)

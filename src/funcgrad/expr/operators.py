@@ -1,0 +1,243 @@
+"""Operators, array methods and NumPy's protocols: how expressions are written like numbers and arrays.
+
+Each method looks its operation up in the table of operations, by NumPy's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, Never, Self
+
+from funcgrad.expr.operations import functions, table
+from funcgrad.expr.values import assignment
+from funcgrad.source import fail
+
+
+def _function(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return functions[name](self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As the ``numpy.{name}`` of the expression."
+    return method
+
+
+def _operator(name: str) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return functions[name](self, other)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return functions[name](other, self)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+class Operators:
+    """What is written on expressions: operators, array methods, and functions of ``numpy``."""
+
+    __slots__ = ()
+
+    # NumPy's own arrays and scalars give way to an expression in their operators.
+    __array_priority__: ClassVar[float] = 1000.0
+
+    # -- arithmetic -------------------------------------------------------------------------------
+    __add__ = _operator("add")
+    __radd__ = _reflected("add")
+    __sub__ = _operator("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _operator("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _reflected("divide")
+    __floordiv__ = _operator("floor_divide")
+    __rfloordiv__ = _reflected("floor_divide")
+    __mod__ = _operator("remainder")
+    __rmod__ = _reflected("remainder")
+    __divmod__ = _operator("divmod")
+    __rdivmod__ = _reflected("divmod")
+    __pow__ = _operator("power")
+    __rpow__ = _reflected("power")
+    __matmul__ = _operator("matmul")
+    __rmatmul__ = _reflected("matmul")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __and__ = _operator("bitwise_and")
+    __rand__ = _reflected("bitwise_and")
+    __or__ = _operator("bitwise_or")
+    __ror__ = _reflected("bitwise_or")
+    __xor__ = _operator("bitwise_xor")
+    __rxor__ = _reflected("bitwise_xor")
+    __neg__ = _function("negative")
+    __pos__ = _function("positive")
+    __abs__ = _function("absolute")
+    __invert__ = _function("invert")
+    __round__ = _function("round")
+
+    # -- array methods ----------------------------------------------------------------------------
+    all = _function("all")
+    any = _function("any")
+    argmax = _function("argmax")
+    argmin = _function("argmin")
+    argsort = _function("argsort")
+    astype = _function("astype")
+    clip = _function("clip")
+    conj = _function("conjugate")
+    conjugate = _function("conjugate")
+    cumprod = _function("cumprod")
+    cumsum = _function("cumsum")
+    diagonal = _function("diagonal")
+    dot = _function("dot")
+    flatten = _function("ravel")
+    max = _function("max")
+    mean = _function("mean")
+    min = _function("min")
+    prod = _function("prod")
+    ravel = _function("ravel")
+    repeat = _function("repeat")
+    round = _function("round")
+    squeeze = _function("squeeze")
+    std = _function("std")
+    sum = _function("sum")
+    swapaxes = _function("swapaxes")
+    take = _function("take")
+    trace = _function("trace")
+    var = _function("var")
+
+    def copy(self, order: str = "C") -> Self:
+        """The expression itself, since it never changes."""
+        return self
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The same entries in another shape; one length may be -1."""
+        sizes = shape[0] if len(shape) == 1 else shape
+        return functions["reshape"](self, sizes, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes reversed, or in the order given."""
+        given = axes[0] if len(axes) == 1 else axes
+        return functions["transpose"](self, given or None)
+
+    @property
+    def T(self) -> Any:
+        return functions["transpose"](self)
+
+    @property
+    def mT(self) -> Any:
+        return functions["swapaxes"](self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        return functions["real"](self)
+
+    @property
+    def imag(self) -> Any:
+        return functions["imag"](self)
+
+    @property
+    def at(self) -> At:
+        """Functional update: ``x.at[i].set(v)``, ``add``, ``multiply``, ``min``, ``max``."""
+        return At(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        return functions["getitem"](self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> Never:
+        raise assignment()
+
+    def __len__(self: Any) -> int:
+        if not self.shape:
+            raise TypeError("len() of an expression of shape ()")
+        return int(self.shape[0])
+
+    def __iter__(self: Any) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over an expression of shape ()")
+        return iter([self[i] for i in range(self.shape[0])])
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(functions["any"](self == item))
+
+    # -- NumPy's protocols ------------------------------------------------------------------------
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            stand_in = table.ufuncs.get(ufunc.__name__)
+            if stand_in is not None:
+                return stand_in(*inputs)
+        return functions["apply_ufunc"](ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return functions["apply_numpy"](func, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Never:
+        raise fail(
+            TypeError,
+            "array: expected numbers, but got an expression, and storing it in a NumPy array would "
+            "cut its gradient; write np.stack([...]) or funcgrad.numpy.array([...]) to build an "
+            "array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index an "
+            "array with an expression",
+        )
+
+
+class At:
+    """``x.at``: index it, then say how the entries change."""
+
+    __slots__ = ("_expr",)
+
+    def __init__(self, expr: Any) -> None:
+        self._expr = expr
+
+    def __getitem__(self, index: Any) -> AtIndex:
+        return AtIndex(self._expr, index)
+
+    def __repr__(self) -> str:
+        return f"({self._expr}).at; index it and say how its entries change, as in x.at[i].set(v)"
+
+
+class AtIndex:
+    """``x.at[index]``: the entries of a new array that will differ from ``x``."""
+
+    __slots__ = ("_expr", "_index")
+
+    def __init__(self, expr: Any, index: Any) -> None:
+        self._expr = expr
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"({self._expr}).at[{self._index}]; say how its entries change, as in x.at[i].set(v)"
+
+    def _update(self, how: str, value: Any) -> Any:
+        return functions["index_update"](self._expr, self._index, value, how)
+
+    def get(self) -> Any:
+        """The entries themselves, ``x[index]``."""
+        return self._expr[self._index]
+
+    def set(self, value: Any) -> Any:
+        """``x`` with the entries replaced by ``value``."""
+        return self._update("set", value)
+
+    def add(self, value: Any) -> Any:
+        """``x`` with ``value`` added to the entries; a repeated index adds each time."""
+        return self._update("add", value)
+
+    def multiply(self, value: Any) -> Any:
+        """``x`` with the entries multiplied by ``value``."""
+        return self._update("multiply", value)
+
+    def min(self, value: Any) -> Any:
+        """``x`` with the entries' minimum with ``value``."""
+        return self._update("minimum", value)
+
+    def max(self, value: Any) -> Any:
+        """``x`` with the entries' maximum with ``value``."""
+        return self._update("maximum", value)

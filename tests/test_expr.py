@@ -1,0 +1,46 @@
+"""Expressions themselves: how they are made, and that they stay as they are made."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad import expr as expr_room
+from funcgrad.expr import Expr
+
+
+def test_the_class_itself_makes_no_expression():
+    with pytest.raises(TypeError, match=r"Expr: expected an operation .* write fg.var\('x'\)"):
+        Expr()
+    with pytest.raises(TypeError, match="the class was called"):
+        Expr(np.add, (), ())
+
+
+@pytest.mark.parametrize("name", ["op", "args", "shape", "_key", "_value", "new"])
+def test_every_assignment_is_refused(name):
+    x = fg.var("x")
+    with pytest.raises(AttributeError, match=f"immutable, but '{name}' was assigned to"):
+        setattr(x, name, 1)
+    with pytest.raises(AttributeError, match=f"immutable, but '{name}' was deleted"):
+        delattr(x, name)
+    assert not hasattr(x, "__dict__")
+
+
+def test_the_table_of_operations_is_handed_over_once_and_read_only():
+    table = expr_room.table
+    with pytest.raises(RuntimeError, match="handed over already"):
+        expr_room.assemble(table)
+    assert expr_room.table is table
+    for part in table:
+        assert part
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            part["sin"] = None
+
+
+def test_what_is_stored_names_the_room_alone():
+    x = fg.var("x")
+    function, _ = (x * np.sin(x)).__reduce__()
+    assert (function.__module__, function.__qualname__) == ("funcgrad.expr", "_from_rows")
+    assert (Expr.__module__, Expr.__qualname__) == ("funcgrad.expr", "Expr")
+    assert pickle.loads(pickle.dumps(x * np.sin(x))).key == (x * np.sin(x)).key
