@@ -6,7 +6,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import precise, precise_gradient
-from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
+from funcgrad.ops import along, contraction, elementwise, indexing, reduction, shape
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.op import Op
 from tests.ops.samples import REAL_SAMPLES, SAMPLES
@@ -91,7 +91,7 @@ def test_sinc_near_and_far():
 
 WITH_RULES = {
     name
-    for module in (elementwise, shape, reduction, contraction, indexing)
+    for module in (elementwise, shape, reduction, along, contraction, indexing)
     for op in vars(module).values()
     if isinstance(op, Op)
     for name in [op.name]

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.graph import INPUT
-from funcgrad.ops import contraction, elementwise, indexing, marks, op, reduction, shape, tuples
+from funcgrad.ops import (
+    along,
+    contraction,
+    elementwise,
+    indexing,
+    marks,
+    op,
+    reduction,
+    shape,
+    tuples,
+)
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.held import refer
 from funcgrad.program import namespaces
@@ -62,7 +72,7 @@ def check(roots, inputs, values, library, ulps=32):
 # The families of which nothing may be missing; of others some operations have no counterpart.
 CORE = {
     operation
-    for family in (op, elementwise, shape, reduction, indexing, contraction, tuples, marks)
+    for family in (op, elementwise, shape, reduction, along, indexing, contraction, tuples, marks)
     for operation in vars(family).values()
     if isinstance(operation, op.Op)
 }

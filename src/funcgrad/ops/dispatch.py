@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
 from funcgrad.ops import (
+    along,
     contraction,
     decompositions,
     determinants,
@@ -38,6 +39,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     elementwise,
     shape,
     reduction,
+    along,
     indexing,
     contraction,
     linalg,
@@ -204,7 +206,7 @@ _REDUCERS: dict[str, Callable[..., Any]] = {
     "logical_or": reduction.any,
     "logaddexp": reduction.logsumexp,
 }
-_SCANNERS: dict[str, Callable[..., Any]] = {"add": reduction.cumsum, "multiply": reduction.cumprod}
+_SCANNERS: dict[str, Callable[..., Any]] = {"add": along.cumsum, "multiply": along.cumprod}
 
 
 def apply_ufunc(
@@ -260,7 +262,7 @@ def _unsupported(name: str, known: Iterable[str]) -> Any:
 
 def formula_functions() -> Mapping[str, Callable[..., Any]]:
     """The functions that a formula given as text may call: none makes more than its operands hold."""
-    kept = (elementwise, reduction, contraction)
+    kept = (elementwise, reduction, along, contraction)
     own = public_functions()
     names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]
     return MappingProxyType({name: own[name] for name in [*names, "abs", "clip", "round"]})

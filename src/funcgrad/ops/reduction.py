@@ -13,24 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
+from funcgrad.ops.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype, op_named
+from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype
 from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
-
-
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """An ``axis`` argument as a sorted tuple of axes from 0."""
-    if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy lets a scalar have one axis
-        return tuple(range(ndim))
-    if type(axis) is int and -ndim <= axis < ndim:  # the common case, at a tenth of the cost
-        return (axis % ndim,)
-    return tuple(sorted(normalize_axis_tuple(axis, ndim)))
 
 
 def _spread(value: Any, x: Any, axis: tuple[int, ...]) -> Any:
@@ -43,17 +34,13 @@ def _total(z: Any, x: Any, axis: tuple[int, ...]) -> LinearMap:
     return Structural(lambda v: np.sum(v, axis=axis), lambda g: _spread(g, x, axis))
 
 
-def _dropped(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for i, n in enumerate(shape) if i not in axis)
-
-
 def _reduction(
     name: str, run: Callable[..., Any], weights: Callable[..., Any] | None, dtype: Any = None
 ) -> Op:
     """A reduction whose differential is a sum with weights: dz = sum(w * dx) over the axes."""
 
     def infer(type: ArrayType, axis: tuple[int, ...]) -> ArrayType:
-        return ArrayType(_dropped(type.shape, axis), dtype or numpy_dtype(run, type.dtype))
+        return ArrayType(dropped(type.shape, axis), dtype or numpy_dtype(run, type.dtype))
 
     def edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
         return _total(z, x, axis) @ Diagonal(weights(_spread(z, x, axis), x, axis))  # type: ignore[misc]
@@ -63,19 +50,9 @@ def _reduction(
         run=run,
         infer=infer,
         edges=(weights and edge,),
-        batch=_along_moved_axes(name),
+        batch=on_moved_axes(name),
         notation=_notation(name),
     )
-
-
-def _along_moved_axes(name: str) -> Callable[..., Any]:
-    """The batching rule of what works along ``axis``: an axis later, behind that of the batch."""
-
-    def batch(size: int, batched: Any, x: Any, *, axis: Any) -> Any:
-        moved = axis + 1 if isinstance(axis, int) else tuple(i + 1 for i in axis)
-        return op_named(name)(x, axis=moved)
-
-    return batch
 
 
 def _notation(name: str) -> Callable[..., str]:
@@ -93,27 +70,10 @@ def _share(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
 
 def _others(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
     (last,) = axis
-    before = scan_products(_shifted(x, 1, last), last)
+    before = scan_products(shifted(x, 1, last), last)
     flipped = np.flip(x, last)
-    after = np.flip(scan_products(_shifted(flipped, 1, last), last), last)
+    after = np.flip(scan_products(shifted(flipped, 1, last), last), last)
     return before * after
-
-
-def _shifted(x: Any, step: int, axis: int) -> Any:
-    """The entries moved ``step`` places up an axis, with ones moved in."""
-    head = (slice(None),) * axis
-    kept = x[(*head, slice(None, np.shape(x)[axis] - step))]
-    ones = np.ones_like(x[(*head, slice(None, step))])
-    return np.concatenate([ones, kept], axis=axis)
-
-
-def scan_products(x: Any, axis: int) -> Any:
-    """Running products in log2(n) multiplications of whole arrays (Hillis and Steele)."""
-    step = 1
-    while step < np.shape(x)[axis]:
-        x = x * _shifted(x, step, axis)
-        step *= 2
-    return x
 
 
 def _logsumexp_run(x: Any, axis: tuple[int, ...]) -> Any:
@@ -139,9 +99,9 @@ def _norm_edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
 sum_op = Op(
     name="sum",
     run=lambda x, axis: np.add.reduce(x, axis=axis),
-    infer=lambda type, axis: ArrayType(_dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)),
+    infer=lambda type, axis: ArrayType(dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)),
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
-    batch=_along_moved_axes("sum"),
+    batch=on_moved_axes("sum"),
     notation=_notation("sum"),
 )
 max_op = _reduction("max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share)
@@ -157,47 +117,14 @@ norm_op = Op(
     name="norm",
     run=_norm_run,
     infer=lambda type, axis: ArrayType(
-        _dropped(type.shape, axis), numpy_dtype(np.linalg.norm, type.dtype)
+        dropped(type.shape, axis), numpy_dtype(np.linalg.norm, type.dtype)
     ),
     edges=(_norm_edge,),
-    batch=_along_moved_axes("norm"),
+    batch=on_moved_axes("norm"),
     notation=_notation("norm"),
 )
 any_op = _reduction("any", lambda x, axis=None: np.any(x, axis=axis), None, np.dtype(bool))
 all_op = _reduction("all", lambda x, axis=None: np.all(x, axis=axis), None, np.dtype(bool))
-
-
-def _position(name: str, run: Callable[..., Any]) -> Op:
-    return Op(
-        name=name,
-        run=lambda x, axis: run(x, axis=axis),
-        infer=lambda type, axis: ArrayType(_dropped(type.shape, (axis,)), np.dtype(np.intp)),
-        edges=(None,),
-        batch=_along_moved_axes(name),
-    )
-
-
-argmax_op = _position("argmax", np.argmax)
-argmin_op = _position("argmin", np.argmin)
-argsort_op = Op(
-    name="argsort",
-    run=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
-    infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
-    edges=(None,),
-    batch=_along_moved_axes("argsort"),
-)
-cumsum_op = Op(
-    name="cumsum",
-    run=lambda x, axis: np.cumsum(x, axis=axis),
-    infer=lambda type, axis: ArrayType(type.shape, numpy_dtype(np.cumsum, type.dtype)),
-    batch=_along_moved_axes("cumsum"),
-    edges=(
-        lambda z, x, *, axis: Structural(
-            lambda v: np.cumsum(v, axis=axis),
-            lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
-        ),
-    ),
-)
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------
@@ -275,23 +202,16 @@ def _as_float(x: Any, dtype: Any = None) -> Any:
     return x if dtype is None else astype(x, dtype)
 
 
-def _nonempty(name: str, x: Any, axis: Any) -> Any:
-    x = lift_fully(x)
-    if builtins.any(x.shape[i] == 0 for i in axes_of(axis, x.ndim)):
-        raise fail(ValueError, f"{name}: expected at least one entry to reduce, but got {x.type}")
-    return x
-
-
 def max(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.max`; entries that tie share the derivative equally."""
     _no_initial("max", rest)
-    return _reduce(max_op, _nonempty("max", x, axis), axis, keepdims)
+    return _reduce(max_op, nonempty("max", x, axis), axis, keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.min`; entries that tie share the derivative equally."""
     _no_initial("min", rest)
-    return _reduce(min_op, _nonempty("min", x, axis), axis, keepdims)
+    return _reduce(min_op, nonempty("min", x, axis), axis, keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
@@ -387,71 +307,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return mask(total != 0, root) if ord > 0 else root
 
 
-def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
-    x = lift_fully(x)
-    if axis is None or (x.ndim == 0 and axis in (0, -1)):
-        return reshape(x, -1), 0
-    return x, normalize_axis_index(axis, x.ndim)
-
-
-def argmax(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
-    """As `numpy.argmax`; not differentiable."""
-    return _locate(argmax_op, x, axis, keepdims)
-
-
-def argmin(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
-    """As `numpy.argmin`; not differentiable."""
-    return _locate(argmin_op, x, axis, keepdims)
-
-
-def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
-    x = _nonempty(op.name, x, axis)
-    flat, place = _flat(x, axis)
-    z = op(flat, axis=place)
-    if keepdims is not True:
-        return z
-    whole = axis is None or x.ndim == 0
-    return reshape(z, (1,) * x.ndim) if whole else np.expand_dims(z, place)
-
-
-def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
-    """As `numpy.argsort`, stable; not differentiable."""
-    x, place = _flat(x, axis)
-    return argsort_op(x, axis=place)
-
-
-def sort(x: Any, axis: int | None = -1, **_: Any) -> Any:
-    """As `numpy.sort`: the entries taken in the order of `argsort`."""
-    x = lift_fully(x)
-    x, place = _flat(x, axis if axis is None else normalize_axis_index(axis, x.ndim))
-    return np.take_along_axis(x, argsort_op(x, axis=place), place)
-
-
-def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """As `numpy.cumsum`."""
-    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
-    return cumsum_op(x, axis=place)
-
-
-def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """As `numpy.cumprod`: a composition, exact where entries are zero."""
-    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
-    return scan_products(astype(x, dtype or numpy_dtype(np.cumprod, x.dtype)), place)
-
-
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """As `numpy.count_nonzero`; not differentiable."""
     return sum(np.not_equal(lift_fully(x), 0), axis, keepdims=keepdims)
-
-
-def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
-    """As `numpy.diff` without ``prepend`` and ``append``."""
-    x = lift_fully(x)
-    head = (slice(None),) * normalize_axis_index(axis, x.ndim)
-    step = np.not_equal if x.dtype.kind == "b" else np.subtract
-    for _ in range(n):
-        x = step(x[(*head, slice(1, None))], x[(*head, slice(None, -1))])
-    return x
 
 
 def softmax(x: Any, axis: Any = None) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops import contraction, elementwise, indexing, op, reduction, shape
+from funcgrad.ops import along, contraction, elementwise, indexing, op, reduction, shape
 from funcgrad.ops.op import Elementwise
 from funcgrad.source import fail
 
@@ -235,7 +235,7 @@ _RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
     indexing.getitem_op: _gathered,
     indexing.scatter_op: _scattered,
     shape.concatenate_op: _moved,
-    reduction.cumsum_op: _scanned,
+    along.cumsum_op: _scanned,
     contraction.matmul_op: _multiplied,
     contraction.einsum_op: _summed,
     **dict.fromkeys(_REDUCTIONS, _reduced),

@@ -1,0 +1,111 @@
+"""Operations along one axis: where its extremes are, its order, running sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Structural
+from funcgrad.ops.axes import dropped, nonempty, on_moved_axes, scan_products
+from funcgrad.ops.op import Op, lift_fully, numpy_dtype
+from funcgrad.ops.shape import astype, reshape
+
+
+def _position(name: str, run: Callable[..., Any]) -> Op:
+    return Op(
+        name=name,
+        run=lambda x, axis: run(x, axis=axis),
+        infer=lambda type, axis: ArrayType(dropped(type.shape, (axis,)), np.dtype(np.intp)),
+        edges=(None,),
+        batch=on_moved_axes(name),
+    )
+
+
+argmax_op = _position("argmax", np.argmax)
+argmin_op = _position("argmin", np.argmin)
+argsort_op = Op(
+    name="argsort",
+    run=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
+    infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
+    edges=(None,),
+    batch=on_moved_axes("argsort"),
+)
+cumsum_op = Op(
+    name="cumsum",
+    run=lambda x, axis: np.cumsum(x, axis=axis),
+    infer=lambda type, axis: ArrayType(type.shape, numpy_dtype(np.cumsum, type.dtype)),
+    batch=on_moved_axes("cumsum"),
+    edges=(
+        lambda z, x, *, axis: Structural(
+            lambda v: np.cumsum(v, axis=axis),
+            lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
+        ),
+    ),
+)
+
+
+# -- NumPy's functions ---------------------------------------------------------------------------
+def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
+    x = lift_fully(x)
+    if axis is None or (x.ndim == 0 and axis in (0, -1)):
+        return reshape(x, -1), 0
+    return x, normalize_axis_index(axis, x.ndim)
+
+
+def argmax(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.argmax`; not differentiable."""
+    return _locate(argmax_op, x, axis, keepdims)
+
+
+def argmin(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.argmin`; not differentiable."""
+    return _locate(argmin_op, x, axis, keepdims)
+
+
+def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
+    x = nonempty(op.name, x, axis)
+    flat, place = _flat(x, axis)
+    z = op(flat, axis=place)
+    if keepdims is not True:
+        return z
+    whole = axis is None or x.ndim == 0
+    return reshape(z, (1,) * x.ndim) if whole else np.expand_dims(z, place)
+
+
+def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+    """As `numpy.argsort`, stable; not differentiable."""
+    x, place = _flat(x, axis)
+    return argsort_op(x, axis=place)
+
+
+def sort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+    """As `numpy.sort`: the entries taken in the order of `argsort`."""
+    x = lift_fully(x)
+    x, place = _flat(x, axis if axis is None else normalize_axis_index(axis, x.ndim))
+    return np.take_along_axis(x, argsort_op(x, axis=place), place)
+
+
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """As `numpy.cumsum`."""
+    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    return cumsum_op(x, axis=place)
+
+
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """As `numpy.cumprod`: a composition, exact where entries are zero."""
+    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    return scan_products(astype(x, dtype or numpy_dtype(np.cumprod, x.dtype)), place)
+
+
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    """As `numpy.diff` without ``prepend`` and ``append``."""
+    x = lift_fully(x)
+    head = (slice(None),) * normalize_axis_index(axis, x.ndim)
+    step = np.not_equal if x.dtype.kind == "b" else np.subtract
+    for _ in range(n):
+        x = step(x[(*head, slice(1, None))], x[(*head, slice(None, -1))])
+    return x
