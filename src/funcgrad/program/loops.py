@@ -116,7 +116,9 @@ class _OnNumbers:
                 return self._natively(native, operands, turns, at, state, met)
             if at == stop < len(turns):
                 continue
+            start = at
             at, state = self._by_numpy(operands, turns, at, state, met, patience)
+            self.later.ran((at - start) * _SLOWER)
             patience *= 2
         return self._wide(state), [
             np.array(found, type.dtype).reshape((len(found), *type.shape))
@@ -193,6 +195,7 @@ class _OnNumbers:
             size = min(2 * size, self.later.chunk)
 
 
+_SLOWER = 50  # how much longer than Python NumPy takes for an operation on numbers
 _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for at first
 
 
