@@ -1,0 +1,144 @@
+"""What a plan's calls say of themselves, checked: by their order and texts, and by running them alone."""
+
+import numpy as np
+
+from funcgrad.graph import ArrayType, TupleType
+from tests.checker import check_values, must, must_be
+
+EFFECTS = ("source", "fill", "product", "new", "view", "unknown", "none")
+
+
+def check_plan(plan, stage="plan"):
+    """Calls use calls before them; sources, texts and effects fit together; blocks' outputs come empty."""
+    count, filled = len(plan.calls), set()
+    for i, call in enumerate(plan.calls):
+        where = f"call {i} ({call.text})"
+        backward = all(0 <= k < i for k in call.operands)
+        must(stage, where, backward, f"operands among 0..{i - 1}", call.operands)
+        must(stage, where, call.effect in EFFECTS, f"an effect among {EFFECTS}", call.effect)
+        must_be(
+            stage,
+            where,
+            "a source in the place of an input,",
+            i < plan.inputs,
+            call.text == f"x{i}",
+        )
+        named = {k for k in range(len(call.operands)) if f"{{{k}}}" in call.text}
+        must_be(stage, where, "operands in the text", set(range(len(call.operands))), named)
+        fillable = call.effect in ("fill", "product") and call.kind != "empty"
+        must_be(stage, where, "a place to write to,", fillable, "{out}" in call.text)
+        if call.effect == "source" and i >= plan.inputs:
+            held = plan.bound[call.text]
+            must_be(
+                stage, where, "a constant of type", call.type, ArrayType(held.shape, held.dtype)
+            )
+            scalar = np.asarray(plan.bound[f"s{call.text[1:]}"])
+            must(stage, where, scalar.tobytes() == held.tobytes(), "one constant", "two")
+        for k in call.operands:
+            if plan.calls[k].kind == "empty" and call.effect == "none":
+                filled.add(k)  # or it reads what a group before it has filled
+            elif plan.calls[k].kind == "empty":
+                must(stage, where, k in filled, f"call {k} filled before", "nothing in it")
+            must(stage, where, plan.calls[k].effect != "none", "operands with values", f"call {k}")
+    for i in plan.results:
+        inside = 0 <= i < count and plan.calls[i].effect != "none"
+        must(stage, "results", inside, "calls with values", plan.results)
+        empty = plan.calls[i].kind == "empty" and i not in filled
+        must(stage, "results", not empty, "values", f"call {i}, which nothing fills")
+
+
+def check_calls(plan, values, bound, stage="calls"):
+    """Run one by one, calls give what their types and effects say. Returns the results' values."""
+    home = {**bound, **plan.bound}
+    for text in plan.functions:
+        exec(text, home)
+    known = [np.asarray(v, c.type.dtype) for v, c in zip(values, plan.calls, strict=False)]
+    with np.errstate(all="ignore"):
+        for i, call in enumerate(plan.calls[plan.inputs :], plan.inputs):
+            where = f"call {i} ({call.text})"
+            operands = [known[k] for k in call.operands]
+            value = _run(call, operands, home)
+            known.append(value)
+            if call.effect in ("none", "source"):
+                continue
+            if not isinstance(call.type, TupleType):
+                found = ArrayType(np.shape(value), np.asarray(value).dtype)
+                # An axis that is as long as a loop happens to run is -1 in the type.
+                pairs = zip(call.type.shape, found.shape, strict=False)
+                fits = len(call.type.shape) == len(found.shape) and found.dtype == call.type.dtype
+                fits = fits and all(n in (-1, m) for n, m in pairs)
+                must(stage, where, fits, f"a value of type {call.type}", found)
+            if isinstance(value, np.ndarray) and value.ndim and value.size:
+                constants = [known[k] for k in range(i) if plan.calls[k].effect == "source"]
+                check_effect(call, value, operands, constants, home, where, stage)
+    return [known[i] for i in plan.results]
+
+
+def _run(call, operands, home, out=None):
+    names = [f"_{k}" for k in range(len(operands))]
+    how = "" if out is None else ", out=_out"
+    text = call.text.format(*names, out=how)
+    return eval(text, home, {**dict(zip(names, operands, strict=True)), "_out": out})
+
+
+def check_effect(call, value, operands, constants, home, where, stage):
+    """What a call returns is what its effect says, and it may write where its effect lets it."""
+    shared = [x for x in (*operands, *constants) if _is_array(x) and np.shares_memory(value, x)]
+    if call.effect in ("fill", "product", "new"):
+        must(stage, where, not shared, "a new array", "memory of an operand or a constant")
+        must(stage, where, value.flags.writeable, "an array to write to", "a frozen one")
+    if call.effect == "view":
+        must_be(stage, where, "as many entries as", np.size(operands[0]), value.size)
+        repeated = any(s == 0 and n > 1 for s, n in zip(value.strides, value.shape, strict=True))
+        must(stage, where, not repeated, "each entry once", f"strides {value.strides}")
+    if call.effect in ("fill", "product") and call.kind != "empty":
+        places = [np.full_like(value, 7)]
+        given = [operands]
+        for k, x in enumerate(operands if call.effect == "fill" else ()):
+            if _is_array(x) and (x.shape, x.dtype) == (value.shape, value.dtype):
+                places.append(x.copy())
+                again = [places[-1] if y is x else y for y in operands]
+                given.append([*again[:k], places[-1], *again[k + 1 :]])
+        for place, mine in zip(places, given, strict=True):
+            _run(call, mine, home, place)
+            same = np.array_equal(place, value, equal_nan=value.dtype.kind in "fc")
+            must(stage, where, same, f"{value} where it is told to write", place)
+
+
+def _is_array(x):
+    return isinstance(x, np.ndarray) and x.ndim > 0
+
+
+def check_tiles(blocks, each_block, stage="blocks"):
+    """The blocks are numbered from 0, and their rows are all rows, each once."""
+    met = []
+
+    def block(i, low, high):
+        met.append((i, low, high))
+
+    each_block(block, blocks._replace(scratch=(), repeated=(), spare=[]))
+    count = -(-blocks.length // blocks.rows)
+    numbers = sorted(i for i, _, _ in met)
+    must_be(stage, "blocks", "numbers", list(range(count)), numbers)
+    rows = sorted(row for _, low, high in met for row in range(low, high))
+    must_be(stage, "blocks", "every row once,", list(range(blocks.length)), rows)
+
+
+def check_results(run, values, expected, bounds, stage="compiled"):
+    """A compiled function gives the values, twice; they are nobody's memory, and its inputs stay."""
+    before = [np.array(value) for value in values]
+    for _ in range(2):
+        got = run(*values)
+        check_values(expected, got, bounds, stage)
+        arrays = [a for a in got if _is_array(a) and a.size]
+        for i, array in enumerate(arrays):
+            where = f"array {i} of the results"
+            alike = [
+                x for x in (*values, *arrays[:i]) if _is_array(x) and np.shares_memory(x, array)
+            ]
+            must(stage, where, not alike, "memory of its own", "that of an input or another result")
+            must(stage, where, array.flags.writeable, "an array to write to", "a frozen one")
+            array[...] = 7  # what a caller does with a result is not seen by the next call
+        for k, (value, copy) in enumerate(zip(values, before, strict=True)):
+            same = np.array_equal(value, copy, equal_nan=copy.dtype.kind in "fc")
+            must(stage, f"input {k}", same, f"{copy} as before", value)
