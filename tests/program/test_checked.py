@@ -10,7 +10,7 @@ from funcgrad.expr import assemble_node, constant_of, subexpressions
 from funcgrad.graph import ArrayType, Constant
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.tuples import pick
-from funcgrad.program import arrays, blocks, inner, scalar
+from funcgrad.program import arrays, blocks, inner, scalar, shortcuts
 from funcgrad.program import calls as calls_room
 from funcgrad.program.arrays import _BOUND, compile_arrays
 from funcgrad.program.blocks import blocked, each_block
@@ -174,6 +174,73 @@ def test_random_numbers(roots, x, y):
 @given(expressions(), numbers, numbers)
 def test_many_random_numbers(roots, x, y):
     check_random_numbers(roots, x, y)
+
+
+# -- random programs on rows, which run in blocks ----------------------------------------------------
+ROWS = [(9,), (9, 2), (9, 1), (1, 2), (2,), (9, 2, 3), (9, 1, 3), (2, 3), ()]
+UNARY = [np.exp, np.sin, np.tanh, np.negative, np.abs, np.square, fg.sigmoid, fg.softplus]
+UNARY += [lambda x: np.maximum(x, 0.7), lambda x: np.where(x > 1, x, 0.5 * x)]
+BINARY = [np.add, np.multiply, np.subtract, np.maximum, np.minimum, np.logaddexp]
+BINARY += [lambda x, y: x / (2 + y * y), lambda x, y: np.where(x > y, x, y)]
+ARRAY = [np.mean, np.transpose, lambda x: np.sum(x, axis=0), lambda x: np.sum(x, axis=-1)]
+ARRAY += [lambda x: np.max(x, axis=0), lambda x: np.max(x, axis=-1, keepdims=True)]
+ARRAY += [lambda x: np.reshape(x, (x.shape[0], -1)), lambda x: np.expand_dims(x, 1)]
+ARRAY += [lambda x: x[:, :1], lambda x: x[1:-1] - x[2:], lambda x: np.sum(x * x) * x]
+ARRAY += [lambda x: np.transpose(x) @ x, lambda x: x @ np.ones((x.shape[-1], 2))]
+ARRAY += [lambda x: fg.logsumexp(x, axis=-1), lambda x: np.linalg.norm(x, axis=-1)]
+
+
+@st.composite
+def on_rows(draw):
+    """Inputs, their values, and roots made of them; what does not fit is left out."""
+    dtype = draw(st.sampled_from(["float64", "float32"]))
+    shapes = [draw(st.sampled_from(ROWS)) for _ in range(3)]
+    inputs = [fg.var(f"x{i}", shape, dtype) for i, shape in enumerate(shapes)]
+    known = list(inputs)
+    for _ in range(draw(st.integers(1, 10))):
+        f = draw(st.sampled_from([*UNARY, *BINARY, *BINARY, *ARRAY]))
+        count = 2 if f in BINARY else 1
+        operands = [known[draw(st.integers(0, len(known) - 1))] for _ in range(count)]
+        try:
+            made = f(*operands)
+        except (IndexError, TypeError, ValueError):
+            continue
+        known += [made] * (made.size <= 2000)
+    rng = np.random.default_rng(draw(st.integers(0, 9)))
+    root = sum(np.sum(np.sin(v)) for v in known)
+    slopes = gradients(simplify_all([root])[0], inputs)
+    values = [np.asarray(rng.uniform(-1.5, 1.5, shape), dtype) for shape in shapes]
+    return [root, *known[-2:], *slopes], inputs, values
+
+
+def check_rows(program, cache, short, pooled):
+    with pytest.MonkeyPatch.context() as patch:
+        if pooled:
+            patch.setattr(arrays, "_POOLED", 0)
+            patch.setattr(arrays, "_LARGE", 0)
+        patch.setattr(calls_room, "_BRANCHLESS", 2)
+        patch.setattr(shortcuts, "_ENTRIES", 2)
+        patch.setattr(blocks, "_ENTRIES", 2)
+        patch.setattr(blocks, "_TALL", 0)
+        patch.setattr(blocks, "_CACHE", cache)
+        patch.setattr(inner, "_SHORT", short)
+        check_program(*program)
+
+
+hows = (st.sampled_from([64, 512]), st.sampled_from([2, 64]), st.booleans())
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(on_rows(), *hows)
+def test_random_rows(program, cache, short, pooled):
+    check_rows(program, cache, short, pooled)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(on_rows(), *hows)
+def test_many_random_rows(program, cache, short, pooled):
+    check_rows(program, cache, short, pooled)
 
 
 # -- programs as people write them -----------------------------------------------------------------
