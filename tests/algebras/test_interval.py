@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.algebras import Interval, bounds, precise
-from funcgrad.algebras.enclose import OF_TRUTH
 from funcgrad.algebras.enclose_arrays import RULES
+from funcgrad.algebras.truth import OF_TRUTH
 from funcgrad.ops.dispatch import all_ops
 from tests.ops.samples import REAL_SAMPLES
 

@@ -1,6 +1,5 @@
 """The interval rules of elementwise operations: a table from name to what each makes of intervals.
 
-An interval is a pair of float64 arrays here. Truth values are 0 and 1, so that [0, 1] is "either".
 Most rules are read off what a function is: monotone (its value at the ends), monotone in each operand
 apart (its values at the corners), even, periodic.
 """
@@ -8,68 +7,32 @@ apart (its values at the corners), even, periodic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from funcgrad.algebras.outward import (
+    CORRECT,
+    EPS,
+    EXACT,
+    NEAR,
+    Bounds,
+    Rule,
+    hull,
+    nan_where,
+    outward,
+    size_of,
+    undefined,
+    widened,
+    within,
+)
+from funcgrad.algebras.truth import TRUTHS
 from funcgrad.ops import dispatch
 from funcgrad.ops.op import Op
 
-Bounds: TypeAlias = tuple[Any, Any]
-Rule: TypeAlias = Callable[..., Bounds]
-
 OPS: Mapping[str, Op] = dispatch.all_ops()
-_TINY = float(np.finfo(float).tiny)
-EPS = float(np.finfo(float).eps)
-ULPS = 8  # NumPy's own functions are within 4 of the exact value
-
-# -- rounding outward ----------------------------------------------------------------------------
-EXACT, CORRECT, NEAR = 0, 1, ULPS
-"""Units in the last place by which a computed value may be off."""
-
-
-def outward(lo: Any, hi: Any, ulps: int) -> Bounds:
-    """An interval that holds the exact one, of ends that may be off by so many units."""
-    if ulps == EXACT:
-        return lo, hi
-    if ulps == CORRECT:
-        return np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf)
-    return widened(lo, hi, ulps * np.abs(lo) * EPS, ulps * np.abs(hi) * EPS)
-
-
-def widened(lo: Any, hi: Any, below: Any, above: Any) -> Bounds:
-    """An interval with errors taken off its ends; what underflowed or overflowed included."""
-    # inf - inf: an end that overflowed is at least the largest float.
-    low = np.where(np.isinf(lo), np.where(lo > 0, _LARGEST, lo), lo - below - _TINY)
-    high = np.where(np.isinf(hi), np.where(hi < 0, -_LARGEST, hi), hi + above + _TINY)
-    return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
-
-
-_LARGEST = float(np.finfo(float).max)
-
-
-def within(x: Bounds, least: float, most: float) -> Bounds:
-    """The part of an interval in a range: of a function's values, all of it; NaN where empty."""
-    lo, hi = np.maximum(x[0], least), np.minimum(x[1], most)
-    empty = lo > hi
-    return np.where(empty, np.nan, lo), np.where(empty, np.nan, hi)
-
-
-def _hull(values: list[Any]) -> Bounds:
-    # 0*inf and inf/inf at a corner: what is near is enclosed by the other corners and 0.
-    known = [np.where(np.isnan(v), 0.0, v) for v in values]
-    return reduce(np.minimum, known), reduce(np.maximum, known)
-
-
-def nan_where(condition: Any, x: Bounds) -> Bounds:
-    return np.where(condition, np.nan, x[0]), np.where(condition, np.nan, x[1])
-
-
-def undefined(*xs: Bounds) -> Any:
-    return reduce(np.logical_or, [np.isnan(end) for x in xs for end in x])
 
 
 # -- monotone ------------------------------------------------------------------------------------
@@ -95,7 +58,7 @@ def _corners(name: str, ulps: int) -> Rule:
     run = OPS[name].run
 
     def rule(x: Bounds, y: Bounds) -> Bounds:
-        found = outward(*_hull([run(a, b) for a in x for b in y]), ulps)
+        found = outward(*hull([run(a, b) for a in x for b in y]), ulps)
         return nan_where(undefined(x, y), found)
 
     return rule
@@ -120,7 +83,7 @@ def _divide(x: Bounds, y: Bounds) -> Bounds:
     # A zero end of the divisor is approached from inside: 1/[0, 2] is [1/2, inf].
     low = np.where(y[0] == 0, 0.0, y[0])
     high = np.where(y[1] == 0, -0.0, y[1])
-    found = outward(*_hull([a / b for a in x for b in (low, high)]), CORRECT)
+    found = outward(*hull([a / b for a in x for b in (low, high)]), CORRECT)
     across = (y[0] <= 0) & (y[1] >= 0) & ((y[0] < 0) == (y[1] > 0)) & ~((x[0] == 0) & (x[1] == 0))
     lo, hi = np.where(across, -np.inf, found[0]), np.where(across, np.inf, found[1])
     return nan_where(undefined(x, y) | ((y[0] == 0) & (y[1] == 0)), (lo, hi))
@@ -176,7 +139,7 @@ def _odd_power(x: Bounds, n: Any) -> Bounds:
 def _general_power(x: Bounds, y: Bounds) -> Bounds:
     # At the corners; what is negative has powers at whole exponents alone, of either sign.
     size = _absolute(x)
-    corners = _hull([np.power(a, b) for a in size for b in y])
+    corners = hull([np.power(a, b) for a in size for b in y])
     # With 0 in both, x**0 is 1 and 0**y is 0, or inf below.
     lo, hi = within(outward(*corners, NEAR), 0.0, math.inf)
     lo = np.where(x[0] < 0, -hi, lo)
@@ -196,7 +159,7 @@ def _wave(name: str, top: float, bottom: float) -> Rule:
     run = OPS[name].run
 
     def rule(x: Bounds) -> Bounds:
-        lo, hi = outward(*_hull([run(x[0]), run(x[1])]), NEAR)
+        lo, hi = outward(*hull([run(x[0]), run(x[1])]), NEAR)
         lo = np.where(_meets(x, bottom, 2 * np.pi), -1.0, lo)
         hi = np.where(_meets(x, top, 2 * np.pi), 1.0, hi)
         return nan_where(undefined(x), within((lo, hi), -1.0, 1.0))
@@ -222,10 +185,6 @@ def _sinc(x: Bounds, order: int) -> Bounds:
     return nan_where(undefined(x), within((lo, hi), -limit, limit))
 
 
-def size_of(end: Any) -> Any:
-    return np.where(np.isfinite(end), np.abs(end), 0.0)
-
-
 # -- of two operands -----------------------------------------------------------------------------
 def _log_sum(name: str) -> Rule:
     """`logaddexp` and its like, where terms cancel: the error is relative to the operands."""
@@ -247,7 +206,7 @@ def _hypot(x: Bounds, y: Bounds) -> Bounds:
 
 
 def _arctan2(y: Bounds, x: Bounds) -> Bounds:
-    lo, hi = outward(*_hull([np.arctan2(a, b) for a in y for b in x]), NEAR)
+    lo, hi = outward(*hull([np.arctan2(a, b) for a in y for b in x]), NEAR)
     cut = (y[0] < 0) & (y[1] >= 0) & (x[0] < 0)
     most = np.nextafter(np.pi, 4)
     lo, hi = np.where(cut, -most, lo), np.where(cut, most, hi)
@@ -295,64 +254,11 @@ def _zero(x: Bounds) -> Bounds:
     return np.zeros_like(x[0]), np.zeros_like(x[0])
 
 
-# -- truth ---------------------------------------------------------------------------------------
-def _truth(surely: Any, possibly: Any) -> Bounds:
-    return np.asarray(surely, float), np.asarray(possibly, float)
-
-
-def _not(x: Bounds) -> Bounds:
-    return 1.0 - true(x)[1], 1.0 - true(x)[0]
-
-
-def true(x: Bounds) -> Bounds:
-    return _truth((x[0] > 0) | (x[1] < 0), (x[0] != 0) | (x[1] != 0))
-
-
-def _less(x: Bounds, y: Bounds) -> Bounds:
-    return _truth(x[1] < y[0], x[0] < y[1])
-
-
-def _less_equal(x: Bounds, y: Bounds) -> Bounds:
-    return _truth(x[1] <= y[0], x[0] <= y[1])
-
-
-def _equal(x: Bounds, y: Bounds) -> Bounds:
-    one = (x[0] == x[1]) & (y[0] == y[1]) & (x[0] == y[0])
-    return _truth(one, (x[0] <= y[1]) & (y[0] <= x[1]))
-
-
-def _and(x: Bounds, y: Bounds) -> Bounds:
-    return np.minimum(true(x)[0], true(y)[0]), np.minimum(true(x)[1], true(y)[1])
-
-
-def _or(x: Bounds, y: Bounds) -> Bounds:
-    return np.maximum(true(x)[0], true(y)[0]), np.maximum(true(x)[1], true(y)[1])
-
-
-def _xor(x: Bounds, y: Bounds) -> Bounds:
-    return _not(_equal(true(x), true(y)))
-
-
-def _isfinite(x: Bounds) -> Bounds:
-    return _truth(np.isfinite(x[0]) & np.isfinite(x[1]), np.ones_like(x[0]))
-
-
-def _where(p: Bounds, x: Bounds, y: Bounds) -> Bounds:
-    surely, possibly = true(p)
-    # A branch that is nowhere defined is not chosen.
-    lo = np.where(surely > 0, x[0], np.where(possibly > 0, np.fmin(x[0], y[0]), y[0]))
-    hi = np.where(surely > 0, x[1], np.where(possibly > 0, np.fmax(x[1], y[1]), y[1]))
-    return lo, hi
-
-
-def _mask(p: Bounds, x: Bounds) -> Bounds:
-    return _where(p, x, (np.zeros_like(x[0]), np.zeros_like(x[0])))
-
-
 _INF = math.inf
 
 ELEMENTWISE: Mapping[str, Rule] = MappingProxyType(
     {
+        **TRUTHS,
         "add": _add,
         "subtract": _subtract,
         "negative": _negative,
@@ -407,28 +313,7 @@ ELEMENTWISE: Mapping[str, Rule] = MappingProxyType(
         "imag": _zero,
         "conjugate": _same,
         "stop_gradient": _same,
-        "where": _where,
-        "mask": _mask,
-        "less": _less,
-        "less_equal": _less_equal,
-        "greater": lambda x, y: _less(y, x),
-        "greater_equal": lambda x, y: _less_equal(y, x),
-        "equal": _equal,
-        "not_equal": lambda x, y: _not(_equal(x, y)),
-        "logical_and": _and,
-        "logical_or": _or,
-        "logical_xor": _xor,
-        "logical_not": _not,
-        "isfinite": _isfinite,
-        "isinf": lambda x: _not(_isfinite(x)),
         "isnan": _zero,  # reals are enclosed, and none is NaN
-        "signbit": lambda x: _truth(x[1] < 0, x[0] <= 0),
     }
 )
 """What elementwise operations make of intervals, by name."""
-
-OF_TRUTH: Mapping[str, Rule] = MappingProxyType(
-    {"add": _or, "multiply": _and, "bitwise_and": _and, "bitwise_or": _or, "bitwise_xor": _xor}
-    | {"invert": _not, "logical_not": _not}
-)
-"""What operations whose result is a truth value make of them, where that differs."""

@@ -10,22 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.enclose import (
-    ELEMENTWISE,
+from funcgrad.algebras.enclose import ELEMENTWISE, OPS, multiply
+from funcgrad.algebras.outward import (
     EPS,
     NEAR,
-    OF_TRUTH,
-    OPS,
     Bounds,
     Rule,
-    multiply,
     nan_where,
     size_of,
-    true,
     undefined,
     widened,
     within,
 )
+from funcgrad.algebras.truth import OF_TRUTH, true
 from funcgrad.graph import Node
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.enclose import Bounds
 from funcgrad.algebras.enclose_arrays import enclose
+from funcgrad.algebras.outward import Bounds
 from funcgrad.algebras.subject import check_names, expressions, fold_all, shown
 from funcgrad.expr import Expr, const, var
 from funcgrad.fold import Algebra
