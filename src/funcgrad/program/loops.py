@@ -118,7 +118,9 @@ class _OnNumbers:
                 continue
             start = at
             at, state = self._by_numpy(operands, turns, at, state, met, patience)
-            self.later.ran((at - start) * _SLOWER)
+            self.later.ran((max(at, ~at) - start) * _SLOWER)
+            if at < 0:
+                break
             patience *= 2
         return self._wide(state), [
             np.array(found, type.dtype).reshape((len(found), *type.shape))
@@ -137,12 +139,13 @@ class _OnNumbers:
         met: list[list[Any]],
         most: int,
     ) -> tuple[int, Sequence[Any]]:
-        """So many turns, if there are as many: what they put out is noted."""
+        """So many turns, and where that leads: ~ of it where the condition ends the loop."""
         state = self._wide(state)
         fixed = operands[self.middle :]
         for _ in range(most):
             if self.cond is not None:
                 if not self.cond.program.step([*state, *fixed])[0]:
+                    at = ~at
                     break
                 for found in met:
                     found.append(None)

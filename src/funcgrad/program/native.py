@@ -8,6 +8,7 @@ bounded time.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import threading
 from collections.abc import Callable, Mapping
@@ -34,9 +35,9 @@ Signature = tuple[tuple[str, int, bool], ...]
 """What a function takes: for each argument its dtype, its number of axes, and whether it is filled."""
 
 # -- compiling -----------------------------------------------------------------------------------
-# Functions that a process compiles at most, and the characters of their texts: numba never gives the memory
-# of machine code back.
-_MOST, _LENGTH = 256, 4_000_000
+# Functions that a process compiles at most, and the characters of their texts: the memory of machine code is
+# never given back by numba. It is 1.2 MB a function and 0.3 kB a character.
+_MOST, _LENGTH = 128, 250_000
 _lock = threading.Lock()
 _made: dict[tuple[str, Signature | None], Callable[..., Any] | None] = {}
 _length = 0
@@ -104,6 +105,15 @@ def names() -> dict[str, Any]:
 
     jit = numba.njit(**_HOW)
     real = types.float64
+
+    def of_c(name: str, arity: int) -> Any:
+        """C's function, as NumPy calls it. (LLVM ends the process where it finds none.)"""
+        try:
+            getattr(ctypes.CDLL(None), name)
+        except (AttributeError, OSError, TypeError):
+            return scalar.BOUND[name]  # which numba refuses
+        return types.ExternalFunction(name, real(*[real] * arity))
+
     with np.errstate(all="ignore"):
         low, high, lost = [int(np.float64(x).astype(np.int64)) for x in (-np.inf, np.inf, np.nan)]
 
@@ -118,8 +128,8 @@ def names() -> dict[str, Any]:
     return {
         **scalar.BOUND,
         **{f"np_{name}": getattr(np, name) for name in ("floor", "ceil", "trunc", "rint")},
-        "fmod": types.ExternalFunction("fmod", real(real, real)),  # of C, as NumPy's
-        "cbrt": types.ExternalFunction("cbrt", real(real)),
+        "fmod": of_c("fmod", 2),
+        "cbrt": of_c("cbrt", 1),
         **{name: jit(scalar.BOUND[name]) for name in ("logaddexp", "logaddexp2", "sigmoid")},
         "to_integer": jit(to_integer),
         "full": jit(full),
