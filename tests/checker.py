@@ -28,12 +28,17 @@ def must(stage, where, holds, expected, got):
 
 
 # -- types ---------------------------------------------------------------------------------------
-def type_by_rule(stage, where, op, types, params):
-    """The type that an operation's own rule gives for operands of these types, which have to fit it."""
+def type_by_rule(stage, where, op, types, params, loose=False):
+    """The type that an operation's own rule gives for operands of these types, which have to fit it.
+
+    ``loose``: entrywise operations may broadcast their operands themselves.
+    """
     if isinstance(op, Elementwise):
         if op.infer is None:  # a shortcut, which is made of operations on one dtype
             return ArrayType(np.broadcast_shapes(*[t.shape for t in types]), types[-1].dtype)
         wanted, result = elementwise_types(op, types)
+        if loose:
+            wanted, types = ([t.dtype for t in group] for group in (wanted, types))
         must_be(stage, where, "operands of types", wanted, types)
         return result
     return op.infer(*types, **dict(params))
@@ -275,8 +280,11 @@ def check_meaning(before, after, inputs, values, stage, exact=False):
 
 
 # -- flat programs -------------------------------------------------------------------------------
-def check_flat(flat: Flat, stage="flat", live=False):
-    """Steps use steps before them, are of the types that rules give, and, where claimed, are all needed."""
+def check_flat(flat: Flat, stage="flat", live=False, loose=False):
+    """Steps use steps before them, are of the types that rules give, and, where claimed, are all needed.
+
+    ``loose``: after passes that leave broadcasting to NumPy.
+    """
     count = len(flat.steps)
     for i, step in enumerate(flat.steps):
         where = f"step {i} ({step.op.name})"
@@ -296,7 +304,7 @@ def check_flat(flat: Flat, stage="flat", live=False):
             must(stage, where, still, "a constant that cannot change", "a writeable array")
             continue
         types = tuple(flat.steps[k].type for k in step.operands)
-        rule = type_by_rule(stage, where, step.op, types, step.params)
+        rule = type_by_rule(stage, where, step.op, types, step.params, loose)
         must_be(stage, where, "type", rule, step.type)
     inside = all(0 <= i < count for i in flat.results)
     must(stage, "results", inside, f"steps among 0..{count - 1}", flat.results)

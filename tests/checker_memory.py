@@ -44,6 +44,7 @@ def of(buffer):
 # -- array programs --------------------------------------------------------------------------------
 _OPERATORS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 _COPIES = ("array", "present")
+_EMPTY = ("empty", "aligned")
 _VIEWS = ("reshape", "transpose")
 
 
@@ -242,7 +243,7 @@ class Machine:
                 case ast.Assign(targets=[ast.Name(id="returned")], value=value):
                     returned = self.results(value, env)
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if (
-                    isinstance(value.func, ast.Name) and value.func.id == "empty"
+                    isinstance(value.func, ast.Name) and value.func.id in _EMPTY
                 ):
                     env[name] = of(Buffer("own", self.empty_type(value)))
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):

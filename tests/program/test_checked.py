@@ -10,13 +10,14 @@ from funcgrad.expr import assemble_node, constant_of, subexpressions
 from funcgrad.graph import ArrayType, Constant
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.tuples import pick
-from funcgrad.program import arrays, blocks, inner, scalar, shortcuts
+from funcgrad.program import arrays, blocks, inner, rewrite, scalar, shortcuts
 from funcgrad.program import calls as calls_room
 from funcgrad.program.arrays import _BOUND, compile_arrays
 from funcgrad.program.blocks import blocked, each_block
 from funcgrad.program.calls import calls
 from funcgrad.program.codegen import build, flatten, interpret
 from funcgrad.program.factors import factored
+from funcgrad.program.forms import related, unsigned
 from funcgrad.program.hoist import hoisted
 from funcgrad.program.scalar import compile_scalar
 from funcgrad.program.share import share_bodies
@@ -33,6 +34,10 @@ from tests.ops.test_random_programs import programs, sample
 from tests.program.test_arrays import CASES, leaves_of
 from tests.program.test_scalar import expressions, numbers
 from tests.show.programs import ALL, values_of
+
+# What `compile_arrays` does to steps before it makes calls of them.
+PASSES = getattr(arrays, "_PASSES", (shortened, factored, related, unsigned))
+PRUNED = getattr(rewrite, "pruned", lambda flat: flat)
 
 
 # -- the pipeline, pass by pass ------------------------------------------------------------------
@@ -73,11 +78,10 @@ def check_lowered(roots, inputs, values):
 
 def check_flat_passes(flat, values=None, expected=None, bounds=None):
     """From steps to the text of an array program; without values, what needs none."""
-    short = shortened(flat)
-    checker.check_flat(short, "shortcuts")
-    few = factored(short)
-    checker.check_flat(few, "factors")
-    plan = calls(few)
+    for cheaper in PASSES:
+        flat = PRUNED(cheaper(flat))
+        checker.check_flat(flat, cheaper.__name__, loose=True)
+    plan = calls(flat)
     checker_plan.check_plan(plan, "calls")
     grouped = blocked(plan)
     checker_plan.check_plan(grouped, "blocks")
@@ -129,7 +133,7 @@ def check_random_arrays(program, seed, large, dtype=float):
             patch.setattr(arrays, "_LARGE", 0)
             patch.setattr(calls_room, "_BRANCHLESS", 2)
             patch.setattr(blocks, "_ENTRIES", 2)
-            patch.setattr(blocks, "_TALL", 0)
+            patch.setattr(blocks, "_TALL", 0, raising=False)
             patch.setattr(blocks, "_CACHE", 64)
         shapes, steps = program
         values = sample(shapes, seed, dtype)
@@ -221,7 +225,7 @@ def check_rows(program, cache, short, pooled):
         patch.setattr(calls_room, "_BRANCHLESS", 2)
         patch.setattr(shortcuts, "_ENTRIES", 2)
         patch.setattr(blocks, "_ENTRIES", 2)
-        patch.setattr(blocks, "_TALL", 0)
+        patch.setattr(blocks, "_TALL", 0, raising=False)
         patch.setattr(blocks, "_CACHE", cache)
         patch.setattr(inner, "_SHORT", short)
         check_program(*program)
