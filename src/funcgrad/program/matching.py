@@ -1,11 +1,15 @@
-"""The table of laws (`funcgrad.program.laws`) put to use: which law a node's formula is an instance of."""
+"""The table of laws (`funcgrad.program.laws`) put to use: which law a node's formula is an instance of.
+
+Within one simplification equal operands are one object (`funcgrad.program.simplify`), so that a pattern's
+repeated variable is compared by identity, and matching never hashes.
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from itertools import product
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,28 +20,85 @@ from funcgrad.ops.op import Op
 from funcgrad.program.laws import COMMUTING, LAWS, Law
 from funcgrad.program.structural import value_of
 
+Check: TypeAlias = tuple[Literal["opens", "binds", "again", "number", "named"], int, Any]
+"""A check on one place of an expression; places are numbered as they open, the root is 0.
 
-class _Row(NamedTuple):
-    pattern: Expr
-    names: tuple[str, ...]
+It ``opens``: is that operation, and gives its operands the next places. It ``binds`` a variable, or is
+``again`` what another place has. It is a ``number``, for a variable, or the ``named`` one.
+"""
+
+
+class _Reading(NamedTuple):
+    """One way to read expressions as a law's left side: of operands that commute, one order."""
+
+    operands: tuple[Any, ...]
+    """What the root's are, in this order, to be told without looking into them: see `_may_be`."""
+    checks: tuple[Check, ...]
     law: Law
+    names: tuple[str, ...]
     allowed: Callable[[dict[str, Any], Any], bool]
     """Whether the law applies, given the bindings and what it makes."""
 
 
-_Rows: TypeAlias = dict[Op, list[_Row]]
+_Readings: TypeAlias = dict[Op, list[_Reading]]
 
 
 @lru_cache(maxsize=2)
-def _rows(readable: bool) -> _Rows:
-    """The table of laws, indexed by the operation at the root of the left side."""
-    rows: _Rows = {}
+def _readings(readable: bool) -> _Readings:
+    """The table of laws, by the operation at the root of the left side."""
+    found: _Readings = {}
     for law in LAWS:
-        names = tuple(inspect.signature(law.left).parameters)
+        code: Any = law.left.__code__
+        names = code.co_varnames[: code.co_argcount]
         pattern = law.left(*[var(name, dtype=bool if name == "p" else float) for name in names])
         allowed = _always if readable and law.holds == "for readers" else _ALLOWED[law.holds]
-        rows.setdefault(pattern.op, []).append(_Row(pattern, names, law, allowed))
-    return rows
+        rows = found.setdefault(pattern.op, [])
+        read = dict.fromkeys(_checks(pattern, order) for order in _orders(pattern))
+        rows.extend([_Reading(*order, law, names, allowed) for order in read])
+    return found
+
+
+def _orders(pattern: Expr) -> Iterator[dict[int, bool]]:
+    """For each operation in a pattern whether its operands are read the other way round."""
+    inner = [expr for expr in subexpressions(pattern)[::-1] if expr.args]
+    choices = [(False, True) if expr.op.name in COMMUTING else (False,) for expr in inner]
+    for chosen in product(*choices):
+        yield {id(expr): swapped for expr, swapped in zip(inner, chosen, strict=True)}
+
+
+def _checks(pattern: Expr, swapped: dict[int, bool]) -> tuple[tuple[Any, ...], tuple[Check, ...]]:
+    """The root's operands in the order that they are read in, and all checks: operations first."""
+    places = [pattern]
+    opens: list[Check] = []
+    others: list[Check] = []
+    met: dict[str, int] = {}
+    for at, expr in enumerate(places):  # which grows
+        if expr.op is CONSTANT:
+            others.append(("named", at, value_of(expr)))
+        elif expr.op is INPUT:
+            name = str(expr.params[0][1])
+            if name in met:
+                others.append(("again", at, met[name]))
+            else:
+                met[name] = at
+                others.append(("number" if name in _NUMBERS else "binds", at, name))
+        else:
+            opens.append(("opens", at, expr.op))
+            places.extend(expr.args[::-1] if swapped[id(expr)] else expr.args)
+    others.sort(key=lambda check: check[0] == "binds")  # what may fail comes first
+    operands = tuple([_operand(expr) for expr in places[1 : 1 + len(pattern.args)]])
+    return operands, (*opens, *others)
+
+
+def _operand(pattern: Expr) -> Any:
+    """An operation, the name of a variable, or a constant."""
+    if pattern.op is INPUT:
+        return pattern.params[0][1]
+    return _Constant(value_of(pattern).item()) if pattern.op is CONSTANT else pattern.op
+
+
+_NUMBERS = ("c", "d")
+"""The variables that stand for constants."""
 
 
 def _always(found: dict[str, Any], new: Any) -> bool:
@@ -71,9 +132,9 @@ class _Constant(NamedTuple):
 @lru_cache(maxsize=2)
 def _named_values(readable: bool) -> frozenset[Any]:
     """The constants that laws name, such as 0 and 1."""
-    patterns = [row.pattern for rows in _rows(readable).values() for row in rows]
-    found = [value_of(expr) for expr in subexpressions(*patterns) if expr.op is CONSTANT]
-    return frozenset(value.item() for value in found)
+    readings = [reading for rows in _readings(readable).values() for reading in rows]
+    checks = [check for reading in readings for check in reading.checks]
+    return frozenset(value.item() for kind, _, value in checks if kind == "named")
 
 
 def _kind(expr: Expr, readable: bool) -> Any:
@@ -85,49 +146,54 @@ def _kind(expr: Expr, readable: bool) -> Any:
 
 
 @lru_cache(maxsize=8192)
-def _candidates(readable: bool, op: Op, kinds: tuple[Any, ...], alike: bool) -> tuple[_Row, ...]:
-    """The laws that may apply to operands of these kinds; ``alike`` where both are one expression.
+def _candidates(
+    readable: bool, op: Op, kinds: tuple[Any, ...], alike: bool
+) -> tuple[_Reading, ...]:
+    """The readings that may apply to operands of these kinds; ``alike`` where both are one expression.
 
     Most nodes have none, which a look at the operands tells: matching was three quarters of simplifying.
     """
-    rows = _rows(readable).get(op, ())
-    return tuple([row for row in rows if _may_match(row.pattern, kinds, alike)])
+    rows = _readings(readable).get(op, ())
+    return tuple([row for row in rows if _may_match(row.operands, kinds, alike)])
 
 
-def _may_match(pattern: Expr, kinds: tuple[Any, ...], alike: bool) -> bool:
-    args = pattern.args
-    if len(args) == 2 and args[0].key == args[1].key and not alike:
+def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -> bool:
+    if (
+        not alike
+        and len(operands) == 2
+        and isinstance(operands[0], str)
+        and operands[0] == operands[1]
+    ):
         return False
-    orders = [kinds, kinds[::-1]] if pattern.op.name in COMMUTING else [kinds]
-    return any(all(map(_may_be, args, order)) for order in orders)
+    return all(map(_may_be, operands, kinds))
 
 
-def _may_be(pattern: Expr, kind: Any) -> bool:
-    constant = isinstance(kind, _Constant)
-    if pattern.op is CONSTANT:
-        return constant and kind.value == value_of(pattern)
-    if pattern.op is INPUT:
-        return constant or str(pattern.params[0][1]) not in ("c", "d")
-    return pattern.op is kind
+def _may_be(operand: Any, kind: Any) -> bool:
+    if isinstance(operand, str):
+        return operand not in _NUMBERS or isinstance(kind, _Constant)
+    return bool(operand == kind)
 
 
 def by_table(expr: Expr, readable: bool) -> Expr | None:
-    if expr.dtype.kind not in "fc":
+    """What the first law of the table that applies makes of a node; None where none does."""
+    args, op, dtype = expr.args, expr.op, expr.type.dtype
+    if dtype.kind not in "fc":
         return None
-    args = expr.args
     kinds = tuple([_kind(arg, readable) for arg in args])
-    alike = len(args) == 2 and args[0].key == args[1].key
-    for row in _candidates(readable, expr.op, kinds, alike):
-        if row.law.holds == "for reals" and expr.dtype.kind == "c":
+    alike = len(args) == 2 and args[0] is args[1]
+    for reading in _candidates(readable, op, kinds, alike):
+        if reading.law.holds == "for reals" and dtype.kind == "c":
             continue
-        for found in _matches([(row.pattern, expr)], {}):
-            try:
-                new = row.law.right(*[found[name] for name in row.names])
-            except ArithmeticError:  # a constant over 0, or one that Python cannot hold
-                continue
-            if row.allowed(found, new):
-                return new if isinstance(new, Expr) else scalar(new, expr.dtype)
-    return _constant_in_place(expr) if expr.op in (elementwise.add, elementwise.multiply) else None
+        found = _read(expr, reading.checks)
+        if found is None:
+            continue
+        try:
+            new = reading.law.right(*[found[name] for name in reading.names])
+        except ArithmeticError:  # a constant over 0, or one that Python cannot hold
+            continue
+        if reading.allowed(found, new):
+            return new if isinstance(new, Expr) else scalar(new, dtype)
+    return _constant_in_place(expr) if op is elementwise.add or op is elementwise.multiply else None
 
 
 def _constant_in_place(expr: Expr) -> Expr | None:
@@ -139,35 +205,30 @@ def _constant_in_place(expr: Expr) -> Expr | None:
     return None
 
 
-def _matches(goals: list[tuple[Expr, Expr]], found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every way to read expressions as patterns: bindings of the pattern variables."""
-    if not goals:
-        yield found
-        return
-    (pattern, expr), rest = goals[0], goals[1:]
-    if pattern.op is INPUT:
-        bound = _bind(str(pattern.params[0][1]), expr, found)
-        if bound is not None:
-            yield from _matches(rest, bound)
-    elif pattern.op is CONSTANT:
-        value = value_of(expr)
-        if value is not None and value == value_of(pattern):
-            yield from _matches(rest, found)
-    elif pattern.op is expr.op:
-        pairs = list(zip(pattern.args, expr.args, strict=True))
-        yield from _matches(pairs + rest, found)
-        if pattern.op.name in COMMUTING:
-            swapped = list(zip(pattern.args, reversed(expr.args), strict=True))
-            yield from _matches(swapped + rest, found)
-
-
-def _bind(name: str, expr: Expr, found: dict[str, Any]) -> dict[str, Any] | None:
-    if name in ("c", "d"):
-        value = value_of(expr)
-        if value is None or not np.isfinite(value):
-            return None
-        # A Python number, so that the right side's arithmetic is exact and its dtype weak.
-        return None if name in found else found | {name: value.item()}
-    if name in found:
-        return found if found[name].key == expr.key else None
-    return found | {name: expr}
+def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
+    """What each variable of a pattern stands for in an expression; None where that is no instance of it."""
+    places = [root]
+    found: dict[str, Any] = {}
+    for what, at, wanted in checks:
+        expr = places[at]
+        if what == "opens":
+            if expr.op is not wanted:
+                return None
+            places.extend(expr.args)
+        elif what == "binds":
+            found[wanted] = expr
+        elif what == "again":
+            if expr is not places[wanted]:
+                return None
+        else:
+            value = value_of(expr)
+            if value is None:
+                return None
+            if what == "number":
+                if not np.isfinite(value):
+                    return None
+                # A Python number, so that the right side's arithmetic is exact and its dtype weak.
+                found[wanted] = value.item()
+            elif value != wanted:
+                return None
+    return found

@@ -9,12 +9,12 @@ did not before; a formula for a reader does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, scalar, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import op
 from funcgrad.ops.op import fit
 from funcgrad.program.matching import by_table
@@ -47,76 +47,107 @@ def simplify(expr: Expr) -> Expr:
 
 def simplify_all(exprs: Sequence[Expr], *, readable: bool = False) -> list[Expr]:
     """`simplify` several expressions that may share parts; to be run, unless ``readable``."""
-    simple: dict[Key, Expr] = {}
-    for expr in subexpressions(*exprs):
-        key = expr.key
-        if key in simple:
-            continue
-        if is_simple(expr) and not readable:
-            simple[key] = expr
-            continue
-        args = tuple([simple[arg.key] for arg in expr.args])
-        simple[key] = final = _normal(rebuild(expr, args), simple, BUDGET, readable)
-        if not readable:
-            mark_simple(final)
-    return [simple[expr.key] for expr in exprs]
+    forms = _Forms(readable)
+    order = subexpressions(*exprs)
+    became: dict[int, Expr] = {}
+    # What is known to be simple stays as it is, on operands as they are.
+    kept: dict[int, Expr] = {}
+    some_kept = not readable and any(map(is_simple, order))
+    for expr in order:
+        if some_kept:
+            args = tuple([kept[id(arg)] for arg in expr.args])
+            kept[id(expr)] = same = forms.one(expr, args, identity := forms.identity(expr, args))
+            if is_simple(expr):
+                became[id(expr)] = forms.known[identity] = same
+                continue
+        args = tuple([became[id(arg)] for arg in expr.args])
+        became[id(expr)] = forms.of(expr, args, BUDGET)
+    return [became[id(expr)] for expr in exprs]
 
 
-def _normal(expr: Expr, simple: dict[Key, Expr], budget: int, readable: bool) -> Expr:
-    """The normal form of a node whose operands are simple; ``simple`` remembers those met."""
-    while budget > 0:
-        known = simple.get(expr.key)
-        if known is not None:
-            return known
-        new = _rewrite(expr, readable)
-        if new is None:
-            break
-        budget -= 1
+class _Forms:
+    """The normal forms met in one simplification, where equal expressions are one object.
+
+    A node is looked up by its operation and its operands' identities, which say what its key says at a
+    tenth of the cost.
+    """
+
+    def __init__(self, readable: bool) -> None:
+        self.readable = readable
+        self.known: dict[Any, Expr] = {}
+        self.ones: dict[Any, Expr] = {}
+        """The expressions that stand for all that are equal to them."""
+        self.settled: set[int] = set()
+        """Their ids."""
+
+    def identity(self, expr: Expr, args: tuple[Expr, ...]) -> Any:
+        return (expr.op, expr.params, *map(id, args)) if args else expr.key
+
+    def one(self, expr: Expr, args: tuple[Expr, ...], identity: Any) -> Expr:
+        """The node on ``args`` that stands for all that are equal to it."""
+        found = self.ones.get(identity)
+        if found is None:
+            self.ones[identity] = found = rebuild(expr, args)
+            self.settled.add(id(found))
+        return found
+
+    def of(self, expr: Expr, args: tuple[Expr, ...], budget: int) -> Expr:
+        """The normal form of a node on ``args``, which are settled."""
+        identity = self.identity(expr, args)
+        found = self.known.get(identity)
+        if found is not None:
+            return found
         # The node itself may stand in what replaces it, under a mask: there it is simple.
-        simple[expr.key] = expr
-        for inner in _unknown(new, simple):
-            args = tuple([simple[arg.key] for arg in inner.args])
-            simple[inner.key] = _normal(rebuild(inner, args), simple, budget // 2, readable)
-        final = simple.get(new.key)
-        if final is None:
-            args = tuple([simple[arg.key] for arg in new.args])
-            final = _normal(rebuild(new, args), simple, budget, readable)
-        simple[expr.key] = final
-        return final
-    simple[expr.key] = expr
-    return expr
+        self.known[identity] = node = self.one(expr, args, identity)
+        new = _rewrite(node, self.readable) if budget > 0 else None
+        if new is not None:
+            self.known[identity] = node = self._replacement(new, budget - 1)
+        if not self.readable:
+            mark_simple(node)
+        return node
 
-
-def _unknown(root: Expr, simple: dict[Key, Expr]) -> Iterator[Expr]:
-    """The operands below a replacement that are not known to be simple, parents first."""
-    stack = [(arg, False) for arg in root.args]
-    while stack:
-        expr, ready = stack.pop()
-        if ready:
-            if expr.key not in simple:
-                yield expr
-        elif expr.key not in simple:
-            stack.append((expr, True))
-            stack.extend((arg, False) for arg in expr.args)
+    def _replacement(self, root: Expr, budget: int) -> Expr:
+        """The normal form of what a law has made of settled expressions."""
+        became: dict[int, Expr] = {}
+        stack = [root]
+        while stack:
+            expr = stack[-1]
+            me = id(expr)
+            if me in became or me in self.settled:
+                stack.pop()
+                continue
+            waiting = [a for a in expr.args if id(a) not in became and id(a) not in self.settled]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            args = tuple([became.get(id(arg), arg) for arg in expr.args])
+            became[me] = self.of(expr, args, budget if expr is root else budget // 2)
+        return became.get(id(root), root)
 
 
 def _rewrite(expr: Expr, readable: bool) -> Expr | None:
     """What the first law that applies makes of a node; None where none does."""
-    if expr.op in (INPUT, CONSTANT):
+    if not expr.args:
         return None
-    for law in (_fold_constants, *STRUCTURAL.get(expr.op.name, ())):
+    new = _fold_constants(expr)
+    for law in () if new is not None else STRUCTURAL.get(expr.op.name, ()):
         new = law(expr)
         if new is not None:
-            return fit(new, expr.type)
-    new = by_table(expr, readable)
+            break
+    if new is None:
+        new = by_table(expr, readable)
     return None if new is None else fit(new, expr.type)
 
 
 def _fold_constants(expr: Expr) -> Expr | None:
-    if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype) or not expr.args:
-        return None
-    values = [value_of(arg) for arg in expr.args]
-    if any(value is None for value in values):
+    values = []
+    for arg in expr.args:
+        value = value_of(arg)
+        if value is None:
+            return None
+        values.append(value)
+    if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype):
         return None
     with np.errstate(all="ignore"):
         result = expr.op.run(*[np.reshape(v, ())[()] for v in values], **dict(expr.params))
