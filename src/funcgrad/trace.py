@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from funcgrad.collector import Paused
 from funcgrad.expr import (
     Expr,
     Recorder,
@@ -319,30 +320,32 @@ def derived(
     transform: Transform, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int
 ) -> Program:
     """The transformed program of a skeleton, simplified before and after, and lowered."""
-    exprs = instantiate(rows)
-    inputs = [expr for expr in exprs if expr.op is INPUT]
-    wanted = [exprs[i] for i in roots]
+    with Paused():
+        exprs = instantiate(rows)
+        inputs = [expr for expr in exprs if expr.op is INPUT]
+        wanted = [exprs[i] for i in roots]
 
-    def made() -> list[Expr]:
-        simple = simplify_all(wanted)
-        return share_bodies(simplify_all(transform(simple, inputs[:leaves])))
+        def made() -> list[Expr]:
+            simple = simplify_all(wanted)
+            return share_bodies(simplify_all(transform(simple, inputs[:leaves])))
 
-    how = named(transform, leaves)
-    return lower(remembered(how, [*wanted, *inputs], made), inputs)
+        how = named(transform, leaves)
+        return lower(remembered(how, [*wanted, *inputs], made), inputs)
 
 
-def instantiate(rows: Sequence[Row]) -> list[Expr]:
-    """A skeleton's rows as expressions on variables."""
+def instantiate(rows: Sequence[Row], inputs: Sequence[Expr] | None = None) -> list[Expr]:
+    """A skeleton's rows as expressions, on ``inputs`` for its input rows or, without, on variables."""
     exprs: list[Expr] = []
-    for row in rows:
-        match row:
-            case (kind, name, type) if kind is INPUT:
-                exprs.append(assemble_node(INPUT, (), (("name", name),), type))
-            case (kind, content, type) if kind is CONSTANT:
-                exprs.append(const(np.frombuffer(content, type.dtype)[0]))
-            case (op, places, params):
-                args = tuple([exprs[i] for i in places])
-                exprs.append(assemble_node(op, args, params, infer_type(op, args, params)))
+    own = None if inputs is None else iter(inputs)
+    for op, second, third in rows:
+        if op is INPUT:
+            name = (("name", second),)
+            exprs.append(assemble_node(INPUT, (), name, third) if own is None else next(own))
+        elif op is CONSTANT:
+            exprs.append(const(np.frombuffer(second, third.dtype)[0]))
+        else:
+            args = tuple([exprs[i] for i in second])
+            exprs.append(assemble_node(op, args, third, infer_type(op, args, third)))
     return exprs
 
 

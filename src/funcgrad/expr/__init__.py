@@ -251,11 +251,17 @@ def assemble_node(
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
-    if all(new is old for new, old in zip(args, expr.args, strict=True)):
+    for new, old in zip(args, expr.args, strict=True):
+        if new is not old:
+            break
+    else:
         return expr
-    # Of True and a recorder, the recorder.
-    marks = [arg.traced for arg in args if arg.traced]
-    traced = next((mark for mark in marks if mark is not True), bool(marks))
+    traced: bool | Recorder = False
+    for arg in args:
+        if arg.traced:
+            traced = arg.traced
+            if traced is not True:  # of True and a recorder, the recorder
+                break
     return _closed(expr.op, args, expr.params, expr.type, traced, expr.label, expr.source)
 
 

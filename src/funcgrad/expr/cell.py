@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from pyrsistent import pmap
 
+from funcgrad.collector import Paused
 from funcgrad.graph import CONSTANT, ArrayType, Graph, Key, Node, Params, address, encode
 
 
@@ -60,7 +61,8 @@ class Cell:
         try:
             return self._key
         except AttributeError:
-            return _compute_key(self)
+            with Paused():
+                return _compute_key(self)
 
     @property
     def graph(self) -> Graph:
@@ -68,9 +70,10 @@ class Cell:
         try:
             return self._graph
         except AttributeError:
-            _compute_key(self)
-            graph = pmap({cell._key: node(cell) for cell in subexpressions(self)})
-            _set_graph(self, graph)
+            with Paused():
+                _compute_key(self)
+                graph = pmap({cell._key: node(cell) for cell in subexpressions(self)})
+                _set_graph(self, graph)
             return graph
 
     @property

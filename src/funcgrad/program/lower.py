@@ -96,7 +96,7 @@ class Program:
             for var, value in zip(self.inputs, values, strict=True)
         }
         opaque = all(value.op in (INPUT, op.leaf) for value in given.values())
-        return substitute_all(self.outputs, given, simple=opaque)
+        return substitute_all(self.outputs, given, simple=opaque, inputs=True)
 
     def _hoisted(self) -> tuple[Expr, ...]:
         """The outputs as they run: not those that `on` rebuilds, which readers see."""

@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import elementwise
-from funcgrad.ops.op import Op
+from funcgrad.ops.op import Op, broadcast_to
 from funcgrad.program.laws import COMMUTING, LAWS, Law
 from funcgrad.program.structural import value_of
 
@@ -90,11 +90,17 @@ def _checks(pattern: Expr, swapped: dict[int, bool]) -> tuple[tuple[Any, ...], t
     return operands, (*opens, *others)
 
 
+def _is_number(pattern: Expr) -> bool:
+    return pattern.op is CONSTANT or (pattern.op is INPUT and pattern.params[0][1] in _NUMBERS)
+
+
 def _operand(pattern: Expr) -> Any:
-    """An operation, the name of a variable, or a constant."""
+    """The name of a variable, or what `_kind` says."""
     if pattern.op is INPUT:
         return pattern.params[0][1]
-    return _Constant(value_of(pattern).item()) if pattern.op is CONSTANT else pattern.op
+    if pattern.op is CONSTANT:
+        return _Constant(value_of(pattern).item())
+    return _OnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
 
 
 _NUMBERS = ("c", "d")
@@ -137,12 +143,23 @@ def _named_values(readable: bool) -> frozenset[Any]:
     return frozenset(value.item() for kind, _, value in checks if kind == "named")
 
 
+class _OnConstant(NamedTuple):
+    """What the result of an operation is to a law where one operand of it is a constant."""
+
+    op: Op
+
+
 def _kind(expr: Expr, readable: bool) -> Any:
     """What an operand is to a law before it is looked into: a constant, or the result of an operation."""
-    value = value_of(expr)
-    if value is None:
-        return expr.op
-    return _Constant(value.item() if value.item() in _named_values(readable) else None)
+    op = expr.op
+    if op is CONSTANT or op is broadcast_to:
+        value = value_of(expr)
+        if value is not None:
+            return _Constant(value.item() if value.item() in _named_values(readable) else None)
+    for arg in expr.args:
+        if arg.op is CONSTANT or (arg.op is broadcast_to and value_of(arg) is not None):
+            return _OnConstant(op)
+    return op
 
 
 @lru_cache(maxsize=8192)
@@ -171,7 +188,7 @@ def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -
 def _may_be(operand: Any, kind: Any) -> bool:
     if isinstance(operand, str):
         return operand not in _NUMBERS or isinstance(kind, _Constant)
-    return bool(operand == kind)
+    return bool(operand == kind) or kind == _OnConstant(operand)
 
 
 def by_table(expr: Expr, readable: bool) -> Expr | None:
@@ -193,15 +210,11 @@ def by_table(expr: Expr, readable: bool) -> Expr | None:
             continue
         if reading.allowed(found, new):
             return new if isinstance(new, Expr) else scalar(new, dtype)
-    return _constant_in_place(expr) if op is elementwise.add or op is elementwise.multiply else None
-
-
-def _constant_in_place(expr: Expr) -> Expr | None:
-    """x*c = c*x and c + x = x + c: constants first in products, last in sums."""
-    x, y = expr.args
-    last = y if expr.op is elementwise.multiply else x
-    if value_of(last) is not None and value_of(x if last is y else y) is None:
-        return rebuild(expr, (y, x))
+    if op is elementwise.multiply or op is elementwise.add:
+        # x*c = c*x and c + x = x + c: constants first in products, last in sums.
+        first, last = kinds if op is elementwise.multiply else kinds[::-1]
+        if isinstance(last, _Constant) and not isinstance(first, _Constant):
+            return rebuild(expr, args[::-1])
     return None
 
 

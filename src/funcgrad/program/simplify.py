@@ -47,21 +47,17 @@ def simplify(expr: Expr) -> Expr:
 
 def simplify_all(exprs: Sequence[Expr], *, readable: bool = False) -> list[Expr]:
     """`simplify` several expressions that may share parts; to be run, unless ``readable``."""
+    if not readable and all(map(is_simple, exprs)):
+        return list(exprs)
     forms = _Forms(readable)
     order = subexpressions(*exprs)
     became: dict[int, Expr] = {}
-    # What is known to be simple stays as it is, on operands as they are.
-    kept: dict[int, Expr] = {}
-    some_kept = not readable and any(map(is_simple, order))
     for expr in order:
-        if some_kept:
-            args = tuple([kept[id(arg)] for arg in expr.args])
-            kept[id(expr)] = same = forms.one(expr, args, identity := forms.identity(expr, args))
-            if is_simple(expr):
-                became[id(expr)] = forms.known[identity] = same
-                continue
-        args = tuple([became[id(arg)] for arg in expr.args])
-        became[id(expr)] = forms.of(expr, args, BUDGET)
+        if not readable and is_simple(expr):
+            became[id(expr)] = forms.kept(expr)
+        else:
+            args = tuple([became[id(arg)] for arg in expr.args])
+            became[id(expr)] = forms.of(expr, args, BUDGET)
     return [became[id(expr)] for expr in exprs]
 
 
@@ -79,6 +75,8 @@ class _Forms:
         """The expressions that stand for all that are equal to them."""
         self.settled: set[int] = set()
         """Their ids."""
+        self.same: dict[int, Expr] = {}
+        """What stands for those that are known to be simple, by their ids."""
 
     def identity(self, expr: Expr, args: tuple[Expr, ...]) -> Any:
         return (expr.op, expr.params, *map(id, args)) if args else expr.key
@@ -90,6 +88,23 @@ class _Forms:
             self.ones[identity] = found = rebuild(expr, args)
             self.settled.add(id(found))
         return found
+
+    def kept(self, root: Expr) -> Expr:
+        """What stands for an expression that is known to be simple: itself, on operands as they are."""
+        stack = [root]
+        while stack:
+            expr = stack[-1]
+            waiting = [arg for arg in expr.args if id(arg) not in self.same]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            args = tuple([self.same[id(arg)] for arg in expr.args])
+            identity = self.identity(expr, args)
+            self.same[id(expr)] = node = self.one(expr, args, identity)
+            if is_simple(expr):
+                self.known[identity] = node
+        return self.same[id(root)]
 
     def of(self, expr: Expr, args: tuple[Expr, ...], budget: int) -> Expr:
         """The normal form of a node on ``args``, which are settled."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
-from funcgrad.graph import Key
+from funcgrad.graph import INPUT, Key
 from funcgrad.ops.op import lift_fully
 from funcgrad.program.evaluate import variables
 from funcgrad.source import fail
@@ -43,18 +43,23 @@ def substitute(expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **n
 
 
 def substitute_all(
-    exprs: Sequence[Expr], given: Mapping[Key, Expr], *, simple: bool = False
+    exprs: Sequence[Expr],
+    given: Mapping[Key, Expr],
+    *,
+    simple: bool = False,
+    inputs: bool = False,
 ) -> list[Expr]:
     """`substitute` by key, in several expressions at once.
 
-    ``simple``: what is put in is opaque to the laws, so that what was simple still is.
+    ``simple``: what is put in is opaque to the laws, so that what was simple still is. ``inputs``: it is
+    put in the place of inputs alone, so that nothing else is hashed.
     """
     became: dict[int, Expr] = {}
     for expr in subexpressions(*exprs):
-        new = given.get(expr.key)
+        new = given.get(expr.key) if not inputs or expr.op is INPUT else None
         if new is None:
             new = rebuild(expr, tuple([became[id(arg)] for arg in expr.args]))
-            if simple and is_simple(expr):
+            if simple and new is not expr and is_simple(expr):
                 mark_simple(new)
         elif new.type != expr.type:
             raise fail(

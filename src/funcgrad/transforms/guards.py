@@ -6,13 +6,13 @@ what a node computes and a later one needs is handed on, so that a shared prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, assemble_node, is_simple, mark_simple, rebuild
+from funcgrad.expr import Expr, assemble_node, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
@@ -162,6 +162,9 @@ class Tree:
         inherited: dict[int, list[Expr]] = {}
         changed: dict[int, Node] = {}
         for node in path:
+            if len(path) == 1 and not node.handed:  # nothing is asked, and nothing handed on
+                changed[id(node)] = node
+                break
             inside = _inside([*node.exprs, *node.handed], owner)
             taken = inherited[id(node)] = [expr for expr in inside if expr.key in owner]
             for expr in taken:
@@ -177,7 +180,7 @@ class Tree:
                     owner.setdefault(expr.key, node)
         for node in path:
             if id(node) in changed:
-                node.step = self._lowered(node, inherited[id(node)])
+                node.step = self._lowered(node, inherited.get(id(node), ()))
 
     def _lowered(self, node: Node, inherited: Sequence[Expr]) -> Step:
         names = [
@@ -185,23 +188,31 @@ class Tree:
             for expr in inherited
         ]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
-        became: dict[Key, Expr] = {}
-        for expr in _inside([*node.exprs, *node.handed], given):
-            new = given.get(expr.key)
-            if new is None:
-                new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
-                if is_simple(expr):
-                    mark_simple(new)
-            became[expr.key] = new
-        numbers = [i for i, x in enumerate(self.inputs) if x.key in became]
+        roots = [*node.exprs, *node.handed]
+        if given:
+            roots = _stopped(roots, given)
+        met = {expr.key for expr in subexpressions(*roots) if expr.op is INPUT}
+        numbers = [i for i, x in enumerate(self.inputs) if x.key in met]
         inputs = [*[self.inputs[i] for i in numbers], *names]
         takes = (*numbers, *[self._place(expr) for expr in inherited])
-        roots = [became[expr.key] for expr in [*node.exprs, *node.handed]]
         return Step(_program(Body(inputs, roots)), takes, tuple(node.gives))
 
     def _place(self, expr: Expr) -> int:
         """Where in a call's memory a value that is handed on is kept: a negative number."""
         return self._places.setdefault(expr.key, ~len(self._places))
+
+
+def _stopped(roots: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
+    """The roots with others in the place of some of their parts, what these are made of left out."""
+    became: dict[Key, Expr] = {}
+    for expr in _inside(roots, given):
+        new = given.get(expr.key)
+        if new is None:
+            new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+            if is_simple(expr):
+                mark_simple(new)
+        became[expr.key] = new
+    return [became[root.key] for root in roots]
 
 
 @lru_cache(maxsize=512)

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.collector import Paused
 from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.held import hold, release
 from funcgrad.program.codegen import text_of
-from funcgrad.program.substitute import substitute_all
 from funcgrad.source import fail, position
 from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
 from funcgrad.transforms.entry import Entry
@@ -287,7 +287,7 @@ class Compiled:
     def _traced(
         self, key: Any, last: Node | None, args: Any, kwargs: Any, values: list[Any]
     ) -> Any:
-        with self.lock:
+        with self.lock, Paused():
             found = self.trees.get(key)
             if found is None:
                 found = Signature(self._labels(key[0], args, kwargs))
@@ -318,7 +318,8 @@ class Compiled:
             else:
                 self.trees.pop(key, None)
             self.last = node
-        reached, results = found.tree.follow(values, found.arrays)
+        with Paused():  # it is compiled here
+            reached, results = found.tree.follow(values, found.arrays)
         return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
 
     def _trace(
@@ -354,12 +355,12 @@ class Compiled:
         program = skeleton([*asked, *roots], leaves, within=True)
         if program.symbolic:
             return concretize(output, leaves), None
-        exprs = instantiate(program.rows)
+        types = [row[2] for row in program.rows if row[0] is INPUT]
+        own = found.named(types, program.inputs, arrays_of(seen), origins)
+        exprs = instantiate(program.rows, own)
         for place in program.simple:
             mark_simple(exprs[place])
-        inputs = [expr for expr in exprs if expr.op is INPUT]
-        given = found.named(inputs, program.inputs, arrays_of(seen), origins)
-        made = substitute_all([exprs[i] for i in program.roots], given, simple=True)
+        made = [exprs[i] for i in program.roots]
         count = len(asked)
         questions = [
             question._replace(asked=expr)

@@ -135,28 +135,28 @@ class Signature:
 
     def named(
         self,
-        inputs: Sequence[Expr],
+        types: Sequence[ArrayType],
         values: Sequence[Any],
         watched: dict[int, Any],
         origins: dict[int, Any],
-    ) -> dict[Any, Expr]:
+    ) -> list[Expr]:
         """The tree's own inputs in the place of a trace's: arrays by identity, small new ones by content."""
-        given: dict[Any, Expr] = {}
-        for i, (x, value) in enumerate(zip(inputs, values, strict=True)):
+        given: list[Expr] = []
+        for i, (type, value) in enumerate(zip(types, values, strict=True)):
             if i < self.count:
                 if i == len(self.tree.inputs):
-                    self.tree.inputs.append(_input(self.labels[i], x.type))
-                given[x.key] = self.tree.inputs[i]
+                    self.tree.inputs.append(_input(self.labels[i], type))
+                given.append(self.tree.inputs[i])
                 continue
             origin = origins.get(id(value), value)
             if id(origin) not in watched and value.nbytes <= COPIED:
-                given[x.key] = const(value)
+                given.append(const(value))
                 continue
             place = self._place(origin, id(origin) in watched)
             if place == len(self.arrays):
                 self.arrays.append(origin)
-                self.tree.inputs.append(_input(f"array {place}", x.type))
-            given[x.key] = self.tree.inputs[self.count + place]
+                self.tree.inputs.append(_input(f"array {place}", type))
+            given.append(self.tree.inputs[self.count + place])
         return given
 
     def _place(self, array: Any, watched: bool) -> int:

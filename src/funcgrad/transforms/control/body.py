@@ -66,7 +66,7 @@ class Body:
     def on(self, operands: Sequence[Expr]) -> list[Expr]:
         """The outputs written out, on operands in the place of the inputs."""
         given = {x.key: new for x, new in zip(self.inputs, operands, strict=True)}
-        return substitute_all(self.outputs, given)
+        return substitute_all(self.outputs, given, inputs=True)
 
 
 @lru_cache(maxsize=1024)
