@@ -141,7 +141,7 @@ def test_every_operation_at_every_point(kind, arity):
     for name, got, want in zip(names, ours, python, strict=True):
         assert name
         if name == "signbit" or name == "copysign":  # of a nan, by any operation: not told
-            keep = np.isfinite(columns[0]) & np.isfinite(columns[1])
+            keep = ~(np.isnan(columns[0]) | np.isnan(columns[1]))
             got, want = got[keep], want[keep]
         near(got, want, 0 if name in exact else 2)
 
