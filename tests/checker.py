@@ -10,7 +10,8 @@ import numpy as np
 
 from funcgrad.expr import subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, TupleType, address
-from funcgrad.ops.op import Elementwise, elementwise_types
+from funcgrad.ops.op import Elementwise
+from funcgrad.ops.promotion import elementwise_types
 from funcgrad.program.codegen import Flat
 from funcgrad.transforms.control.body import Body
 

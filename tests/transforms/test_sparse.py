@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.ops.dispatch import all_ops
-from funcgrad.ops.op import Op, same_type
+from funcgrad.ops.op import Op
+from funcgrad.ops.promotion import same_type
 from funcgrad.trace import skeleton
 from funcgrad.transforms import coloring, paths, sparse
 from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity

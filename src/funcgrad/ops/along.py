@@ -11,7 +11,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
 from funcgrad.ops.axes import dropped, nonempty, on_moved_axes, scan_products
-from funcgrad.ops.op import Op, lift_fully, numpy_dtype
+from funcgrad.ops.op import Op, lift_fully
+from funcgrad.ops.promotion import numpy_dtype
 from funcgrad.ops.shape import astype, reshape
 
 

@@ -32,6 +32,7 @@ from funcgrad.ops import (
     tuples,
 )
 from funcgrad.ops.op import Op
+from funcgrad.ops.specs import as_indices
 from funcgrad.source import fail
 
 FAMILIES: tuple[ModuleType, ...] = (
@@ -129,7 +130,7 @@ def where(condition: Any, *branches: Any) -> Any:
     if not branches:
         condition = op.lift_fully(condition)
         chosen = condition if condition.dtype.kind == "b" else condition != 0
-        return tuple(indexing._as_indices(chosen))
+        return tuple(as_indices(chosen))
     return elementwise.where(condition, *branches)
 
 

@@ -24,8 +24,8 @@ from funcgrad.ops.op import (
     elementwise,
     lift_fully,
     same_on_batch,
-    ufunc_loop,
 )
+from funcgrad.ops.promotion import ufunc_loop
 
 
 # -- arithmetic ----------------------------------------------------------------------------------

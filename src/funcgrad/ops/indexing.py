@@ -1,143 +1,25 @@
 """Selecting entries, and its transpose: adding them into zeros.
 
-An index is split into a static *spec* (integers, slices, new axes) and the integer arrays in it, which
-are operands. Boolean arrays become the integers of their true entries. Indices out of bounds are
-errors, as in NumPy.
+An index is a static *spec* and the integer arrays in it, which are operands (see `funcgrad.ops.specs`).
+Indices out of bounds are errors, as in NumPy.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr, concrete
-from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, build, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
+from funcgrad.ops.specs import Spec, parse, restore, shape_of
 from funcgrad.source import fail
-
-Spec: TypeAlias = tuple[Any, ...]
-"""One entry a position: an int, ``("slice", start, stop, step)``, ``"new"``, ``"..."`` or ``"array"``."""
-
-
-def _restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The index that NumPy takes, from a spec and its arrays."""
-    rest = iter(arrays)
-    special = {"new": None, "...": Ellipsis}
-    return tuple(
-        slice(*item[1:])
-        if isinstance(item, tuple)
-        else next(rest)
-        if item == "array"
-        else special.get(item, item)
-        for item in spec
-    )
-
-
-def _parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
-    spec: list[Any] = []
-    arrays: list[Any] = []
-    for item in index if isinstance(index, tuple) else (index,):
-        if item is None:
-            spec.append("new")
-        elif item is Ellipsis:
-            spec.append("...")
-        elif isinstance(item, slice):
-            bounds = (item.start, item.stop, item.step)
-            spec.append(("slice", *(None if b is None else operator.index(b) for b in bounds)))
-        elif isinstance(item, bool | np.bool_) or _is_float(item):
-            raise _bad_index(item)
-        elif isinstance(item, int | np.integer):
-            spec.append(int(item))
-        else:
-            found = _as_indices(item)
-            if len(found) > 1 or _is_boolean(item):
-                _check_boolean(item, x, index if isinstance(index, tuple) else (index,))
-            spec.extend("array" for _ in found)
-            arrays.extend(found)
-    return tuple(spec), arrays
-
-
-def _is_float(item: Any) -> bool:
-    dtype = getattr(item, "dtype", None)
-    return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
-
-
-def _is_boolean(item: Any) -> bool:
-    return (item.dtype if isinstance(item, Expr) else np.asarray(item).dtype).kind == "b"
-
-
-def _check_boolean(item: Any, x: Expr, index: tuple[Any, ...]) -> None:
-    """Refuse a boolean index that is not as long as the axes that it stands for."""
-    taken = [_axes_taken(other) for other in index]
-    place = next(i for i, other in enumerate(index) if other is item)
-    before = sum(taken[:place])
-    if any(other is Ellipsis for other in index[:place]):
-        before += x.ndim - sum(taken)
-    shape = np.shape(item)
-    if x.shape[before : before + len(shape)] != shape:
-        raise fail(
-            IndexError,
-            f"getitem: expected a boolean index of the shape of the axes that it chooses from, but "
-            f"got shape {shape} at axis {before} of {x.type}",
-        )
-
-
-def _axes_taken(item: Any) -> int:
-    if item is None or item is Ellipsis:
-        return 0
-    if isinstance(item, slice | int | np.integer):
-        return 1
-    return int(np.ndim(item)) if _is_boolean(item) else 1
-
-
-def _bad_index(item: Any) -> Any:
-    kind = getattr(item, "dtype", type(item).__name__)
-    return fail(
-        TypeError,
-        f"getitem: expected integers, slices, None, ... or boolean arrays, but got {kind}; "
-        "convert an index with .astype(int)",
-    )
-
-
-def _as_indices(item: Any) -> list[Any]:
-    """The integer index arrays that an array-like index stands for."""
-    if not isinstance(item, Expr):
-        item = np.asarray(item)
-        if item.size == 0 and item.dtype.kind == "f":
-            item = item.astype(int)
-    if item.dtype.kind == "b":
-        # Which entries are true decides the shape of the result, so the values are asked for.
-        chosen = concrete(item, "a boolean index") if isinstance(item, Expr) else item
-        return list(np.nonzero(chosen))
-    if item.dtype.kind not in "iu":
-        raise _bad_index(item)
-    return [item]
-
-
-@lru_cache(maxsize=4096)
-def _basic_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
-    return tuple(np.broadcast_to(np.zeros((), bool), shape)[_restore(spec, ())].shape)
-
-
-def _shape(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
-    try:
-        if not arrays:
-            return _basic_shape(x.shape, spec)
-        known = [
-            a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
-        ]
-        probe = np.broadcast_to(np.zeros((), bool), x.shape)
-        return tuple(probe[_restore(spec, tuple(known))].shape)
-    except IndexError as error:
-        raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
 
 
 # -- the primitives ------------------------------------------------------------------------------
@@ -158,12 +40,12 @@ def _scatter_edge(z: Any, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ..
 
 
 def _getitem_run(x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
-    return np.asarray(x)[_restore(spec, arrays)]
+    return np.asarray(x)[restore(spec, arrays)]
 
 
 def _scatter_run(g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
     whole = np.zeros(shape, np.result_type(g))
-    index = _restore(spec, arrays)
+    index = restore(spec, arrays)
     if arrays:
         np.add.at(whole, index, g)
     else:
@@ -238,15 +120,15 @@ def _getitem_batch(
     own, of_arrays = batched[0], batched[1:]
     ndim = np.ndim(x) - own
     if not any(of_arrays):
-        found = lift_fully(x)[_restore((_ALL, *spec), arrays)]
+        found = lift_fully(x)[restore((_ALL, *spec), arrays)]
         # Index arrays that stand apart have put their axes before that of the batch.
         count = _chosen_axes(spec, ndim, arrays)[1] if _apart(spec, arrays) else 0
         return moveaxis(found, count, 0)
     wide, rank = _batched_index(size, of_arrays, arrays)
     place, _ = _chosen_axes(spec, ndim, wide)
     if not own:
-        return moveaxis(lift_fully(x)[_restore(spec, tuple(wide))], place, 0)
-    found = lift_fully(x)[(_each(size, rank), *_restore(spec, tuple(wide)))]
+        return moveaxis(lift_fully(x)[restore(spec, tuple(wide))], place, 0)
+    found = lift_fully(x)[(_each(size, rank), *restore(spec, tuple(wide)))]
     return moveaxis(found, range(1, 1 + rank), range(1 + place, 1 + place + rank))
 
 
@@ -295,18 +177,18 @@ scatter_op = Op(
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
     x = lift_fully(x)
-    spec, arrays = _parse(index, x)
+    spec, arrays = parse(index, x)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
-    shape = _shape(x, spec, exprs)
+    shape = shape_of(x, spec, exprs)
     return build(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
 
 
 def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
     """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
     x = lift_fully(x)
-    spec, arrays = _parse(index, x)
+    spec, arrays = parse(index, x)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
-    shape = _shape(x, spec, exprs)
+    shape = shape_of(x, spec, exprs)
     value = lift_fully(value, (x,))
     if not np.can_cast(value.dtype, x.dtype, "same_kind"):
         raise fail(
@@ -329,7 +211,7 @@ def _unique(arrays: tuple[Expr, ...], spec: Spec, x: Expr, how: str) -> None:
         return
     counts = np.zeros(x.shape, int)
     values = tuple(concrete(a, "an index of at[]") for a in arrays)
-    np.add.at(counts, _restore(spec, values), 1)
+    np.add.at(counts, restore(spec, values), 1)
     if counts.size and counts.max() > 1:
         raise fail(
             ValueError,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.linear import Identity, LinearMap
-from funcgrad.ops.op import Op, same_on_batch, same_type
+from funcgrad.ops.op import Op, same_on_batch
+from funcgrad.ops.promotion import same_type
 
 
 def _identity(z: Any, x: Any, **_: Any) -> LinearMap:

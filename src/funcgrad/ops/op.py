@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,12 +24,17 @@ from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Diagonal, Identity, Joint, LinearMap, Structural
 from funcgrad.ops.held import capture
+from funcgrad.ops.promotion import (
+    PYTHON_NUMBERS,
+    Kind,
+    elementwise_plan,
+    elementwise_types,
+    ufunc_loop,
+)
 from funcgrad.source import fail
 
 Edge: TypeAlias = Callable[..., LinearMap]
 """``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""
-
-PYTHON_NUMBERS = (float, int, complex, bool)
 
 
 class Infix(NamedTuple):
@@ -209,60 +214,6 @@ def fit(arg: Any, target: ArrayType) -> Expr:
     return arg  # type: ignore[no-any-return]
 
 
-Kind: TypeAlias = ArrayType | type
-"""What the type of a result depends on: an expression's type, or a Python number's class."""
-
-
-Plan: TypeAlias = Literal["fitted", "fit", "lift", "run"]
-"""What an elementwise operation does with its arguments: nothing, since they fit as they are; cast and
-broadcast them; make constants of arrays among them; or let NumPy compute, where none is an expression."""
-
-
-@lru_cache(maxsize=8192)
-def elementwise_plan(op: Op, kinds: tuple[Kind, ...]) -> tuple[Plan, tuple[ArrayType, ...], Any]:
-    """What is done with arguments of these kinds; the types that they take, and the result's."""
-    if not any([isinstance(kind, ArrayType) for kind in kinds]):
-        return "run", (), None
-    if any([not isinstance(kind, ArrayType) and kind not in PYTHON_NUMBERS for kind in kinds]):
-        return "lift", (), None
-    inputs, output = elementwise_types(op, kinds)
-    return "fitted" if inputs == kinds else "fit", inputs, output
-
-
-@lru_cache(maxsize=8192)
-def elementwise_types(op: Op, kinds: tuple[Kind, ...]) -> tuple[tuple[ArrayType, ...], ArrayType]:
-    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
-    shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
-    try:
-        # Shapes that are alike are not looked into: an open loop's length is -1.
-        alike = len(set(shapes)) == 1
-        shape = shapes[0] if alike else np.broadcast_shapes(*shapes)
-    except ValueError:
-        types = ", ".join(str(kind) for kind in kinds if isinstance(kind, ArrayType))
-        raise fail(
-            ValueError,
-            f"{op.name}: expected shapes that broadcast, but got {types}; "
-            "give one of them a new axis, as in x[:, None]",
-        ) from None
-    *dtypes, result = loop(op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds))
-    return tuple([ArrayType(shape, dtype) for dtype in dtypes]), ArrayType(shape, result)
-
-
-def loop(op: Op, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of operands and result that NumPy would choose."""
-    return op.infer(*dtypes)  # type: ignore[return-value]
-
-
-def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of the loop that a ufunc picks."""
-    strong = tuple(np.dtype(bool) if dtype is bool else dtype for dtype in dtypes)
-    try:
-        return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
-    except TypeError:
-        names = ", ".join(str(getattr(d, "name", d)) for d in strong)
-        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
-
-
 def elementwise(
     name: str,
     run: Callable[..., Any],
@@ -291,22 +242,6 @@ def _diagonal(d: Callable[..., Any]) -> Edge:
         return Diagonal(d(z, *inputs))
 
     return edge
-
-
-def same_type(type: ArrayType, **_: Any) -> ArrayType:
-    """The type rule of an operation that keeps its operand's type."""
-    return type
-
-
-def numpy_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that a NumPy function gives for arrays of ``dtype``: by asking it."""
-    return _ask_dtype(function, dtype)
-
-
-@lru_cache(maxsize=1024)
-def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
-    answer: np.dtype[Any] = np.asarray(function(np.ones(1, dtype))).dtype
-    return answer
 
 
 # -- batching ------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.op import Op, differentiable, lift_fully, numpy_dtype
+from funcgrad.ops.op import Op, differentiable, lift_fully
+from funcgrad.ops.promotion import numpy_dtype
 from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, Params
-from funcgrad.ops.op import Elementwise, Op, elementwise_types
+from funcgrad.ops.op import Elementwise, Op
+from funcgrad.ops.promotion import elementwise_types
 from funcgrad.show.closed import closed_problem, is_closed
 from funcgrad.transforms.control.body import Body
 from funcgrad.transforms.control.loops import Shape

@@ -19,7 +19,8 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap
-from funcgrad.ops.op import Op, differentiable, fit, lift_fully, same_on_batch, same_type
+from funcgrad.ops.op import Op, differentiable, fit, lift_fully, same_on_batch
+from funcgrad.ops.promotion import same_type
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.transforms.control.body import Body, body_of, symbol, trace_body, zeros

@@ -21,7 +21,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
 from funcgrad.ops.elementwise import divide
-from funcgrad.ops.op import Op, differentiable, fit, infer_type, same_type
+from funcgrad.ops.op import Op, differentiable, fit, infer_type
+from funcgrad.ops.promotion import same_type
 from funcgrad.ops.shape import concatenate_op, zeros_like
 from funcgrad.ops.tuples import pick_op
 from funcgrad.program.simplify import simplify

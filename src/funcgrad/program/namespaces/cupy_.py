@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.indexing import _restore
+from funcgrad.ops.specs import restore
 from funcgrad.program.namespaces import eager, linalg
 from funcgrad.program.namespaces.emit import Library, results_alone
 from funcgrad.program.namespaces.later import Later
@@ -39,7 +39,7 @@ def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
-    whole, index = cupy.zeros(shape, g.dtype), _restore(spec, arrays)
+    whole, index = cupy.zeros(shape, g.dtype), restore(spec, arrays)
     if arrays:
         cupy.add.at(whole, index, g)
     else:

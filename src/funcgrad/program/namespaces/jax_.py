@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.indexing import _restore
+from funcgrad.ops.specs import restore
 from funcgrad.program.namespaces import linalg
 from funcgrad.program.namespaces.emit import Library, results_alone
 from funcgrad.program.namespaces.later import Later
@@ -46,7 +46,7 @@ def _cumsum(x: Any, axis: int) -> Any:
 def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     truth = g.dtype == bool
     g = g.astype(np.int8) if truth else g
-    whole = jnp.zeros(shape, g.dtype).at[_restore(spec, arrays)].add(g)
+    whole = jnp.zeros(shape, g.dtype).at[restore(spec, arrays)].add(g)
     return whole != 0 if truth else whole
 
 

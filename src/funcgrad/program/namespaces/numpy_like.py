@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.ops.indexing import _restore
+from funcgrad.ops.specs import restore
 
 
 def rows(xp: Any) -> dict[str, Callable[..., Any]]:
@@ -21,7 +21,7 @@ def rows(xp: Any) -> dict[str, Callable[..., Any]]:
         "reshape": lambda x, shape: xp.reshape(x, shape),
         "transpose": lambda x, axes: xp.transpose(x, axes),
         "concatenate": lambda *xs, axis: xp.concatenate(xs, axis=axis),
-        "getitem": lambda x, *arrays, spec, shape: x[_restore(spec, arrays)],
+        "getitem": lambda x, *arrays, spec, shape: x[restore(spec, arrays)],
         "matmul": xp.matmul,
         "einsum": lambda *xs, subscripts: xp.einsum(subscripts, *xs),
         "norm": lambda x, axis: rooted(xp, xp.sum(squared(xp, x), axis=axis)),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.indexing import _restore
+from funcgrad.ops.specs import restore
 from funcgrad.program.namespaces import eager, linalg
 from funcgrad.program.namespaces.emit import Library
 from funcgrad.program.namespaces.later import Later
@@ -150,9 +150,9 @@ def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
 def _getitem(x: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     x, spec = _forward(x, spec)
     if not arrays:
-        return x[_restore(spec, ())]
+        return x[restore(spec, ())]
     spec, arrays = _alike(spec, arrays)
-    return x[_restore(spec, arrays)]
+    return x[restore(spec, arrays)]
 
 
 def _forward(x: Any, spec: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -194,7 +194,7 @@ def _alike(spec: tuple[Any, ...], arrays: Sequence[Any]) -> tuple[tuple[Any, ...
 def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     size = math.prod(shape)
     if not arrays:
-        numbers = np.arange(size).reshape(shape)[_restore(spec, ())]
+        numbers = np.arange(size).reshape(shape)[restore(spec, ())]
         places = torch.tensor(np.array(numbers).reshape(-1), device=g.device)
     else:
         numbers = torch.arange(size, device=g.device).reshape(shape)

@@ -1,0 +1,86 @@
+"""The types of results: what NumPy's promotion makes of the types of operands.
+
+A type rule is asked once for each combination of types that is met, and its answer kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.source import fail
+
+PYTHON_NUMBERS = (float, int, complex, bool)
+
+Kind: TypeAlias = ArrayType | type
+"""What the type of a result depends on: an expression's type, or a Python number's class."""
+
+
+Plan: TypeAlias = Literal["fitted", "fit", "lift", "run"]
+"""What an elementwise operation does with its arguments: nothing, since they fit as they are; cast and
+broadcast them; make constants of arrays among them; or let NumPy compute, where none is an expression."""
+
+
+@lru_cache(maxsize=8192)
+def elementwise_plan(op: Any, kinds: tuple[Kind, ...]) -> tuple[Plan, tuple[ArrayType, ...], Any]:
+    """What is done with arguments of these kinds; the types that they take, and the result's."""
+    if not any([isinstance(kind, ArrayType) for kind in kinds]):
+        return "run", (), None
+    if any([not isinstance(kind, ArrayType) and kind not in PYTHON_NUMBERS for kind in kinds]):
+        return "lift", (), None
+    inputs, output = elementwise_types(op, kinds)
+    return "fitted" if inputs == kinds else "fit", inputs, output
+
+
+@lru_cache(maxsize=8192)
+def elementwise_types(op: Any, kinds: tuple[Kind, ...]) -> tuple[tuple[ArrayType, ...], ArrayType]:
+    """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
+    shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
+    try:
+        # Shapes that are alike are not looked into: an open loop's length is -1.
+        alike = len(set(shapes)) == 1
+        shape = shapes[0] if alike else np.broadcast_shapes(*shapes)
+    except ValueError:
+        types = ", ".join(str(kind) for kind in kinds if isinstance(kind, ArrayType))
+        raise fail(
+            ValueError,
+            f"{op.name}: expected shapes that broadcast, but got {types}; "
+            "give one of them a new axis, as in x[:, None]",
+        ) from None
+    *dtypes, result = loop(op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds))
+    return tuple([ArrayType(shape, dtype) for dtype in dtypes]), ArrayType(shape, result)
+
+
+def loop(op: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of operands and result that NumPy would choose."""
+    return op.infer(*dtypes)  # type: ignore[no-any-return]
+
+
+def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of the loop that a ufunc picks."""
+    strong = tuple(np.dtype(bool) if dtype is bool else dtype for dtype in dtypes)
+    try:
+        return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
+    except TypeError:
+        names = ", ".join(str(getattr(d, "name", d)) for d in strong)
+        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
+
+
+def same_type(type: ArrayType, **_: Any) -> ArrayType:
+    """The type rule of an operation that keeps its operand's type."""
+    return type
+
+
+def numpy_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that a NumPy function gives for arrays of ``dtype``: by asking it."""
+    return _ask_dtype(function, dtype)
+
+
+@lru_cache(maxsize=1024)
+def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
+    answer: np.dtype[Any] = np.asarray(function(np.ones(1, dtype))).dtype
+    return answer

@@ -1,0 +1,134 @@
+"""Indices, read: a static *spec* (integers, slices, new axes) and the integer arrays in it.
+
+Boolean arrays become the integers of their true entries.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcgrad.expr import Expr, concrete
+from funcgrad.graph import CONSTANT
+from funcgrad.source import fail
+
+Spec: TypeAlias = tuple[Any, ...]
+"""One entry a position: an int, ``("slice", start, stop, step)``, ``"new"``, ``"..."`` or ``"array"``."""
+
+
+def restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index that NumPy takes, from a spec and its arrays."""
+    rest = iter(arrays)
+    special = {"new": None, "...": Ellipsis}
+    return tuple(
+        slice(*item[1:])
+        if isinstance(item, tuple)
+        else next(rest)
+        if item == "array"
+        else special.get(item, item)
+        for item in spec
+    )
+
+
+def parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
+    """An index as it is written, as a spec and the arrays in it."""
+    spec: list[Any] = []
+    arrays: list[Any] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        if item is None:
+            spec.append("new")
+        elif item is Ellipsis:
+            spec.append("...")
+        elif isinstance(item, slice):
+            bounds = (item.start, item.stop, item.step)
+            spec.append(("slice", *(None if b is None else operator.index(b) for b in bounds)))
+        elif isinstance(item, bool | np.bool_) or _is_float(item):
+            raise _bad_index(item)
+        elif isinstance(item, int | np.integer):
+            spec.append(int(item))
+        else:
+            found = as_indices(item)
+            if len(found) > 1 or _is_boolean(item):
+                _check_boolean(item, x, index if isinstance(index, tuple) else (index,))
+            spec.extend("array" for _ in found)
+            arrays.extend(found)
+    return tuple(spec), arrays
+
+
+def _is_float(item: Any) -> bool:
+    dtype = getattr(item, "dtype", None)
+    return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
+
+
+def _is_boolean(item: Any) -> bool:
+    return (item.dtype if isinstance(item, Expr) else np.asarray(item).dtype).kind == "b"
+
+
+def _check_boolean(item: Any, x: Expr, index: tuple[Any, ...]) -> None:
+    """Refuse a boolean index that is not as long as the axes that it stands for."""
+    taken = [_axes_taken(other) for other in index]
+    place = next(i for i, other in enumerate(index) if other is item)
+    before = sum(taken[:place])
+    if any(other is Ellipsis for other in index[:place]):
+        before += x.ndim - sum(taken)
+    shape = np.shape(item)
+    if x.shape[before : before + len(shape)] != shape:
+        raise fail(
+            IndexError,
+            f"getitem: expected a boolean index of the shape of the axes that it chooses from, but "
+            f"got shape {shape} at axis {before} of {x.type}",
+        )
+
+
+def _axes_taken(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, slice | int | np.integer):
+        return 1
+    return int(np.ndim(item)) if _is_boolean(item) else 1
+
+
+def _bad_index(item: Any) -> Any:
+    kind = getattr(item, "dtype", type(item).__name__)
+    return fail(
+        TypeError,
+        f"getitem: expected integers, slices, None, ... or boolean arrays, but got {kind}; "
+        "convert an index with .astype(int)",
+    )
+
+
+def as_indices(item: Any) -> list[Any]:
+    """The integer index arrays that an array-like index stands for."""
+    if not isinstance(item, Expr):
+        item = np.asarray(item)
+        if item.size == 0 and item.dtype.kind == "f":
+            item = item.astype(int)
+    if item.dtype.kind == "b":
+        # Which entries are true decides the shape of the result, so the values are asked for.
+        chosen = concrete(item, "a boolean index") if isinstance(item, Expr) else item
+        return list(np.nonzero(chosen))
+    if item.dtype.kind not in "iu":
+        raise _bad_index(item)
+    return [item]
+
+
+@lru_cache(maxsize=4096)
+def _basic_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
+    return tuple(np.broadcast_to(np.zeros((), bool), shape)[restore(spec, ())].shape)
+
+
+def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
+    """The shape of what an index selects."""
+    try:
+        if not arrays:
+            return _basic_shape(x.shape, spec)
+        known = [
+            a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
+        ]
+        probe = np.broadcast_to(np.zeros((), bool), x.shape)
+        return tuple(probe[restore(spec, tuple(known))].shape)
+    except IndexError as error:
+        raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
