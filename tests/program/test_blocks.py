@@ -13,6 +13,7 @@ from funcgrad.ops.op import Elementwise
 from funcgrad.program import blocks, workers
 from funcgrad.program.arrays import compile_arrays
 from funcgrad.program.codegen import flatten, interpret, text_of
+from funcgrad.program.plan import aligned
 from funcgrad.program.simplify import simplify_all
 from funcgrad.transforms.accumulate import gradients
 
@@ -299,3 +300,83 @@ def test_memory_is_no_more_than_of_what_is_returned_and_scratch():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.2 * value.nbytes
+
+
+# -- stacks of matrices, small arrays, what is computed twice ------------------------------------------
+STACK = [fg.var("x", (300, 20, 30)), fg.var("a", (300, 30, 4))]
+
+
+def stack():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=x.shape) for x in STACK]
+
+
+def test_products_of_stacks():
+    x, a = STACK
+    one = np.sum(np.exp(-x * x) @ a, axis=2)
+    two = np.tanh(np.swapaxes(a, 1, 2) @ np.sin(np.swapaxes(x, 1, 2)))
+    check([one, two], STACK, stack(), ulps=40)
+    text = text_of(compile_arrays([one, two], STACK))
+    head, body = text.split("def body")
+    assert head.count("matmul(") == 2
+    assert "matmul(" not in body
+
+
+def test_products_of_large_matrices_are_left_alone():
+    x = fg.var("x", (4, 200, 300))
+    root = np.cos((x * 2) @ np.swapaxes(np.sin(x), 1, 2))
+    head, body = text_of(compile_arrays([root], [x])).split("def body")
+    assert "matmul(" not in head
+    assert "matmul(" in body
+
+
+def test_small_arrays_are_not_done_block_by_block():
+    x, r = fg.var("x", (400, 500)), fg.var("r", 400)
+    before = np.exp(r) * 2
+    between = np.sum(np.exp(-x * x) * before[:, None], axis=1)
+    after = np.sum(x / between[:, None] * np.sin(x), axis=1)
+    roots = [np.tanh(after) * r]
+    rng = np.random.default_rng(0)
+    check(roots, [x, r], [rng.normal(size=(400, 500)), rng.normal(size=400)], ulps=300)
+    head, body = text_of(compile_arrays(roots, [x, r])).split("def body")
+    assert "tanh(" not in head
+    assert body.index("exp(") < body.index("each_block") < body.index("tanh(")
+
+
+def test_what_is_cheap_is_computed_twice():
+    x, y = fg.var("x", (400, 1)), fg.var("y", 500)
+    gap = y - x
+    top = np.max(np.exp(-gap * gap), axis=0)
+    roots = [np.sum(np.cos(gap) * top * gap, axis=1)]
+    values = [points(400)[:, None], points(500, seed=1)]
+    check(roots, [x, y], values, ulps=300)
+    text = text_of(compile_arrays(roots, [x, y]))
+    assert text.count("subtract(") == 2
+    assert "empty((400, 500)" not in text
+    # What is asked for as it is, or has operands as large as itself, is computed once.
+    for other in (gap + 0.0 * y * x, gap):
+        check([other, *roots], [x, y], values, ulps=300)
+    text = text_of(compile_arrays([gap, *roots], [x, y]))
+    assert text.count("subtract(") == 1
+
+
+def test_what_is_cheap_outside_of_groups():
+    x, y = fg.var("x", (400, 1)), fg.var("y", 500)
+    gap = y - x
+    top = np.sum(np.exp(-gap * gap), axis=1)
+    roots = [np.sort(gap, axis=0)[0] + np.sum(top), np.cumsum(gap, axis=1), np.sum(gap.T @ gap)]
+    check(roots, [x, y], [points(400)[:, None], points(500, seed=1)], ulps=3000)
+
+
+def test_scratch_starts_with_a_line_of_the_cache():
+    for shape, dtype in [
+        ((3, 5), "float64"),
+        ((1,), "float32"),
+        ((7, 2, 3), "bool"),
+        ((0, 3), "int16"),
+    ]:
+        array = aligned(shape, np.dtype(dtype))
+        assert (array.shape, array.dtype) == (shape, dtype)
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        assert array.size == 0 or array.ctypes.data % 64 == 0

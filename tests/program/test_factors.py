@@ -33,6 +33,10 @@ CASES = {
     "near nothing": (np.sum(1e-200 * X), [1200]),
     "small": (np.sum(0.3 * fg.var("x", 4)), [4]),
     "variable": (np.sum(X * Y), [1200]),
+    "repeated": (np.exp(2 * (X * ROW[:, None])), [40, 1200]),
+    "repeated, the other way round": (np.exp((ROW[:, None] * X) * 2), [40, 1200]),
+    "repeated, but not small": (np.exp(2 * (X * Y)), [1200, 1200]),
+    "repeated, near overflow": (np.tanh(1e200 * (X * ROW[:, None])), [1200, 1200]),
 }
 
 
@@ -62,6 +66,11 @@ def test_what_is_needed_twice_keeps_its_factor():
     y = 0.3 * X
     flat = flatten([np.sum(y), y], [X])
     assert products(factored(flat)) == [1200]
+
+
+def test_a_repeated_operand_that_is_needed_twice():
+    y = X * ROW[:, None]
+    assert products(factored(flatten([np.exp(2 * y), y], [X, ROW]))) == [1200, 1200]
 
 
 def test_infinities_stay():

@@ -21,7 +21,9 @@ from funcgrad.program.codegen import build, flatten
 from funcgrad.program.evaluate import present
 from funcgrad.program.factors import factored
 from funcgrad.program.forms import related, unsigned
-from funcgrad.program.plan import Call, Plan, bound_dtype, lifetimes
+from funcgrad.program.layout import swapped
+from funcgrad.program.plan import Call, Plan, aligned, bound_dtype, lifetimes
+from funcgrad.program.rewrite import pruned
 from funcgrad.program.select import chosen, masked
 from funcgrad.program.shortcuts import shortened
 
@@ -39,9 +41,15 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    plan = blocked(calls(unsigned(related(factored(shortened(flatten(roots, inputs)))))))
+    flat = flatten(roots, inputs)
+    for cheaper in _PASSES:
+        flat = pruned(cheaper(flat))
+    plan = blocked(calls(flat))
     text = source(plan)
     return build("array", text, {**_BOUND, **plan.bound})
+
+
+_PASSES = (shortened, factored, related, unsigned, swapped)
 
 
 # -- printing ----------------------------------------------------------------------------------------
@@ -84,7 +92,7 @@ def source(plan: Plan) -> str:
     if printer.pooled:
         plan.bound["pool"] = []
         held = ", ".join([f"p{i}" for i in range(len(printer.pooled))])
-        made = [f"empty({shape}, {bound_dtype(plan, dtype)})" for shape, dtype in printer.pooled]
+        made = [f"aligned({shape}, {bound_dtype(plan, dtype)})" for shape, dtype in printer.pooled]
         # Taken and given back in one step each: threads, and calls within calls, never share arrays.
         lines.append(f"    {held}, = held = pool.pop() if pool else ({', '.join(made)},)")
         written.append(f"returned = {returned}")
@@ -254,6 +262,7 @@ _BOUND: dict[str, Any] = {
     "each_block": each_block,
     "row_sum": row_sum,
     "empty": np.empty,
+    "aligned": aligned,
     "errstate": np.errstate,
     "spread": _spread,
     **{

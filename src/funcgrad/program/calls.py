@@ -14,6 +14,7 @@ import numpy as np
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.op import Elementwise, broadcast_to
 from funcgrad.program.codegen import Flat, Step
+from funcgrad.program.layout import LAID
 from funcgrad.program.plan import Call, Plan, add_constant, bound_dtype, without_unused
 from funcgrad.program.select import BITS, affine
 from funcgrad.program.shortcuts import FUSED
@@ -70,7 +71,7 @@ def _add(plan: Plan, step: Step, operands: tuple[int, ...]) -> int:
         return operands[0]
     elif name in STAGES and _is_plain(made[operands[0]].type):
         return STAGES[name](plan, step, operands[0])
-    elif name in FUSED:
+    elif name in FUSED or op is LAID:
         text = f"{name}({', '.join([f'{{{i}}}' for i in range(len(operands))])}{{out}})"
         plan.bound[name] = op.run
         made.append(Call(text, operands, step.type, "product", "entry"))

@@ -1,7 +1,8 @@
 """Constant factors leave large arrays for the small ones that are made of them: sum(c*x) = c*sum(x).
 
-What is summed, or multiplied by a matrix, is given without its factor, and the result takes it. That rounds
-differently in the last place. Factors that could bring a sum near overflow, or out of it, stay.
+What is summed, or multiplied by a matrix, is given without its factor, and the result takes it. A factor of a
+product goes to the operand that is small, and repeated. That rounds differently in the last place. Factors
+that could bring a sum near overflow, or out of it, stay.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class _Product(NamedTuple):
 def factored(flat: Flat) -> Flat:
     """The program with constant factors taken out of sums and products of matrices."""
     steps = flat.steps
-    if not any(step.op.name in ("sum", "matmul") for step in steps):
+    if not any(step.op.name in ("sum", "matmul", "multiply") for step in steps):
         return flat
     walk = _Walk(steps, flat.results)
     for i in range(len(steps)):
@@ -64,7 +65,38 @@ class _Walk:
                 if found is not None:
                     self.where[i] = self.after(step, place, found)
                     return
+        if step.op is multiply and step.type.dtype.kind == "f":
+            for factor, k in (step.operands, step.operands[::-1]):
+                scaled = self.narrow(self.factor(factor), k, step)
+                if scaled is not None:
+                    self.where[i] = scaled
+                    return
         self.where[i] = self.put(self.moved(step))
+
+    def narrow(self, factor: int | None, k: int, step: Step) -> int | None:
+        """c*(x*y) as x*(c*y), where y is a small array that is repeated."""
+        inside = self.steps[k]
+        if factor is None or inside.op is not multiply or self.uses[k] != 1:
+            return None
+        for x, wide in (inside.operands, inside.operands[::-1]):
+            small = self.steps[wide].operands[0] if self.steps[wide].op is broadcast_to else None
+            if small is None or self.factor(small) is not None:
+                continue
+            type = self.steps[small].type
+            if step.type.size >= _SMALLER * type.size:
+                scaled = self.scaled(factor, self.where[small], type)
+                params = self.steps[wide].params
+                repeated = self.put(Step(broadcast_to, (scaled,), params, step.type))
+                return self.put(Step(multiply, (self.where[x], repeated), (), step.type))
+        return None
+
+    def scaled(self, factor: int, k: int, type: ArrayType) -> int:
+        """A constant times a new step's value."""
+        repeated = self.where[factor]
+        if type.shape:
+            params = (("shape", type.shape),)
+            repeated = self.put(Step(broadcast_to, (repeated,), params, type))
+        return self.put(Step(multiply, (repeated, k), (), type))
 
     def worth(self, step: Step, k: int) -> bool:
         return self.steps[k].type.size >= _SMALLER * max(1, step.type.size)
@@ -74,11 +106,7 @@ class _Walk:
         operands = [self.where[k] for k in step.operands]
         operands[place] = self.written(found.rest)
         inside = self.put(step._replace(operands=tuple(operands)))
-        factor = self.where[found.factor]
-        if step.type.shape:
-            params = (("shape", step.type.shape),)
-            factor = self.put(Step(broadcast_to, (factor,), params, step.type))
-        return self.put(Step(multiply, (factor, inside), (), step.type))
+        return self.scaled(found.factor, inside, step.type)
 
     def written(self, rest: int | Step) -> int:
         return self.where[rest] if isinstance(rest, int) else self.put(self.moved(rest))

@@ -12,7 +12,9 @@ import math
 import numpy as np
 
 from funcgrad.ops import elementwise as on
+from funcgrad.ops.contraction import matmul_op
 from funcgrad.ops.op import broadcast_to
+from funcgrad.ops.reduction import sum_op
 from funcgrad.program.codegen import Flat, Step
 from funcgrad.program.rewrite import Rewrite, is_float, uses_of
 
@@ -93,10 +95,10 @@ def unsigned(flat: Flat) -> Flat:
     >>> [step.op.name for step in unsigned(flatten([x + y * (-x)], [x, y])).steps]
     ['input', 'input', 'multiply', 'subtract']
     """
-    steps = flat.steps
-    if not any(step.op is on.negative for step in steps):
+    if not any(step.op is on.negative for step in flat.steps):
         return flat
-    uses = uses_of(flat)
+    flat = _totals(flat)
+    steps, uses = flat.steps, uses_of(flat)
     gone: set[int] = set()  # where a minus was
     flipped: dict[int, Step] = {}
     for i, step in enumerate(steps):
@@ -117,6 +119,24 @@ def unsigned(flat: Flat) -> Flat:
             walk.where[i] = walk.where[step.operands[0]]
         else:
             walk.where[i] = walk.put(walk.moved(flipped.get(i, step)))
+    return walk.result()
+
+
+def _totals(flat: Flat) -> Flat:
+    """The program with sum(-x) as -sum(x), and (-x) @ y as -(x @ y), where that leaves less to do."""
+    walk, uses = Rewrite(flat), uses_of(flat)
+    for i, step in enumerate(flat.steps):
+        new = walk.moved(step)
+        if step.op in (sum_op, matmul_op) and is_float(step.type):
+            for place, k in enumerate(step.operands):
+                inner = flat.steps[k]
+                if inner.op is on.negative and uses[k] == 1 and inner.type.size > step.type.size:
+                    operands = list(new.operands)
+                    operands[place] = walk.where[inner.operands[0]]
+                    total = walk.put(new._replace(operands=tuple(operands)))
+                    new = Step(on.negative, (total,), (), step.type)
+                    break
+        walk.where[i] = walk.put(new)
     return walk.result()
 
 

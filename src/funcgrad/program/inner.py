@@ -83,6 +83,8 @@ def _is_turned(plan: Plan, members: Sequence[Member]) -> bool:
             if axes and (types[0].shape[-1] > _SHORT or math.prod(axes) > 2 * _SHORT):
                 return False
             gains = gains or bool(axes)
+        elif call.kind == "matmul" and len(call.type.shape) > 2:
+            return False
         elif call.kind == "entry" and len(call.type.shape) > 1:
             if call.type.shape[-1] > _SHORT:
                 return False

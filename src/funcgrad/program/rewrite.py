@@ -52,6 +52,21 @@ class Rewrite:
         return Flat(tuple(self.made), self.flat.inputs, results)
 
 
+def pruned(flat: Flat) -> Flat:
+    """The program without steps that no result needs."""
+    needed = set(flat.results)
+    for i in reversed(range(len(flat.steps))):
+        if i in needed:
+            needed.update(flat.steps[i].operands)
+    if len(needed | set(range(flat.inputs))) == len(flat.steps):
+        return flat
+    walk = Rewrite(flat)
+    for i, step in enumerate(flat.steps):
+        if i in needed or i < flat.inputs:
+            walk.where[i] = walk.put(walk.moved(step))
+    return walk.result()
+
+
 def uses_of(flat: Flat) -> list[int]:
     """How often each step's value is asked for, as an operand or as a result."""
     uses = [0] * len(flat.steps)
