@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from funcgrad.graph import ArrayType
 from funcgrad.ops import shape
 from funcgrad.ops.contraction import matmul_op
 from funcgrad.ops.op import Elementwise, broadcast_to
 from funcgrad.program.codegen import Flat, Step
+from funcgrad.program.plan import aligned
 from funcgrad.program.rewrite import Rewrite
 
 # The last axis is at most so long, the one before at least so many times as long, and the array no smaller.
@@ -148,7 +147,7 @@ def _is_wide(type: ArrayType) -> bool:
 # -- writing -----------------------------------------------------------------------------------------
 def laid(x: Any, out: Any = None) -> Any:
     """The array in the order of its axes in memory, whatever order it had."""
-    out = np.empty(x.shape, x.dtype) if out is None else out
+    out = aligned(x.shape, x.dtype) if out is None else out
     out[...] = x
     return out
 
