@@ -61,8 +61,8 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
             "read once, block by block"
         ),
         ("Gaussian mixture, d=10, K=25, N=1000", ""): (
-            "a quarter of the time are matrix products; a third are a difference, computed twice, and a product, "
-            "at 0.5 ns an entry; sums take a tenth, and the forward pass ends before the backward one begins"
+            "a quarter of the time are matrix products; a third are a difference, computed twice, and a "
+            "product, at 0.5 ns an entry; sums take a tenth"
         ),
         ("LSTM, 100 steps, h=64, B=1", ""): _LSTM,
         ("LSTM, 100 steps, h=64, B=16", ""): _LSTM,

@@ -33,6 +33,7 @@ _REDUCTIONS = ("sum", "max", "min", "prod", "any", "all", "logsumexp", "norm")
 def swapped(flat: Flat) -> Flat:
     """The program with arrays in the order of axes that is better for all that is done to them.
 
+    >>> import numpy as np
     >>> import funcgrad as fg
     >>> from funcgrad.program.codegen import flatten
     >>> x, y = fg.var("x", (1000, 3)), fg.var("y", (50, 1, 3))
