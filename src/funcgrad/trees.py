@@ -45,6 +45,8 @@ def flatten(tree: Any, name: str = "") -> Tree:
     else:
         labels, items, put = parts
         names = [f"{name}_{label}" for label in labels]
+    if _EXACTLY.issuperset(map(type, items)):
+        return Tree(list(items), put, names)
     inner = [flatten(item, label) for item, label in zip(items, names, strict=True)]
 
     def rebuild(leaves: Sequence[Any]) -> Any:
@@ -66,8 +68,9 @@ def leaves_of(tree: Any) -> list[Any]:
     """
     if isinstance(tree, _PLAIN):
         return [tree]
-    parts = own_children(tree)
-    items = optree.tree_leaves(tree, is_leaf=_is_own) if parts is None else parts[1]
+    items = _items(tree)
+    if _EXACTLY.issuperset(map(type, items)):
+        return list(items)
     found: list[Any] = []
     for item in items:
         if item is tree or isinstance(item, _PLAIN):
@@ -77,7 +80,23 @@ def leaves_of(tree: Any) -> list[Any]:
     return found
 
 
+def _items(tree: Any) -> Sequence[Any]:
+    """The parts of a container, in order; or its leaves, where `optree` finds them.
+
+    (Which takes 30 us for a hundred numbers, asking for each whether it is a container; a look 2.)
+    """
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        parts: Sequence[Any] = tree
+        return parts
+    if kind is dict and all([type(key) is str for key in tree]):
+        return [tree[key] for key in sorted(tree)]
+    own = own_children(tree)
+    return optree.tree_leaves(tree, is_leaf=_is_own) if own is None else own[1]
+
+
 _PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
+_EXACTLY = frozenset((Expr, float, int, bool, complex, np.ndarray))
 
 
 def _is_own(item: Any) -> bool:

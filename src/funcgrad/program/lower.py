@@ -21,8 +21,9 @@ from funcgrad.program.arrays import compile_arrays
 from funcgrad.program.calls import elided
 from funcgrad.program.codegen import Flat, flatten
 from funcgrad.program.hoist import hoisted
-from funcgrad.program.scalar import compile_scalar
+from funcgrad.program.scalar import compile_flat
 from funcgrad.program.substitute import substitute_all
+from funcgrad.program.tape import compile_tape
 
 Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
 """A call: what runs, the slots of its operands, that of its result, and those that are over after it."""
@@ -59,7 +60,8 @@ class Program:
         """The program as a function of its inputs' values."""
         if self._compiled is None:
             outputs = self._hoisted()
-            run = compile_scalar(outputs, self.inputs)
+            flat = flatten(outputs, self.inputs)
+            run = compile_tape(flat) or compile_flat(flat)
             self._compiled = run or compile_arrays(outputs, self.inputs)
             self._interpreted = None
         return self._compiled

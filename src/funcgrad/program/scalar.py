@@ -237,7 +237,11 @@ def compile_scalar(
     (10.0,)
     >>> compile_scalar([fg.var("a", 3) + x], [fg.var("a", 3), x])
     """
-    flat = flatten(roots, inputs)
+    return compile_flat(flatten(roots, inputs))
+
+
+def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
+    """`compile_scalar` of what is flat already."""
     text = source(flat)
     if text is None:
         return None

@@ -28,6 +28,7 @@ from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
 from funcgrad.transforms.guards import Node, Question, Questions
 from funcgrad.transforms.signature import (
+    NUMBERS,
     PLAIN,
     WIDE,
     Signature,
@@ -180,7 +181,11 @@ class Compiled:
             return self._with_static(args, kwargs)
         simple = not kwargs and PLAIN.issuperset(map(type, args))
         leaves: Sequence[Any] = args if simple else leaves_of((args, kwargs))
-        kinds: list[Any] = []
+        shape = () if simple else structure((args, kwargs))
+        kinds: list[Any] = list(map(type, leaves))
+        if NUMBERS.issuperset(kinds) and not self.narrow:
+            return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
+        kinds = []
         narrow = False
         for leaf in leaves:
             kind = type(leaf)
@@ -203,7 +208,6 @@ class Compiled:
                 for kind, leaf in zip(kinds, leaves, strict=True)
             ]
         values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not is_static(kind)]
-        shape = () if simple else structure((args, kwargs))
         return self._call(args, kwargs, (tuple(kinds), shape), values)
 
     def _call(self, args: Any, kwargs: Any, key: tuple[Any, Any], values: list[Any]) -> Any:

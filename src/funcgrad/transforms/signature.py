@@ -52,14 +52,18 @@ def checked_static(value: Any) -> tuple[Any, ...]:
     return static(value)
 
 
-PLAIN = frozenset((float, int, bool, complex, np.ndarray))
+NUMBERS = frozenset((float, int, bool, complex))
+PLAIN = NUMBERS | {np.ndarray}
 
 
 def structure(tree: Any) -> Any:
     """What two trees share that differ in their leaves alone: types, names and their order; hashable."""
     if isinstance(tree, dict):
-        return type(tree), tuple(tree), tuple([structure(tree[key]) for key in tree])
+        held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
+        return type(tree), tuple(tree), tuple(held)
     if isinstance(tree, list | tuple):
+        if PLAIN.issuperset(map(type, tree)):
+            return type(tree), len(tree)
         inside = [None if type(item) in PLAIN else structure(item) for item in tree]
         return type(tree), tuple(inside)
     parts = own_children(tree)
@@ -76,6 +80,9 @@ def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
     if _is_single(shape):
         return first
     kept = [None if isinstance(item, Expr) else (_result(item),) for item in shape.leaves]
+    if not any(kept):
+        whole: Callable[[Sequence[Any]], Any] = shape.rebuild
+        return whole
 
     def rebuild(results: Sequence[Any]) -> Any:
         rest = iter(results)
