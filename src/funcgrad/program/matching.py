@@ -18,7 +18,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import elementwise
 from funcgrad.ops.op import Op, broadcast_to
 from funcgrad.program.laws import COMMUTING, LAWS, Law
-from funcgrad.program.structural import value_of
+from funcgrad.program.structural import STRUCTURAL, fold_constants, value_of
 
 Check: TypeAlias = tuple[Literal["opens", "binds", "again", "number", "named"], int, Any]
 """A check on one place of an expression; places are numbered as they open, the root is 0.
@@ -162,16 +162,43 @@ def _kind(expr: Expr, readable: bool) -> Any:
     return op
 
 
-@lru_cache(maxsize=8192)
-def _candidates(
-    readable: bool, op: Op, kinds: tuple[Any, ...], alike: bool
-) -> tuple[_Reading, ...]:
-    """The readings that may apply to operands of these kinds; ``alike`` where both are one expression.
+class _Applicable(NamedTuple):
+    """What may apply to a node, told from what its operands are."""
 
-    Most nodes have none, which a look at the operands tells: matching was three quarters of simplifying.
+    structural: tuple[Callable[[Expr], Expr | None], ...]
+    readings: tuple[_Reading, ...]
+    swaps: bool
+    """Whether the operands stand in the wrong order: constants come first in products, last in sums."""
+
+
+@lru_cache(maxsize=8192)
+def _applicable(
+    readable: bool, op: Op, dtype: np.dtype[Any], kinds: tuple[Any, ...], alike: bool
+) -> _Applicable | None:
+    """What may apply to a node; ``alike`` where both of its operands are one expression.
+
+    Nothing applies to most nodes, which a look at the operands tells.
     """
-    rows = _readings(readable).get(op, ())
-    return tuple([row for row in rows if _may_match(row.operands, kinds, alike)])
+    ops = [kind.op if isinstance(kind, _OnConstant) else kind for kind in kinds]
+    structural: list[Callable[[Expr], Expr | None]] = []
+    if all(isinstance(kind, _Constant) for kind in kinds):
+        structural.append(fold_constants)
+    for law, operands in STRUCTURAL.get(op.name, ()):
+        if not operands or any(known in operands for known in ops):
+            structural.append(law)
+    readings: list[_Reading] = []
+    swaps = False
+    if dtype.kind in "fc":
+        for row in _readings(readable).get(op, ()):
+            real = row.law.holds == "for reals" and dtype.kind == "c"
+            if not real and _may_match(row.operands, kinds, alike):
+                readings.append(row)
+        if op is elementwise.multiply or op is elementwise.add:
+            first, last = kinds if op is elementwise.multiply else kinds[::-1]
+            swaps = isinstance(last, _Constant) and not isinstance(first, _Constant)
+    if not (structural or readings or swaps):
+        return None
+    return _Applicable(tuple(structural), tuple(readings), swaps)
 
 
 def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -> bool:
@@ -191,31 +218,37 @@ def _may_be(operand: Any, kind: Any) -> bool:
     return bool(operand == kind) or kind == _OnConstant(operand)
 
 
-def by_table(expr: Expr, readable: bool) -> Expr | None:
-    """What the first law of the table that applies makes of a node; None where none does."""
-    args, op, dtype = expr.args, expr.op, expr.type.dtype
-    if dtype.kind not in "fc":
-        return None
+def rewritten(expr: Expr, readable: bool) -> Expr | None:
+    """What the first law that applies makes of a node; None where none does."""
+    args = expr.args
     kinds = tuple([_kind(arg, readable) for arg in args])
     alike = len(args) == 2 and args[0] is args[1]
-    for reading in _candidates(readable, op, kinds, alike):
-        if reading.law.holds == "for reals" and dtype.kind == "c":
-            continue
-        found = _read(expr, reading.checks)
-        if found is None:
-            continue
-        try:
-            new = reading.law.right(*[found[name] for name in reading.names])
-        except ArithmeticError:  # a constant over 0, or one that Python cannot hold
-            continue
-        if reading.allowed(found, new):
-            return new if isinstance(new, Expr) else scalar(new, dtype)
-    if op is elementwise.multiply or op is elementwise.add:
-        # x*c = c*x and c + x = x + c: constants first in products, last in sums.
-        first, last = kinds if op is elementwise.multiply else kinds[::-1]
-        if isinstance(last, _Constant) and not isinstance(first, _Constant):
-            return rebuild(expr, args[::-1])
-    return None
+    applicable = _applicable(readable, expr.op, expr.type.dtype, kinds, alike)
+    if applicable is None:
+        return None
+    for law in applicable.structural:
+        new = law(expr)
+        if new is not None:
+            return new
+    for reading in applicable.readings:
+        new = _by(reading, expr)
+        if new is not None:
+            return new
+    return rebuild(expr, args[::-1]) if applicable.swaps else None
+
+
+def _by(reading: _Reading, expr: Expr) -> Expr | None:
+    """What a law makes of a node, if it is an instance of its left side and the law allows it."""
+    found = _read(expr, reading.checks)
+    if found is None:
+        return None
+    try:
+        new = reading.law.right(*[found[name] for name in reading.names])
+    except ArithmeticError:  # a constant over 0, or one that Python cannot hold
+        return None
+    if not reading.allowed(found, new):
+        return None
+    return new if isinstance(new, Expr) else scalar(new, expr.dtype)
 
 
 def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:

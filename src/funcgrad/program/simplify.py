@@ -12,13 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, scalar, subexpressions
-from funcgrad.ops import op
+from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.ops.op import fit
-from funcgrad.program.matching import by_table
-from funcgrad.program.structural import STRUCTURAL, value_of
+from funcgrad.program.matching import rewritten
 from funcgrad.source import fail
 
 # Rewrites that one node may go through before it is left as it is.
@@ -143,27 +139,5 @@ class _Forms:
 
 def _rewrite(expr: Expr, readable: bool) -> Expr | None:
     """What the first law that applies makes of a node; None where none does."""
-    if not expr.args:
-        return None
-    new = _fold_constants(expr)
-    for law in () if new is not None else STRUCTURAL.get(expr.op.name, ()):
-        new = law(expr)
-        if new is not None:
-            break
-    if new is None:
-        new = by_table(expr, readable)
+    new = rewritten(expr, readable) if expr.args else None
     return None if new is None else fit(new, expr.type)
-
-
-def _fold_constants(expr: Expr) -> Expr | None:
-    values = []
-    for arg in expr.args:
-        value = value_of(arg)
-        if value is None:
-            return None
-        values.append(value)
-    if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype):
-        return None
-    with np.errstate(all="ignore"):
-        result = expr.op.run(*[np.reshape(v, ())[()] for v in values], **dict(expr.params))
-    return scalar(np.asarray(result)[()], expr.dtype)

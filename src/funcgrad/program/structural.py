@@ -7,7 +7,7 @@ Each is a function from a node whose operands are simple to what may stand in it
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,16 @@ def value_of(expr: Expr) -> Any:
     return (
         expr.params[0][1].array.reshape(())[()] if expr.op is CONSTANT and expr.size == 1 else None
     )
+
+
+def fold_constants(expr: Expr) -> Expr | None:
+    """An operation on constants alone, that acts entry by entry, is done."""
+    if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype):
+        return None
+    values = [value_of(arg) for arg in expr.args]
+    with np.errstate(all="ignore"):
+        result = expr.op.run(*[np.reshape(v, ())[()] for v in values], **dict(expr.params))
+    return scalar(np.asarray(result)[()], expr.dtype)
 
 
 def _is(expr: Expr, operation: Op) -> bool:
@@ -231,25 +241,39 @@ def _picked(expr: Expr) -> Expr | None:
     return t.args[dict(expr.params)["index"]] if _is(t, tuples.together_op) else None
 
 
-_MOVES = (_nested_move, _moved_mask)
-STRUCTURAL: dict[str, tuple[Callable[[Expr], Expr | None], ...]] = {
+class Structural(NamedTuple):
+    """A law, and the operations of which one of the operands' has to be, where only some will do."""
+
+    law: Callable[[Expr], Expr | None]
+    operands: tuple[Op, ...] = ()
+
+
+_TOTALS = (shape.reshape_op, reduction.logsumexp_op)
+_MOVED = Structural(_moved_mask, (elementwise.mask,))
+_MOVES = (Structural(_nested_move), _MOVED)
+_SCATTERED = Structural(_selected, (indexing.scatter_op,))
+_LOGICAL = (Structural(_logical_cases),)
+STRUCTURAL: dict[str, tuple[Structural, ...]] = {
     "reshape": _MOVES,
     "broadcast_to": _MOVES,
     "transpose": _MOVES,
-    "astype": (_nested_move,),
-    "getitem": (_moved_mask,),
-    "scatter_add": (_moved_mask,),
-    "multiply": (_selected,),
-    "sum": (_sum_cases, _masked_sum),
-    "mask": (_mask_cases,),
-    "add": (_joined_masks, _shifted_log_sum_exp),
-    "bitwise_or": (_logical_cases,),
-    "bitwise_and": (_logical_cases,),
-    "logical_or": (_logical_cases,),
-    "logical_and": (_logical_cases,),
-    "log": (_log_sum_exp,),
-    "divide": (_softmax, _selected),
-    "sqrt": (_root_of_squares,),
-    "square": (_square_of_norm,),
-    "pick": (_picked,),
+    "astype": (Structural(_nested_move),),
+    "getitem": (_MOVED,),
+    "scatter_add": (_MOVED,),
+    "multiply": (_SCATTERED,),
+    "sum": (Structural(_sum_cases), Structural(_masked_sum, (elementwise.mask,))),
+    "mask": (Structural(_mask_cases),),
+    "add": (
+        Structural(_joined_masks, (elementwise.mask,)),
+        Structural(_shifted_log_sum_exp, _TOTALS),
+    ),
+    "bitwise_or": _LOGICAL,
+    "bitwise_and": _LOGICAL,
+    "logical_or": _LOGICAL,
+    "logical_and": _LOGICAL,
+    "log": (Structural(_log_sum_exp),),
+    "divide": (Structural(_softmax, (elementwise.exp,)), _SCATTERED),
+    "sqrt": (Structural(_root_of_squares),),
+    "square": (Structural(_square_of_norm, (reduction.norm_op,)),),
+    "pick": (Structural(_picked, (tuples.together_op,)),),
 }
