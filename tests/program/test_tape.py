@@ -212,3 +212,44 @@ def test_the_machine_is_compiled_once_an_installation():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert found.stdout.strip() == "1"
+
+
+# -- rows ----------------------------------------------------------------------------------------
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.lists(st.integers(0, 99), min_size=1, max_size=4), st.integers(1, 7))
+def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
+    rng = np.random.default_rng(length)
+    inputs = [fg.var("x", length), Y, fg.var("p", length, bool)]
+    made = [inputs[0], Y + inputs[0], np.where(inputs[2], inputs[0], 2.0), inputs[0] * 0.1]
+    for name, i, j in steps:
+        x, y = made[i % len(made)], made[j % len(made)]
+        made.append(-x if name in ("negative", "stop") else getattr(np, name)(x, y))
+    flat = flatten([*[made[i % len(made)] for i in roots], inputs[0] > Y], inputs)
+    values = rng.normal(size=length), 0.5, rng.normal(size=length) > 0
+    for got, want in zip(compile_tape(flat)(*values), interpret(flat, values), strict=True):
+        assert got.dtype == want.dtype
+        assert got.flags.owndata
+        np.testing.assert_array_equal(got, want)
+
+
+def test_many_rows_and_other_shapes_are_left_to_numpy():
+    many = fg.var("x", 1000)
+    assert compile_tape(flatten([many * many], [many])) is None
+    other, few = fg.var("y", 3), fg.var("x", 2)
+    assert compile_tape(flatten([few * few, other * other], [few, other])) is None
+    none = fg.var("x", 0)
+    assert compile_tape(flatten([none * none], [none])) is None
+    assert compile_tape(flatten([np.sum(few)], [few])) is None
+    assert compile_tape(flatten([few * fg.const([1.0, 2.0])], [few])) is None
+
+
+def test_jit_of_a_batch_of_large_graphs(monkeypatch):
+    monkeypatch.setattr(tape, "LEAST", 5000)
+    xs = [np.random.default_rng(k).normal(size=9) for k in range(5)]
+    f = fg.jit(fg.vmap(fg.grad(large)))
+    got = f(xs)
+    assert "# m" in f.program.source
+    for k in range(9):
+        np.testing.assert_allclose(
+            [slope[k] for slope in got], fg.grad(large)([x[k] for x in xs]), rtol=1e-8, atol=1e-12
+        )

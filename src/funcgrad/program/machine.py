@@ -201,12 +201,24 @@ def _machine() -> Callable[[Any, Any], None]:
     home = {**globals(), **_parts()}
     # In the name of this file, beside which numba keeps the machine code for as long as the file is the same.
     exec(compile(_text(), __file__, "exec", dont_inherit=True), home)
-    how: Any = numba.njit(
-        "void(uint32[::1], float64[::1])", error_model="numpy", nogil=True, cache=True
-    )
-    run: Callable[[Any, Any], None] = how(home["run"])
+    run: Callable[[Any, Any], None] = _kept("void(uint32[::1], float64[::1])")(home["run"])
     return run
+
+
+def _kept(signature: str) -> Any:
+    return numba.njit(signature, error_model="numpy", nogil=True, cache=True)
 
 
 run = _machine()
 """Run a tape on a memory, in which constants and inputs stand already."""
+
+
+@_kept("void(uint32[::1], float64[::1], intp[::1], float64[:,::1], intp[::1], float64[:,::1])")  # type: ignore[untyped-decorator]
+def run_rows(tape: Any, memory: Any, inputs: Any, given: Any, places: Any, results: Any) -> None:
+    """Run a tape for each row of what is given for the inputs: there is a row of results for each."""
+    for row in range(len(given)):
+        for k in range(len(inputs)):
+            memory[inputs[k]] = given[row, k]
+        run(tape, memory)
+        for k in range(len(places)):
+            results[row, k] = memory[places[k]]

@@ -48,8 +48,12 @@ class Tape(NamedTuple):
 
 
 def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
-    """A function from the inputs' values to the results; None where there is no machine for it."""
-    if len(flat.steps) < LEAST or not native.available():
+    """A function from the inputs' values to the results; None where there is no machine for it.
+
+    The program is on numbers, or on rows of as many numbers, entry by entry: a batch of inputs.
+    """
+    rows = _length(flat)
+    if len(flat.steps) < LEAST or rows is None or not native.available():
         return None
     try:
         from funcgrad.program import machine  # loads numba, or its machine code
@@ -58,32 +62,76 @@ def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     tape = lower(flat, machine.NUMBERS)
     if tape is None:
         return None
-    found = "memory.take(places).tolist()"
-    truths = [flat.steps[i].type.dtype.kind == "b" for i in flat.results]
-    if any(truths):
-        found = f"[bool(x) if p else x for x, p in zip({found}, truths)]"
-    text = (
-        f"# {len(tape.code)} numbers on a tape:\n{listing(tape, machine.WIDTHS)}\n"
-        "def run(*values):\n"
-        "    memory = memories.pop() if memories else blank.copy()\n"
-        f"    memory[:{flat.inputs}] = values\n"
-        "    machine(tape, memory)\n"
-        f"    results = {found}\n"
-        "    memories.append(memory)\n"
-        "    return tuple(results)\n"
-    )
-    bound = {"tape": tape.code, "blank": tape.memory, "places": tape.results, "truths": truths}
-    return build("tape", text, {**bound, "memories": [], "machine": machine.run})
+    kinds = [flat.steps[i].type.dtype.kind for i in flat.results]
+    bound = {"tape": tape.code, "blank": tape.memory, "places": tape.results, "memories": []}
+    if rows:
+        text = _ROWS
+        moving = [i for i, step in enumerate(flat.steps[: flat.inputs]) if step.type.shape]
+        bound["moving"] = np.array(moving, np.intp)
+        bound["fixed"] = [i for i in range(flat.inputs) if i not in moving]
+        bound["results"] = [
+            (k, bool if kind == "b" else float, bool(flat.steps[i].type.shape))
+            for k, (i, kind) in enumerate(zip(flat.results, kinds, strict=True))
+        ]
+        bound |= {
+            "machine": machine.run_rows,
+            "np": np,
+            "chunk": max(_ENTERED // len(tape.code), 1),
+        }
+    else:
+        text = _NUMBERS.format(flat.inputs, "results" if "b" not in kinds else _TRUTHS)
+        bound |= {"machine": machine.run, "truths": [kind == "b" for kind in kinds]}
+    head = f"# {len(tape.code)} numbers on a tape:\n{listing(tape, machine.WIDTHS)}\n"
+    return build("tape", head + text, bound)
+
+
+_NUMBERS = """\
+def run(*values):
+    memory = memories.pop() if memories else blank.copy()
+    memory[:{}] = values
+    machine(tape, memory)
+    results = memory.take(places).tolist()
+    memories.append(memory)
+    return tuple({})
+"""
+_TRUTHS = "[bool(x) if p else x for x, p in zip(results, truths)]"
+_ROWS = """\
+def run(*values):
+    memory = memories.pop() if memories else blank.copy()
+    for i in fixed:
+        memory[i] = values[i]
+    given = np.stack([values[i] for i in moving], axis=1, dtype=float)
+    found = np.empty((len(given), len(places)))
+    for first in range(0, len(given), chunk):
+        rows = slice(first, first + chunk)
+        machine(tape, memory, moving, given[rows], places, found[rows])
+    memories.append(memory)
+    return tuple([found[:, k].astype(kind) if wide else kind(found[-1, k]) for k, kind, wide in results])
+"""
+# Rows up to which they are run one by one. More of them are worth a NumPy call for each operation.
+_MOST_ROWS = 256
+# Numbers on a tape that the machine is entered for: a tenth of a second, after which Python looks whether
+# it was interrupted.
+_ENTERED = 100_000_000
+
+
+def _length(flat: Flat) -> int | None:
+    """How many numbers a row has; 0 for a program on numbers, None where there are other shapes."""
+    shapes = {step.type.shape for step in flat.steps[: flat.inputs]} - {()}
+    if not shapes:
+        return 0
+    shape = shapes.pop()
+    return shape[0] if not shapes and len(shape) == 1 and 0 < shape[0] <= _MOST_ROWS else None
 
 
 # -- names ---------------------------------------------------------------------------------------
 def _name(flat: Flat, step: Step) -> str | None:
     """What the machine calls an operation; empty where it does nothing, None where it is not known."""
-    op, (shape, dtype) = step.op, step.type
-    if shape or dtype.kind not in "fb" or dtype.itemsize not in (1, 8):
+    op, dtype = step.op, step.type.dtype
+    if dtype.kind not in "fb" or dtype.itemsize not in (1, 8):
         return None
     if op is INPUT or op is CONSTANT:
-        return ""
+        return "" if op is INPUT or not step.type.shape else None
     of = flat.steps[step.operands[-1]].type.dtype.kind
     if of not in "fb":
         return None
@@ -93,6 +141,8 @@ def _name(flat: Flat, step: Step) -> str | None:
         return "truth"
     if op.name == "power":
         exponent = flat.steps[step.operands[1]]
+        while exponent.op.name == "broadcast_to":
+            exponent = flat.steps[exponent.operands[0]]
         if exponent.op is CONSTANT:
             return _POWERS.get(exponent.constant.item(), "power")
     name: str = op.name
@@ -100,13 +150,14 @@ def _name(flat: Flat, step: Step) -> str | None:
 
 
 def _named(flat: Flat, numbers: Mapping[str, int]) -> list[str] | None:
+    shapes = {(), *[step.type.shape for step in flat.steps[: flat.inputs]]}
     memo: dict[Any, str | None] = {}
     names: list[str] = []
     for step in flat.steps:
         what = (step.op, step.type, flat.steps[step.operands[-1]].type if step.operands else None)
         plain = step.op.name != "power"
         name = memo.get(what) if plain and what in memo else _name(flat, step)
-        if name is None or (name and name not in numbers):
+        if name is None or (name and name not in numbers) or step.type.shape not in shapes:
             return None
         memo[what] = name
         names.append(name)
