@@ -174,6 +174,18 @@ def test_a_python_number_becomes_what_it_is_carried_as():
     assert scan(lambda c, x: (c * np.ones(2), None), 1.0, X)[0].tolist() == [1, 1]
 
 
+def test_final_states_of_a_compiled_loop_divide_as_numpy_does():
+    def f(x):
+        def step(p, _):
+            return (0.9 * p[0] + np.sum(np.sin(x * p[0])), p[1] * 0.5), None
+
+        high, low = scan(step, (1.0, 0.0), None, 30)[0]
+        return high / low * x
+
+    with np.errstate(divide="ignore"):
+        assert fg.jit(f)(np.ones(3)).tolist() == [np.inf] * 3
+
+
 # -- closures, nesting ---------------------------------------------------------------------------
 def test_loops_capture_what_other_loops_computed():
     def f(roll, repeat):

@@ -53,11 +53,13 @@ def _call_run(*operands: Any, body: Body, kept: tuple[Key, ...] = ()) -> Any:
 
 
 def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Results that share memory with no operand and with each other: copied where they do."""
+    """Results as NumPy's values, which share memory with no operand and with each other: else copied."""
     seen = {id(value) for value in operands}
     mine = []
     for value in results:
-        shared = id(value) in seen or getattr(value, "base", None) is not None
+        # A compiled program gives Python's numbers: they have no shape, and raise where NumPy does not.
+        made = not isinstance(value, np.ndarray | np.generic)
+        shared = made or id(value) in seen or getattr(value, "base", None) is not None
         mine.append(np.array(value)[()] if shared else value)
         seen.add(id(value))
     return tuple(mine)
