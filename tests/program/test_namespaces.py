@@ -183,6 +183,21 @@ def test_cupys_table_on_numpy(name, monkeypatch):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
+def test_jit_for_cupy_on_numpy(monkeypatch):
+    fake = NumpyAsCupy()
+    monkeypatch.setattr(cupy_, "cupy", fake)
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    namespaces._imported.cache_clear()
+    try:
+        f = fg.jit(fg.grad(lambda p: np.sum(np.sin(p["x"]) * p["w"])), backend="cupy")
+        point = {"x": np.arange(3.0), "w": 2.0}
+        got, want = f(point), fg.grad(lambda p: np.sum(np.sin(p["x"]) * p["w"]))(point)
+        np.testing.assert_allclose(got["x"], want["x"])
+        np.testing.assert_allclose(got["w"], want["w"])
+    finally:
+        namespaces._imported.cache_clear()
+
+
 def test_cupys_loops_on_numpy(monkeypatch):
     monkeypatch.setattr(cupy_, "cupy", NumpyAsCupy())
     inputs = [fg.var("w", (2, 2)), fg.var("b"), fg.var("x", (5, 2))]

@@ -82,6 +82,18 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     return _exported(f, "torch", _torch_type)
 
 
+def on_cupy(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, written for NumPy, as a function of CuPy arrays, on the current device; NumPy's are brought there.
+
+    As in `to_jax`, f runs once for each structure, shapes and dtypes, and knows no values.
+
+    Raises TypeError where f asks for a value or uses an operation that CuPy has no function for; ImportError
+    without CuPy.
+    """
+    _check_function("jit", f)
+    return _exported(f, "cupy", _cupy_type)
+
+
 # Programs kept by one function: as many signatures.
 _KEPT = 64
 
@@ -297,7 +309,11 @@ def _default_of_torch() -> np.dtype[Any]:
     return np.dtype(str(torch.get_default_dtype()).removeprefix("torch."))
 
 
-_DEFAULT = {"jax": _default_of_jax, "torch": _default_of_torch}
+_DEFAULT = {
+    "jax": _default_of_jax,
+    "torch": _default_of_torch,
+    "cupy": lambda: np.dtype(float),
+}
 
 
 def _jax_type(value: Any) -> ArrayType | None:
@@ -320,6 +336,12 @@ def _torch_type(value: Any) -> ArrayType | None:
     except TypeError:
         dtype = _NOT_NUMPYS
     return _checked("torch", ".float()", value, dtype)
+
+
+def _cupy_type(value: Any) -> ArrayType | None:
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return None
+    return _checked("cupy", ".astype(float)", value, np.dtype(value.dtype))
 
 
 _NOT_NUMPYS = np.dtype(object)

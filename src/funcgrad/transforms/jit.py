@@ -71,8 +71,8 @@ def jit(
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
     prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without
-    f, a decorator. With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f: that library's
-    arrays come out, and values cannot be asked for.
+    f, a decorator. With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f, and with
+    ``"cupy"`` the like: that library's arrays come out, and values cannot be asked for.
 
     >>> import funcgrad as fg
     >>> @jit
@@ -104,13 +104,13 @@ def jit(
 
 def _elsewhere(f: Callable[..., Any], backend: str) -> Callable[..., Any]:
     # Imported here: few programs ask for it, and all would wait for it.
-    from funcgrad.transforms.export import to_jax, to_torch
+    from funcgrad.transforms.export import on_cupy, to_jax, to_torch
 
-    known = {"jax": to_jax, "torch": to_torch}
+    known = {"jax": to_jax, "torch": to_torch, "cupy": on_cupy}
     if backend not in known:
         raise fail(
             ValueError,
-            f"jit: expected a backend among 'numpy', 'jax' and 'torch', but got {backend!r}",
+            f"jit: expected a backend among 'numpy', 'jax', 'torch' and 'cupy', but got {backend!r}",
         )
     return known[backend](f)
 
