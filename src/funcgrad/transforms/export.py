@@ -309,7 +309,7 @@ def _default_of_torch() -> np.dtype[Any]:
     return np.dtype(str(torch.get_default_dtype()).removeprefix("torch."))
 
 
-_DEFAULT = {
+_DEFAULT: dict[str, Callable[[], np.dtype[Any]]] = {
     "jax": _default_of_jax,
     "torch": _default_of_torch,
     "cupy": lambda: np.dtype(float),

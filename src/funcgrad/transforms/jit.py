@@ -13,7 +13,7 @@ import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +27,13 @@ from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
 from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
 from funcgrad.transforms.guards import Node, Question, Questions
+from funcgrad.transforms.shown import Latest, Lowered
 from funcgrad.transforms.signature import (
     NUMBERS,
     PLAIN,
     WIDE,
     Signature,
+    Static,
     checked_static,
     exactly,
     is_static,
@@ -98,7 +100,7 @@ def jit(
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
     jitted.clear = compiled.clear  # type: ignore[attr-defined]
-    jitted.program = Latest(compiled)  # type: ignore[attr-defined]
+    jitted.program = Latest(compiled.source)  # type: ignore[attr-defined]
     return jitted
 
 
@@ -113,40 +115,6 @@ def _elsewhere(f: Callable[..., Any], backend: str) -> Callable[..., Any]:
             f"jit: expected a backend among 'numpy', 'jax', 'torch' and 'cupy', but got {backend!r}",
         )
     return known[backend](f)
-
-
-class Latest:
-    """The program that was compiled last, whichever it is when this is looked at: prints as its source."""
-
-    def __init__(self, compiled: Compiled) -> None:
-        self._compiled = compiled
-
-    @property
-    def source(self) -> str:
-        """The Python that runs; empty before the first call."""
-        return self._compiled.source()
-
-    def __repr__(self) -> str:
-        return self.source or "nothing has been compiled yet: call the function first"
-
-
-class Lowered(NamedTuple):
-    """The stages of a program: as f wrote it, simplified, and as the Python that runs."""
-
-    traced: Any
-    simplified: Any
-    source: str
-
-    def __repr__(self) -> str:
-        return (
-            f"as traced\n{_indented(self.traced)}\nsimplified\n{_indented(self.simplified)}\n"
-            f"as it runs\n{_indented(self.source)}"
-        )
-
-
-def _indented(value: Any) -> str:
-    text = value if isinstance(value, str) else "\n".join(repr(item) for item in value)
-    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 class Compiled:
@@ -443,21 +411,6 @@ class Compiled:
             return self.newest.source()
         step = None if self.last is None else self.last.step
         return "" if step is None else text_of(step.program.compiled)
-
-
-class Static(NamedTuple):
-    """Which arguments are part of the signature by value: by position and by name, as in JAX."""
-
-    numbers: tuple[int, ...]
-    names: tuple[str, ...]
-
-    def of(self, f: Any, count: int, kwargs: dict[str, Any]) -> tuple[set[int], set[str]]:
-        """The positions and the keywords of a call; one that is named counts however it is given."""
-        parameters = names_of(f, max(count, *[i + 1 for i in self.numbers], 0))
-        places = {i % count for i in self.numbers if -count <= i < count}
-        places |= {i for i in range(count) if parameters[i] in self.names}
-        known = {parameters[i] for i in self.numbers if 0 <= i < len(parameters)}
-        return places, {name for name in kwargs if name in self.names or name in known}
 
 
 def _short(expr: Expr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
@@ -14,6 +14,7 @@ from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.held import COPIED
 from funcgrad.source import fail
+from funcgrad.trace import names_of
 from funcgrad.transforms.entry import first
 from funcgrad.transforms.guards import Tree
 from funcgrad.trees import own_children
@@ -177,3 +178,18 @@ class Signature:
 
 def _input(name: str, type: ArrayType) -> Expr:
     return assemble_node(INPUT, (), (("name", name),), type)
+
+
+class Static(NamedTuple):
+    """Which arguments are part of the signature by value: by position and by name, as in JAX."""
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def of(self, f: Any, count: int, kwargs: dict[str, Any]) -> tuple[set[int], set[str]]:
+        """The positions and the keywords of a call; one that is named counts however it is given."""
+        parameters = names_of(f, max(count, *[i + 1 for i in self.numbers], 0))
+        places = {i % count for i in self.numbers if -count <= i < count}
+        places |= {i for i in range(count) if parameters[i] in self.names}
+        known = {parameters[i] for i in self.numbers if 0 <= i < len(parameters)}
+        return places, {name for name in kwargs if name in self.names or name in known}
