@@ -19,6 +19,7 @@ from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.op import Elementwise
 from funcgrad.program import machine, native, tape
 from funcgrad.program.codegen import flatten, interpret
+from funcgrad.program.listing import listing
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.tape import compile_tape, lower
 from funcgrad.transforms.accumulate import gradients
@@ -185,6 +186,17 @@ def test_jit_of_a_large_graph_is_a_tape_that_prints(monkeypatch):
     assert "machine(tape, memory)" in f.program.source
     assert "# m" in f.program.source
     np.testing.assert_allclose([value, *slopes], [want, *expected], rtol=1e-9)
+
+
+def test_a_tape_is_written_as_formulas():
+    z = X * Y - 2.5 * X + np.exp(X) - np.sin(Y) / X + np.log1p(np.exp(Y))
+    flat = flatten(simplify_all([z, fg.sigmoid(Y)]), [X, Y])
+    made = lower(flat, machine.NUMBERS)
+    text = listing(made.code.tolist(), made.held, machine.WIDTHS)
+    assert "m0*m1 - 2.5*m0 + " in text
+    assert "= softplus(m1), and m" in text
+    assert " / m0" in text
+    assert listing(made.code.tolist(), made.held, machine.WIDTHS, 2).endswith("# …")
 
 
 def test_threads_share_a_tape():

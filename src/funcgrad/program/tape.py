@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.program import native
 from funcgrad.program.codegen import Flat, Step, build
+from funcgrad.program.listing import listing
 
 # Steps from which a tape is made. Python for fewer is compiled in less time than numba takes to be loaded.
 LEAST = 5000
@@ -45,6 +46,8 @@ class Tape(NamedTuple):
     """What it holds before a run: constants, behind the places of the inputs."""
     results: Any
     """The places of the results."""
+    held: Mapping[int, str]
+    """The constants, by their places, as they are written."""
 
 
 def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
@@ -81,8 +84,8 @@ def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     else:
         text = _NUMBERS.format(flat.inputs, "results" if "b" not in kinds else _TRUTHS)
         bound |= {"machine": machine.run, "truths": [kind == "b" for kind in kinds]}
-    head = f"# {len(tape.code)} numbers on a tape:\n{listing(tape, machine.WIDTHS)}\n"
-    return build("tape", head + text, bound)
+    shown = listing(tape.code.tolist(), tape.held, machine.WIDTHS)
+    return build("tape", f"# {len(tape.code)} numbers on a tape:\n{shown}\n{text}", bound)
 
 
 _NUMBERS = """\
@@ -241,7 +244,8 @@ def lower(flat: Flat, numbers: Mapping[str, int]) -> Tape | None:
     memory = np.empty(max(place.values()) + 2)
     memory[flat.inputs : flat.inputs + len(held)] = held
     results = np.array([place[same[i]] for i in flat.results], np.intp)
-    return Tape(np.array(code, np.uint32), memory, results)
+    written = {flat.inputs + k: repr(value) for k, value in enumerate(held)}
+    return Tape(np.array(code, np.uint32), memory, results, written)
 
 
 def _code(rows: _Rows, place: dict[int, int], numbers: Mapping[str, int]) -> list[int]:
@@ -330,20 +334,3 @@ class _Runs:
         for number in list(self._waiting):
             self._write(number)
         return self._code
-
-
-def listing(tape: Tape, widths: Mapping[str, int], most: int = 40) -> str:
-    """The tape's first operations, one a line, as comments: m0, m1, … are places of the memory."""
-    names = list(widths)
-    lines: list[str] = []
-    code = tape.code.tolist()
-    at = 0
-    while at < len(code) and len(lines) <= most:
-        name, times = names[code[at]], code[at + 1]
-        at += 2
-        for _ in range(times):
-            width = widths[name] or 2 + (2 if name == "terms" else 3) * code[at + 1]
-            operands = ", ".join([f"m{k}" for k in code[at + 1 : at + width]])
-            lines.append(f"# m{code[at]} = {name}({operands})")
-            at += width
-    return "\n".join([*lines[:most], "# …"] if len(lines) > most else lines)
