@@ -64,37 +64,34 @@ def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
         number.setdefault(_identity(expr), len(steps))
         where[id(expr)] = len(steps)
         steps.append(Step(INPUT, (), (), expr.type))
-    stack = list(reversed(roots))
+    stack: list[Any] = list(reversed(roots))
     while stack:
-        expr = stack[-1]
-        me = id(expr)
-        if me in where:
-            stack.pop()
+        expr = stack.pop()
+        parents: tuple[int, ...] = ()
+        if expr is None:  # above an expression whose operands are done
+            expr = stack.pop()
+            parents = tuple([where[id(arg)] for arg in expr.args])
+            if expr.op is leaf:
+                where[id(expr)] = parents[0]
+                continue
+            row: Any = (expr.op, parents, expr.params, expr.type)
+        elif id(expr) in where:
             continue
-        identity = _identity(expr)
-        if identity in number:
-            stack.pop()
-            where[me] = number[identity]
-            continue
-        if expr.op is INPUT:
-            raise ValueError(
-                f"flatten: expected every variable among the inputs, but got {expr.params[0][1]!r}"
-            )
-        args = expr.args
-        parents = tuple([where.get(id(arg), -1) for arg in args])
-        if -1 in parents:
-            stack.extend([arg for arg in reversed(args) if id(arg) not in where])
-            continue
-        stack.pop()
-        if expr.op is leaf:
-            where[me] = parents[0]
-            continue
-        row = identity or (expr.op, parents, expr.params, expr.type)
+        else:
+            row = None if expr.args and expr.op is not leaf else _identity(expr)
+            if expr.args and row not in number:
+                stack += (expr, None)
+                stack += expr.args[::-1]
+                continue
         place = number.get(row)
         if place is None:
+            if expr.op is INPUT:
+                raise ValueError(
+                    f"flatten: expected every variable among the inputs, but got {expr.params[0][1]!r}"
+                )
             place = number[row] = len(steps)
             steps.append(Step(expr.op, parents, expr.params, expr.type))
-        where[me] = place
+        where[id(expr)] = place
     return Flat(tuple(steps), len(inputs), tuple([where[id(root)] for root in roots]))
 
 
