@@ -24,7 +24,7 @@ from benchmarks import chains, measure
 from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
-from benchmarks.work import FAMILIES
+from benchmarks.work import FAMILIES, NUMBA
 
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -34,7 +34,7 @@ ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
 }
 # Modules are imported compiled, as they are where they are installed; programs are derived anew.
-DROPPED = ("PYTHONDONTWRITEBYTECODE", "FUNCGRAD_CACHE")
+DROPPED = ("PYTHONDONTWRITEBYTECODE", "FUNCGRAD_CACHE", "NUMBA_DISABLE_JIT")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 LONG = 20.0
 """Seconds of a peer's first call beyond which it takes part in one round only."""
@@ -42,11 +42,20 @@ LONG = 20.0
 
 def smoke(peer: str) -> dict[str, Any]:
     """What a peer finds on the small size of each family."""
+    if peer == NUMBA:
+        _compile_small_work()
     return {
         name: measure.case(name, family.SMOKE, peer, "0.001")
         for name, family in FAMILIES.items()
         if peer in family.PEERS
     }
+
+
+def _compile_small_work() -> None:
+    """Have numba compile what it would not be worth while for."""
+    from funcgrad.program import native, tape
+
+    tape.LEAST = native._WORTH = native._WORTH_EACH = 0
 
 
 TASKS = {"case": measure.case, "smoke": smoke, "chain": chains.chain, "starts": chains.starts}
@@ -63,30 +72,40 @@ class Results:
         """A task's answer in one of the rounds."""
         name = "/".join([*task, str(turn)])
         if name not in self.kept:
-            command = [sys.executable, "-m", "benchmarks", "--task", *task]
-            kept = {k: v for k, v in os.environ.items() if k not in DROPPED}
-            done = subprocess.run(command, env=kept | ENVIRONMENT, capture_output=True, text=True)
+            done = _python("-m", "benchmarks", "--task", *task)
             if done.returncode:
-                raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+                raise SystemExit(f"{' '.join(done.args)} failed:\n{done.stderr}")
             self.kept[name] = json.loads(done.stdout.splitlines()[-1])
             if self.path is not None:
                 self.path.write_text(json.dumps(self.kept))
         return self.kept[name]
 
 
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if k not in DROPPED}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, env=kept | ENVIRONMENT, capture_output=True, text=True)
+
+
 def checked(where: str, rounds: list[Round], rtol: float) -> list[Round]:
-    """The rounds, if all peers have found the same."""
+    """The rounds, if all peers have found the same, and numba was where it is measured only."""
     reference = rounds[0]["funcgrad"]["check"]
     for turn in rounds:
         for peer, found in turn.items():
             if "check" in found and not measure.agree(reference, found["check"], rtol):
                 raise SystemExit(f"{peer} and funcgrad differ on {where}")
+            if found.get("numba", peer == NUMBA) != (peer == NUMBA):
+                raise SystemExit(
+                    f"{peer} on {where}: numba was {'' if found['numba'] else 'not '}used"
+                )
     return rounds
 
 
 def compare(results: Results, seconds: float, count: int) -> Found:
     """Every peer on every piece of work. In each round all take their turn, so that a slow minute is slow
     for all of them."""
+    # What runs tapes is compiled once an installation: now, if not before. Where numba is not, this fails.
+    _python("-c", "import funcgrad.program.machine")
     found: Found = {}
     for name, family in FAMILIES.items():
         for size in family.SIZES:
@@ -141,6 +160,8 @@ def main(arguments: list[str]) -> None:
     """Print the tables, or one task's answer."""
     measure.pin()
     if arguments[:1] == ["--task"]:
+        if NUMBA not in arguments:
+            measure.hide_numba()
         print(json.dumps(TASKS[arguments[1]](*arguments[2:])))
         return
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed, as ratios.")

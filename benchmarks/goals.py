@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
-from benchmarks.work import FAMILIES
+from benchmarks.work import FAMILIES, NUMBA
 
 Round = dict[str, dict[str, Any]]
 Found = dict[tuple[str, str], list[Round]]
@@ -28,8 +27,8 @@ class Goal(NamedTuple):
     kind: Kind
     reach: float | None
     beyond: float | None
-    fast: bool = False
-    """Whether the goal is that of funcgrad with numba."""
+    ours: str = "funcgrad"
+    """Which funcgrad the goal is that of: without numba, or with it."""
 
 
 class Row(NamedTuple):
@@ -68,18 +67,20 @@ class Row(NamedTuple):
 TINY, GRAPH = "tiny scalar gradient, a call", "graph of 10⁴ scalar operations"
 FAST = GRAPH + ", with numba"
 TRACED = GRAPH + ": trace, gradient, lowering (first call)"
+TRACED_FAST = TRACED + ", with numba"
 COST, START = "gradient cost / function cost, the worst of all", "process start to first gradient"
-OTHER_ROWS = {TRACED, COST, START}
+OTHER_ROWS = {TRACED, TRACED_FAST, COST, START}
 """Rows that are not one peer's time against another's."""
 CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
+RK4_FAST = RK4 + ", with numba"
 GOALS = (
     Goal(TINY, "tiny", "", "by hand", "time", 1.5, 1.15),
     Goal(TINY, "tiny", "", "jax", "speed", 10, 18),
     Goal(TINY, "tiny", "", "autograd", "speed", 300, 600),
     Goal(GRAPH, "graph", "10000", "torch", "speed", 40, 75),
-    Goal(FAST, "graph", "10000", "torch", "speed", 500, 750, True),
-    Goal(FAST, "graph", "10000", "casadi", "speed", 1.5, 2.3, True),
-    Goal(FAST, "graph", "10000", "C", "time", 2.2, 1.3, True),
+    Goal(FAST, "graph", "10000", "torch", "speed", 500, 750, NUMBA),
+    Goal(FAST, "graph", "10000", "casadi", "speed", 1.5, 2.3, NUMBA),
+    Goal(FAST, "graph", "10000", "C", "time", 2.2, 1.3, NUMBA),
     *[
         Goal(f"array of {n}, elementwise", "elementwise", n, "by hand", "speed", 1, 1.4)
         for n in ("1", "10", "100")
@@ -113,7 +114,7 @@ GOALS = (
     Goal("LSTM, 100 steps, h=64, B=1", "lstm", "B=1", "jax", "speed", 0.5, 1),
     Goal("LSTM, 100 steps, h=64, B=16", "lstm", "B=16", "jax", "speed", 0.8, 1),
     Goal(RK4, "rk4", "10000 steps", "jax", "speed", 1 / 30, 1 / 15),
-    Goal(f"{RK4}, with numba", "rk4", "10000 steps", "jax", "speed", 1, 2, True),
+    Goal(RK4_FAST, "rk4", "10000 steps", "jax", "speed", 1, 2, NUMBA),
     Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),
     Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
 )
@@ -123,29 +124,38 @@ def rows(found: Found, starts: dict[str, list[float]]) -> list[Row]:
     """Every row of the table, in order."""
     made = [_row(goal, found[goal.family, goal.size]) for goal in GOALS]
     after = 1 + max(i for i, goal in enumerate(GOALS) if goal.family == "graph")
-    first = median_of(found["graph", "10000"], "funcgrad", "first")
-    made.insert(after, Row(TRACED, "", "seconds", first, 0.5, 0.15))
+    made[after:after] = [
+        _traced(TRACED, found["graph", "10000"], "funcgrad"),
+        _traced(TRACED_FAST, found["graph", "10000"], NUMBA),
+    ]
     made.append(_costs(found))
     made.append(_start(starts))
     return made
 
 
 def _row(goal: Goal, rounds: Sequence[Round]) -> Row:
-    against = {"by hand": "by hand", "C": "tape in C"}.get(goal.peer, goal.peer)
-    ratio = ratio_of(rounds, goal.peer)
-    note = ""
-    if ratio is None:
-        note = rounds[0][goal.peer]["absent"]
-    elif goal.kind == "time":
+    against = "tape in C" if goal.peer == "C" else goal.peer
+    ratio = ratio_of(rounds, goal.peer, goal.ours)
+    note = absent(rounds, goal.ours) or absent(rounds, goal.peer)
+    if ratio is not None and goal.kind == "time":
         ratio = 1 / ratio
-    if goal.fast and find_spec("numba") is None:
-        note = "numba is not installed: measured without it"
     return Row(goal.work, against, goal.kind, ratio, goal.reach, goal.beyond, note)
 
 
-def ratio_of(rounds: Sequence[Round], peer: str) -> float | None:
+def _traced(name: str, rounds: Sequence[Round], ours: str) -> Row:
+    first = median_of(rounds, ours, "first")
+    return Row(name, "", "seconds", first, 0.5, 0.15, absent(rounds, ours))
+
+
+def absent(rounds: Sequence[Round], peer: str) -> str:
+    """Why a peer was not measured, or nothing."""
+    reason: str = rounds[0][peer].get("absent", "")
+    return reason
+
+
+def ratio_of(rounds: Sequence[Round], peer: str, ours: str = "funcgrad") -> float | None:
     """The peer's time over funcgrad's: the median over the rounds in which it took part."""
-    pairs = [(turn[peer], turn["funcgrad"]) for turn in rounds if peer in turn]
+    pairs = [(turn[peer], turn[ours]) for turn in rounds if peer in turn and ours in turn]
     ratios = [a["steady"] / b["steady"] for a, b in pairs if "steady" in a and "steady" in b]
     return statistics.median(ratios) if ratios else None
 
@@ -156,17 +166,23 @@ def median_of(rounds: Sequence[Round], peer: str, name: str) -> float | None:
     return statistics.median(values) if values else None
 
 
-def cost_of(rounds: Sequence[Round]) -> float | None:
+def cost_of(rounds: Sequence[Round], ours: str = "funcgrad") -> float | None:
     """The time of funcgrad's gradient over that of the function."""
-    ours = [turn["funcgrad"] for turn in rounds]
-    costs = [turn["steady"] / turn["function"] for turn in ours if "function" in turn]
+    found = [turn.get(ours, {}) for turn in rounds]
+    costs = [turn["steady"] / turn["function"] for turn in found if "function" in turn]
     return statistics.median(costs) if costs else None
 
 
 def _costs(found: Found) -> Row:
-    costs = {key: cost for key, rounds in found.items() if (cost := cost_of(rounds)) is not None}
+    costs = {
+        (*key, more): cost
+        for key, rounds in found.items()
+        for ours, more in (("funcgrad", ""), (NUMBA, ", with numba"))
+        if (cost := cost_of(rounds, ours)) is not None
+    }
     worst = max(costs, key=lambda key: costs[key])
-    note = f"worst at {FAMILIES[worst[0]].TITLE} {worst[1]}".rstrip()
+    family, size, more = worst
+    note = f"worst at {f'{FAMILIES[family].TITLE} {size}'.rstrip()}{more}"
     return Row(COST, "the function", "time", costs[worst], 4, 2.5, note)
 
 

@@ -7,6 +7,7 @@ import importlib
 import os
 import resource
 import statistics
+import sys
 import time
 import timeit
 from collections.abc import Callable, Iterator
@@ -15,11 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work import FAMILIES, AbsentError, Work
+from benchmarks.work import FAMILIES, NUMBA, AbsentError, Work
 from benchmarks.work.base import as_it_is
 
 LIBRARIES = {"sympy": "sympy", "casadi": "casadi", "torch": "torch"}
-LIBRARIES |= {"funcgrad": "funcgrad", "autograd": "autograd.numpy", "jax": "jax.numpy"}
+LIBRARIES |= {
+    "funcgrad": "funcgrad",
+    NUMBA: "funcgrad",
+    "autograd": "autograd.numpy",
+    "jax": "jax.numpy",
+}
 CLOCK = time.process_time
 """On one core this is wall time, but for what other processes take of the core meanwhile."""
 
@@ -33,12 +39,18 @@ def pin() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
+def hide_numba() -> None:
+    """From here on numba is not found, as where it is not installed."""
+    sys.modules["numba"] = None  # type: ignore[assignment]
+
+
 def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
     """One peer's times and memory on one piece of work, and numbers that all peers must agree on.
 
     ``first`` is the first call with all that it needs: trace, gradient, compilation. ``warm`` is what the
     calls take beyond the steady state until they have reached it: a program that is compiled at its second
-    call pays for it there.
+    call pays for it there. Libraries are imported before, but for numba, which funcgrad itself imports when
+    it has something to compile. ``numba`` is whether it has done so.
     """
     module = FAMILIES[family]
     try:
@@ -65,10 +77,10 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
         "check": digest(result),
     }
     if work.function is not None:
-        for _ in range(3):
+        for _ in range(work.warm):
             _settled(work, work.function)
         found["function"] = median_time(work.function, work, float(seconds), None)
-    return found
+    return found | {"numba": sys.modules.get("numba") is not None}
 
 
 def _taken() -> float:
@@ -84,8 +96,8 @@ def _settled(work: Work, f: Callable[..., Any]) -> Any:
 def _first_calls(work: Work, first: float, seconds: float) -> Iterator[float]:
     """The times of the calls after the first: until they have settled, as far as that can be seen."""
     end = time.perf_counter() + seconds
-    for count in range(50):
-        if count >= 3 and time.perf_counter() > end:
+    for count in range(max(work.warm, 50)):
+        if count >= work.warm and time.perf_counter() > end:
             return
         start = CLOCK()
         _settled(work, work.call)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from benchmarks.chains import CHAINS
-from benchmarks.goals import Found, Round, Row, cost_of, median_of, ratio_of
+from benchmarks.goals import Found, Round, Row, absent, cost_of, median_of, ratio_of
 from benchmarks.why import WHY
-from benchmarks.work import FAMILIES
+from benchmarks.work import FAMILIES, NUMBA
 
 HEADER = """\
 # Performance
@@ -24,11 +25,18 @@ funcgrad is measured as its users write it: `fg.jit(fg.grad(f))` or `fg.jit(fg.v
 `fg.scan` for loops. JAX is jitted, on arrays of its own, with `lax.scan`; PyTorch is eager; CasADi has SX
 functions; SymPy prints the derivative by `lambdify(..., cse=True)`; what is by hand is NumPy or `math`,
 and the tape in C is compiled by `cc -O3`.
+
+"With numba" is funcgrad with the extra `fast`, of which programs of thousands of operations on numbers make
+use, and long loops on numbers; everything else is measured in processes that cannot find numba. {numba}
 """
+NUMBA_IS = "It was numba {}."
+NO_NUMBA = "It is not installed here, so that rows with it are not measured."
 GOALS = """\
 ## What is to be reached
 
-"≤" is funcgrad's time over the other's, "≥" the other's time over funcgrad's.
+"≤" is funcgrad's time over the other's, "≥" the other's time over funcgrad's. All of them are of the steady
+state, but for the first call. With numba a loop reaches that late: it runs as Python until that has taken
+about as long as compiling, here at the hundredth call, and is measured after two hundred.
 """
 PLOT = """\
 ![Each row's speed over the peer it is measured against](performance.svg)
@@ -39,23 +47,27 @@ STEADY = """\
 ## All peers, steady state
 
 A peer's time over funcgrad's: above 1, funcgrad is faster. "/ function" is the gradient's time over that
-of the function itself, compiled in the same way.
+of the function itself, compiled in the same way. With numba, two hundred calls go before.
 """
 FIRST = """\
 ## First call
 
-Seconds until the first result, with the trace, the gradient and the compilation that it needs.
+Seconds until the first result, with the trace, the gradient and the compilation that it needs. With numba,
+its import counts, and the loading of the machine code that runs tapes, but not the compilation of that code,
+which takes some seconds once an installation.
 """
 WARM = """\
 ## Until the steady state
 
 Seconds that the first calls take beyond the steady state: tracing and compiling, also where it happens at a
-later call than the first.
+later call than the first. With numba that includes the calls before a loop is compiled, which take the time
+of Python.
 """
 MEMORY = """\
 ## Memory
 
-Megabytes by which the process grows at its peak, over all calls, beyond imports and data.
+Megabytes by which the process grows at its peak, over all calls, beyond imports and data; with numba, beyond
+those without it.
 """
 CHAIN_TEXT = """\
 ## What a node costs
@@ -78,13 +90,13 @@ def page(
 ) -> str:
     """The whole of it."""
     blocks = [
-        HEADER.format(machine=machine),
+        HEADER.format(machine=machine, numba=_numba()),
         f"{GOALS}\n{goal_table(rows)}",
         *([PLOT] if plotted else []),
-        f"{STEADY}\n{peer_table(found, _ratio, ours=_time, more=('/ function', _cost))}",
-        f"{FIRST}\n{peer_table(found, _figure('first'), ours=_figure('first'))}",
-        f"{WARM}\n{peer_table(found, _figure('warm'), ours=_figure('warm'))}",
-        f"{MEMORY}\n{peer_table(found, _megabytes, ours=_megabytes)}",
+        f"{STEADY}\n{peer_table(found, _time, _ratio, more=('/ function', _cost))}",
+        f"{FIRST}\n{peer_table(found, _figure('first'))}",
+        f"{WARM}\n{peer_table(found, _figure('warm'))}",
+        f"{MEMORY}\n{peer_table(found, _megabytes)}",
         CHAIN_TEXT,
         *[f"Chain of {shape}:\n\n{chain_table(chains, shape)}" for shape in CHAINS],
         START,
@@ -92,6 +104,13 @@ def page(
         import_line(starts),
     ]
     return "\n\n".join([block.rstrip() for block in blocks]) + "\n"
+
+
+def _numba() -> str:
+    try:
+        return NUMBA_IS.format(version("numba"))
+    except PackageNotFoundError:
+        return NO_NUMBA
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:
@@ -136,10 +155,11 @@ def reason(row: Row) -> str:
 
 # -- peers side by side ------------------------------------------------------------------------------
 Cell = Callable[[Sequence[Round], str], str | None]
+Ratio = Callable[[Sequence[Round], str, str], str | None]
 
 
-def _ratio(rounds: Sequence[Round], peer: str) -> str | None:
-    ratio = ratio_of(rounds, peer)
+def _ratio(rounds: Sequence[Round], peer: str, ours: str) -> str | None:
+    ratio = ratio_of(rounds, peer, ours)
     return None if ratio is None else f"{number(ratio)} ×"
 
 
@@ -154,7 +174,7 @@ def _time(rounds: Sequence[Round], peer: str) -> str | None:
 
 
 def _cost(rounds: Sequence[Round], peer: str) -> str:
-    cost = cost_of(rounds)
+    cost = cost_of(rounds, peer)
     return "" if cost is None else f"{number(cost)} ×"
 
 
@@ -171,19 +191,34 @@ def _megabytes(rounds: Sequence[Round], peer: str) -> str | None:
     return None if value is None else f"{value / 1e6:.1f}"
 
 
-def peer_table(found: Found, theirs: Cell, ours: Cell, more: tuple[str, Cell] | None = None) -> str:
-    """A row for each piece of work, a column for each peer."""
-    peers = list(dict.fromkeys([peer for module in FAMILIES.values() for peer in module.PEERS]))[1:]
+def peer_table(
+    found: Found, figure: Cell, ratio: Ratio | None = None, more: tuple[str, Cell] | None = None
+) -> str:
+    """A row for each piece of work, and one with numba where that is measured; a column for each peer.
+
+    Peers have ratios to funcgrad, or figures as it has, which do not stand in two rows.
+    """
+    names = dict.fromkeys([peer for module in FAMILIES.values() for peer in module.PEERS])
+    peers = [name for name in names if name not in ("funcgrad", NUMBA)]
     extra = [] if more is None else [more]
+    own = [figure, *[cell for _, cell in extra]]
     lines = []
     for (family, size), rounds in found.items():
-        cells = [ours(rounds, "funcgrad") or "", *[cell(rounds, "funcgrad") for _, cell in extra]]
-        for peer in peers:
-            shown = theirs(rounds, peer) if peer in rounds[0] else None
-            absent = rounds[0][peer].get("absent", "") if peer in rounds[0] else ""
-            cells.append(shown or absent)
-        lines.append([f"{FAMILIES[family].TITLE} {size}".rstrip(), *[cell or "" for cell in cells]])
+        title = f"{FAMILIES[family].TITLE} {size}".rstrip()
+        for ours, name in (("funcgrad", title), (NUMBA, f"{title}, with numba")):
+            if ours in rounds[0]:
+                theirs = [_their(rounds, peer, ours, figure, ratio) for peer in peers]
+                cells = [*[cell(rounds, ours) or "" for cell in own], *theirs]
+                cells[0] = cells[0] or absent(rounds, ours)
+                lines.append([name, *cells])
     return table(["work", "funcgrad", *[name for name, _ in extra], *peers], lines)
+
+
+def _their(rounds: Sequence[Round], peer: str, ours: str, figure: Cell, ratio: Ratio | None) -> str:
+    if peer not in rounds[0] or absent(rounds, ours) or (ratio is None and ours == NUMBA):
+        return ""
+    shown = figure(rounds, peer) if ratio is None else ratio(rounds, peer, ours)
+    return shown or absent(rounds, peer)
 
 
 # -- nodes and starts --------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 """What the benchmarks rest upon: results are told apart, and every row of the table can be measured."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from benchmarks import __main__ as benchmarks
 from benchmarks import goals, measure, page, why
-from benchmarks.work import FAMILIES
+from benchmarks.work import FAMILIES, NUMBA
 
 
 def test_digests_agree_on_the_same_arrays_only():
@@ -45,7 +48,7 @@ def test_every_goal_is_measured_on_work_that_there_is():
     for goal in goals.GOALS:
         family = FAMILIES[goal.family]
         assert goal.size in family.SIZES
-        assert {"funcgrad", goal.peer} <= set(family.PEERS)
+        assert {goal.ours, goal.peer} <= set(family.PEERS)
 
 
 def test_the_ratio_is_taken_round_by_round():
@@ -57,6 +60,54 @@ def test_the_ratio_is_taken_round_by_round():
     assert goals.ratio_of(rounds, "jax") == 6.0
     assert goals.ratio_of(rounds, "torch") == 4.0
     assert goals.ratio_of([{"funcgrad": quick, "jax": {"absent": "not installed"}}], "jax") is None
+    assert goals.ratio_of([{"funcgrad": quick, NUMBA: slow, "jax": slow}], "jax", NUMBA) == 1.0
+
+
+def test_numba_is_measured_where_it_is_asked_for_only():
+    found = {"check": measure.digest(1.5), "steady": 1.0}
+    rounds = [{"funcgrad": {**found, "numba": False}, NUMBA: {**found, "numba": True}}]
+    assert benchmarks.checked("work", rounds, 1e-7) == rounds
+    for peer, what in (("funcgrad", "used"), (NUMBA, "not used")):
+        wrong = {**rounds[0], peer: {**found, "numba": what == "used"}}
+        with pytest.raises(SystemExit, match=f"{peer} on work: numba was {what}"):
+            benchmarks.checked("work", [wrong], 1e-7)
+
+
+def test_without_numba_rows_say_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)  # as where it is not installed
+    there = {"steady": 1.0, "first": 2.0}
+    absent = measure.case("rk4", "20 steps", NUMBA, "0.001")
+    assert absent == {"absent": "numba is not installed"}
+    rounds = [{"funcgrad": there, NUMBA: absent, "jax": there}]
+    goal = next(goal for goal in goals.GOALS if goal.work == goals.RK4_FAST)
+    row = goals._row(goal, rounds)
+    assert (row.measured, row.reached, row.note) == (
+        None,
+        "not measured",
+        "numba is not installed",
+    )
+    table = page.peer_table({("rk4", "10000 steps"): rounds}, page._time, page._ratio)
+    cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines()[2:]]
+    assert cells == [
+        ["RK4 on numbers 10000 steps", "1.00 s", ""],
+        ["RK4 on numbers 10000 steps, with numba", "numba is not installed", ""],
+    ]
+
+
+def test_with_numba_peers_are_compared_with_that():
+    names = {"steady": 1.0}, {"steady": 0.5}, {"steady": 2.0}
+    rounds = [dict(zip(("funcgrad", NUMBA, "autograd"), names, strict=True))]
+    table = page.peer_table({("rk4", "10000 steps"): rounds}, page._time, page._ratio)
+    cells = [[cell.strip() for cell in line.split("|")[2:4]] for line in table.splitlines()]
+    assert cells == [
+        ["funcgrad", "autograd"],
+        ["---:", "---:"],
+        ["1.00 s", "2.00 ×"],
+        ["500 ms", "4.00 ×"],
+    ]
+    table = page.peer_table({("rk4", "10000 steps"): rounds}, page._time)
+    cells = [[cell.strip() for cell in line.split("|")[2:4]] for line in table.splitlines()[2:]]
+    assert cells == [["1.00 s", "2.00 s"], ["500 ms", ""]]
 
 
 def test_reasons_are_given_for_rows_that_there_are():

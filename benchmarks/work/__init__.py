@@ -20,7 +20,7 @@ from benchmarks.work import (
     rk4,
     tiny,
 )
-from benchmarks.work.base import AbsentError, Work
+from benchmarks.work.base import NUMBA, AbsentError, Work
 
 FAMILIES = MappingProxyType(
     {
@@ -36,4 +36,4 @@ FAMILIES = MappingProxyType(
     }
 )
 
-__all__ = ["FAMILIES", "AbsentError", "Work"]
+__all__ = ["FAMILIES", "NUMBA", "AbsentError", "Work"]

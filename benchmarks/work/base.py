@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, NamedTuple
+
+NUMBA = "funcgrad with numba"
+"""The peer that has the extra `fast`. From all others numba is hidden, as if it were not installed."""
 
 
 class AbsentError(Exception):
@@ -24,6 +28,8 @@ class Work(NamedTuple):
     """What ``call`` is the gradient of, run in the same way: for the cost of one in terms of the other."""
     settle: Callable[[Any], Any] = as_it_is
     """Waits for the result, where calls return before it is there."""
+    warm: int = 3
+    """Calls until the steady state, of ``call`` as of ``function``: some programs change as they run."""
 
 
 def jax() -> Any:
@@ -39,6 +45,21 @@ def with_funcgrad(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
     import funcgrad as fg
 
     return Work(fg.jit(fg.value_and_grad(loss)), args, fg.jit(loss))
+
+
+def with_numba(peer: Callable[[Any], Work]) -> Callable[[Any], Work]:
+    """funcgrad on the same work, where numba is.
+
+    It counts the operations that a loop has done in Python before it makes machine code of it: loops of
+    10,000 turns are compiled at about their hundredth call.
+    """
+
+    def measured(given: Any) -> Work:
+        if find_spec("numba") is None:
+            raise AbsentError("numba is not installed")
+        return peer(given)._replace(warm=200)
+
+    return measured
 
 
 def with_autograd(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:

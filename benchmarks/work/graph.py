@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import AbsentError, Work, jax
+from benchmarks.work.base import NUMBA, AbsentError, Work, jax, with_numba
 from benchmarks.work.tape import compiled_tape
 
 SIZES = ("10000",)
@@ -152,6 +152,7 @@ def c(given: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NUMBA: with_numba(funcgrad),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.work.base import Work, jax, with_autograd, with_funcgrad, with_torch
+from benchmarks.work.base import (
+    NUMBA,
+    Work,
+    jax,
+    with_autograd,
+    with_funcgrad,
+    with_numba,
+    with_torch,
+)
 
 SIZES = ("10000 steps",)
 SMOKE = "20 steps"
@@ -163,6 +171,7 @@ def _pulled(h: float, x: float, v: float, mu: float, dx: float, dv: float) -> An
 
 PEERS = {
     "funcgrad": funcgrad,
+    NUMBA: with_numba(funcgrad),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,
