@@ -11,6 +11,7 @@ printing it are folds over its graph.
 sin(x) + x*cos(x)
 """
 
+from functools import lru_cache as _lru_cache
 from importlib import import_module as _import_module
 from types import MappingProxyType as _MappingProxyType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -65,21 +66,8 @@ from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
 from funcgrad.program.evaluate import evaluate, evaluate_all
 from funcgrad.program.simplify import simplify
 from funcgrad.program.substitute import substitute
-from funcgrad.show.table import table
-from funcgrad.show.text import text as _text
-from funcgrad.testing import check_grads
 from funcgrad.trace import trace
-from funcgrad.transforms import foreign as _foreign
-from funcgrad.transforms import implicit as _implicit
 from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
-from funcgrad.transforms.branches import cond, switch
-from funcgrad.transforms.checkpoint import checkpoint, name
-from funcgrad.transforms.control import calls as _calls
-from funcgrad.transforms.control import loops as _loops
-from funcgrad.transforms.control import rules as _rules
-from funcgrad.transforms.custom import custom_jvp, custom_vjp
-from funcgrad.transforms.folds import accumulate, associative_scan, iterate, reduce
-from funcgrad.transforms.foreign import primitive
 from funcgrad.transforms.grad import (
     elementwise_grad,
     grad,
@@ -87,42 +75,9 @@ from funcgrad.transforms.grad import (
     stop_gradient,
     value_and_grad,
 )
-from funcgrad.transforms.implicit import fixed_point, implicit_argmin, implicit_root
-from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
-from funcgrad.transforms.jit import jit
-from funcgrad.transforms.linearize import linearize, vjp
-from funcgrad.transforms.loops import fori_loop, scan, while_loop
-from funcgrad.transforms.vmap import vmap
-
-
-def _latex(expr: Expr) -> str:
-    from funcgrad.show.latex import notebook_latex
-
-    return notebook_latex(expr)
-
-
-_functions = _dispatch.public_functions()
-_expr.assemble(
-    _expr.Table(
-        functions=_MappingProxyType(
-            _functions
-            | {
-                "apply_numpy": _dispatch.apply_numpy,
-                "apply_ufunc": _dispatch.apply_ufunc,
-                "evaluate": evaluate,
-                "text": _text,
-                "latex": _latex,
-            }
-        ),
-        ufuncs=_MappingProxyType(_functions),
-        numpy=_dispatch.numpy_functions(_functions),
-        ops=_dispatch.all_ops(_calls, _foreign, _implicit, _loops, _rules),
-    )
-)
-
-from funcgrad import numpy as numpy  # noqa: E402  # after the table: a face
 
 if _TYPE_CHECKING:
+    from funcgrad import numpy as numpy
     from funcgrad import optim as optim
     from funcgrad.algebras import (
         Interval,
@@ -140,48 +95,119 @@ if _TYPE_CHECKING:
     from funcgrad.show.latex import to_latex
     from funcgrad.show.python import to_python
     from funcgrad.show.sympy_ import to_sympy
+    from funcgrad.show.table import table
+    from funcgrad.testing import check_grads
+    from funcgrad.transforms.branches import cond, switch
+    from funcgrad.transforms.checkpoint import checkpoint, name
+    from funcgrad.transforms.custom import custom_jvp, custom_vjp
     from funcgrad.transforms.export import to_jax, to_torch
+    from funcgrad.transforms.folds import accumulate, associative_scan, iterate, reduce
+    from funcgrad.transforms.foreign import primitive
+    from funcgrad.transforms.implicit import fixed_point, implicit_argmin, implicit_root
+    from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
+    from funcgrad.transforms.jit import jit
+    from funcgrad.transforms.linearize import linearize, vjp
+    from funcgrad.transforms.loops import fori_loop, scan, while_loop
     from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
     from funcgrad.transforms.taylor import taylor
+    from funcgrad.transforms.vmap import vmap
 
-# Where the names are that few programs use: imported when they are first asked for.
+# What a first gradient does not need, by the module it is in: imported when it is first asked for. All of
+# it together takes as long to import as NumPy.
 _LATER = {
-    "to_dot": "funcgrad.show.dot",
-    "to_svg": "funcgrad.show.dot",
-    "explain": "funcgrad.show.explain",
-    "explore": "funcgrad.show.explore",
-    "from_json": "funcgrad.show.files",
-    "to_json": "funcgrad.show.files",
-    "to_latex": "funcgrad.show.latex",
-    "to_python": "funcgrad.show.python",
-    "to_sympy": "funcgrad.show.sympy_",
-    "Interval": "funcgrad.algebras",
-    "bounds": "funcgrad.algebras",
-    "cost": "funcgrad.algebras",
-    "find_nonfinite": "funcgrad.algebras",
-    "precise": "funcgrad.algebras",
-    "precise_gradient": "funcgrad.algebras",
-    "rounding": "funcgrad.algebras",
-    "sparse_hessian": "funcgrad.transforms.sparse",
-    "sparse_jacobian": "funcgrad.transforms.sparse",
-    "sparsity": "funcgrad.transforms.sparse",
-    "taylor": "funcgrad.transforms.taylor",
-    "to_jax": "funcgrad.transforms.export",
-    "to_torch": "funcgrad.transforms.export",
+    "algebras": (
+        "Interval",
+        "bounds",
+        "cost",
+        "find_nonfinite",
+        "precise",
+        "precise_gradient",
+        "rounding",
+    ),
+    "show.dot": ("to_dot", "to_svg"),
+    "show.explain": ("explain",),
+    "show.explore": ("explore",),
+    "show.files": ("from_json", "to_json"),
+    "show.latex": ("to_latex",),
+    "show.python": ("to_python",),
+    "show.sympy_": ("to_sympy",),
+    "show.table": ("table",),
+    "testing": ("check_grads",),
+    "transforms.branches": ("cond", "switch"),
+    "transforms.checkpoint": ("checkpoint", "name"),
+    "transforms.custom": ("custom_jvp", "custom_vjp"),
+    "transforms.export": ("to_jax", "to_torch"),
+    "transforms.folds": ("accumulate", "associative_scan", "iterate", "reduce"),
+    "transforms.foreign": ("primitive",),
+    "transforms.implicit": ("fixed_point", "implicit_argmin", "implicit_root"),
+    "transforms.jacobian": ("ggnvp", "hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
+    "transforms.jit": ("jit",),
+    "transforms.linearize": ("linearize", "vjp"),
+    "transforms.loops": ("fori_loop", "scan", "while_loop"),
+    "transforms.sparse": ("sparse_hessian", "sparse_jacobian", "sparsity"),
+    "transforms.taylor": ("taylor",),
+    "transforms.vmap": ("vmap",),
 }
+_HOMES = {name: f"funcgrad.{home}" for home, names in _LATER.items() for name in names}
+# Modules whose operations only what is imported later makes.
+_DECLARING = (
+    "transforms.control.calls",
+    "transforms.control.loops",
+    "transforms.control.rules",
+    "transforms.foreign",
+    "transforms.implicit",
+)
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "optim":
-        return _import_module("funcgrad.optim")
-    if name not in _LATER:
+    if name in ("numpy", "optim"):
+        return _import_module(f"funcgrad.{name}")
+    if name not in _HOMES:
         raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")
-    return getattr(_import_module(_LATER[name]), name)
+    found = globals()[name] = getattr(_import_module(_HOMES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:
     return [*__all__, "numpy", "optim"]
 
+
+def _text(expr: Expr) -> str:
+    from funcgrad.show.text import text
+
+    return text(expr)
+
+
+def _latex(expr: Expr) -> str:
+    from funcgrad.show.latex import notebook_latex
+
+    return notebook_latex(expr)
+
+
+@_lru_cache(maxsize=1)
+def _all_ops() -> _Any:
+    """Every operation by its name, wherever it is declared: for stored programs, to find theirs."""
+    return _dispatch.all_ops(*[_import_module(f"funcgrad.{home}") for home in _DECLARING])
+
+
+_functions = _dispatch.public_functions()
+_expr.assemble(
+    _expr.Table(
+        functions=_MappingProxyType(
+            _functions
+            | {
+                "all_ops": _all_ops,
+                "apply_numpy": _dispatch.apply_numpy,
+                "apply_ufunc": _dispatch.apply_ufunc,
+                "evaluate": evaluate,
+                "text": _text,
+                "latex": _latex,
+            }
+        ),
+        ufuncs=_MappingProxyType(_functions),
+        numpy=_dispatch.numpy_functions(_functions),
+    )
+)
 
 __version__ = "0.1.0"
 

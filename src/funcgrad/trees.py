@@ -13,8 +13,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import optree
-from pyrsistent import PMap, PVector, pmap, pvector
 
 from funcgrad.expr import Expr
 
@@ -35,8 +33,13 @@ def flatten(tree: Any, name: str = "") -> Tree:
     """
     if isinstance(tree, _PLAIN):
         return Tree([tree], lambda leaves: leaves[0], [name])
+    kind = type(tree)
+    if (kind is list or kind is tuple) and _EXACTLY.issuperset(map(type, tree)):
+        return Tree(list(tree), kind, [f"{name}_{i}" for i in range(len(tree))])
     parts = own_children(tree)
     if parts is None:
+        import optree
+
         paths, items, spec = optree.tree_flatten_with_path(tree, is_leaf=_is_own)
         if len(items) == 1 and items[0] is tree:
             return Tree([tree], lambda leaves: leaves[0], [name])
@@ -92,7 +95,11 @@ def _items(tree: Any) -> Sequence[Any]:
     if kind is dict and all([type(key) is str for key in tree]):
         return [tree[key] for key in sorted(tree)]
     own = own_children(tree)
-    return optree.tree_leaves(tree, is_leaf=_is_own) if own is None else own[1]
+    if own is not None:
+        return own[1]
+    import optree
+
+    return optree.tree_leaves(tree, is_leaf=_is_own)
 
 
 _PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
@@ -102,21 +109,26 @@ _EXACTLY = frozenset((Expr, float, int, bool, complex, np.ndarray))
 def _is_own(item: Any) -> bool:
     if isinstance(item, _PLAIN):  # most are, and the rest takes longer to tell
         return False
-    return isinstance(item, PMap | PVector) or (
+    import pyrsistent
+
+    return isinstance(item, pyrsistent.PMap | pyrsistent.PVector) or (
         dataclasses.is_dataclass(item) and not isinstance(item, type)
     )
 
 
 def own_children(tree: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
     """The parts of a container that `optree` does not know, and how to make another of its type."""
-    if isinstance(tree, PVector):
-        return [str(i) for i in range(len(tree))], list(tree), pvector
-    if isinstance(tree, PMap):
+    import pyrsistent
+
+    if isinstance(tree, pyrsistent.PVector):
+        return [str(i) for i in range(len(tree))], list(tree), pyrsistent.pvector
+    if isinstance(tree, pyrsistent.PMap):
         keys = sorted(tree, key=str)
 
         def put_map(values: Sequence[Any]) -> Any:
             pairs = dict(zip(keys, values, strict=True))
-            return pmap(pairs) if type(tree) is PMap else tree.update(pairs)
+            plain = type(tree) is pyrsistent.PMap
+            return pyrsistent.pmap(pairs) if plain else tree.update(pairs)
 
         return [str(key) for key in keys], [tree[key] for key in keys], put_map
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):

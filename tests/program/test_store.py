@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.program import store
+from funcgrad.program import entries, store
 from funcgrad.program.simplify import simplify_all
 
 PROGRAM = """
 import numpy as np, funcgrad as fg
-from funcgrad.program import simplify, store
+from funcgrad.program import entries, simplify
 made = []
-plain = store._write
-store._write = lambda path, exprs: made.append(path) or plain(path, exprs)
+plain = entries.write
+entries.write = lambda path, exprs: made.append(path) or plain(path, exprs)
 A = np.arange(6.0).reshape(2, 3)
 def f(x):
     y, _ = fg.scan(lambda c, t: (np.sin(c) * t, c), np.sum(A @ x), np.arange(4.0))
@@ -82,7 +82,7 @@ class Evil:
         lambda content: content[: len(content) // 2],
         lambda content: content[:-1] + b"?",
         lambda content: b"another tool's file",
-        lambda content: store._FORMAT + bytes(32) + content[52:],
+        lambda content: entries._FORMAT + bytes(32) + content[52:],
         lambda content: signed(pickle.dumps(Evil())),
         lambda content: signed(pickle.dumps([1, 2])),
         lambda content: signed(b"not a pickle"),
@@ -100,13 +100,13 @@ def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
     entry.write_bytes(spoil(good))
     assert derived(home, make)[0].key == (x * x).key
     assert not hasattr(builtins, "executed")
-    assert store._read(entry.read_bytes())[0].key == (x * x).key
+    assert entries.read(entry.read_bytes())[0].key == (x * x).key
 
 
 def signed(body):
     import hashlib
 
-    return store._FORMAT + hashlib.sha256(body).digest() + body
+    return entries._FORMAT + hashlib.sha256(body).digest() + body
 
 
 def test_no_directory_no_file_and_no_variable(tmp_path, monkeypatch):

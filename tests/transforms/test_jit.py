@@ -397,11 +397,11 @@ def test_eight_threads():
 
 
 def test_a_function_that_is_made_again_is_not_compiled_again(monkeypatch):
-    from funcgrad.program import lower
+    from funcgrad.program import scalar
 
     compiled = []
-    plain = lower.compile_flat
-    monkeypatch.setattr(lower, "compile_flat", lambda *a: compiled.append(1) or plain(*a))
+    plain = scalar.compile_flat
+    monkeypatch.setattr(scalar, "compile_flat", lambda *a: compiled.append(1) or plain(*a))
     for k in range(5):
         assert jit(lambda x: np.sin(x) * 7.25 + x)(0.1 * k) == np.sin(0.1 * k) * 7.25 + 0.1 * k
     assert len(compiled) == 1

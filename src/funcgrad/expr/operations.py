@@ -22,11 +22,15 @@ class Table(NamedTuple):
     """Ufuncs, NumPy's and SciPy's, by their ``__name__``."""
     numpy: Mapping[Any, Callable[..., Any]]
     """What stands in for each ``numpy`` function."""
-    ops: Mapping[str, Operation]
-    """Every operation by its name: how stored programs find theirs."""
+
+    @property
+    def ops(self) -> Mapping[str, Operation]:
+        """Every operation by its name: how stored programs find theirs. Gathered when first asked for."""
+        found: Mapping[str, Operation] = self.functions["all_ops"]()
+        return found
 
 
-_filled: tuple[dict[Any, Any], ...] = ({}, {}, {}, {})
+_filled: tuple[dict[Any, Any], ...] = ({}, {}, {})
 table = Table(*(MappingProxyType(part) for part in _filled))
 
 # The table's functions as a plain dict, for the operators: a tenth of what building a sum costs.

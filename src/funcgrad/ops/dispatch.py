@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -254,6 +253,8 @@ def _no_out(name: str) -> Any:
 
 
 def _unsupported(name: str, known: Iterable[str]) -> Any:
+    from difflib import get_close_matches
+
     near = get_close_matches(name.partition(".")[0], list(known), 1, 0.6)
     hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
     return fail(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyrsistent import PMap
 
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import INPUT, ArrayType, Key, Node
 from funcgrad.source import fail
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap
 
 
 def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Any:

@@ -17,13 +17,10 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import op
 from funcgrad.ops.op import lift_fully
-from funcgrad.program.arrays import compile_arrays
 from funcgrad.program.calls import elided
 from funcgrad.program.codegen import Flat, flatten
 from funcgrad.program.hoist import hoisted
-from funcgrad.program.scalar import compile_flat
 from funcgrad.program.substitute import substitute_all
-from funcgrad.program.tape import compile_tape
 
 Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
 """A call: what runs, the slots of its operands, that of its result, and those that are over after it."""
@@ -59,6 +56,10 @@ class Program:
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The program as a function of its inputs' values."""
         if self._compiled is None:
+            from funcgrad.program.arrays import compile_arrays
+            from funcgrad.program.scalar import compile_flat
+            from funcgrad.program.tape import compile_tape
+
             outputs = self._hoisted()
             flat = flatten(outputs, self.inputs)
             run = compile_tape(flat) or compile_flat(flat)

@@ -40,22 +40,36 @@ class _Reading(NamedTuple):
     """Whether the law applies, given the bindings and what it makes."""
 
 
-_Readings: TypeAlias = dict[Op, list[_Reading]]
+class _Pattern(NamedTuple):
+    """A law's left side as an expression, on variables by the names that the law gives them."""
+
+    root: Expr
+    law: Law
+    names: tuple[str, ...]
 
 
-@lru_cache(maxsize=2)
-def _readings(readable: bool) -> _Readings:
+@lru_cache(maxsize=1)
+def _patterns() -> dict[Op, list[_Pattern]]:
     """The table of laws, by the operation at the root of the left side."""
-    found: _Readings = {}
+    stands = {name: var(name, dtype=bool if name == "p" else float) for name in "cdpxy"}
+    found: dict[Op, list[_Pattern]] = {}
     for law in LAWS:
         code: Any = law.left.__code__
         names = code.co_varnames[: code.co_argcount]
-        pattern = law.left(*[var(name, dtype=bool if name == "p" else float) for name in names])
-        allowed = _always if readable and law.holds == "for readers" else _ALLOWED[law.holds]
-        rows = found.setdefault(pattern.op, [])
-        read = dict.fromkeys(_checks(pattern, order) for order in _orders(pattern))
-        rows.extend([_Reading(*order, law, names, allowed) for order in read])
+        root = law.left(*[stands[name] for name in names])
+        found.setdefault(root.op, []).append(_Pattern(root, law, names))
     return found
+
+
+@lru_cache(maxsize=1024)
+def _readings(op: Op, readable: bool) -> tuple[_Reading, ...]:
+    """The ways to read an operation as a law's left side: worked out for those that programs have."""
+    found: list[_Reading] = []
+    for root, law, names in _patterns().get(op, ()):
+        allowed = _always if readable and law.holds == "for readers" else _ALLOWED[law.holds]
+        read = dict.fromkeys(_checks(root, order) for order in _orders(root))
+        found.extend([_Reading(*order, law, names, allowed) for order in read])
+    return tuple(found)
 
 
 def _orders(pattern: Expr) -> Iterator[dict[int, bool]]:
@@ -135,12 +149,13 @@ class _Constant(NamedTuple):
     value: float | None
 
 
-@lru_cache(maxsize=2)
-def _named_values(readable: bool) -> frozenset[Any]:
+@lru_cache(maxsize=1)
+def _named_values() -> frozenset[Any]:
     """The constants that laws name, such as 0 and 1."""
-    readings = [reading for rows in _readings(readable).values() for reading in rows]
-    checks = [check for reading in readings for check in reading.checks]
-    return frozenset(value.item() for kind, _, value in checks if kind == "named")
+    roots = [pattern.root for patterns in _patterns().values() for pattern in patterns]
+    return frozenset(
+        value_of(expr).item() for expr in subexpressions(*roots) if expr.op is CONSTANT
+    )
 
 
 class _OnConstant(NamedTuple):
@@ -149,13 +164,13 @@ class _OnConstant(NamedTuple):
     op: Op
 
 
-def _kind(expr: Expr, readable: bool) -> Any:
+def _kind(expr: Expr) -> Any:
     """What an operand is to a law before it is looked into: a constant, or the result of an operation."""
     op = expr.op
     if op is CONSTANT or op is broadcast_to:
         value = value_of(expr)
         if value is not None:
-            return _Constant(value.item() if value.item() in _named_values(readable) else None)
+            return _Constant(value.item() if value.item() in _named_values() else None)
     for arg in expr.args:
         if arg.op is CONSTANT or (arg.op is broadcast_to and value_of(arg) is not None):
             return _OnConstant(op)
@@ -189,7 +204,7 @@ def _applicable(
     readings: list[_Reading] = []
     swaps = False
     if dtype.kind in "fc":
-        for row in _readings(readable).get(op, ()):
+        for row in _readings(op, readable):
             real = row.law.holds == "for reals" and dtype.kind == "c"
             if not real and _may_match(row.operands, kinds, alike):
                 readings.append(row)
@@ -221,7 +236,7 @@ def _may_be(operand: Any, kind: Any) -> bool:
 def rewritten(expr: Expr, readable: bool) -> Expr | None:
     """What the first law that applies makes of a node; None where none does."""
     args = expr.args
-    kinds = tuple([_kind(arg, readable) for arg in args])
+    kinds = tuple([_kind(arg) for arg in args])
     alike = len(args) == 2 and args[0] is args[1]
     applicable = _applicable(readable, expr.op, expr.type.dtype, kinds, alike)
     if applicable is None:

@@ -1,33 +1,22 @@
 """Derived programs on disk, where the environment names a directory for them: FUNCGRAD_CACHE.
 
-An entry holds expressions, under a name that says what they are derived from, by what, and with which
-versions. It is written beside its place and then moved there, so that processes may share a directory.
-What cannot be read, for whatever reason, is made again and written over. Reading makes expressions and
-arrays, and nothing else: the reader knows no other names.
+An entry (`funcgrad.program.entries`) is written beside its place and then moved there, so that processes
+may share a directory. What cannot be read, for whatever reason, is made again and written over.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
-import pickle
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from funcgrad.expr import Expr
-from funcgrad.ops.tuples import together_op
 
 VARIABLE = "FUNCGRAD_CACHE"
-_FORMAT = b"funcgrad programs 1\n"
 
 
 def named(transform: Any, *more: int) -> str | None:
@@ -62,88 +51,12 @@ def remembered(
     home = os.environ.get(VARIABLE)
     if not home or how is None:
         return make()
-    path = Path(home) / _name(how, exprs)
+    from funcgrad.program import entries  # what few need, and takes long to import: files, digests
+
+    path = entries.place(home, how, exprs)
     with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error
-        return _read(path.read_bytes())
+        return entries.read(path.read_bytes())
     made = make()
     with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
-        _write(path, made)
+        entries.write(path, made)
     return made
-
-
-def _name(how: str, exprs: Sequence[Expr]) -> str:
-    versions = f"{sys.version_info[:2]} {np.__version__} {_own_version()}"
-    digest = hashlib.sha256(f"{versions} {how} ".encode())
-    for expr in exprs:
-        digest.update(expr.key)
-    return digest.hexdigest()[:40]
-
-
-def _own_version() -> str:
-    """The package's files by size and time: a program may depend on any of them."""
-    global _seen
-    if not _seen:
-        home = Path(__file__).parent.parent
-        stats = [
-            (p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(home.rglob("*.py"))
-        ]
-        _seen = hashlib.sha256(repr(stats).encode()).hexdigest()
-    return _seen
-
-
-_seen = ""
-
-
-def _read(content: bytes) -> list[Expr]:
-    start = len(_FORMAT)
-    digest, body = content[start : start + 32], content[start + 32 :]
-    if content[:start] != _FORMAT or hashlib.sha256(body).digest() != digest:
-        raise ValueError("not an entry, or not all of one")
-    found = _Reader(io.BytesIO(body)).load()
-    if not isinstance(found, Expr):
-        raise ValueError("not an expression")
-    return list(found.args)
-
-
-def _write(path: Path, exprs: list[Expr]) -> None:
-    body = pickle.dumps(
-        together_op(*exprs), protocol=5
-    )  # one, so that what is shared is stored once
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_FORMAT + hashlib.sha256(body).digest() + body)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-class _Reader(pickle.Unpickler):
-    """Makes expressions and arrays only: any other name in an entry is refused."""
-
-    _KNOWN = frozenset(
-        {
-            ("funcgrad.expr", "_from_rows"),
-            ("funcgrad.graph", "ArrayType"),
-            ("funcgrad.graph", "TupleType"),
-            ("funcgrad.graph", "Key"),
-            ("funcgrad.graph", "_frozen"),
-            ("funcgrad.graph", "_source"),
-            ("funcgrad.ops.op", "op_named"),
-            ("funcgrad.transforms.control.body", "Body"),
-            ("funcgrad.transforms.control.loops", "Shape"),
-            ("funcgrad.transforms.control.rules", "Wiring"),
-            ("numpy", "dtype"),
-            ("numpy", "ndarray"),
-            ("numpy._core.multiarray", "_reconstruct"),
-            ("numpy._core.multiarray", "scalar"),
-            ("numpy._core.numeric", "_frombuffer"),
-        }
-    )
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self._KNOWN:
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in an entry")
-        return super().find_class(module, name)

@@ -1,0 +1,68 @@
+"""What `import funcgrad` loads, and what it hands out later."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+# Each takes a millisecond or more to import, and a first gradient needs none of them.
+HEAVY = (
+    "funcgrad.numpy",
+    "funcgrad.program.arrays",
+    "funcgrad.program.entries",
+    "funcgrad.program.scalar",
+    "funcgrad.show",
+    "funcgrad.transforms.control",
+    "funcgrad.transforms.jit",
+    "funcgrad.transforms.vmap",
+    "numba",
+    "optree",
+    "scipy",
+    "tempfile",
+)
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_a_first_gradient_loads_only_what_it_needs():
+    code = (
+        "import sys, numpy as np; had = set(sys.modules); import funcgrad as fg; "
+        "fg.grad(lambda p: np.sin(p[0]) * p[1])([1.0, 2.0]); print(*set(sys.modules) - had)"
+    )
+    assert not set(run(code)).intersection(HEAVY)
+
+
+@pytest.mark.parametrize("name", fg.__all__)
+def test_each_public_name_is_handed_out_whatever_came_before(name):
+    value = getattr(fg, name)
+    assert value is getattr(fg, name)
+    assert not inspect.ismodule(value)
+
+
+def test_every_public_name_can_be_imported_first():
+    names = [*fg.__all__, "numpy", "optim"]
+    code = f"import funcgrad as fg; print(*[name for name in {names} if name not in dir(fg)])"
+    assert run(code) == []
+    assert run(f"from funcgrad import {', '.join(names)}; print(jit.__name__)") == ["jit"]
+    assert run("from funcgrad import *; print(scan.__name__)") == ["scan"]
+
+
+def test_a_stored_program_finds_operations_that_were_not_imported(tmp_path):
+    path = tmp_path / "loop.pickle"
+    made = "fg.scan(lambda c, t: (np.sin(c * t), None), fg.var('x'), np.arange(1.0, 4.0))[0]"
+    imports = "import pickle, numpy as np, funcgrad as fg; "
+    run(f"{imports} open({str(path)!r}, 'wb').write(pickle.dumps({made}))")
+    (value,) = run(f"{imports} print(pickle.load(open({str(path)!r}, 'rb'))(x=0.5))")
+    assert float(value) == np.sin(np.sin(np.sin(0.5) * 2.0) * 3.0)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="'funcgrad' has no attribute 'gradd'"):
+        _ = fg.gradd
