@@ -265,3 +265,19 @@ def test_jit_of_a_batch_of_large_graphs(monkeypatch):
         np.testing.assert_allclose(
             [slope[k] for slope in got], fg.grad(large)([x[k] for x in xs]), rtol=1e-8, atol=1e-12
         )
+
+
+def test_inputs_alone_are_handed_back():
+    values = [np.full(3, float(k)) for k in range(tape.LEAST + 1)]
+    found = fg.jit(lambda *arrays: arrays[::-1])(*values)
+    np.testing.assert_array_equal(found, values[::-1])
+
+
+def test_where_numba_does_not_compile_there_is_no_tape():
+    code = (
+        "import math, funcgrad as fg; from funcgrad.program import tape; tape.LEAST = 0\n"
+        "f = fg.jit(lambda x, y: (fg.numpy.log(x), x / y)); assert f(1.0, 2.0) == (0.0, 0.5)\n"
+        "assert f(0.0, 2.0)[0] == -math.inf and math.isnan(f(0.0, 0.0)[1])"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

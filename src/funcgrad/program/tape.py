@@ -79,7 +79,7 @@ def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
         bound |= {
             "machine": machine.run_rows,
             "np": np,
-            "chunk": max(_ENTERED // len(tape.code), 1),
+            "chunk": max(_ENTERED // max(len(tape.code), 1), 1),  # no code: results are inputs
         }
     else:
         text = _NUMBERS.format(flat.inputs, "results" if "b" not in kinds else _TRUTHS)
