@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-if numba.config.DISABLE_JIT:  # Python would be slow, and raise where NumPy has infs and nans
+if getattr(
+    numba.config, "DISABLE_JIT", 0
+):  # Python would be slow, and raise where NumPy has infs and nans
     raise ImportError("machine: expected numba to compile, but NUMBA_DISABLE_JIT is set; unset it")
 
 F = TypeVar("F", bound=Callable[..., Any])
