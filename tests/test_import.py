@@ -19,8 +19,10 @@ HEAVY = (
     "funcgrad.transforms.control",
     "funcgrad.transforms.jit",
     "funcgrad.transforms.vmap",
+    "hashlib",
     "numba",
     "optree",
+    "pathlib",
     "scipy",
     "tempfile",
 )

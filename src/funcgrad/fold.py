@@ -13,12 +13,12 @@ intermediate map, are the persistent originals and the oracle of the fast ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
-
-from pyrsistent import PMap, pmap
-from toolz import accumulate
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from funcgrad.graph import CONSTANT, INPUT, Graph, Key, Node, Pointed, order
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap
 
 T = TypeVar("T")
 
@@ -48,6 +48,8 @@ def fold(expr: Pointed, algebra: Algebra[T]) -> T:
 
 def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     """What every node becomes under ``algebra``: the fold before its last step, which picks the root."""
+    from pyrsistent import pmap
+
     graph = dict(expr.graph.items())
     values: dict[Key, T] = {}
     for key in order(graph, expr.key):
@@ -57,6 +59,9 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
     """The forward fold as a scan: the environment before each step and after the last."""
+    from pyrsistent import pmap
+    from toolz import accumulate
+
     graph = expr.graph
 
     def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
@@ -121,6 +126,8 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     >>> sum_product(y, COUNTING, lambda edge: 1)[x]
     1024
     """
+    from pyrsistent import pmap
+
     graph = dict(expr.graph.items())
     sums: dict[Key, Any] = {expr.key: semiring.one}
     add, multiply = semiring.add, semiring.multiply
@@ -143,6 +150,9 @@ def sum_product_steps(
 
     The plain reduction over persistent maps, of which `sum_product` is the last element.
     """
+    from pyrsistent import pmap
+    from toolz import accumulate
+
     graph: Graph = expr.graph
 
     def step(sums: PMap[Key, Any], key: Key) -> PMap[Key, Any]:

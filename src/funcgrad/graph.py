@@ -13,11 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from pyrsistent import PMap, PSet, PVector, pset, pvector
+
+try:
+    from _blake2 import blake2b  # which hashlib hands out, too, but loads OpenSSL first
+except ImportError:
+    from hashlib import blake2b
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap, PSet, PVector
 
 Params: TypeAlias = tuple[tuple[str, Any], ...]
 
@@ -224,6 +230,8 @@ def toposort(expr: Pointed) -> PVector[Key]:
     >>> [y.graph[key].name for key in fg.toposort(y)]
     ['x', 'multiply', 'add']
     """
+    from pyrsistent import pvector
+
     return pvector(order(dict(expr.graph.items()), expr.key))
 
 
@@ -281,6 +289,8 @@ def children(expr: Pointed) -> dict[Key, tuple[Key, ...]]:
 
 def ancestors(expr: Pointed, keys: Sequence[Key]) -> PSet[Key]:
     """The nodes of ``expr`` that depend on one of ``keys``, those included: what they reach."""
+    from pyrsistent import pset
+
     reached = set(keys)
     graph = dict(expr.graph.items())
     for key in order(graph, expr.key):

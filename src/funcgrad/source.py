@@ -11,19 +11,18 @@ import os
 import sys
 from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
 # The directories of both packages, and what generated code is named.
-_OURS = (*(f"{Path(file).parent}{os.sep}" for file in (__file__, np.__file__)), "<funcgrad")
+_OURS = (*(f"{os.path.dirname(file)}{os.sep}" for file in (__file__, np.__file__)), "<funcgrad")
 
 # Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node.
 _inside: dict[str, bool] = {}
 
-FOLD = str(Path(__file__).parent / "fold.py")
+FOLD = os.path.join(os.path.dirname(__file__), "fold.py")
 
 
 def _is_ours(filename: str) -> bool:
@@ -61,7 +60,7 @@ def position(source: tuple[CodeType, int] | None) -> str:
     if not lines:
         return ""
     text = linecache.getline(code.co_filename, lines[0]).strip()
-    return f"{Path(code.co_filename).name}:{lines[0]}" + (f": {text}" if text else "")
+    return f"{os.path.basename(code.co_filename)}:{lines[0]}" + (f": {text}" if text else "")
 
 
 def written(frame: FrameType) -> str:

@@ -13,7 +13,6 @@ from types import CodeType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from pyrsistent import pmap
 
 from funcgrad.collector import Paused
 from funcgrad.graph import CONSTANT, ArrayType, Graph, Key, Node, Params, address, encode
@@ -70,6 +69,8 @@ class Cell:
         try:
             return self._graph
         except AttributeError:
+            from pyrsistent import pmap
+
             with Paused():
                 _compute_key(self)
                 graph = pmap({cell._key: node(cell) for cell in subexpressions(self)})

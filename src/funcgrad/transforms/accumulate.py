@@ -5,9 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any
-
-from pyrsistent import PMap
+from typing import TYPE_CHECKING, Any
 
 from funcgrad.collector import Paused
 from funcgrad.expr import Expr, subexpressions, var
@@ -21,6 +19,9 @@ from funcgrad.program.simplify import simplify, simplify_all
 from funcgrad.program.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trees import flatten
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap
 
 
 class GradientMap(Mapping[Key, Any]):
