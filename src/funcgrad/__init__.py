@@ -148,6 +148,8 @@ _LATER = {
     "transforms.taylor": ("taylor",),
     "transforms.vmap": ("vmap",),
 }
+_FACES = ("numpy", "optim", "show", "testing")
+"""Modules that may be named without being imported first."""
 _HOMES = {name: f"funcgrad.{home}" for home, names in _LATER.items() for name in names}
 # Modules whose operations only what is imported later makes.
 _DECLARING = (
@@ -160,7 +162,7 @@ _DECLARING = (
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("numpy", "optim"):
+    if name in _FACES:
         return _import_module(f"funcgrad.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")
@@ -169,7 +171,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "numpy", "optim"]
+    return [*__all__, *_FACES]
 
 
 def _text(expr: Expr) -> str:
