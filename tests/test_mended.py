@@ -414,3 +414,17 @@ def test_generated_code_is_no_line_of_the_users():
     exec(compile(text, "<funcgrad program 1>", "exec"), space)
     code, _ = space["place"]()
     assert code.co_filename == __file__
+
+
+# -- blocks ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_last_block_of_one_row(dtype):
+    def f(x, y):
+        return np.sum(np.log(fg.softplus(np.logaddexp(x, np.log(y)))) * y)
+
+    for rows in range(17, 42, 4):
+        x = np.linspace(-1.0, 1.0, 900).reshape(300, 3).astype(dtype)
+        y = np.linspace(0.5, 2.0, 900 * rows).reshape(rows, 300, 3).astype(dtype)
+        slope = fg.grad(f, argnums=1)
+        want = slope(x, y)
+        np.testing.assert_allclose(fg.jit(slope)(x, y), want, atol=8 * np.finfo(dtype).eps)

@@ -268,18 +268,15 @@ def each_block(block: Callable[..., None], blocks: Blocks, *arrays: Any) -> None
         try:
             scratch = spare.pop()  # one step, so that no two threads take the same
         except IndexError:
-            made = [*blocks.scratch, *[row for _, row in blocks.repeated]]
-            scratch = tuple([_scratch(row, rows, blocks.turned) for row in made])
-        for (k, _), array in zip(blocks.repeated, scratch[len(blocks.scratch) :], strict=True):
-            np.copyto(array, arrays[k])
+            scratch = _scratches(blocks, rows)
+        _repeat(blocks, arrays, scratch)
         while (i := take()) >= 0:
             low = i * rows
             high = low + rows
             if high <= length:
                 block(i, low, high, *arrays, *scratch)
             else:
-                part = [array[: length - low] for array in scratch]
-                block(i, low, length, *arrays, *part)
+                block(i, low, length, *arrays, *_part(blocks, arrays, scratch, length - low))
         spare.append(scratch)
 
     if blocks.threaded:
@@ -297,6 +294,30 @@ def row_sum(block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     turned = block.transpose((*range(1, block.ndim), 0))
     sums: np.ndarray[Any, Any] = np.matmul(turned, np.ones(len(block), block.dtype))
     return sums
+
+
+def _scratches(blocks: Blocks, rows: int) -> tuple[np.ndarray[Any, Any], ...]:
+    made = [*blocks.scratch, *[row for _, row in blocks.repeated]]
+    return tuple([_scratch(row, rows, blocks.turned) for row in made])
+
+
+def _repeat(blocks: Blocks, arrays: Sequence[Any], scratch: Sequence[Any]) -> None:
+    for (k, _), array in zip(blocks.repeated, scratch[len(blocks.scratch) :], strict=True):
+        np.copyto(array, arrays[k])
+
+
+def _part(
+    blocks: Blocks, arrays: Sequence[Any], scratch: Sequence[Any], rows: int
+) -> Sequence[Any]:
+    """Scratch for fewer rows, without gaps: where single entries lie 64 bytes apart, `numpy.negative` errs.
+
+    (NumPy 2.4 with AVX-512 negates the first of them, and writes zeros for the others.)
+    """
+    if not blocks.turned:
+        return [array[:rows] for array in scratch]
+    part = _scratches(blocks, rows)
+    _repeat(blocks, arrays, part)
+    return part
 
 
 def _scratch(row: ArrayType, rows: int, turned: bool) -> np.ndarray[Any, Any]:
