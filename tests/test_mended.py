@@ -1,5 +1,6 @@
 """Code that once gave a wrong number, or an error that did not help."""
 
+import collections
 import enum
 import functools
 
@@ -428,3 +429,10 @@ def test_a_last_block_of_one_row(dtype):
         slope = fg.grad(f, argnums=1)
         want = slope(x, y)
         np.testing.assert_allclose(fg.jit(slope)(x, y), want, atol=8 * np.finfo(dtype).eps)
+
+
+# -- trees -------------------------------------------------------------------------------------------
+def test_what_jit_returns_has_the_defaults_of_this_call():
+    same = fg.jit(lambda tree: tree)
+    for kind in (list, int):
+        assert same(collections.defaultdict(kind, a=1.0)).default_factory is kind

@@ -61,7 +61,9 @@ def structure(tree: Any) -> Any:
     """What two trees share that differ in their leaves alone: types, names and their order; hashable."""
     if isinstance(tree, dict):
         held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
-        return type(tree), tuple(tree), tuple(held)
+        kind: Any = type(tree)
+        made = None if kind is dict else getattr(tree, "default_factory", None)
+        return kind, made, tuple(tree), tuple(held)
     if isinstance(tree, list | tuple):
         if PLAIN.issuperset(map(type, tree)):
             return type(tree), len(tree)
