@@ -640,3 +640,16 @@ def test_bad_input():
     f(1.0)
     with pytest.raises(TypeError, match="positional argument"):
         f()
+
+
+def test_a_python_int_is_differentiated_as_without_jit():
+    assert jit(fg.grad(lambda x: x**2))(3) == fg.grad(lambda x: x**2)(3) == 6.0
+    with pytest.raises(TypeError, match="grad: expected float or complex values"):
+        jit(fg.grad(lambda x: np.sum(x**2)))(np.arange(3))
+
+
+def test_keys_that_a_dict_takes_for_one_stay_what_they_are():
+    f = jit(lambda d: {key: 2 * value for key, value in d.items()})
+    for key in (1, True, 1.0, "1"):
+        (found,) = f({key: 3.0})
+        assert type(found) is type(key)

@@ -194,6 +194,8 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
         isinstance(value, Expr | np.ndarray | np.generic) and differentiable(value.dtype)
     ):
         return value
+    elif isinstance(value, Expr) and value.traced and not value.shape and value.dtype.kind == "i":
+        return value.astype(float)  # a Python int, under jit
     else:
         kind = getattr(value, "dtype", type(value).__name__)
     raise fail(

@@ -260,39 +260,55 @@ class Compiled:
         self, key: Any, last: Node | None, args: Any, kwargs: Any, values: list[Any]
     ) -> Any:
         with self.lock, Paused():
-            found = self.trees.get(key)
-            if found is None:
-                found = Signature(self._labels(key[0], args, kwargs))
-            elif found.plain:
-                return self.f(*args, **kwargs)
-            else:  # another thread may have been here
-                node, results = found.tree.follow(values, found.arrays)
-                if node is not None:
-                    return node.rebuild(results)
-            held = self.watch.values()
-            result, path = self._trace(found, held, key[0], args, kwargs, values)
-            if path is None:
-                return result  # f has taken in values of a trace around it: nothing to keep
-            if self._meets_narrow(key[0], path):
-                return self(args, kwargs)
-            if found.tree.leaves >= MOST_PATHS:
-                self._give_up(found, path)
-                return self.f(*args, **kwargs)
-            node = found.tree.grow(*path)
-            self.misses.append(self._why(key, last, path[0]))
-            self._warn_of_numbers(last)
-            if self.watch.unchanged(held):  # else it may be of two worlds: for this call alone
-                self.trees[key] = found
-                self._kept(key)
-                self.watched = held
-                if not key[1] and len(args) == len(key[0]) and found.tree.root is not None:
-                    self.entry.install(key[0], found.tree.root, found.arrays, self.watch, held)
-            else:
-                self.trees.pop(key, None)
-            self.last = node
+            found, value = self._learned(key, last, args, kwargs, values)
+        if value is not None:
+            return value[0]
+        if found is None:
+            return self(args, kwargs)
+        if found.plain:
+            return self.f(*args, **kwargs)
         with Paused():  # it is compiled here
             reached, results = found.tree.follow(values, found.arrays)
         return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
+
+    def _learned(
+        self, key: Any, last: Node | None, args: Any, kwargs: Any, values: list[Any]
+    ) -> tuple[Signature | None, tuple[Any] | None]:
+        """The traces of a signature, with this call's path among them, or this call's result alone.
+
+        Neither where its Python numbers turn out to be part of the signature.
+        """
+        found = self.trees.get(key)
+        if found is None:
+            found = Signature(self._labels(key[0], args, kwargs))
+        elif found.plain:
+            return found, None
+        else:  # another thread may have been here
+            node, results = found.tree.follow(values, found.arrays)
+            if node is not None:
+                return found, (node.rebuild(results),)
+        held = self.watch.values()
+        result, path = self._trace(found, held, key[0], args, kwargs, values)
+        if path is None:
+            return found, (result,)  # f has taken in values of a trace around it: nothing to keep
+        if self._meets_narrow(key[0], path):
+            return None, None
+        if found.tree.leaves >= MOST_PATHS:
+            self._give_up(found, path)
+            return found, None
+        node = found.tree.grow(*path)
+        self.misses.append(self._why(key, last, path[0]))
+        self._warn_of_numbers(last)
+        if self.watch.unchanged(held):  # else it may be of two worlds: for this call alone
+            self.trees[key] = found
+            self._kept(key)
+            self.watched = held
+            if not key[1] and len(args) == len(key[0]) and found.tree.root is not None:
+                self.entry.install(key[0], found.tree.root, found.arrays, self.watch, held)
+        else:
+            self.trees.pop(key, None)
+        self.last = node
+        return found, None
 
     def _trace(
         self, found: Signature, seen: Any, kinds: Any, args: Any, kwargs: Any, values: list[Any]
@@ -375,7 +391,7 @@ class Compiled:
         warnings.warn(
             f"jit: {self.name} takes a number out of a value, by {last.reading.__name__}() or math, and is "
             f"traced again for each: {_OFTEN} times now; use numpy's functions on the value itself",
-            stacklevel=6,
+            stacklevel=7,
         )
 
     def _give_up(self, found: Signature, path: Any) -> None:
@@ -385,7 +401,7 @@ class Compiled:
         warnings.warn(
             f"jit: {self.name} has taken {MOST_PATHS} paths, and is run as it is from now on for these "
             f"types; it branches on values, last at {where}; choose with np.where or cond instead",
-            stacklevel=6,
+            stacklevel=7,
         )
 
     # -- looking ----------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ def checked_static(value: Any) -> tuple[Any, ...]:
 
 NUMBERS = frozenset((float, int, bool, complex))
 PLAIN = NUMBERS | {np.ndarray}
+_TEXT = frozenset((str,))
 
 
 def structure(tree: Any) -> Any:
@@ -63,7 +64,9 @@ def structure(tree: Any) -> Any:
         held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
         kind: Any = type(tree)
         made = None if kind is dict else getattr(tree, "default_factory", None)
-        return kind, made, tuple(tree), tuple(held)
+        # 1, True and 1.0 are one key to a dict, but three to whoever reads the results.
+        kinds = None if _TEXT.issuperset(map(type, tree)) else tuple(map(type, tree))
+        return kind, made, tuple(tree), kinds, tuple(held)
     if isinstance(tree, list | tuple):
         if PLAIN.issuperset(map(type, tree)):
             return type(tree), len(tree)
