@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from pyrsistent import PMap, PVector, pmap, pvector
 
 import funcgrad as fg
 from funcgrad.fold import environments
-from funcgrad.graph import children, reverse_order
+from funcgrad.graph import address, children, reverse_order
 
 OPERATIONS = [np.add, np.multiply, np.subtract, np.maximum]
 
@@ -84,11 +85,37 @@ def test_fold_is_the_last_environment(expr):
     assert fg.fold(expr, algebra) == last[expr.key]
 
 
+class Bare(NamedTuple):
+    """A pointed graph that is no expression."""
+
+    graph: PMap
+    key: fg.Key
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(dags())
+def test_a_bare_pointed_graph_folds_as_an_expression_does(expr):
+    bare = Bare(expr.graph, expr.key)
+    assert fg.toposort(bare) == fg.toposort(expr)
+    assert fg.sum_product(bare, fg.COUNTING, lambda edge: edge.place + 1) == fg.sum_product(
+        expr, fg.COUNTING, lambda edge: edge.place + 1
+    )
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(dags())
+def test_keys_are_their_definition(expr):
+    for key, node in expr.graph.items():
+        assert key == address(node.op, node.parents, node.params, node.type)
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(dags())
 def test_backprop_is_its_last_step_and_any_legal_order_gives_the_same(expr):
     *_, last = fg.backprop_steps(expr)
     z = fg.backprop(expr)
+    assert isinstance(z.map, PMap)
+    assert z.map is z.map
     assert {k: v.key for k, v in z.map.items()} == {k: v.key for k, v in last.map.items()}
     at = {name: 0.7 for name in ("x", "y") if fg.var(name).key in expr.graph}
     slopes = _numeric_backprop(expr, reverse_order(expr), at)

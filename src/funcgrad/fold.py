@@ -12,10 +12,10 @@ intermediate map, are the persistent originals and the oracle of the fast ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from funcgrad.graph import CONSTANT, INPUT, Graph, Key, Node, Pointed, order
+from funcgrad.graph import CONSTANT, INPUT, Key, Node, Pointed, nodes
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -50,10 +50,9 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     """What every node becomes under ``algebra``: the fold before its last step, which picks the root."""
     from pyrsistent import pmap
 
-    graph = dict(expr.graph.items())
     values: dict[Key, T] = {}
-    for key in order(graph, expr.key):
-        values[key] = become(algebra, graph[key], values)
+    for key, node in nodes(expr).items():
+        values[key] = become(algebra, node, values)
     return pmap(values)
 
 
@@ -62,12 +61,12 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
     from pyrsistent import pmap
     from toolz import accumulate
 
-    graph = expr.graph
+    graph = nodes(expr)
 
     def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
         return values.set(key, become(algebra, graph[key], values))
 
-    steps: Iterator[PMap[Key, T]] = accumulate(step, order(dict(graph.items()), expr.key), pmap())
+    steps: Iterator[PMap[Key, T]] = accumulate(step, graph, pmap())
     return steps
 
 
@@ -101,7 +100,8 @@ class Semiring(NamedTuple):
     one: Any
 
 
-_ABSENT = object()
+Arcs: TypeAlias = "Callable[[Key], Iterable[tuple[Key, Any]]]"
+"""The operands of a node that paths lead to, each with the weight of its arc."""
 
 COUNTING = Semiring(lambda a, b: a + b, lambda a, b: a * b, 1)
 LONGEST = Semiring(max, lambda a, b: a + b, 0)
@@ -128,19 +128,36 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     """
     from pyrsistent import pmap
 
-    graph = dict(expr.graph.items())
-    sums: dict[Key, Any] = {expr.key: semiring.one}
-    add, multiply = semiring.add, semiring.multiply
-    for key in reversed(order(graph, expr.key)):
+    graph = nodes(expr)
+    return pmap(path_sums(reversed(graph), semiring, _arcs(graph, weight)))
+
+
+def path_sums(backward: Iterable[Key], semiring: Semiring, arcs: Arcs) -> dict[Key, Any]:
+    """`sum_product` on a plain dict, over keys from the root on; ``arcs`` are asked for as it comes by."""
+    sums: dict[Key, Any] = {}
+    add, multiply, one = semiring
+    for key in backward:
+        if not sums:
+            sums[key] = one
         if key in sums:
-            node, above = graph[key], sums[key]
-            for place, parent in enumerate(node.parents):
-                q = weight(Edge(key, place, parent, node))
-                if q is not None:
-                    term = multiply(above, q)
-                    if term is not None:
-                        sums[parent] = add(sums[parent], term) if parent in sums else term
-    return pmap(sums)
+            above = sums[key]
+            for parent, weight in arcs(key):
+                term = multiply(above, weight)
+                if term is not None:
+                    sums[parent] = add(sums[parent], term) if parent in sums else term
+    return sums
+
+
+def _arcs(graph: Mapping[Key, Node], weight: Callable[[Edge], Any]) -> Arcs:
+    def arcs(key: Key) -> list[tuple[Key, Any]]:
+        node = graph[key]
+        weights = [
+            (parent, weight(Edge(key, place, parent, node)))
+            for place, parent in enumerate(node.parents)
+        ]
+        return [arc for arc in weights if arc[1] is not None]
+
+    return arcs
 
 
 def sum_product_steps(
@@ -150,25 +167,29 @@ def sum_product_steps(
 
     The plain reduction over persistent maps, of which `sum_product` is the last element.
     """
+    graph = nodes(expr)
+    return path_sums_steps(list(reversed(graph)), semiring, _arcs(graph, weight))
+
+
+def path_sums_steps(
+    backward: Sequence[Key], semiring: Semiring, arcs: Arcs
+) -> Iterator[PMap[Key, Any]]:
+    """`path_sums` as a scan of persistent maps."""
     from pyrsistent import pmap
     from toolz import accumulate
-
-    graph: Graph = expr.graph
 
     def step(sums: PMap[Key, Any], key: Key) -> PMap[Key, Any]:
         if key not in sums:
             return sums
-        node, above = graph[key], sums[key]
-        for place, parent in enumerate(node.parents):
-            q = weight(Edge(key, place, parent, node))
-            if q is not None:
-                term = semiring.multiply(above, q)
-                if term is None:
-                    continue
-                known = sums.get(parent, _ABSENT)
-                sums = sums.set(parent, term if known is _ABSENT else semiring.add(known, term))
+        above = sums[key]
+        for parent, weight in arcs(key):
+            term = semiring.multiply(above, weight)
+            if term is not None:
+                sums = sums.set(
+                    parent, semiring.add(sums[parent], term) if parent in sums else term
+                )
         return sums
 
-    backward = reversed(order(dict(graph.items()), expr.key))
-    steps: Iterator[PMap[Key, Any]] = accumulate(step, backward, pmap({expr.key: semiring.one}))
+    start = pmap({backward[0]: semiring.one})
+    steps: Iterator[PMap[Key, Any]] = accumulate(step, backward, start)
     return steps

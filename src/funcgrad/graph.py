@@ -12,7 +12,7 @@ This module knows no arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -197,21 +197,17 @@ class Pointed(Protocol):
     def key(self) -> Key: ...
 
 
-def address(
-    op: Operation, parents: Iterable[bytes], params: Params, type: ArrayType, header: bytes = b""
-) -> Key:
-    """The key of a node: a 128-bit BLAKE2b digest of its name, params, type and parents' keys.
-
-    ``header`` may hand in the encoded first three, where the caller keeps them.
-    """
-    return Key(
-        blake2b((header or encode(op, params, type)) + b"".join(parents), digest_size=16).digest()
-    )
+def address(op: Operation, parents: Iterable[bytes], params: Params, type: ArrayType) -> Key:
+    """The key of a node: a 128-bit BLAKE2b digest of its name, params, type and parents' keys."""
+    digest = begin(op, params, type)
+    for parent in parents:
+        digest.update(parent)
+    return Key(digest.digest())
 
 
-def encode(op: Operation, params: Params, type: ArrayType) -> bytes:
-    """The bytes that stand for op, params and type in a digest: the same in every process."""
-    return f"{op.name}|{params!r}|{type.shape}{type.dtype.str}|".encode()
+def begin(op: Operation, params: Params, type: ArrayType) -> Any:
+    """The digest of what stands for op, params and type: the same in every process."""
+    return blake2b(f"{op.name}|{params!r}|{type.shape}{type.dtype.str}|".encode(), digest_size=16)
 
 
 def toposort(expr: Pointed) -> PVector[Key]:
@@ -232,28 +228,26 @@ def toposort(expr: Pointed) -> PVector[Key]:
     """
     from pyrsistent import pvector
 
-    return pvector(order(dict(expr.graph.items()), expr.key))
+    own: Callable[[], list[Key]] | None = getattr(expr, "order", None)
+    return pvector(nodes(expr) if own is None else own())
 
 
-def order(graph: dict[Key, Node], root: Key) -> list[Key]:
-    """`toposort` on a plain dict, as a list."""
-    result: list[Key] = []
-    done: set[Key] = set()
-    stack = [root]
+def nodes(expr: Pointed) -> dict[Key, Node]:
+    """The graph as a plain dict in the canonical order; expressions make it without their persistent map."""
+    own: Callable[[], dict[Key, Node]] | None = getattr(expr, "nodes", None)
+    if own is not None:
+        return own()
+    graph = dict(expr.graph.items())
+    found: dict[Key, Node] = {}
+    stack: list[Any] = [expr.key]
     while stack:
-        key = stack[-1]
-        if key in done:
-            stack.pop()
-            continue
-        size = len(stack)
-        for parent in reversed(graph[key].parents):
-            if parent not in done:
-                stack.append(parent)
-        if len(stack) == size:
-            stack.pop()
-            done.add(key)
-            result.append(key)
-    return result
+        key = stack.pop()
+        if key is None:  # above the key whose parents are done
+            key = stack.pop()
+            found[key] = graph[key]
+        elif key not in found:
+            stack += (key, None, *reversed(graph[key].parents))
+    return found
 
 
 def reverse_order(expr: Pointed) -> Iterator[Key]:
@@ -292,8 +286,8 @@ def ancestors(expr: Pointed, keys: Sequence[Key]) -> PSet[Key]:
     from pyrsistent import pset
 
     reached = set(keys)
-    graph = dict(expr.graph.items())
-    for key in order(graph, expr.key):
-        if not reached.isdisjoint(graph[key].parents):
+    graph = nodes(expr)
+    for key, node in graph.items():
+        if not reached.isdisjoint(node.parents):
             reached.add(key)
     return pset(reached & graph.keys())

@@ -65,6 +65,15 @@ class Diagonal(LinearMap):
         return g * self.d
 
 
+def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
+    """The edge whose map is `Diagonal` of a partial derivative, a function of (z, *inputs)."""
+
+    def edge(z: Any, *inputs: Any) -> LinearMap:
+        return Diagonal(partial(z, *inputs))
+
+    return edge
+
+
 @dataclass(frozen=True, slots=True)
 class Structural(LinearMap):
     """A map given by what it does: sums, moves, selections, contractions with a fixed operand.

@@ -19,35 +19,36 @@ import numpy as np
 # The directories of both packages, and what generated code is named.
 _OURS = (*(f"{os.path.dirname(file)}{os.sep}" for file in (__file__, np.__file__)), "<funcgrad")
 
-# Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node.
-_inside: dict[str, bool] = {}
 
-FOLD = os.path.join(os.path.dirname(__file__), "fold.py")
+class Files(dict[str, bool | None]):
+    """Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node."""
 
-
-def _is_ours(filename: str) -> bool:
-    answer = _inside[filename] = filename.startswith(_OURS)
-    return answer
+    def __missing__(self, filename: str) -> bool:
+        answer = self[filename] = filename.startswith(_OURS)
+        return answer
 
 
-def caller(end: str = "") -> tuple[CodeType, int] | None:
-    """The position of the user's code that called the function which asks.
+OURS = Files()
+# What a fold makes, such as a cotangent, has no line of its own: None ends the walk.
+BUT_DERIVED = Files(
+    {f"{os.path.dirname(__file__)}{os.sep}{name}.py": None for name in ("fold", "linear")}
+)
 
-    None where a frame of the file ``end`` is met before: what a fold makes, such as a cotangent, has no
-    line of its own, and walking on to whoever asked for the fold took a third of backpropagation.
+
+def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
+    """The position of the user's code that called the function which asks: the first outside ``files``.
+
+    Looked for from ``depth`` frames above this one on. None where ``files`` says so of a frame before:
+    walking on to whoever asked for the fold took a third of backpropagation.
     """
-    frame: FrameType | None = sys._getframe(2)
-    known = _inside.get
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        filename = frame.f_code.co_filename
-        ours = known(filename)
-        if ours is None:
-            ours = _is_ours(filename)
-        if not ours:
-            return frame.f_code, frame.f_lasti
-        if filename == end:
-            return None
-        frame = frame.f_back
+        code = frame.f_code
+        inside = files[code.co_filename]
+        if inside:
+            frame = frame.f_back
+        else:
+            return None if inside is None else (code, frame.f_lasti)
     return None
 
 

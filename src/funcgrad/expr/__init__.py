@@ -15,12 +15,12 @@ from typing import Any, Never
 
 import numpy as np
 
-from funcgrad.expr.cell import Cell, Recorder, is_simple, mark_simple, node, subexpressions
+from funcgrad.expr.cell import Cell, Recorder, by_key, is_simple, mark_simple, node, subexpressions
 from funcgrad.expr.operations import Table, assemble, functions, table
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.values import Questions, concrete
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Key, Operation, Params
-from funcgrad.source import FOLD, caller, fail
+from funcgrad.source import BUT_DERIVED, caller, fail
 
 __all__ = [
     "Expr",
@@ -28,6 +28,7 @@ __all__ = [
     "Table",
     "assemble",
     "assemble_node",
+    "by_key",
     "concrete",
     "const",
     "constant_of",
@@ -158,6 +159,9 @@ def _closed(
     cell.traced = traced
     cell.label = label
     cell.source = source
+    # Asked for at every walk: a slot that is empty would take 200 ns to say so.
+    cell._key = None
+    cell._simple = False
     cell.__class__ = Expr
     return cell  # type: ignore[no-any-return]
 
@@ -172,7 +176,8 @@ def make(
             traced = arg.traced
             if traced is not True:
                 break
-    return _closed(op, args, params, type, traced, label, caller(FOLD))
+    # Past the operation that asks.
+    return _closed(op, args, params, type, traced, label, caller(3, BUT_DERIVED))
 
 
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Expr:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from funcgrad.collector import Paused
-from funcgrad.graph import CONSTANT, ArrayType, Graph, Key, Node, Params, address, encode
+from funcgrad.graph import CONSTANT, ArrayType, Graph, Key, Node, Params, begin
 
 
 class Recorder(Protocol):
@@ -48,8 +48,8 @@ class Cell:
     traced: bool | Recorder
     label: str | None
     source: tuple[CodeType, int] | None
-    # What is kept once it has been asked for; absent until then.
-    _key: Key
+    # What is kept once it has been asked for; a key is None and a graph and a value absent until then.
+    _key: Any
     _graph: Graph
     _value: Any
     _simple: bool
@@ -57,11 +57,11 @@ class Cell:
     @property
     def key(self) -> Key:
         """The content address of the root: equal for equal programs, in every process."""
-        try:
-            return self._key
-        except AttributeError:
+        key: Key | None = self._key
+        if key is None:
             with Paused():
                 return _compute_key(self)
+        return key
 
     @property
     def graph(self) -> Graph:
@@ -72,10 +72,19 @@ class Cell:
             from pyrsistent import pmap
 
             with Paused():
-                _compute_key(self)
-                graph = pmap({cell._key: node(cell) for cell in subexpressions(self)})
+                graph = pmap(self.nodes())
                 _set_graph(self, graph)
             return graph
+
+    def order(self) -> list[Key]:
+        """The graph's keys in the canonical order, parents first."""
+        with Paused():
+            return list(by_key(self))
+
+    def nodes(self) -> dict[Key, Node]:
+        """The graph as a plain dict in the canonical order."""
+        with Paused():
+            return {key: node(cell) for key, cell in by_key(self).items()}
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -105,7 +114,7 @@ set_value = _slots._value.__set__
 # -- what has been worked out already ------------------------------------------------------------
 def is_simple(expr: Cell) -> bool:
     """Whether the laws are known to leave an expression as it is: to be run, not read."""
-    return hasattr(expr, "_simple")
+    return expr._simple
 
 
 def mark_simple(expr: Cell) -> None:
@@ -121,21 +130,40 @@ def subexpressions(*roots: C) -> list[C]:
     """The expressions below and at the roots, each object once, parents first."""
     result: list[C] = []
     done: set[int] = set()
-    stack = list(reversed(roots))
+    stack: list[Any] = list(reversed(roots))
+    pop = stack.pop
     while stack:
-        expr = stack[-1]
-        if id(expr) in done:
-            stack.pop()
-            continue
-        size = len(stack)
-        for arg in reversed(expr.args):
-            if id(arg) not in done:
-                stack.append(arg)
-        if len(stack) == size:
-            stack.pop()
+        expr = pop()
+        if expr is None:  # above an expression whose operands are done
+            result.append(pop())
+        elif id(expr) not in done:
             done.add(id(expr))
-            result.append(expr)
+            args = expr.args
+            if args:
+                stack += (expr, None)
+                stack += args[::-1]
+            else:
+                result.append(expr)
     return result
+
+
+def by_key(root: C) -> dict[Key, C]:
+    """The expressions below and at the root by their keys, each key once, in the canonical order.
+
+    As `subexpressions`, but for equal ones.
+    """
+    found: dict[Key, C] = {}
+    stack: list[Any] = [root]
+    pop = stack.pop
+    while stack:
+        expr = pop()
+        if expr is None:  # above an expression whose operands are done
+            expr = pop()
+            found.setdefault(expr._key or _add_key(expr), expr)
+        elif expr._key not in found:
+            stack += (expr, None)
+            stack += expr.args[::-1]
+    return found
 
 
 def node(expr: Cell) -> Node:
@@ -143,21 +171,30 @@ def node(expr: Cell) -> Node:
     return Node(expr.op, tuple([arg.key for arg in expr.args]), expr.params, expr.type)
 
 
-_header = lru_cache(maxsize=8192)(encode)
+_begun = lru_cache(maxsize=8192)(begin)
 
 
 def _compute_key(root: Cell) -> Key:
-    stack = [root]
+    stack: list[Any] = [root]
+    pop = stack.pop
     while stack:
-        expr = stack[-1]
-        size = len(stack)
-        for arg in expr.args:
-            if not hasattr(arg, "_key"):
-                stack.append(arg)
-        if len(stack) == size:
-            stack.pop()
-            # A constant's header is not kept: there may be many, each met once.
-            header = b"" if expr.op is CONSTANT else _header(expr.op, expr.params, expr.type)
-            parents = [arg._key for arg in expr.args]
-            _set_key(expr, address(expr.op, parents, expr.params, expr.type, header))
-    return root._key
+        expr = pop()
+        if expr is None:  # above an expression whose operands have keys
+            _add_key(pop())
+        elif expr._key is None:
+            stack += (expr, None)
+            stack += expr.args
+    key: Key = root._key
+    return key
+
+
+def _add_key(expr: Cell) -> Key:
+    # As `address`, but that what stands for the operation is digested once. A constant's is not kept:
+    # there may be many, each met once.
+    begun = begin if expr.op is CONSTANT else _begun
+    digest = begun(expr.op, expr.params, expr.type).copy()
+    for arg in expr.args:
+        digest.update(arg._key)
+    key = Key(digest.digest())
+    _set_key(expr, key)
+    return key

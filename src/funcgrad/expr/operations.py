@@ -33,8 +33,9 @@ class Table(NamedTuple):
 _filled: tuple[dict[Any, Any], ...] = ({}, {}, {})
 table = Table(*(MappingProxyType(part) for part in _filled))
 
-# The table's functions as a plain dict, for the operators: a tenth of what building a sum costs.
+# The table's functions and ufuncs as plain dicts, for the operators: a tenth of what building a sum costs.
 functions: Mapping[str, Callable[..., Any]] = _filled[0]
+ufuncs: Mapping[str, Callable[..., Any]] = _filled[1]
 
 
 def assemble(given: Table) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Never, Self
 
-from funcgrad.expr.operations import functions, table
+from funcgrad.expr.operations import functions, ufuncs
 from funcgrad.expr.values import assignment
 from funcgrad.source import fail
 
@@ -168,7 +168,7 @@ class Operators:
     # -- NumPy's protocols ------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            stand_in = table.ufuncs.get(ufunc.__name__)
+            stand_in = ufuncs.get(ufunc.__name__)
             if stand_in is not None:
                 return stand_in(*inputs)
         return functions["apply_ufunc"](ufunc, method, inputs, kwargs)

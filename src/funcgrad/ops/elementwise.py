@@ -27,14 +27,16 @@ from funcgrad.ops.op import (
 )
 from funcgrad.ops.promotion import ufunc_loop
 
-
 # -- arithmetic ----------------------------------------------------------------------------------
+_SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
+
+
 def _negation(z: Any, *inputs: Any) -> LinearMap:
-    return Structural(np.negative, np.negative)
+    return _NEGATED
 
 
 def _identity(z: Any, *inputs: Any) -> LinearMap:
-    return Identity()
+    return _SAME
 
 
 def _linear(

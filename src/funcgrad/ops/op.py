@@ -22,7 +22,7 @@ import numpy as np
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
-from funcgrad.linear import Diagonal, Identity, Joint, LinearMap, Structural
+from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.held import capture
 from funcgrad.ops.promotion import (
     PYTHON_NUMBERS,
@@ -103,13 +103,11 @@ class Elementwise(Op):
             kinds = (x.type if type(x) is Expr else type(x),)
         else:
             kinds = tuple([arg.type if type(arg) is Expr else type(arg) for arg in args])
-        how, inputs, output = elementwise_plan(self, kinds)
+        how, targets, output = elementwise_plan(self, kinds)
         if how == "fitted":
             return make(self, args, (), output)
         if how == "fit":
-            return make(
-                self, tuple([fit(arg, t) for arg, t in zip(args, inputs, strict=True)]), (), output
-            )
+            return make(self, tuple(map(fit, args, targets)), (), output)
         if how == "run":
             return self.run(*args)
         return self(*[arg if type(arg) in PYTHON_NUMBERS else lift(arg, args) for arg in args])
@@ -198,11 +196,15 @@ def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:
     return const(array)
 
 
-def fit(arg: Any, target: ArrayType) -> Expr:
-    """An operand with the type that the operation works on: cast first, then broadcast."""
+def fit(arg: Any, target: ArrayType | None) -> Expr:
+    """An operand with the type that the operation works on, None for its own: cast first, then broadcast."""
+    if target is None:
+        return arg  # type: ignore[no-any-return]
     if type(arg) is not Expr:
         arg = scalar(arg, target.dtype)
-    if arg.type is target or arg.type == target:
+        if not target.shape:
+            return arg  # type: ignore[no-any-return]
+    if arg.type == target:
         return arg  # type: ignore[no-any-return]
     if arg.type.dtype != target.dtype:
         cast = ArrayType(arg.type.shape, target.dtype)
@@ -232,16 +234,9 @@ def elementwise(
         name=name,
         run=run,
         infer=infer,
-        edges=tuple(d and _diagonal(d) for d in partials),
+        edges=tuple(d and diagonal(d) for d in partials),
         infix=infix and Infix(*infix),
     )
-
-
-def _diagonal(d: Callable[..., Any]) -> Edge:
-    def edge(z: Any, *inputs: Any) -> LinearMap:
-        return Diagonal(d(z, *inputs))
-
-    return edge
 
 
 # -- batching ------------------------------------------------------------------------------------

@@ -26,14 +26,17 @@ broadcast them; make constants of arrays among them; or let NumPy compute, where
 
 
 @lru_cache(maxsize=8192)
-def elementwise_plan(op: Any, kinds: tuple[Kind, ...]) -> tuple[Plan, tuple[ArrayType, ...], Any]:
-    """What is done with arguments of these kinds; the types that they take, and the result's."""
+def elementwise_plan(
+    op: Any, kinds: tuple[Kind, ...]
+) -> tuple[Plan, tuple[ArrayType | None, ...], Any]:
+    """What is done with arguments of these kinds; the types to fit them to, or None; the result's."""
     if not any([isinstance(kind, ArrayType) for kind in kinds]):
         return "run", (), None
     if any([not isinstance(kind, ArrayType) and kind not in PYTHON_NUMBERS for kind in kinds]):
         return "lift", (), None
     inputs, output = elementwise_types(op, kinds)
-    return "fitted" if inputs == kinds else "fit", inputs, output
+    targets = tuple([None if t == kind else t for t, kind in zip(inputs, kinds, strict=True)])
+    return "fit" if any(targets) else "fitted", targets, output
 
 
 @lru_cache(maxsize=8192)

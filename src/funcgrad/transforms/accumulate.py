@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from funcgrad.collector import Paused
-from funcgrad.expr import Expr, subexpressions, var
-from funcgrad.fold import Edge, Semiring, sum_product, sum_product_steps
-from funcgrad.graph import CONSTANT, INPUT, Key, ancestors, toposort
+from funcgrad.expr import Expr, by_key, subexpressions, var
+from funcgrad.fold import Arcs, Semiring, path_sums, path_sums_steps
+from funcgrad.graph import CONSTANT, INPUT, Key, toposort
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
@@ -43,43 +43,55 @@ class GradientMap(Mapping[Key, Any]):
       x*y + y  1
     """
 
-    __slots__ = ("map", "root")
+    __slots__ = ("_sums", "root")
 
-    map: PMap[Key, Any]
     root: Expr
+    _sums: Mapping[Key, Any]
 
-    def __init__(self, root: Expr, map: PMap[Key, Any]) -> None:
+    def __init__(self, root: Expr, sums: Mapping[Key, Any]) -> None:
         object.__setattr__(self, "root", root)
-        object.__setattr__(self, "map", map)
+        object.__setattr__(self, "_sums", sums)
+
+    @property
+    def map(self) -> PMap[Key, Any]:
+        from pyrsistent import PMap, pmap
+
+        # Call by need: `backprop` hands over a dict that nobody changes, and few ask for more.
+        sums = self._sums
+        if not isinstance(sums, PMap):
+            with Paused():
+                sums = pmap(sums)
+                object.__setattr__(self, "_sums", sums)
+        return sums
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a gradient map is immutable")
 
     def __getitem__(self, key: Any) -> Any:
         try:
-            return self.map[key.key if isinstance(key, Expr) else key]
+            return self._sums[key.key if isinstance(key, Expr) else key]
         except KeyError:
             if isinstance(key, Expr):
                 return present(0.0) if not key.shape else zeros_like(key)
             raise
 
     def __contains__(self, key: object) -> bool:
-        return (key.key if isinstance(key, Expr) else key) in self.map
+        return (key.key if isinstance(key, Expr) else key) in self._sums
 
     def __iter__(self) -> Iterator[Key]:
-        return (key for key in toposort(self.root) if key in self.map)
+        return (key for key in toposort(self.root) if key in self._sums)
 
     def __len__(self) -> int:
-        return len(self.map)
+        return len(self._sums)
 
     def __repr__(self) -> str:
-        shown = [e for e in subexpressions(self.root) if e.key in self.map][:40]
+        shown = [e for e in subexpressions(self.root) if e.key in self._sums][:40]
         lines = [
-            (_one_line(e), _one_line(_short(self.map[e.key])))
+            (_one_line(e), _one_line(_short(self._sums[e.key])))
             for e in {e.key: e for e in shown}.values()
         ]
         width = max((len(name) for name, _ in lines), default=0)
-        more = len(self.map) - len(lines)
+        more = len(self._sums) - len(lines)
         body = [f"  {name:{width}}  {value}" for name, value in lines]
         if more > 0:
             body.append(f"  … {more} more")
@@ -95,42 +107,31 @@ def _one_line(value: Any) -> str:
     return text[0] if len(text) == 1 else f"{text[-1]} (shared parts)"
 
 
-def linear_maps(expr: Expr, wrt: Sequence[Key] | None = None) -> Callable[[Edge], LinearMap | None]:
-    """The weight of each edge for `sum_product`: its linear map, None where nothing flows.
+def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:
+    """The arcs along which cotangents flow to keys that are ``wanted``, with their linear maps."""
 
-    With ``wrt``, only edges that lead to one of those keys have a map. Edges are asked for in reverse
-    order, root first, as `sum_product` does.
-    """
-    # The expression of each node met so far: a reverse walk meets every node from one of its children.
-    exprs = {expr.key: expr}
-    joints: dict[Key, Joint] = {}
-    wanted = None if wrt is None else set(ancestors(expr, wrt))
-
-    def weight(edge: Edge) -> LinearMap | None:
-        key, place, parent_key, _ = edge
-        if wanted is not None and parent_key not in wanted:
-            return None
+    def arcs(key: Key) -> list[tuple[Key, LinearMap]]:
         child = exprs[key]
-        args, op = child.args, child.op
-        parent = args[place]
-        if parent.op is CONSTANT or parent.type.dtype.kind not in "fcO":
-            return None
-        if op.joint is not None:
-            exprs[parent_key] = parent
-            if key not in joints:
-                joints[key] = op.joint(child, *args, **dict(child.params))
-            return joints[key].edge(place)
-        edges = op.edges
-        rule = edges[place] if type(edges) is tuple else edges(place)
-        if rule is None:
-            return None
-        exprs[parent_key] = parent
-        linear: LinearMap = (
-            rule(child, *args, **dict(child.params)) if child.params else rule(child, *args)
-        )
-        return linear
+        op, args, params = child.op, child.args, child.params
+        joint: Joint | None = None
+        found: list[tuple[Key, LinearMap]] = []
+        for place, parent in enumerate(args):
+            to = parent.key
+            if to not in wanted or parent.op is CONSTANT or parent.type.dtype.kind not in "fcO":
+                continue
+            if op.joint is not None:
+                joint = joint or op.joint(child, *args, **dict(params))
+                found.append((to, joint.edge(place)))
+                continue
+            edges = op.edges
+            rule = edges[place] if type(edges) is tuple else edges(place)
+            if rule is not None:
+                found.append(
+                    (to, rule(child, *args, **dict(params)) if params else rule(child, *args))
+                )
+        return found
 
-    return weight
+    return arcs
 
 
 def _pullback(seed: Any) -> Semiring:
@@ -155,10 +156,22 @@ def backprop(expr: Expr, seed: Any = 1, wrt: Sequence[Expr] | None = None) -> Gr
     3*x**2
     """
     _check_root(expr)
-    keys = None if wrt is None else [e.key for e in wrt]
     with Paused():
-        weight = linear_maps(expr, keys)
-        return GradientMap(expr, sum_product(expr, _pullback(_seed(expr, seed)), weight))
+        exprs = by_key(expr)
+        wanted = exprs if wrt is None else _reaching(exprs, [item.key for item in wrt])
+        arcs = linear_maps(exprs, wanted)
+        return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
+
+
+def _reaching(exprs: Mapping[Key, Expr], keys: Sequence[Key]) -> Container[Key]:
+    """The keys of ``exprs``, which are in order, that depend on one of ``keys``, those included."""
+    reached = set(keys)
+    for key, expr in exprs.items():
+        for arg in expr.args:
+            if arg.key in reached:
+                reached.add(key)
+                break
+    return reached
 
 
 def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:
@@ -172,7 +185,9 @@ def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:
     [1, 3, 3, 3, 3]
     """
     _check_root(expr)
-    steps = sum_product_steps(expr, _pullback(_seed(expr, seed)), linear_maps(expr))
+    exprs = by_key(expr)
+    arcs = linear_maps(exprs, exprs)
+    steps = path_sums_steps(list(reversed(exprs)), _pullback(_seed(expr, seed)), arcs)
     return (GradientMap(expr, step) for step in steps)
 
 
@@ -258,7 +273,7 @@ def cotangents(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
     """The gradient of a scalar root in each target, as it comes."""
     if not differentiable(root.dtype):
         return [zeros_like(target) for target in targets]
-    found = backprop(root, wrt=targets).map
+    found = backprop(root, wrt=targets)
     return [found[t.key] if t.key in found else zeros_like(t) for t in targets]
 
 
