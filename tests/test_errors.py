@@ -159,3 +159,8 @@ def test_storing_a_traced_value_in_an_array_is_refused():
         fg.grad(f)(1.0)
     assert "write x = x.at[i].set(v)" in str(caught.value.__cause__)
     assert "y[0] = x" in str(caught.value.__cause__)
+
+
+def test_softplus_of_complex_values_is_refused_when_it_is_written():
+    with pytest.raises(TypeError, match="softplus: expected real values, but got complex ones; write"):
+        fg.softplus(fg.var("c", (), complex))

@@ -26,6 +26,7 @@ from funcgrad.ops.op import (
     same_on_batch,
 )
 from funcgrad.ops.promotion import ufunc_loop
+from funcgrad.source import fail
 
 # -- arithmetic ----------------------------------------------------------------------------------
 _SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
@@ -289,7 +290,18 @@ def _xlogx(x: Any) -> Any:
 
 
 sigmoid = elementwise("sigmoid", _sigmoid, lambda z, x: z * (1 - z), like=np.exp)
-softplus = elementwise("softplus", _softplus, lambda z, x: sigmoid(x), like=np.exp)
+
+
+def _of_reals(dtype: Any) -> tuple[np.dtype[Any], ...]:
+    if np.dtype(dtype).kind == "c":
+        raise fail(
+            TypeError,
+            "softplus: expected real values, but got complex ones; write np.log(1 + np.exp(x))",
+        )
+    return ufunc_loop(np.exp, dtype)
+
+
+softplus = elementwise("softplus", _softplus, lambda z, x: sigmoid(x), loop=_of_reals)
 xlogx = elementwise("xlogx", _xlogx, lambda z, x: np.log(x) + 1, like=np.exp)
 
 
