@@ -303,11 +303,12 @@ def derive(
         unreached()
     program = derived(transform, found.rows, found.roots, len(leaves))
     if found.symbolic:
-        return _rebuilt(program.on(found.inputs), found.inputs)
+        return rebuilt(program.on(found.inputs), found.inputs)
     return program.run(found.inputs)
 
 
-def _rebuilt(outputs: list[Expr], inputs: Sequence[Any]) -> list[Any]:
+def rebuilt(outputs: list[Expr], inputs: Sequence[Any]) -> list[Any]:
+    """Derived expressions as they are handed over: as formulas, or marked for the trace that they are in."""
     if not any([isinstance(value, Expr) and value.traced for value in inputs]):
         return simplify_all(outputs, readable=True)  # a formula, for a reader
     # A derivative is marked as one: it may be constant in what it is differentiated in next, and then

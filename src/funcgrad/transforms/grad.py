@@ -21,6 +21,7 @@ from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
 from funcgrad.trace import Scope, closed, concretize, derive, fresh, result, run
 from funcgrad.transforms.accumulate import cotangents, gradients, pushforward
+from funcgrad.transforms.again import Derivation
 from funcgrad.trees import Tree, flatten
 
 
@@ -74,15 +75,15 @@ def value_and_grad(
     single = isinstance(argnums, int)
     wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
+    derivation = Derivation(_value_and_gradient)
+
     @_named_after(f)
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         places = positions("grad", wanted, len(args))
         output, leaves, trees = run(f, args, kwargs, places, _for_grad)
         output, aux = _aux(output, has_aux)
         root = scalar_root(output)
-        value, *slopes = [
-            result(v) for v in derive(_value_and_gradient, [root], leaves, _warn_unreached)
-        ]
+        value, *slopes = [result(v) for v in derivation([root], leaves, _warn_unreached)]
         slope = _unflatten(trees, slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
