@@ -94,8 +94,8 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         ): "18 statements a step forward and 37 back, each a few operations on Python's floats",
         (RK4_FAST, ""): _NATIVE,
         (START, ""): (
-            "of what comes after NumPy's import, 22 ms are funcgrad's modules, 12 optree and 5 pyrsistent, "
-            "and 15 the first gradient, 9 of which set up the table of laws"
+            "NumPy's import alone takes three quarters of what autograd takes in all; funcgrad's modules add "
+            "18 ms to it, and the first gradient 6"
         ),
     }
 )
