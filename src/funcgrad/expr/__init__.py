@@ -9,6 +9,7 @@ about it changes as seen from outside.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import copysign
 from operator import index
 from types import CodeType
 from typing import Any, Never
@@ -225,13 +226,15 @@ def const(value: Any) -> Expr:
 
 def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
-    # 0.0 and -0.0 are equal, as are 1+0j and 1-0j, and would share what the memo keeps.
     if value and dtype.kind != "c":
         return _kept_scalar(value, dtype)
+    # 0.0 and -0.0 are equal, as are 1+0j and 1-0j, and would share what the memo keeps.
+    if type(value) is float:
+        return _kept_scalar(value, dtype, copysign(1.0, value))
     return _scalar(value, dtype)
 
 
-def _scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
+def _scalar(value: Any, dtype: np.dtype[Any], sign: float = 1.0) -> Expr:
     array = np.array(value, dtype)
     array.flags.writeable = False
     return constant_of(Constant(array))

@@ -110,7 +110,10 @@ class Elementwise(Op):
             return make(self, tuple(map(fit, args, targets)), (), output)
         if how == "run":
             return self.run(*args)
-        return self(*[arg if type(arg) in PYTHON_NUMBERS else lift(arg, args) for arg in args])
+        return self(*[arg if type(arg) in _LIFTED else lift(arg, args) for arg in args])
+
+
+_LIFTED = (Expr, *PYTHON_NUMBERS)
 
 
 def op_named(name: str) -> Op:
