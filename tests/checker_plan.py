@@ -101,8 +101,21 @@ def check_effect(call, value, operands, constants, home, where, stage):
                 given.append([*again[:k], places[-1], *again[k + 1 :]])
         for place, mine in zip(places, given, strict=True):
             _run(call, mine, home, place)
-            same = np.array_equal(place, value, equal_nan=value.dtype.kind in "fc")
-            must(stage, where, same, f"{value} where it is told to write", place)
+            must(stage, where, _alike(place, value), f"{value} where it is told to write", place)
+
+
+def _alike(x, y):
+    """Whether arrays are equal but for two last places: NumPy may take another loop for other memory.
+
+    (float32 arctan2 of one entry is one last place apart where its result overlaps an operand.)
+    """
+    if y.dtype.kind == "c":
+        return _alike(x.real, y.real) and _alike(x.imag, y.imag)
+    if y.dtype.kind != "f":
+        return np.array_equal(x, y)
+    with np.errstate(all="ignore"):
+        near = np.abs(x - y) <= 2 * np.spacing(np.abs(y))
+    return bool(np.all(near | (x == y) | (np.isnan(x) & np.isnan(y))))
 
 
 def _is_array(x):
