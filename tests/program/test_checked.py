@@ -10,7 +10,7 @@ from funcgrad.expr import assemble_node, constant_of, subexpressions
 from funcgrad.graph import ArrayType, Constant
 from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.tuples import pick
-from funcgrad.program import arrays, blocks, inner, rewrite, scalar, shortcuts
+from funcgrad.program import arrays, blocks, inner, rewrite, scalar, shortcuts, templates
 from funcgrad.program import calls as calls_room
 from funcgrad.program.arrays import _BOUND, compile_arrays
 from funcgrad.program.blocks import blocked, each_block
@@ -96,8 +96,8 @@ def check_flat_passes(flat, values=None, expected=None, bounds=None):
 
 def check_text_of_numbers(flat):
     text = scalar.source(flat)
-    check_names(text, {*scalar.BOUND, "slow"}, "scalar text")
-    check_scalar_text(flat, [scalar._template(flat, step) for step in flat.steps], text)
+    check_names(text, {*templates.BOUND, "slow"}, "scalar text")
+    check_scalar_text(flat, [templates.template_of(flat, step) for step in flat.steps], text)
 
 
 def all_bodies(roots):
@@ -682,13 +682,13 @@ def all_but_the_last(part, places, own):
     return [line.replace("a1", "a0") for line in _ALLOCATED(part, places, own)]
 
 
-_ALLOCATED = scalar._allocated
+_ALLOCATED = scalar.allocated
 BROKEN = {
     "sooner": (arrays, "lifetimes", sooner),
     "taken": (arrays._Printer, "place", never_over),
     "rows": (inner._Printer, "lifetimes", broken_by_rows),
     "over": (inner._Printer, "over", only_first_use),
-    "numbers": (scalar, "_allocated", all_but_the_last),
+    "numbers": (scalar, "allocated", all_but_the_last),
 }
 
 

@@ -14,8 +14,9 @@ from funcgrad.ops.dispatch import all_ops
 from funcgrad.ops.op import Elementwise
 from funcgrad.program import scalar
 from funcgrad.program.codegen import flatten, interpret
-from funcgrad.program.scalar import TEMPLATES, compile_scalar, source
+from funcgrad.program.scalar import compile_scalar, source
 from funcgrad.program.simplify import simplify_all
+from funcgrad.program.templates import TEMPLATES
 from funcgrad.transforms.accumulate import gradients
 
 HUGE = np.finfo(float).max

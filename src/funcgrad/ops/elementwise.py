@@ -282,7 +282,16 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _softplus(x: Any) -> Any:
-    return np.logaddexp(x, 0.0)
+    try:
+        return np.logaddexp(x, 0.0)
+    except TypeError:
+        raise _complex_softplus() from None
+
+
+def _complex_softplus() -> Any:
+    return fail(
+        TypeError, "softplus: expected real values, but got others; write np.log(1 + np.exp(x))"
+    )
 
 
 def _xlogx(x: Any) -> Any:
@@ -294,10 +303,7 @@ sigmoid = elementwise("sigmoid", _sigmoid, lambda z, x: z * (1 - z), like=np.exp
 
 def _of_reals(dtype: Any) -> tuple[np.dtype[Any], ...]:
     if np.dtype(dtype).kind == "c":
-        raise fail(
-            TypeError,
-            "softplus: expected real values, but got complex ones; write np.log(1 + np.exp(x))",
-        )
+        raise _complex_softplus()
     return ufunc_loop(np.exp, dtype)
 
 

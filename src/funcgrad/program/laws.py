@@ -7,7 +7,7 @@ where the left side overflows or divides 0 by 0, too. ``x - x = 0`` and ``0*x = 
 alone: they hide a NaN. *Products* bring constants together, and *formulas* reorder factors: between
 them a product may overflow that did not before, so that formulas are for readers, not for runs.
 
-Laws on axes and masks, which have no pattern of fixed shape, are functions in `funcgrad.program.simplify`.
+Laws on axes and masks, which have no pattern of fixed shape, are functions in `funcgrad.program.structural`.
 """
 
 from __future__ import annotations

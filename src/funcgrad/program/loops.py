@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.program import arrays, scalar
+from funcgrad.program import arrays, templates
 from funcgrad.program.calls import calls
 from funcgrad.program.codegen import Flat, build
 from funcgrad.program.native import Later
@@ -70,7 +70,7 @@ class _OnNumbers:
     ) -> None:
         self.body, self.cond, self.shape = body, cond, shape
         self.n, self.middle = shape.states, shape.states + shape.sequences
-        self.enter: Any = build("loop", text, scalar.BOUND)
+        self.enter: Any = build("loop", text, templates.BOUND)
         self.inputs = [step.type for step in flat.steps[: flat.inputs]]
         self.kinds = [KINDS[type.dtype] for type in self.inputs]
         self.results = [flat.steps[i].type for i in flat.results]

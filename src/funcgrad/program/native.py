@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.program import scalar
+from funcgrad.program import templates
 from funcgrad.program.codegen import Flat, Step
 
 
@@ -99,7 +99,7 @@ _HOW: dict[str, Any] = {"error_model": "numpy", "nogil": True}
 # -- what compiled texts call ------------------------------------------------------------------------
 @lru_cache(maxsize=1)
 def names() -> dict[str, Any]:
-    """What texts are compiled with: the names of `scalar.BOUND`, on NumPy's terms, and makers of arrays."""
+    """What texts are compiled with: the names of `templates.BOUND` on NumPy's terms, and makers of arrays."""
     import numba
     from numba import types
 
@@ -111,7 +111,7 @@ def names() -> dict[str, Any]:
         try:
             getattr(ctypes.CDLL(None), name)
         except (AttributeError, OSError, TypeError):
-            return scalar.BOUND[name]  # which numba refuses
+            return templates.BOUND[name]  # which numba refuses
         return types.ExternalFunction(name, real(*[real] * arity))
 
     with np.errstate(all="ignore"):
@@ -126,11 +126,11 @@ def names() -> dict[str, Any]:
         return np.full(size, value)
 
     return {
-        **scalar.BOUND,
+        **templates.BOUND,
         **{f"np_{name}": getattr(np, name) for name in ("floor", "ceil", "trunc", "rint")},
         "fmod": of_c("fmod", 2),
         "cbrt": of_c("cbrt", 1),
-        **{name: jit(scalar.BOUND[name]) for name in ("logaddexp", "logaddexp2", "sigmoid")},
+        **{name: jit(templates.BOUND[name]) for name in ("logaddexp", "logaddexp2", "sigmoid")},
         "to_integer": jit(to_integer),
         "full": jit(full),
         "empty": np.empty,
@@ -164,12 +164,12 @@ TEMPLATES: dict[str, dict[str, str]] = {
     },
     "b": dict.fromkeys(("bitwise_xor", "logical_xor"), "({0} != {1})"),
 }
-"""Where `scalar.TEMPLATES` would mean something else, or nothing, to numba."""
+"""Where `templates.TEMPLATES` would mean something else, or nothing, to numba."""
 
 
 def template(flat: Flat, step: Step) -> str | None:
     """How an operation on numbers is written for numba."""
-    text = scalar._template(flat, step)
+    text = templates.template_of(flat, step)
     if text is None:
         return None
     kind = flat.steps[step.operands[-1]].type.dtype.kind

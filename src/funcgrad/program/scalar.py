@@ -1,210 +1,20 @@
 """Programs on numbers as generated Python over `math`: ten times faster than NumPy on numbers.
 
-Each operation has a template. What is used once is written inside its user's expression, the rest has
+Each operation has a template (`funcgrad.program.templates`). What is used once is written inside its user's expression, the rest has
 a name; names are reused, since locals beyond the 255th are slow, and very long programs are cut.
 `math` raises where NumPy gives an inf or a nan: then the program runs once more, by NumPy.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.program.codegen import Flat, Step, build, flatten, interpret
-
-# -- templates -----------------------------------------------------------------------------------
-# By the kind of the operands: f float64, i int64, b bool. An operand that a template names twice gets a
-# name first. A side of `where` may be left out, since what it would raise is not selected.
-_WRAP = "((({} + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000)"  # as int64 does
-_COMPARE = {
-    name: f"({{0}} {symbol} {{1}})"
-    for name, symbol in {
-        "less": "<",
-        "less_equal": "<=",
-        "greater": ">",
-        "greater_equal": ">=",
-        "equal": "==",
-        "not_equal": "!=",
-    }.items()
-}
-_SELECT = {
-    "where": "({1} if {0} else {2})",
-    "positive": "{0}",
-    "real": "{0}",
-    "conjugate": "{0}",
-    "stop_gradient": "{0}",
-    "reshape": "{0}",
-    "transpose": "{0}",
-    "broadcast_to": "{0}",
-}
-_MATH = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh "
-    "fmod hypot copysign isfinite isinf isnan"
-)
-_RENAMED = {
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "arctan2": "atan2",
-    "deg2rad": "radians",
-    "rad2deg": "degrees",
-}
-_BINARY = ("fmod", "hypot", "copysign", "arctan2")
-
-
-def _call(name: str) -> str:
-    called = _RENAMED.get(name, name)
-    return f"{called}({{0}}, {{1}})" if name in _BINARY else f"{called}({{0}})"
-
-
-TEMPLATES: dict[str, dict[str, str]] = {
-    "f": {
-        **_COMPARE,
-        **_SELECT,
-        **{name: _call(name) for name in (*_MATH.split(), *_RENAMED)},
-        "add": "({0} + {1})",
-        "subtract": "({0} - {1})",
-        "multiply": "({0} * {1})",
-        "divide": "({0} / {1})",
-        "negative": "(-{0})",
-        "remainder": "({0} % {1})",
-        "floor_divide": "floor_divide({0}, {1})",
-        "power": "(pow({0}, {1}) if {1} != 0.5 else sqrt({0}))",  # which differ at -0 and -inf
-        "reciprocal": "(1.0 / {0})",
-        "square": "({0} * {0})",
-        "absolute": "abs({0})",
-        "fabs": "abs({0})",
-        "mask": "({1} if {0} else 0.0)",
-        "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0})",
-        "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
-        "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
-        "fmax": "({0} if {0} >= {1} or {1} != {1} else {1})",
-        "fmin": "({0} if {0} <= {1} or {1} != {1} else {1})",
-        "logaddexp": "logaddexp({0}, {1})",
-        "logaddexp2": "logaddexp2({0}, {1})",
-        "sigmoid": "(1.0 / (1.0 + exp(-{0})) if {0} >= -709.0 else sigmoid({0}))",
-        "softplus": "({0} + log1p(exp(-{0})) if {0} > 0.0 else log1p(exp({0})))",
-        "xlogx": "({0} * log({0}) if {0} != 0.0 else {0} * 0.0)",
-        # Python rounds to integers, which have no -0.
-        "floor": "copysign(floor({0}), {0})",
-        "ceil": "copysign(ceil({0}), {0})",
-        "trunc": "copysign(trunc({0}), {0})",
-        "rint": "copysign(round({0}), {0})",
-        "signbit": "(copysign(1.0, {0}) < 0.0)",
-        "logical_and": "({0} != 0.0 and {1} != 0.0)",
-        "logical_or": "({0} != 0.0 or {1} != 0.0)",
-        "logical_xor": "(({0} != 0.0) != ({1} != 0.0))",
-        "logical_not": "({0} == 0.0)",
-        "to float64": "{0}",
-        "to int64": "to_integer({0})",
-        "to bool": "({0} != 0.0)",
-    },
-    "i": {
-        **_COMPARE,
-        **_SELECT,
-        "add": _WRAP.format("{0} + {1}"),
-        "subtract": _WRAP.format("{0} - {1}"),
-        "multiply": _WRAP.format("{0} * {1}"),
-        "negative": _WRAP.format("-{0}"),
-        "absolute": _WRAP.format("abs({0})"),
-        "square": _WRAP.format("{0} * {0}"),
-        "remainder": "({0} % {1})",
-        "floor_divide": _WRAP.format("{0} // {1}"),
-        "mask": "({1} if {0} else 0)",
-        "sign": "(({0} > 0) - ({0} < 0))",
-        "maximum": "({0} if {0} >= {1} else {1})",
-        "minimum": "({0} if {0} <= {1} else {1})",
-        "bitwise_and": "({0} & {1})",
-        "bitwise_or": "({0} | {1})",
-        "bitwise_xor": "({0} ^ {1})",
-        "invert": "(~{0})",
-        "logical_and": "({0} != 0 and {1} != 0)",
-        "logical_or": "({0} != 0 or {1} != 0)",
-        "logical_xor": "(({0} != 0) != ({1} != 0))",
-        "logical_not": "({0} == 0)",
-        "to float64": "float({0})",
-        "to int64": "{0}",
-        "to bool": "({0} != 0)",
-    },
-    "b": {
-        **_COMPARE,
-        **_SELECT,
-        **dict.fromkeys(("add", "maximum", "bitwise_or", "logical_or"), "({0} or {1})"),
-        **dict.fromkeys(("multiply", "minimum", "bitwise_and", "logical_and"), "({0} and {1})"),
-        **dict.fromkeys(("bitwise_xor", "logical_xor"), "({0} is not {1})"),
-        **dict.fromkeys(("invert", "logical_not"), "(not {0})"),
-        "mask": "({1} and {0})",
-        "to float64": "(1.0 if {0} else 0.0)",
-        "to int64": "(1 if {0} else 0)",
-        "to bool": "{0}",
-    },
-}
-
-# Powers by a constant, where products are as exact as `pow` and raise nothing.
-_POWERS = {
-    -1.0: "(1.0 / {0})",
-    0.5: "sqrt({0})",
-    1.0: "{0}",
-    2.0: "({0} * {0})",
-    3.0: "({0} * {0} * {0})",
-}
-_TYPES = {np.dtype("float64"): "float", np.dtype("int64"): "int", np.dtype("bool"): "bool"}
-
-
-# -- functions that generated code calls ------------------------------------------------------------
-def _logaddexp(x: float, y: float) -> float:
-    if x == y:
-        return x + _LN2
-    if x > y:
-        return x + math.log1p(math.exp(y - x))
-    return y + math.log1p(math.exp(x - y))
-
-
-def _logaddexp2(x: float, y: float) -> float:
-    if x == y:
-        return x + 1.0
-    if x > y:
-        return x + _LOG2E * math.log1p(math.exp2(y - x))
-    return y + _LOG2E * math.log1p(math.exp2(x - y))
-
-
-_LN2, _LOG2E = math.log(2.0), 1.0 / math.log(2.0)
-
-
-def _sigmoid(x: float) -> float:
-    """For what lies left of where exp(-x) overflows."""
-    return x if x != x else 0.0 if x < -709.782712893384 else 1.0 / (1.0 + math.exp(-x))
-
-
-def _floor_divide(x: float, y: float) -> float:
-    if math.isinf(x) or math.isinf(y):
-        raise ValueError("floor_divide: left to NumPy")
-    return x // y
-
-
-def _to_integer(x: float) -> int:
-    if not -9.2e18 < x < 9.2e18:
-        raise ValueError("astype: left to NumPy")
-    return int(x)
-
-
-BOUND: dict[str, Any] = {
-    **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
-    "logaddexp": _logaddexp,
-    "logaddexp2": _logaddexp2,
-    "sigmoid": _sigmoid,
-    "floor_divide": _floor_divide,
-    "to_integer": _to_integer,
-}
+from funcgrad.program.codegen import Flat, build, flatten, interpret
+from funcgrad.program.templates import BOUND, TYPES, template_of
 
 
 # -- from steps to statements ----------------------------------------------------------------------
@@ -221,7 +31,7 @@ _DEEPEST, _LONGEST = 16, 2000
 # Programs of more statements are cut into parts of so many, which bounds what one compilation takes. (The
 # parts' shared list costs a quarter more time than locals, even those beyond the 255th.)
 _WHOLE, _PART = 20000, 5000
-_NAME = re.compile(r"\bv(\d+)\b")
+NAME = re.compile(r"\bv(\d+)\b")
 
 
 def compile_scalar(
@@ -266,40 +76,15 @@ def source(flat: Flat) -> str | None:
         except (ArithmeticError, ValueError):
             return slow(x0,)
     """
-    templates = [_template(flat, step) for step in flat.steps]
+    templates = [template_of(flat, step) for step in flat.steps]
     if None in templates:
         return None
-    statements, results = _statements(flat, templates)  # type: ignore[arg-type]
+    statements, results = statements_of(flat, templates)  # type: ignore[arg-type]
     body = _whole if len(statements) <= _WHOLE else _parts
     return body(flat, statements, results)
 
 
-def _template(flat: Flat, step: Step) -> str | None:
-    op, shape, dtype = step.op, step.type.shape, step.type.dtype
-    if shape or dtype not in _TYPES:
-        return None
-    if op is INPUT:
-        return ""
-    if op is CONSTANT:
-        return _literal(step.constant.item())
-    of = flat.steps[step.operands[-1]].type.dtype
-    name = op.name
-    if name == "astype":
-        name = f"to {dtype}"
-    elif name == "power" and of.kind == "f":
-        exponent = flat.steps[step.operands[1]]
-        if exponent.op is CONSTANT:
-            return _POWERS.get(exponent.constant.item(), "pow({0}, {1})")
-    return TEMPLATES.get(of.kind, {}).get(name)
-
-
-def _literal(value: float | bool) -> str:
-    text = repr(abs(value)) if isinstance(value, float) else repr(value).lstrip("-")
-    negative = math.copysign(1.0, value) < 0  # of a nan, too
-    return f"(-{text})" if negative else text
-
-
-def _statements(flat: Flat, templates: Sequence[str]) -> tuple[list[Statement], list[str]]:
+def statements_of(flat: Flat, templates: Sequence[str]) -> tuple[list[Statement], list[str]]:
     """The program as assignments, and the texts of the results."""
     steps = flat.steps
     uses = [0] * len(steps)
@@ -337,7 +122,7 @@ def _whole(flat: Flat, statements: Sequence[Statement], results: Sequence[str]) 
 
 
 def _returning(statements: Sequence[Statement], result: str) -> list[str]:
-    lines = _allocated([*statements, Statement(-1, result)], {}, {})
+    lines = allocated([*statements, Statement(-1, result)], {}, {})
     return [*lines[:-1], f"return {lines[-1]}"]
 
 
@@ -347,10 +132,10 @@ def inlined(flat: Flat) -> list[str] | None:
     The names in them are those of `BOUND`; `math`'s errors are the caller's to meet. None where the
     program is not on numbers alone, is long, or has several results.
     """
-    templates = [_template(flat, step) for step in flat.steps]
+    templates = [template_of(flat, step) for step in flat.steps]
     if None in templates or len(flat.results) != 1 or len(flat.steps) > _INLINED:
         return None
-    statements, results = _statements(flat, templates)  # type: ignore[arg-type]
+    statements, results = statements_of(flat, templates)  # type: ignore[arg-type]
     return _returning(statements, results[0])
 
 
@@ -362,7 +147,7 @@ def _function(flat: Flat, body: Iterable[str]) -> str:
     names = [f"x{i}" for i in range(flat.inputs)]
     lines = [f"def run({', '.join(names)}):"]
     for name, step in zip(names, flat.steps, strict=False):
-        kind = _TYPES[step.type.dtype]
+        kind = TYPES[step.type.dtype]
         lines.append(f"    if type({name}) is not {kind}: {name} = {kind}({name})")
     lines.append("    try:")
     lines.extend([f"        {line}" for line in body])
@@ -387,19 +172,19 @@ def _parts(flat: Flat, statements: Sequence[Statement], results: Sequence[str]) 
     for k, part in enumerate(parts):
         own = {i: place for i, place in places.items() if home[i] == k}
         lines.append(f"def part{k}(m):")
-        lines.extend([f"    {line}" for line in _allocated(part, places, own)])
+        lines.extend([f"    {line}" for line in allocated(part, places, own)])
     body = [f"m = [{', '.join([f'x{i}' for i in range(flat.inputs)])}] + [None] * {len(places)}"]
     body.extend([f"part{k}(m)" for k in range(len(parts))])
-    body.append(f"return {_NAME.sub(lambda m: f'm[{places[int(m[1])]}]', _tuple(results))}")
+    body.append(f"return {NAME.sub(lambda m: f'm[{places[int(m[1])]}]', _tuple(results))}")
     text = "\n".join(lines) + "\n"
     return re.sub(r"\bx(\d+)\b", r"m[\1]", text) + _function(flat, body)
 
 
 def _names(text: str) -> list[int]:
-    return [int(name) for name in _NAME.findall(text)]
+    return [int(name) for name in NAME.findall(text)]
 
 
-def _allocated(part: Sequence[Statement], places: dict[int, int], own: dict[int, int]) -> list[str]:
+def allocated(part: Sequence[Statement], places: dict[int, int], own: dict[int, int]) -> list[str]:
     """The statements with names reused once their last use is over.
 
     Steps of other parts are read from their places in ``m``, and those of ``own`` are stored there.
@@ -432,7 +217,7 @@ def _allocated(part: Sequence[Statement], places: dict[int, int], own: dict[int,
                     name = fresh()
                     lines.append(f"{name} = {named[i]}")
                     named[i] = name
-        written = _NAME.sub(lambda found: named[int(found[1])], text)
+        written = NAME.sub(lambda found: named[int(found[1])], text)
         free.extend([named[i] for i in used if last[i] == at and named[i][0] == "a"])
         if target < 0:
             lines.append(written)

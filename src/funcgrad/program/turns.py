@@ -15,6 +15,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.program import native, scalar
 from funcgrad.program.codegen import Flat, Step, flatten
 from funcgrad.program.scalar import Statement
+from funcgrad.program.templates import template_of
 
 OPEN = -1
 """The length of a loop that is known only when it has run: an open one."""
@@ -216,7 +217,7 @@ class _Writer:
         templates = self.templates(flat)
         if templates is None:
             return None
-        statements, texts = scalar._statements(flat, templates)
+        statements, texts = scalar.statements_of(flat, templates)
         if len(statements) > _LONGEST:
             return None
         whole, items = names_of(flat, shape)
@@ -239,7 +240,7 @@ class _Writer:
         asked = self.templates(test)
         if asked is None:
             return None
-        tests, holds = scalar._statements(test, asked)
+        tests, holds = scalar.statements_of(test, asked)
         return [*self.lines(tests, [f"if not {holds[0]}: break"], "w"), *lines]
 
     def lines(
@@ -247,9 +248,9 @@ class _Writer:
     ) -> list[str]:
         """Statements and what follows them. Python's names are reused; numba's are of one type each."""
         if not self.native:
-            return scalar._allocated([*statements, *[Statement(-1, end) for end in ends]], {}, {})
+            return scalar.allocated([*statements, *[Statement(-1, end) for end in ends]], {}, {})
         lines = [*[f"v{target} = {text}" for target, text in statements], *ends]
-        return lines if name == "v" else [scalar._NAME.sub(rf"{name}\1", line) for line in lines]
+        return lines if name == "v" else [scalar.NAME.sub(rf"{name}\1", line) for line in lines]
 
     def templates(self, flat: Flat) -> list[str] | None:
         """How each step is written; None where one is not on numbers. Vectors pass to inner loops."""
@@ -276,7 +277,7 @@ class _Writer:
             return self.vector(step)
         if self.native and step.op is not CONSTANT:
             return native.template(flat, step)
-        return scalar._template(flat, step)
+        return template_of(flat, step)
 
     def vector(self, step: Step) -> str | None:
         """A number, so many times."""

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.program import codegen, scalar
+from funcgrad.program import codegen, scalar, templates
 from funcgrad.transforms.guards import Node
 from funcgrad.transforms.watch import Seen, Watch, is_ours
 
-_HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **scalar.BOUND}
+_HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **templates.BOUND}
 
 # Names in generated code: arguments, and all that are made here.
 _ARGUMENT = re.compile(r"\bx(\d+)\b")
