@@ -1,7 +1,8 @@
 """Programs on numbers as generated Python over `math`: ten times faster than NumPy on numbers.
 
-Each operation has a template (`funcgrad.program.templates`). What is used once is written inside its user's expression, the rest has
-a name; names are reused, since locals beyond the 255th are slow, and very long programs are cut.
+Each operation has a template (`funcgrad.program.templates`). What is used once is written inside its
+user's expression, the rest has a name; names are reused, since locals beyond the 255th are slow, and very
+long programs are cut.
 `math` raises where NumPy gives an inf or a nan: then the program runs once more, by NumPy.
 """
 
