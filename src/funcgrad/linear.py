@@ -65,11 +65,32 @@ class Diagonal(LinearMap):
         return g * self.d
 
 
+@dataclass(frozen=True, slots=True)
+class Quotient(LinearMap):
+    """Division by ``d``, entry by entry: `Diagonal` of ``1/d``, in one operation.
+
+    >>> Quotient(2.0).transpose(5.0)
+    2.5
+    """
+
+    d: Any
+
+    def apply(self, v: Any) -> Any:
+        return v / self.d
+
+    def transpose(self, g: Any) -> Any:
+        return g / self.d
+
+
 def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
-    """The edge whose map is `Diagonal` of a partial derivative, a function of (z, *inputs)."""
+    """The edge whose map is `Diagonal` of a partial derivative, a function of (z, *inputs).
+
+    Or the map itself, where that is what the function returns.
+    """
 
     def edge(z: Any, *inputs: Any) -> LinearMap:
-        return Diagonal(partial(z, *inputs))
+        d = partial(z, *inputs)
+        return d if isinstance(d, LinearMap) else Diagonal(d)
 
     return edge
 

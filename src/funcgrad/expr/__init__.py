@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import copysign
-from operator import index
+from operator import index, is_
 from types import CodeType
 from typing import Any, Never
 
@@ -259,10 +259,7 @@ def assemble_node(
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
-    for new, old in zip(args, expr.args, strict=True):
-        if new is not old:
-            break
-    else:
+    if all(map(is_, args, expr.args)):
         return expr
     traced: bool | Recorder = False
     for arg in args:

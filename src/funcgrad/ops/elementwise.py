@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.graph import ArrayType
-from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
+from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.op import (
     Elementwise,
     Infix,
@@ -65,7 +65,11 @@ multiply = elementwise(
     "multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x, infix=("*", 20)
 )
 divide = elementwise(
-    "divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y, infix=("/", 20)
+    "divide",
+    np.divide,
+    lambda z, x, y: Quotient(y),
+    lambda z, x, y: Diagonal(z / y) @ _NEGATED,
+    infix=("/", 20),
 )
 power = elementwise(
     "power",
@@ -94,12 +98,12 @@ _LN2, _LN10 = math.log(2), math.log(10)
 exp = elementwise("exp", np.exp, lambda z, x: z)
 exp2 = elementwise("exp2", np.exp2, lambda z, x: _LN2 * z)
 expm1 = elementwise("expm1", np.expm1, lambda z, x: exp(x))
-log: Op = elementwise("log", np.log, lambda z, x: 1 / x)
-log2 = elementwise("log2", np.log2, lambda z, x: 1 / (x * _LN2))
-log10 = elementwise("log10", np.log10, lambda z, x: 1 / (x * _LN10))
-log1p = elementwise("log1p", np.log1p, lambda z, x: 1 / (1 + x))
-sqrt = elementwise("sqrt", np.sqrt, lambda z, x: 1 / (2 * z))
-cbrt = elementwise("cbrt", np.cbrt, lambda z, x: 1 / (3 * z**2))
+log: Op = elementwise("log", np.log, lambda z, x: Quotient(x))
+log2 = elementwise("log2", np.log2, lambda z, x: Quotient(x * _LN2))
+log10 = elementwise("log10", np.log10, lambda z, x: Quotient(x * _LN10))
+log1p = elementwise("log1p", np.log1p, lambda z, x: Quotient(1 + x))
+sqrt = elementwise("sqrt", np.sqrt, lambda z, x: Quotient(2 * z))
+cbrt = elementwise("cbrt", np.cbrt, lambda z, x: Quotient(3 * z**2))
 logaddexp = elementwise(
     "logaddexp", np.logaddexp, lambda z, x, y: _weight(x, y), lambda z, x, y: _weight(y, x)
 )
@@ -121,16 +125,16 @@ def _weight(x: Any, y: Any) -> Any:
 sin = elementwise("sin", np.sin, lambda z, x: cos(x))
 cos: Op = elementwise("cos", np.cos, lambda z, x: -sin(x))
 tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2)
-arcsin = elementwise("arcsin", np.arcsin, lambda z, x: 1 / sqrt(1 - x**2))
+arcsin = elementwise("arcsin", np.arcsin, lambda z, x: Quotient(sqrt(1 - x**2)))
 arccos = elementwise("arccos", np.arccos, lambda z, x: -1 / sqrt(1 - x**2))
-arctan = elementwise("arctan", np.arctan, lambda z, x: 1 / (1 + x**2))
+arctan = elementwise("arctan", np.arctan, lambda z, x: Quotient(1 + x**2))
 sinh = elementwise("sinh", np.sinh, lambda z, x: cosh(x))
 cosh: Op = elementwise("cosh", np.cosh, lambda z, x: sinh(x))
 tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2)
-arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: 1 / sqrt(x**2 + 1))
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: Quotient(sqrt(x**2 + 1)))
 # Two roots, since one of the product would be of the other sign left of the imaginary axis.
-arccosh = elementwise("arccosh", np.arccosh, lambda z, x: 1 / (sqrt(x - 1) * sqrt(x + 1)))
-arctanh = elementwise("arctanh", np.arctanh, lambda z, x: 1 / (1 - x**2))
+arccosh = elementwise("arccosh", np.arccosh, lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)))
+arctanh = elementwise("arctanh", np.arctanh, lambda z, x: Quotient(1 - x**2))
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
     "arctan2",

@@ -109,7 +109,7 @@ def _is_number(pattern: Expr) -> bool:
 
 
 def _operand(pattern: Expr) -> Any:
-    """The name of a variable, or what `_kind` says."""
+    """The name of a variable, or its kind: see `Look`."""
     if pattern.op is INPUT:
         return pattern.params[0][1]
     if pattern.op is CONSTANT:
@@ -164,20 +164,14 @@ class _OnConstant(NamedTuple):
     op: Op
 
 
-def _kind(expr: Expr) -> Any:
-    """What an operand is to a law before it is looked into: a constant, or the result of an operation."""
-    op = expr.op
-    if op is CONSTANT or op is broadcast_to:
-        value = value_of(expr)
-        if value is not None:
-            return _Constant(value.item() if value.item() in _named_values() else None)
-    for arg in expr.args:
-        if arg.op is CONSTANT or (arg.op is broadcast_to and value_of(arg) is not None):
-            return _OnConstant(op)
-    return op
+def _kind_of_result(op: Op, operands: tuple[Any, ...]) -> Any:
+    if op is broadcast_to and isinstance(operands[0], _Constant):
+        return operands[0]
+    held = any(kind is CONSTANT or isinstance(kind, _Constant) for kind in operands)
+    return _OnConstant(op) if held else op
 
 
-class _Applicable(NamedTuple):
+class Applicable(NamedTuple):
     """What may apply to a node, told from what its operands are."""
 
     structural: tuple[Callable[[Expr], Expr | None], ...]
@@ -186,14 +180,36 @@ class _Applicable(NamedTuple):
     """Whether the operands stand in the wrong order: constants come first in products, last in sums."""
 
 
-@lru_cache(maxsize=8192)
-def _applicable(
-    readable: bool, op: Op, dtype: np.dtype[Any], kinds: tuple[Any, ...], alike: bool
-) -> _Applicable | None:
-    """What may apply to a node; ``alike`` where both of its operands are one expression.
+class Look(NamedTuple):
+    """What a look at a node's operands tells of it, but not at theirs."""
 
-    Nothing applies to most nodes, which a look at the operands tells.
+    laws: Applicable | None
+    """Nothing applies to most nodes."""
+    kind: Any
+    """What it is to a law itself, as an operand."""
+
+
+@lru_cache(maxsize=8192)
+def look(readable: bool, op: Op, dtype: str, alike: bool, operands: tuple[Any, ...]) -> Look:
+    """What there is to know of a node of this operation and kind of dtype, given its operands' kinds.
+
+    ``alike`` where both of its operands are one expression.
     """
+    return Look(_applicable(readable, op, dtype, alike, operands), _kind_of_result(op, operands))
+
+
+def look_at_source(expr: Expr) -> Look:
+    """What a look at an input or a constant tells."""
+    value = value_of(expr)
+    if value is None:
+        return Look(None, expr.op)
+    named = value.item() if value.item() in _named_values() else None
+    return Look(None, _Constant(named))
+
+
+def _applicable(
+    readable: bool, op: Op, dtype: str, alike: bool, kinds: tuple[Any, ...]
+) -> Applicable | None:
     ops = [kind.op if isinstance(kind, _OnConstant) else kind for kind in kinds]
     structural: list[Callable[[Expr], Expr | None]] = []
     if all(isinstance(kind, _Constant) for kind in kinds):
@@ -203,9 +219,9 @@ def _applicable(
             structural.append(law)
     readings: list[_Reading] = []
     swaps = False
-    if dtype.kind in "fc":
+    if dtype in "fc":
         for row in _readings(op, readable):
-            real = row.law.holds == "for reals" and dtype.kind == "c"
+            real = row.law.holds == "for reals" and dtype == "c"
             if not real and _may_match(row.operands, kinds, alike):
                 readings.append(row)
         if op is elementwise.multiply or op is elementwise.add:
@@ -213,7 +229,7 @@ def _applicable(
             swaps = isinstance(last, _Constant) and not isinstance(first, _Constant)
     if not (structural or readings or swaps):
         return None
-    return _Applicable(tuple(structural), tuple(readings), swaps)
+    return Applicable(tuple(structural), tuple(readings), swaps)
 
 
 def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -> bool:
@@ -233,23 +249,17 @@ def _may_be(operand: Any, kind: Any) -> bool:
     return bool(operand == kind) or kind == _OnConstant(operand)
 
 
-def rewritten(expr: Expr, readable: bool) -> Expr | None:
-    """What the first law that applies makes of a node; None where none does."""
-    args = expr.args
-    kinds = tuple([_kind(arg) for arg in args])
-    alike = len(args) == 2 and args[0] is args[1]
-    applicable = _applicable(readable, expr.op, expr.type.dtype, kinds, alike)
-    if applicable is None:
-        return None
-    for law in applicable.structural:
+def rewritten(expr: Expr, laws: Applicable) -> Expr | None:
+    """What the first of the laws that applies makes of a node; None where none does."""
+    for law in laws.structural:
         new = law(expr)
         if new is not None:
             return new
-    for reading in applicable.readings:
+    for reading in laws.readings:
         new = _by(reading, expr)
         if new is not None:
             return new
-    return rebuild(expr, args[::-1]) if applicable.swaps else None
+    return rebuild(expr, expr.args[::-1]) if laws.swaps else None
 
 
 def _by(reading: _Reading, expr: Expr) -> Expr | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.ops.op import fit
-from funcgrad.program.matching import rewritten
+from funcgrad.program.matching import Look, look, look_at_source, rewritten
 from funcgrad.source import fail
 
 # Rewrites that one node may go through before it is left as it is.
@@ -66,53 +66,85 @@ class _Forms:
 
     def __init__(self, readable: bool) -> None:
         self.readable = readable
-        self.known: dict[Any, Expr] = {}
         self.ones: dict[Any, Expr] = {}
-        """The expressions that stand for all that are equal to them."""
-        self.settled: set[int] = set()
-        """Their ids."""
+        """The expressions that stand for all that are equal to them: settled."""
+        self.kinds: dict[int, Any] = {}
+        """What each of them is to a law, by its id."""
+        self.known: dict[int, Expr] = {}
+        """Their normal forms, where they are others."""
+        self.unread: set[int] = set()
+        """The ids of those that no law has looked at."""
         self.same: dict[int, Expr] = {}
         """What stands for those that are known to be simple, by their ids."""
+        self.looks: dict[Any, Look] = {}
+        """What there is to try on which operands: a part of what `look` remembers, found in half the time."""
 
-    def identity(self, expr: Expr, args: tuple[Expr, ...]) -> Any:
-        return (expr.op, expr.params, *map(id, args)) if args else expr.key
+    def settle(self, expr: Expr, args: tuple[Expr, ...], identity: Any) -> tuple[Expr, Look]:
+        """The node on ``args``, which stands for all that are equal to it from now on."""
+        self.ones[identity] = node = rebuild(expr, args)
+        seen = self.look(node)
+        self.kinds[id(node)] = seen.kind
+        return node, seen
 
-    def one(self, expr: Expr, args: tuple[Expr, ...], identity: Any) -> Expr:
-        """The node on ``args`` that stands for all that are equal to it."""
-        found = self.ones.get(identity)
+    def look(self, expr: Expr) -> Look:
+        """What a look at the operands of a node tells."""
+        args, kinds = expr.args, self.kinds
+        if len(args) == 2:  # most have: a list would take half as long as the rest
+            x, y = args
+            operands: tuple[Any, ...] = (kinds[id(x)], kinds[id(y)])
+            alike = x is y
+        elif args:
+            operands = tuple([kinds[id(arg)] for arg in args])
+            alike = False
+        else:
+            return look_at_source(expr)
+        key = (expr.op, expr.type.dtype.kind, alike, operands)
+        found = self.looks.get(key)
         if found is None:
-            self.ones[identity] = found = rebuild(expr, args)
-            self.settled.add(id(found))
+            found = self.looks[key] = look(self.readable, *key)
         return found
 
     def kept(self, root: Expr) -> Expr:
         """What stands for an expression that is known to be simple: itself, on operands as they are."""
+        same = self.same
         stack = [root]
         while stack:
             expr = stack[-1]
-            waiting = [arg for arg in expr.args if id(arg) not in self.same]
+            waiting = [arg for arg in expr.args if id(arg) not in same]
             if waiting:
                 stack.extend(waiting)
                 continue
             stack.pop()
-            args = tuple([self.same[id(arg)] for arg in expr.args])
-            identity = self.identity(expr, args)
-            self.same[id(expr)] = node = self.one(expr, args, identity)
-            if is_simple(expr):
-                self.known[identity] = node
-        return self.same[id(root)]
+            args = tuple([same[id(arg)] for arg in expr.args])
+            identity = _identity(expr, args)
+            node = self.ones.get(identity)
+            if node is None:
+                node, _ = self.settle(expr, args, identity)
+                if not is_simple(expr):
+                    self.unread.add(id(node))
+            elif is_simple(expr):
+                self.unread.discard(id(node))
+                self.known.pop(id(node), None)
+            same[id(expr)] = node
+        return same[id(root)]
 
     def of(self, expr: Expr, args: tuple[Expr, ...], budget: int) -> Expr:
         """The normal form of a node on ``args``, which are settled."""
-        identity = self.identity(expr, args)
-        found = self.known.get(identity)
-        if found is not None:
-            return found
-        # The node itself may stand in what replaces it, under a mask: there it is simple.
-        self.known[identity] = node = self.one(expr, args, identity)
-        new = _rewrite(node, self.readable) if budget > 0 else None
-        if new is not None:
-            self.known[identity] = node = self._replacement(new, budget - 1)
+        identity = _identity(expr, args)
+        node = self.ones.get(identity)
+        if node is None:
+            node, seen = self.settle(expr, args, identity)
+        elif id(node) in self.unread:
+            self.unread.remove(id(node))
+            seen = self.look(node)
+        else:
+            return self.known.get(id(node), node)
+        if seen.laws is not None and budget > 0:
+            # The node itself may stand in what replaces it, under a mask: there it is simple.
+            new = rewritten(node, seen.laws)
+            if new is not None:
+                me = id(node)
+                node = self.known[me] = self._replacement(fit(new, node.type), budget - 1)
         if not self.readable:
             mark_simple(node)
         return node
@@ -124,10 +156,10 @@ class _Forms:
         while stack:
             expr = stack[-1]
             me = id(expr)
-            if me in became or me in self.settled:
+            if me in became or me in self.kinds:
                 stack.pop()
                 continue
-            waiting = [a for a in expr.args if id(a) not in became and id(a) not in self.settled]
+            waiting = [a for a in expr.args if id(a) not in became and id(a) not in self.kinds]
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
@@ -137,7 +169,7 @@ class _Forms:
         return became.get(id(root), root)
 
 
-def _rewrite(expr: Expr, readable: bool) -> Expr | None:
-    """What the first law that applies makes of a node; None where none does."""
-    new = rewritten(expr, readable) if expr.args else None
-    return None if new is None else fit(new, expr.type)
+def _identity(expr: Expr, args: tuple[Expr, ...]) -> Any:
+    if len(args) == 2:
+        return expr.op, expr.params, id(args[0]), id(args[1])
+    return (expr.op, expr.params, *map(id, args)) if args else expr.key
