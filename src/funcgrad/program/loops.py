@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.program import arrays, templates
 from funcgrad.program.calls import calls
 from funcgrad.program.codegen import Flat, build
-from funcgrad.program.native import Later
+from funcgrad.program.native import Later, plain
 from funcgrad.program.turns import (
     KINDS,
     Closed,
@@ -173,7 +173,7 @@ class _OnNumbers:
         types = self.results[self.n :]
         pairs = zip(operands[self.n :], self.inputs[self.n :], self.kinds[self.n :], strict=True)
         rest = [
-            _plain(x, type.dtype) if isinstance(x, np.ndarray) and x.ndim else kind(x)
+            plain(x, type.dtype) if isinstance(x, np.ndarray) and x.ndim else kind(x)
             for x, type, kind in pairs
         ]
         if self.cond is None:
@@ -200,14 +200,6 @@ class _OnNumbers:
 
 _SLOWER = 50  # how much longer than Python NumPy takes for an operation on numbers
 _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for at first
-
-
-def _plain(x: Any, dtype: Any) -> Any:
-    """An array as machine code reads it."""
-    flags = x.flags
-    if type(x) is np.ndarray and x.dtype == dtype and flags.c_contiguous and flags.aligned:
-        return x
-    return np.array(x, dtype, order="C")
 
 
 # -- arrays --------------------------------------------------------------------------------------

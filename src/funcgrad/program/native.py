@@ -176,6 +176,14 @@ def template(flat: Flat, step: Step) -> str | None:
     return TEMPLATES[kind].get(step.op.name, text)
 
 
+def plain(x: Any, dtype: Any) -> Any:
+    """An array as machine code reads it."""
+    flags = x.flags
+    if type(x) is np.ndarray and x.dtype == dtype and flags.c_contiguous and flags.aligned:
+        return x
+    return np.array(x, dtype, order="C")
+
+
 # -- when ----------------------------------------------------------------------------------------
 # Compiling takes about 0.3 s, most of it numba's import, and 1 ms more for each operation; Python takes about
 # 8 ns for one. So it is worth while when Python has done so many, and so many more for each that is written.
@@ -184,7 +192,7 @@ _WORTH, _WORTH_EACH = 40_000_000, 125_000
 _LONGEST = 3000
 # Operations that a compiled function is entered for: about a tenth of a second, after which Python looks
 # whether it was interrupted.
-_ENTERED = 50_000_000
+ENTERED = 50_000_000
 _NEVER = 1 << 60
 
 
@@ -217,7 +225,7 @@ class Later:
         self._write, self._signature, self._turn = write, signature, max(turn, 1)
         self._worth = _WORTH + written * _WORTH_EACH
         self._over = written > _LONGEST
-        self.chunk = max(_ENTERED // self._turn, 1)
+        self.chunk = max(ENTERED // self._turn, 1)
         self._ran = 0
         self._run: Callable[..., Any] | None = None
         self._lock = threading.Lock()

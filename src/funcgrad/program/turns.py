@@ -97,7 +97,7 @@ def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
             return turns.index(t), (x0, )
         return -1, (x0, )
     """
-    writer = _Writer()
+    writer = Writer()
     turn = writer.turn(flat, test, shape)
     if turn is None:
         return None
@@ -135,7 +135,7 @@ def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
             x0 = ((exp(x0) * x1) + x2)
         return (stop, x0, )
     """
-    writer = _Writer(native=True)
+    writer = Writer(native=True)
     turn = writer.turn(flat, test, shape)
     if turn is None:
         return None
@@ -202,7 +202,7 @@ def _stacks(flat: Flat, shape: Shape) -> list[str]:
 _LONGEST = 20000
 
 
-class _Writer:
+class Writer:
     """Writes turns; loops in them become functions, the ``helpers``."""
 
     def __init__(self, native: bool = False) -> None:
