@@ -34,7 +34,7 @@ from funcgrad.ops.op import infer_type, leaf
 from funcgrad.program.evaluate import present
 from funcgrad.program.lower import Program, lower
 from funcgrad.program.share import share_bodies
-from funcgrad.program.simplify import simplify_all
+from funcgrad.program.simplify import Forms, simplify_all
 from funcgrad.program.store import named, remembered
 from funcgrad.program.substitute import substitute_all
 from funcgrad.trees import Tree, flatten
@@ -303,17 +303,23 @@ def derive(
         unreached()
     program = derived(transform, found.rows, found.roots, len(leaves))
     if found.symbolic:
-        return rebuilt(program.on(found.inputs), found.inputs)
+        return rebuilt(program, found.inputs)
     return program.run(found.inputs)
 
 
-def rebuilt(outputs: list[Expr], inputs: Sequence[Any]) -> list[Any]:
+def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
     """Derived expressions as they are handed over: as formulas, or marked for the trace that they are in."""
-    if not any([isinstance(value, Expr) and value.traced for value in inputs]):
+    outputs = program.on(inputs)
+    around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
+    if not around:
         return simplify_all(outputs, readable=True)  # a formula, for a reader
     # A derivative is marked as one: it may be constant in what it is differentiated in next, and then
     # nobody should warn that nothing was differentiated.
-    return [leaf(out, scope=None, place=0) for out in outputs]
+    marked = [leaf(out, scope=None, place=0) for out in outputs]
+    for recorder in around:
+        if recorder is not True:
+            recorder.derived(program, inputs, marked)
+    return marked
 
 
 @lru_cache(maxsize=512)
@@ -326,12 +332,14 @@ def derived(
         inputs = [expr for expr in exprs if expr.op is INPUT]
         wanted = [exprs[i] for i in roots]
 
-        def made() -> list[Expr]:
-            simple = simplify_all(wanted)
-            return share_bodies(simplify_all(transform(simple, inputs[:leaves])))
+        def make() -> list[Expr]:
+            forms = Forms()
+            simple = simplify_all(wanted, forms=forms)
+            made = transform(simple, inputs[:leaves])
+            return share_bodies(simplify_all(made, forms=forms))
 
         how = named(transform, leaves)
-        return lower(remembered(how, [*wanted, *inputs], made), inputs)
+        return lower(remembered(how, [*wanted, *inputs], make), inputs)
 
 
 def instantiate(rows: Sequence[Row], inputs: Sequence[Expr] | None = None) -> list[Expr]:

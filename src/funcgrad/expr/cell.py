@@ -7,7 +7,7 @@ iterative: a chain may be a million nodes long.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any, Protocol, TypeVar
@@ -22,6 +22,9 @@ class Recorder(Protocol):
     """Told of every question that Python asks a traced value: the value, how it was read, the answer."""
 
     def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None: ...
+
+    def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Told of what was derived of a trace inside: the outputs of a program on these inputs."""
 
 
 class Cell:

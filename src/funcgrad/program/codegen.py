@@ -74,7 +74,8 @@ def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
             if expr.op is leaf:
                 where[id(expr)] = parents[0]
                 continue
-            row: Any = (expr.op, parents, expr.params, expr.type)
+            # (An operation's type follows from its operands', so that it need not be hashed.)
+            row: Any = (expr.op, parents, expr.params)
         elif id(expr) in where:
             continue
         else:

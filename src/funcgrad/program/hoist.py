@@ -19,6 +19,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
 from funcgrad.ops.op import Elementwise, broadcast_to, on_batch, spread
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.program.calls import _foreign
+from funcgrad.program.codegen import Flat
 from funcgrad.program.regroup import factors, regrouped, summands, tall_of
 from funcgrad.program.substitute import substitute_all
 
@@ -67,6 +68,11 @@ def hoisted(roots: Sequence[Expr]) -> list[Expr]:
             parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ()))).parts()
         became[expr.key] = new
     return [became[root.key] for root in roots]
+
+
+def has_loops(flat: Flat) -> bool:
+    """Whether there is anything for `hoisted` to do."""
+    return any([op.name == "loop" for op in {step.op for step in flat.steps}])
 
 
 def _is_loop(expr: Expr) -> bool:

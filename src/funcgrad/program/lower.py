@@ -8,7 +8,7 @@ than they do; later ones are generated Python, over `math` for numbers and over 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from funcgrad.ops import op
 from funcgrad.ops.op import lift_fully
 from funcgrad.program.calls import elided
 from funcgrad.program.codegen import Flat, flatten
-from funcgrad.program.hoist import hoisted
+from funcgrad.program.hoist import has_loops, hoisted
 from funcgrad.program.substitute import substitute_all
 
 Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
@@ -60,10 +60,9 @@ class Program:
             from funcgrad.program.scalar import compile_flat
             from funcgrad.program.tape import compile_tape
 
-            outputs = self._hoisted()
-            flat = flatten(outputs, self.inputs)
+            flat = self._flat()
             run = compile_tape(flat) or compile_flat(flat)
-            self._compiled = run or compile_arrays(outputs, self.inputs)
+            self._compiled = run or compile_arrays(self._outputs(), self.inputs)
             self._interpreted = None
         return self._compiled
 
@@ -101,15 +100,20 @@ class Program:
         opaque = all(value.op in (INPUT, op.leaf) for value in given.values())
         return substitute_all(self.outputs, given, simple=opaque, inputs=True)
 
-    def _hoisted(self) -> tuple[Expr, ...]:
+    def _outputs(self) -> tuple[Expr, ...]:
         """The outputs as they run: not those that `on` rebuilds, which readers see."""
         if self._roots is None:
             self._roots = tuple(hoisted(self.outputs))
         return self._roots
 
+    def _flat(self) -> Flat:
+        """What runs, as steps."""
+        flat = flatten(self.outputs, self.inputs)
+        return flatten(self._outputs(), self.inputs) if has_loops(flat) else flat
+
     def _interpretable(self) -> _Interpreted:
         if self._interpreted is None:
-            self._interpreted = _instructions(flatten(self._hoisted(), self.inputs))
+            self._interpreted = _instructions(self._flat())
         return self._interpreted
 
 
@@ -124,6 +128,14 @@ _WARM, _LONG = 2, 2000
 def lower(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Program:
     """The program that computes the outputs from the inputs, which are variables."""
     return Program(outputs, inputs)
+
+
+@lru_cache(maxsize=512)
+def part(program: Program, places: tuple[int, ...]) -> Program:
+    """The program that gives some of the outputs, in this order."""
+    if places == tuple(range(len(program.outputs))):
+        return program
+    return lower([program.outputs[k] for k in places], program.inputs)
 
 
 def _instructions(flat: Flat) -> _Interpreted:

@@ -41,30 +41,35 @@ def simplify(expr: Expr) -> Expr:
     return simplify_all([expr], readable=True)[0]
 
 
-def simplify_all(exprs: Sequence[Expr], *, readable: bool = False) -> list[Expr]:
-    """`simplify` several expressions that may share parts; to be run, unless ``readable``."""
+def simplify_all(
+    exprs: Sequence[Expr], *, readable: bool = False, forms: Forms | None = None
+) -> list[Expr]:
+    """`simplify` several expressions that may share parts; to be run, unless ``readable``.
+
+    ``forms`` are those of an earlier simplification, of which these expressions have parts.
+    """
     if not readable and all(map(is_simple, exprs)):
         return list(exprs)
-    forms = _Forms(readable)
+    forms = forms or Forms(readable)
     order = subexpressions(*exprs)
     became: dict[int, Expr] = {}
     for expr in order:
         if not readable and is_simple(expr):
-            became[id(expr)] = forms.kept(expr)
+            became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
         else:
             args = tuple([became[id(arg)] for arg in expr.args])
             became[id(expr)] = forms.of(expr, args, BUDGET)
     return [became[id(expr)] for expr in exprs]
 
 
-class _Forms:
+class Forms:
     """The normal forms met in one simplification, where equal expressions are one object.
 
     A node is looked up by its operation and its operands' identities, which say what its key says at a
     tenth of the cost.
     """
 
-    def __init__(self, readable: bool) -> None:
+    def __init__(self, readable: bool = False) -> None:
         self.readable = readable
         self.ones: dict[Any, Expr] = {}
         """The expressions that stand for all that are equal to them: settled."""

@@ -40,7 +40,7 @@ class Derivation:
             unreached()
         program = derived(self._transform, found.rows, found.roots, len(leaves))
         if found.symbolic:
-            return rebuilt(program.on(found.inputs), found.inputs)
+            return rebuilt(program, found.inputs)
         self._last = _remembered(roots, leaves, found.inputs, found.reached, program)
         return program.run(found.inputs)
 

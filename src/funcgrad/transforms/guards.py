@@ -7,14 +7,14 @@ what a node computes and a later one needs is handed on, so that a shared prefix
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr, assemble_node, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.program.lower import Program, lower
+from funcgrad.program.lower import Program, lower, part
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.store import remembered
@@ -36,10 +36,11 @@ class Question(NamedTuple):
 class Questions:
     """A recorder: what was asked while a function ran, in order, each question once."""
 
-    __slots__ = ("_met",)
+    __slots__ = ("_derived", "_met")
 
     def __init__(self) -> None:
         self._met: dict[tuple[int, Reading], Question] = {}
+        self._derived: tuple[Any, ...] | None = None
 
     @property
     def asked(self) -> list[Question]:
@@ -49,6 +50,20 @@ class Questions:
         # The expression is held, so that its id is its own.
         self._met.setdefault((id(asked), reading), Question(asked, reading, answer, asked.source))
 
+    def derived(self, program: Program, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
+        self._derived = program, inputs, outputs
+
+    def whole(self, results: Sequence[Expr], leaves: Sequence[Expr]) -> Whole | None:
+        """The program that gives the results, where they are what was derived last, of leaves alone."""
+        if self._met or self._derived is None or not results:
+            return None
+        program, inputs, outputs = self._derived
+        places = {id(out): k for k, out in enumerate(outputs)}
+        numbers = {id(item): k for k, item in enumerate(leaves)}
+        wanted = tuple([places.get(id(result), -1) for result in results])
+        takes = tuple([numbers.get(id(value), -1) for value in inputs])
+        return None if -1 in wanted or -1 in takes else Whole(part(program, wanted), takes)
+
 
 def answer_key(answer: Any) -> Any:
     """An answer as a key: exact, and equal to itself also where it is not a number."""
@@ -57,6 +72,18 @@ def answer_key(answer: Any) -> Any:
     if isinstance(answer, float | complex):
         return repr(answer)
     return answer
+
+
+class Whole(NamedTuple):
+    """A program that is all that a traced function does."""
+
+    program: Program
+    takes: tuple[int, ...]
+    """The numbers of the values that are its inputs."""
+
+    def on(self, inputs: Sequence[Expr]) -> list[Expr]:
+        """Its outputs as expressions, given those of the values."""
+        return self.program.on([inputs[k] for k in self.takes])
 
 
 class Step(NamedTuple):
@@ -71,16 +98,27 @@ class Step(NamedTuple):
 class Node:
     """A question with the nodes that its answers lead to, or, without a reading, results."""
 
-    __slots__ = ("children", "exprs", "gives", "handed", "reading", "rebuild", "step")
+    __slots__ = ("_exprs", "children", "gives", "handed", "reading", "rebuild", "step")
 
-    def __init__(self, exprs: Sequence[Expr], reading: Reading | None, rebuild: Any = None) -> None:
-        self.exprs = tuple(exprs)
+    def __init__(
+        self,
+        exprs: Sequence[Expr] | Callable[[], Sequence[Expr]],
+        reading: Reading | None,
+        rebuild: Any = None,
+    ) -> None:
+        self._exprs = exprs
         self.reading = reading
         self.rebuild = rebuild
         self.children: dict[Any, Node] = {}
         self.handed: list[Expr] = []
         self.gives: list[int] = []
         self.step: Step | None = None
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        if not isinstance(self._exprs, tuple):
+            self._exprs = tuple(self._exprs() if callable(self._exprs) else self._exprs)
+        return self._exprs
 
 
 class Tree:
@@ -125,7 +163,12 @@ class Tree:
         return None, last
 
     # -- growing ----------------------------------------------------------------------------------
-    def grow(self, asked: Sequence[Question], results: Sequence[Expr], rebuild: Any) -> Node:
+    def grow(
+        self,
+        asked: Sequence[Question],
+        results: Sequence[Expr] | Whole,
+        rebuild: Any,
+    ) -> Node:
         """Add a path: the answers of one run, and its results. Returns its last node."""
         path: list[Node] = []
         home: dict[Any, Node] | None = None
@@ -140,7 +183,11 @@ class Tree:
                     home[key] = node
             path.append(node)
             home, key = node.children, answer_key(question.answer)
-        last = Node(results, None, rebuild)
+        if isinstance(results, Whole):
+            last = Node(partial(results.on, self.inputs), None, rebuild)
+            last.step = Step(results.program, results.takes, ())
+        else:
+            last = Node(results, None, rebuild)
         path.append(last)
         if fresh is None:
             fresh = (home, key, last)
@@ -163,7 +210,8 @@ class Tree:
         changed: dict[int, Node] = {}
         for node in path:
             if len(path) == 1 and not node.handed:  # nothing is asked, and nothing handed on
-                changed[id(node)] = node
+                if node.step is None:
+                    changed[id(node)] = node
                 break
             inside = _inside([*node.exprs, *node.handed], owner)
             taken = inherited[id(node)] = [expr for expr in inside if expr.key in owner]

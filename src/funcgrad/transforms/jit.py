@@ -26,7 +26,7 @@ from funcgrad.source import fail, position
 from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
 from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.transforms.guards import Node, Question, Questions
+from funcgrad.transforms.guards import Node, Question, Questions, Whole
 from funcgrad.transforms.shown import Latest, Lowered
 from funcgrad.transforms.signature import (
     NUMBERS,
@@ -312,7 +312,7 @@ class Compiled:
 
     def _trace(
         self, found: Signature, seen: Any, kinds: Any, args: Any, kwargs: Any, values: list[Any]
-    ) -> tuple[Any, tuple[list[Question], list[Expr], Any] | None]:
+    ) -> tuple[Any, tuple[list[Question], list[Expr] | Whole, Any] | None]:
         """One run of f: the path that it took, as expressions on the tree's inputs.
 
         Or its result, inside a trace of whose values f has taken some in.
@@ -340,11 +340,15 @@ class Compiled:
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
         questions = recorder.asked
         asked = [question.asked for question in questions]
-        program = skeleton([*asked, *roots], leaves, within=True)
+        derived = recorder.whole(roots, leaves)
+        program = skeleton([] if derived else [*asked, *roots], leaves, within=True)
         if program.symbolic:
             return concretize(output, leaves), None
         types = [row[2] for row in program.rows if row[0] is INPUT]
         own = found.named(types, program.inputs, arrays_of(seen), origins)
+        rebuild = rebuilder(shape)
+        if derived:
+            return None, ([], derived, rebuild)
         exprs = instantiate(program.rows, own)
         for place in program.simple:
             mark_simple(exprs[place])
@@ -354,14 +358,14 @@ class Compiled:
             question._replace(asked=expr)
             for question, expr in zip(questions, made[:count], strict=True)
         ]
-        rebuild = rebuilder(shape)
         return None, (questions, made[count:], rebuild)
 
     def _meets_narrow(self, kinds: Sequence[Any], path: Any) -> bool:
         """Whether Python's numbers have met arrays of less precision that f brings in itself."""
         if self.narrow or not any(isinstance(kind, type) for kind in kinds):
             return False
-        exprs = subexpressions(*[q.asked for q in path[0]], *path[1])
+        results = path[1].program.outputs if isinstance(path[1], Whole) else path[1]
+        exprs = subexpressions(*[q.asked for q in path[0]], *results)
         narrow = any(e.op in (INPUT, CONSTANT) and e.dtype not in WIDE for e in exprs)
         self.narrow = narrow
         return narrow
