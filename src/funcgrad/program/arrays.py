@@ -20,7 +20,7 @@ from funcgrad.program.calls import calls
 from funcgrad.program.codegen import build, flatten
 from funcgrad.program.evaluate import present
 from funcgrad.program.factors import factored
-from funcgrad.program.forms import related, unsigned
+from funcgrad.program.forms import gathered, related, unsigned
 from funcgrad.program.layout import swapped
 from funcgrad.program.plan import Call, Plan, aligned, bound_dtype, lifetimes
 from funcgrad.program.rewrite import pruned
@@ -50,7 +50,7 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     return build("array", source(plan, first), {**_BOUND, **plan.bound, **bound})
 
 
-_PASSES = (shortened, factored, related, unsigned, swapped)
+_PASSES = (shortened, factored, gathered, related, unsigned, swapped)
 
 
 # -- printing ----------------------------------------------------------------------------------------
