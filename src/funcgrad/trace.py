@@ -335,8 +335,8 @@ def derived(
         def make() -> list[Expr]:
             forms = Forms()
             simple = simplify_all(wanted, forms=forms)
-            made = transform(simple, inputs[:leaves])
-            return share_bodies(simplify_all(made, forms=forms))
+            made = simplify_all(transform(simple, inputs[:leaves]), forms=forms)
+            return share_bodies(made) if forms.holds_tuples else made
 
         how = named(transform, leaves)
         return lower(remembered(how, [*wanted, *inputs], make), inputs)

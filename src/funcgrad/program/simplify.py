@@ -84,6 +84,11 @@ class Forms:
         self.looks: dict[Any, Look] = {}
         """What there is to try on which operands: a part of what `look` remembers, found in half the time."""
 
+    @property
+    def holds_tuples(self) -> bool:
+        """Whether any of them is a tuple, as of a closed subgraph's results."""
+        return any(kind == "O" for _, kind, _, _ in self.looks)
+
     def settle(self, expr: Expr, args: tuple[Expr, ...], identity: Any) -> tuple[Expr, Look]:
         """The node on ``args``, which stands for all that are equal to it from now on."""
         self.ones[identity] = node = rebuild(expr, args)
