@@ -140,10 +140,19 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
 _IDENTITY = ("max", "min", "logsumexp")
 
 
+_NUMPYS_NAMES = {"dim": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof"}
+
+
 def _no_initial(name: str, rest: dict[str, Any]) -> None:
     if not rest:
         return
     given = [key for key, value in rest.items() if value is not None and value is not np._NoValue]
+    theirs = [key for key in given if key in _NUMPYS_NAMES]
+    if theirs:
+        named = ", ".join([f"{_NUMPYS_NAMES[key]}= instead of {key}=" for key in theirs])
+        raise fail(
+            TypeError, f"{name}: expected NumPy's names, but got {', '.join(theirs)}; write {named}"
+        )
     if given:
         raise fail(
             TypeError,
@@ -322,3 +331,83 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
     expr = _as_float(x)
     return _settled(x, expr - logsumexp(expr, axis, keepdims=True))
+
+
+def ptp(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.ptp`: the largest less the smallest."""
+    return max(x, axis, keepdims) - min(x, axis, keepdims)
+
+
+# -- without what is not a number ----------------------------------------------------------------
+def _numbers(x: Any, instead: Any) -> tuple[Any, Any]:
+    """An operand with what is none replaced, and where it has numbers."""
+    x = lift_fully(x)
+    if not differentiable(x.dtype):
+        return x, np.ones(x.shape, bool)
+    known = x == x
+    return np.where(known, x, np.asarray(instead, x.dtype)[()]), known
+
+
+def nansum(
+    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
+) -> Any:
+    """As `numpy.nansum`; what is no number has no gradient."""
+    return sum(_numbers(x, 0)[0], axis, dtype, keepdims, **rest)
+
+
+def nanprod(
+    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
+) -> Any:
+    """As `numpy.nanprod`."""
+    return prod(_numbers(x, 1)[0], axis, dtype, keepdims, **rest)
+
+
+def nanmean(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.nanmean`."""
+    kept, known = _numbers(_as_float(x), 0)
+    return sum(kept, axis, keepdims=keepdims, **rest) / _count(known, kept, axis, keepdims)
+
+
+def _count(known: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    return astype(sum(known, axis, keepdims=keepdims), np.real(x).dtype)
+
+
+def nanmax(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.nanmax`; entries that tie share the derivative equally."""
+    return _extreme(max, -np.inf, x, axis, keepdims, rest)
+
+
+def nanmin(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.nanmin`."""
+    return _extreme(min, np.inf, x, axis, keepdims, rest)
+
+
+def _extreme(
+    of: Any, instead: float, x: Any, axis: Any, keepdims: Any, rest: dict[str, Any]
+) -> Any:
+    kept, known = _numbers(x, instead)
+    z = of(kept, axis, keepdims, **rest)
+    return np.where(any(known, axis, keepdims), z, np.nan) if differentiable(kept.dtype) else z
+
+
+def nanvar(x: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.nanvar`."""
+    return _spread_of(np.square, x, axis, ddof, keepdims, rest)
+
+
+def nanstd(x: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.nanstd`; its derivative where all numbers are equal is 0."""
+    return _spread_of(lambda size: size, x, axis, ddof, keepdims, rest)
+
+
+def _spread_of(
+    power: Any, x: Any, axis: Any, ddof: float, keepdims: Any, rest: dict[str, Any]
+) -> Any:
+    _no_initial("nanvar", rest)
+    x = _as_float(x)
+    kept, known = _numbers(x, 0)
+    centered = mask(known, kept - nanmean(x, axis, keepdims=True))
+    free = _count(known, kept, axis, keepdims) - ddof
+    size = _reduce(norm_op, centered, axis, keepdims)
+    spread = size / np.sqrt(np.where(free > 0, free, np.nan))
+    return power(spread)

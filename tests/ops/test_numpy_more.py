@@ -1,0 +1,214 @@
+"""What NumPy builds upon its other functions: derivatives in both modes, twice, and what asks for values."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(3, 4))
+V, W = RNG.normal(size=7), RNG.normal(size=3)
+PLACES = np.sort(RNG.uniform(-1, 1, 5))
+GAPS = np.where(X > 0.4, np.nan, X)
+
+DERIVED = {
+    "trapezoid": (lambda y, x: np.trapezoid(y**2, x), (V, np.cumsum(V**2))),
+    "trapezoid of even steps": (lambda y, h: np.trapezoid(y**2, dx=h, axis=0), (X, 0.3)),
+    "gradient": (lambda y, h: np.gradient(y**2, h, edge_order=2), (V, 0.4)),
+    "gradient of uneven steps": (lambda y, x: np.gradient(y**2, x), (V, np.cumsum(1 + V**2))),
+    "gradient along two axes": (lambda y: sum(g**2 for g in np.gradient(y, 0.5, 2.0)), (X,)),
+    "median": (lambda x: np.median(x**3), (V,)),
+    "median of an even number": (lambda x: np.median(x**3, axis=1, keepdims=True), (X,)),
+    "quantile": (lambda x: np.quantile(x**3, [0.2, 0.77], axis=0), (X,)),
+    "percentile": (lambda x: np.percentile(x**3, 30, method="lower"), (X,)),
+    "interp": (lambda x, xp, fp: np.interp(x, xp, fp) ** 2, (V / 3, PLACES, PLACES**2)),
+    "interp around": (
+        lambda x, xp, fp: np.interp(x, xp, fp, period=1.5) ** 2,
+        (V, PLACES[:3], PLACES[:3] ** 2),
+    ),
+    "cumulative_sum": (lambda x: np.cumulative_sum(x**2, axis=0, include_initial=True), (X,)),
+    "cumulative_prod": (lambda x: np.cumulative_prod(x, axis=1, include_initial=True), (X,)),
+    "diff": (lambda x, y: np.diff(x**2, prepend=y, append=1.0), (V, 0.3)),
+    "ptp": (lambda x: np.ptp(x**3, axis=0), (X,)),
+    "nansum": (lambda x: np.nansum(np.sin(x), axis=0), (GAPS,)),
+    "nanmean": (lambda x: np.nanmean(np.sin(x)), (GAPS,)),
+    "nanprod": (lambda x: np.nanprod(x, axis=1), (GAPS,)),
+    "nanmax": (lambda x: np.nanmax(x**2, axis=1), (GAPS,)),
+    "nanmin": (lambda x: np.nanmin(x**3), (GAPS,)),
+    "nanvar": (lambda x: np.nanvar(x, ddof=1), (GAPS,)),
+    "nanstd": (lambda x: np.nanstd(x, axis=0), (X,)),
+    "convolve": (lambda a, v: np.convolve(a, v), (V, W)),
+    "convolve same": (lambda a, v: np.convolve(a, v, "same"), (W, V)),
+    "correlate": (lambda a, v: np.correlate(a, v), (V, W)),
+    "correlate full": (lambda a, v: np.correlate(a, v, "full"), (W, V)),
+    "vander": (lambda x: np.vander(x, 4), (np.append(W, 0.0),)),
+    "polyval": (lambda p, x: np.polyval(p, x), (W, X)),
+    "polyfit": (lambda x, y: np.polyfit(x, y, 2), (PLACES, V[:5])),
+    "cov": (lambda x, y: np.cov(x, y), (X, X[:1] ** 2)),
+    "corrcoef": (lambda x: np.corrcoef(x), (X,)),
+    "matvec": (lambda a, x: np.matvec(a, x), (np.stack([X, X**2]), X[0])),
+    "vecmat": (lambda x, a: np.vecmat(x, a), (W, X)),
+    "delete": (lambda x: np.delete(x, [0, 2], axis=1) ** 2, (X,)),
+    "rot90": (lambda x: np.rot90(x**2, 3), (X,)),
+    "select": (lambda x: np.select([x < -0.5, x < 0.5], [x**2, np.sin(x)], x), (X,)),
+    "piecewise": (
+        lambda x: np.piecewise(x, [x < -0.5, x < 0.5], [lambda t: t**2, np.sin, 2.0]),
+        (X,),
+    ),
+    "nan_to_num": (lambda x: np.nan_to_num(x) ** 2, (X,)),
+}
+
+
+def _case(name):
+    """The function and its arguments; one with gaps is one of the numbers around them."""
+    f, args = DERIVED[name]
+    if not any(np.isnan(arg).any() for arg in args):
+        return f, args
+    known = np.flatnonzero(~np.isnan(GAPS))
+    return (
+        lambda x: f(fg.const(np.full(12, np.nan)).at[known].set(x).reshape(3, 4)),
+        (GAPS.ravel()[known],),
+    )
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivatives_are_right_in_both_modes_twice(name):
+    f, args = _case(name)
+    fg.check_grads(f, args, order=2)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_values_are_numpys_on_a_trace_and_compiled(name):
+    f, args = DERIVED[name]
+    expected = f(*args)
+    np.testing.assert_allclose(fg.jit(f)(*args), expected, rtol=1e-12, atol=1e-12)
+    stacked = fg.vmap(f)(*[np.stack([arg, arg]) for arg in args])
+    np.testing.assert_allclose(stacked, np.stack([expected, expected]), rtol=1e-10, atol=1e-12)
+
+
+THEIRS = {
+    "trapezoid": lambda xp: lambda x: xp.trapezoid(x**2, dx=0.3),
+    "gradient": lambda xp: lambda x: xp.sum(xp.gradient(x**2, 0.3) ** 2),
+    "median": lambda xp: lambda x: xp.median(x**3) + xp.median(x[:6]),
+    "quantile": lambda xp: lambda x: xp.sum(xp.quantile(x, xp.asarray([0.1, 0.6])) ** 2),
+    "interp": lambda xp: lambda x: xp.sum(xp.interp(x[:4] / 3, xp.asarray(PLACES), x[:5]) ** 2),
+    "convolve": lambda xp: lambda x: xp.sum(xp.convolve(x, x[:4], "same") ** 2),
+    "correlate": lambda xp: lambda x: xp.sum(xp.correlate(x, x[:4], "same") ** 2),
+    "cov": lambda xp: lambda x: xp.sum(xp.cov(x[:3], x[3:6]) ** 2),
+    "corrcoef": lambda xp: lambda x: xp.sum(xp.corrcoef(x[:3], x[3:6]) ** 3),
+    "polyval": lambda xp: lambda x: xp.polyval(x, 0.7),
+    "nanvar": lambda xp: lambda x: xp.nanvar(xp.where(x > 0, x, xp.nan)),
+    "vander": lambda xp: lambda x: xp.sum(xp.vander(x[:3], 4) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_gradients_are_those_of_jax(name):
+    with jax.enable_x64(True):
+        expected = np.asarray(jax.grad(THEIRS[name](jnp))(jnp.asarray(V)))
+    np.testing.assert_allclose(fg.grad(THEIRS[name](np))(V), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_not_a_number_has_no_gradient():
+    x = np.array([1.0, np.nan, 3.0])
+    for f in (np.nansum, np.nanmean, np.nanmax, np.nanvar, np.nanprod):
+        assert fg.grad(f)(x)[1] == 0.0
+        assert np.isfinite(fg.grad(f)(x)).all()
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.nan_to_num(x) ** 2))(x), [2, 0, 6])
+    assert fg.grad(np.nanstd)(np.array([2.0, np.nan, 2.0])).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_what_is_not_chosen_never_reaches_the_gradient():
+    x = np.array([-1.0, 0.0, 4.0])
+    f = lambda x: np.sum(np.piecewise(x, [x > 0], [np.sqrt, lambda t: 3 * t]))  # noqa: E731
+    np.testing.assert_array_equal(fg.grad(f)(x), [3.0, 3.0, 0.25])
+    g = lambda x: np.sum(np.select([x > 0], [np.sqrt(x)], 0.0))  # noqa: E731
+    np.testing.assert_array_equal(fg.grad(g)(x), [0.0, 0.0, 0.25])
+
+
+def test_order_and_infinities():
+    assert fg.grad(np.median)(np.array([3.0, np.inf, 1.0, -np.inf])).tolist() == [0.5, 0, 0.5, 0]
+    assert np.isnan(fg.jit(np.median)(np.array([1.0, np.nan, 2.0])))
+    assert fg.grad(lambda x: np.interp(x, [0.0, 1.0, 3.0], [0.0, 1.0, 5.0]))(1.0) == 2.0
+    assert fg.grad(lambda x: np.interp(x, [0.0, 1.0], [0.0, 1.0]))(2.0) == 0.0
+
+
+def test_questions_about_values_are_answered_by_them():
+    x = np.array([[0.0, 2.0], [-1.0, 0.0]])
+
+    def f(x):
+        rows, columns = np.nonzero(x)
+        assert np.flatnonzero(x > 0).tolist() == [1]
+        assert np.argwhere(x).tolist() == [[0, 1], [1, 0]]
+        assert np.allclose(x, x)
+        assert not np.array_equal(x, x + 1)
+        assert not np.array_equal(x, x[0])
+        return np.sum(x[rows, columns] ** 2)
+
+    np.testing.assert_array_equal(fg.grad(f)(x), 2 * x)
+    np.testing.assert_array_equal(fg.jit(fg.grad(f))(x), 2 * x)
+    with pytest.raises(ValueError, match="nonzero: expected an array, but got float64; write atl"):
+        fg.grad(lambda x: np.nonzero(x)[0].sum() * x)(1.0)
+
+
+def test_piecewise_is_numpys():
+    for conditions, functions in [
+        (lambda x: [x < 0, x >= 0], [-1, 1]),
+        (lambda x: [x < 0], [np.abs, np.square]),
+        (lambda x: x < 0, [np.abs, 4]),
+        (lambda x: [x < 1, x < 0], [np.abs, 4, np.sin]),
+    ]:
+        f = lambda x, c=conditions, g=functions: np.piecewise(x, c(x), g)  # noqa: E731
+        for x in (V, np.arange(-2, 3)):
+            np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+            assert fg.jit(f)(x).dtype == f(x).dtype
+
+
+@pytest.mark.parametrize(
+    ("f", "error", "message"),
+    [
+        (lambda x: np.gradient(x, 1, 2), TypeError, "gradient: expected one spacing, or one for"),
+        (lambda x: np.gradient(x[:1]), ValueError, "gradient: expected 2 entries or more along"),
+        (lambda x: np.gradient(x, edge_order=3), ValueError, "expected edge_order 1 or 2, but got"),
+        (lambda x: np.gradient(x, [1.0]), ValueError, "a distance, or 7 coordinates along axis 0"),
+        (lambda x: np.quantile(x, 2.0), ValueError, "quantile: expected shares from 0 to 1"),
+        (lambda x: np.quantile(x, x[0]), TypeError, "quantile: expected q to be numbers, but got"),
+        (lambda x: np.quantile(x, 0.5, method="hazen"), TypeError, "a method among linear, lower"),
+        (lambda x: np.quantile(x[:0], 0.5), ValueError, "quantile: expected at least one entry"),
+        (lambda x: np.quantile(x * 1j, 0.5), TypeError, "quantile: expected real entries, but got"),
+        (lambda x: np.interp(x, [0.0, 1.0], [1.0]), ValueError, "interp: expected vectors of one"),
+        (lambda x: np.interp(x * 1j, [0.0], [1.0]), TypeError, "interp: expected real places"),
+        (lambda x: np.searchsorted(x, 1, "up"), ValueError, "expected side 'left' or 'right'"),
+        (
+            lambda x: np.cumulative_sum(x.reshape(1, 7)),
+            ValueError,
+            "expected an axis for float64[1,",
+        ),
+        (
+            lambda x: np.convolve(x, x[:0]),
+            ValueError,
+            "convolve: expected two vectors with entries",
+        ),
+        (
+            lambda x: np.correlate(x, x, "wide"),
+            ValueError,
+            "correlate: expected a mode among 'full'",
+        ),
+        (lambda x: np.vander(x[None]), ValueError, "vander: expected a vector, but got float64[1,"),
+        (lambda x: np.polyfit(x, x, 1, full=True), TypeError, "polyfit: expected one degree"),
+        (lambda x: np.polyfit(x, x[:2], 1), ValueError, "polyfit: expected as many values as"),
+        (lambda x: np.cov(x[None, None]), ValueError, "cov: expected a vector or a matrix"),
+        (lambda x: np.rot90(x[None], axes=(1, -1)), ValueError, "rot90: expected two axes"),
+        (lambda x: np.select([x > 0], [x, x]), ValueError, "select: expected as many choices"),
+        (lambda x: np.piecewise(x, [x > 0], [1, 2, 3]), ValueError, "expected 1 functions, or one"),
+        (lambda x: x.sum(dim=0), TypeError, "write axis= instead of"),
+        (lambda x: x.mean(keepdim=True), TypeError, "write keepdims= instead of keepdim="),
+    ],
+)
+def test_what_is_wrong_is_named(f, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fg.grad(f)(V)
