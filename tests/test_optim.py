@@ -766,3 +766,11 @@ def test_what_only_composes():
     assert_equal_trees(trained(whole, START, 5), trained(parts, START, 5))
     assert isinstance(whole, Optimizer)
     assert sgd(0.1).init(START) == scale_by_learning_rate(0.1).init(START) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("Adam", "; write adam"), ("SGD", "; write sgd"), ("xx", "")]
+)
+def test_the_names_of_classes_lead_to_functions(name, hint):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'{hint}$"):
+        getattr(fg.optim, name)

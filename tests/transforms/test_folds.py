@@ -88,3 +88,20 @@ def test_bad_input():
         fg.associative_scan(np.add, 3.0)
     with pytest.raises(TypeError, match="carry"):
         fg.reduce(lambda y, x: np.ones(2), xs, np.zeros(3))
+
+
+def test_without_an_initial_value_the_first_begins():
+    np.testing.assert_allclose(fg.reduce(step, xs), functools.reduce(step, xs))
+    np.testing.assert_allclose(fg.accumulate(step, xs), list(itertools.accumulate(xs, step)))
+    rolled = fg.grad(lambda xs: fg.reduce(step, xs) + np.sum(fg.accumulate(step, xs)))
+    plain = fg.grad(lambda xs: functools.reduce(step, xs) + sum(itertools.accumulate(xs, step)))
+    np.testing.assert_allclose(rolled(xs), plain(xs), rtol=1e-12)
+    pairs = {"a": xs, "b": [xs**2]}
+    total = fg.reduce(lambda y, x: {"a": y["a"] * x["a"], "b": [y["b"][0] + x["b"][0]]}, pairs)
+    np.testing.assert_allclose((total["a"], total["b"][0]), (np.prod(xs), np.sum(xs**2)))
+    assert fg.reduce(step, xs[:1]) == xs[0]
+    for nothing in (xs[:0], 1.0, [1.0, 2.0], ()):
+        with pytest.raises(
+            TypeError, match="reduce: expected arrays with a first entry to begin w"
+        ):
+            fg.reduce(step, nothing)

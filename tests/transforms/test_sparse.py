@@ -470,3 +470,10 @@ def test_a_while_loop_inside():
         fg.sparse_jacobian(lambda x: x * f(x))(x).toarray(), fg.jacobian(lambda x: x * f(x))(x)
     )
     np.testing.assert_allclose(fg.sparse_hessian(f)(x).toarray(), fg.hessian(f)(x))
+
+
+def test_sparsity_without_arguments_says_how_it_is_called():
+    with pytest.raises(
+        TypeError, match=r"sparsity: expected f's arguments after f.*sparsity\(f, x\)"
+    ):
+        fg.sparsity(np.sin)

@@ -38,7 +38,8 @@ def precise(program: Any, /, *args: Any, digits: int = 50, **values: Any) -> Any
     ``program`` is a function, with its arguments, or expressions, with their variables by name; values
     may be mpmath's numbers, too. Constants are the float64 numbers that they are: ``x/10`` is exact,
     and ``0.1*x`` is not. Digits that cancel are made up for; where all do, what is left is below
-    10**-650 of what was cancelled.
+    10**-650 of what was cancelled. mpmath prints as many digits as ``mpmath.mp.dps`` says; its ``nstr``
+    prints them all.
 
     >>> import mpmath, numpy as np
     >>> mpmath.nstr(precise(lambda x: np.exp(x) / 3, 1.0, digits=40), 40)

@@ -66,15 +66,14 @@ class _OfExpressions(type):
     """A dtype's class, of which NumPy's own values are instances, that converts expressions too."""
 
     def __call__(cls, value: Any = 0.0) -> Any:
-        if isinstance(value, Expr):
-            return _shape.astype(value, _numpy.float64)
-        return _numpy.float64(value)
+        kind = cls.__mro__[1]
+        return _shape.astype(value, kind) if isinstance(value, Expr) else kind(value)
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, _numpy.float64)
+        return isinstance(value, cls.__mro__[1])
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, _numpy.float64)
+        return issubclass(kind, cls.__mro__[1])
 
 
 class float64(_numpy.float64, metaclass=_OfExpressions):  # noqa: N801  # as NumPy names it
@@ -84,6 +83,22 @@ class float64(_numpy.float64, metaclass=_OfExpressions):  # noqa: N801  # as Num
     >>> fg.grad(lambda x: float64(x) ** 2)(3.0), _numpy.zeros(2, float64).dtype
     (6.0, dtype('float64'))
     """
+
+
+class float32(_numpy.float32, metaclass=_OfExpressions):  # noqa: N801
+    """As `numpy.float32`; an expression is converted."""
+
+
+class float16(_numpy.float16, metaclass=_OfExpressions):  # noqa: N801
+    """As `numpy.float16`; an expression is converted."""
+
+
+class complex128(_numpy.complex128, metaclass=_OfExpressions):  # noqa: N801
+    """As `numpy.complex128`; an expression is converted."""
+
+
+class complex64(_numpy.complex64, metaclass=_OfExpressions):  # noqa: N801
+    """As `numpy.complex64`; an expression is converted."""
 
 
 def __getattr__(name: str) -> Any:

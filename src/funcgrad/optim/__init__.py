@@ -18,6 +18,8 @@ iteration of a pure step, and one can differentiate through it.
 1.0
 """
 
+from typing import Any
+
 from funcgrad.optim.descent import minimize
 from funcgrad.optim.optimizers import adam, adamw, momentum, nesterov, rmsprop, sgd
 from funcgrad.optim.progress import History, Minimum
@@ -36,6 +38,15 @@ from funcgrad.optim.transformations import (
     scale_by_rms,
     stateless,
 )
+
+
+def __getattr__(name: str) -> Any:
+    known = [
+        own for own in __all__ if own.lower().replace("_", "") == name.lower().replace("_", "")
+    ]
+    hint = f"; write {known[0]}" if known else ""
+    raise AttributeError(f"module 'funcgrad.optim' has no attribute {name!r}{hint}")
+
 
 __all__ = [
     "History",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -213,14 +215,26 @@ _STYLE = """\
 .fg-head{fill:#7d8590;font:13px sans-serif}"""
 
 
-def to_svg(expr: Expr) -> str:
+class Picture(str):
+    """The text of an SVG picture, which a notebook draws."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def to_svg(expr: Expr, path: str | PathLike[str] | None = None, /) -> Picture:
     """The graph as an SVG picture, operands above, the root below, for a notebook or a page.
+
+    It is a text, which a notebook draws; with ``path``, it is written to that file as well.
 
     It is laid out here, without Graphviz; has a title and a description for those who do not see it;
     and its colors are readable on light and on dark. What a loop, a branch or a call runs is drawn below,
     once, in a box with the name that the node says.
 
-    Raises ValueError for more than 300 nodes, TypeError for what is no expression.
+    Raises ValueError for more than 300 nodes, TypeError for what is no expression, OSError where the
+    file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -229,7 +243,10 @@ def to_svg(expr: Expr) -> str:
     float64; n2 * of n1, n0, float64.</desc>']
     """
     nodes = distinct(expr, "to_svg", MOST_SVG, "draw a part of it, or use to_dot with Graphviz")
-    return draw(nodes)
+    picture = Picture(draw(nodes))
+    if path is not None:
+        Path(path).write_text(picture, encoding="utf-8")
+    return picture
 
 
 def draw(nodes: list[Expr], who: str = "to_svg") -> str:

@@ -19,7 +19,7 @@ from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.program.evaluate import evaluate, evaluate_all
 from funcgrad.program.simplify import simplify
 from funcgrad.show.bodies import Function, operands_written, way_back
-from funcgrad.show.rows import array_of, distinct, name_of, places
+from funcgrad.show.rows import array_of, check_values, distinct, name_of, places
 from funcgrad.show.text import ATOM, Written, define, number, shown, text, write
 from funcgrad.transforms.control.body import Body
 
@@ -74,6 +74,7 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
         raise TypeError(
             f"explain: expected a real number as root, but got {expr.type}; sum it first"
         )
+    check_values("explain", nodes, values, named)
     known = evaluate_all(expr, values, **named)
     found = [known[e.key] for e in nodes]
     functions, defined = functions_of(nodes)
@@ -176,6 +177,8 @@ def _pullbacks(i: int, e: Expr, place: dict[Key, int]) -> Iterator[Pullback]:
 
 
 def _stand_in(i: int, expr: Expr) -> Any:
+    if expr.op is CONSTANT and not expr.shape:
+        return expr  # a number tells more than its name, as in 2*z*v
     return var(f"v{i}", expr.shape, expr.dtype)
 
 

@@ -17,6 +17,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import op as _op
 from funcgrad.ops.op import Elementwise
 from funcgrad.show.text import Written
+from funcgrad.source import fail
 
 
 def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -> list[Expr]:
@@ -37,6 +38,27 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
             f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; ")
         )
     return list(found.values())
+
+
+def check_values(
+    who: str, nodes: list[Expr], values: Mapping[Any, Any] | None, named: Mapping[str, Any]
+) -> None:
+    """Refuse values that do not fit: by position, or not for every variable."""
+    if values is not None and not isinstance(values, Mapping):
+        raise fail(
+            TypeError,
+            f"{who}: expected values by name or in a dict, but got {type(values).__name__}; write "
+            f"{who}(e, x=2.0)",
+        )
+    names = [name_of(e) for e in nodes if e.op is INPUT]
+    missing = [name for name in names if name not in named]
+    if values is None and missing:
+        sample = ", ".join([f"{name}=2.0" for name in names[:3]])
+        raise fail(
+            TypeError,
+            f"{who}: expected values for {', '.join(names)}, but got {', '.join(named) or 'none'}; write "
+            f"{who}(e, {sample})",
+        )
 
 
 def places(nodes: list[Expr]) -> dict[Key, int]:

@@ -10,6 +10,7 @@ from funcgrad.graph import CONSTANT, toposort
 from funcgrad.program.evaluate import evaluate_all, inputs_of, present
 from funcgrad.program.lower import lower
 from funcgrad.program.simplify import simplify_all
+from funcgrad.show.rows import check_values, distinct
 from funcgrad.show.text import shown
 from funcgrad.transforms.accumulate import backprop
 
@@ -57,6 +58,7 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) 
     2     multiply  0, 1  6      1
     3     add       2, 1  9      1
     """
+    check_values("table", distinct(expr, "table"), values, named)
     graph = expr.graph
     order = toposort(expr)
     place = {key: i for i, key in enumerate(order)}

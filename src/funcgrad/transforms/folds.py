@@ -10,31 +10,71 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.source import fail
 from funcgrad.transforms.loops import scan
 from funcgrad.trees import flatten
 
 
-def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any) -> Any:
+class _Missing:
+    """What stands for no initial value."""
+
+    def __repr__(self) -> str:
+        return "the first of xs"
+
+
+_FIRST = _Missing()
+
+
+def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
     """``f(f(f(initial, xs[0]), xs[1]), ...)``, as `functools.reduce`, on the first axis of ``xs``.
 
     ``xs`` may be a tree of arrays, whose slices f then gets. The value keeps its structure and types.
+    Without ``initial``, it is the first slice, and the others follow.
 
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> fg.grad(lambda r: reduce(lambda y, x: r * y + x, np.array([1.0, 2.0, 3.0]), 0.0))(10.0)
     22.0
+    >>> reduce(np.maximum, np.array([1.0, 3.0, 2.0]))
+    3.0
     """
+    initial, xs = _started("reduce", xs, initial)
     return scan(lambda value, x: (f(value, x), ()), initial, xs)[0]
 
 
-def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any) -> Any:
+def _started(name: str, xs: Any, initial: Any) -> tuple[Any, Any]:
+    """The initial value and what follows: without one, the first slice and the others."""
+    if initial is not _FIRST:
+        return initial, xs
+    tree = flatten(xs)
+    if not tree.leaves or any([not np.ndim(x) or not np.shape(x)[0] for x in tree.leaves]):
+        shapes = ", ".join([str(np.shape(x)) for x in tree.leaves]) or "none"
+        raise fail(
+            TypeError,
+            f"{name}: expected arrays with a first entry to begin with, but got shapes {shapes}; give an "
+            "initial value, and np.array(xs) for a list of numbers",
+        )
+    first, rest = (
+        tree.rebuild([x[part] for x in map(_indexed, tree.leaves)]) for part in (0, slice(1, None))
+    )
+    return first, rest
+
+
+def _indexed(x: Any) -> Any:
+    return x if isinstance(x, Expr) else np.asarray(x)
+
+
+def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
     """The values that `reduce` goes through, ``initial`` first, stacked: as `itertools.accumulate`.
 
     >>> import numpy as np
     >>> accumulate(lambda y, x: 2 * y + x, np.array([1.0, 1.0, 1.0]), 0.0)
     array([0., 1., 3., 7.])
+    >>> accumulate(np.multiply, np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 6.])
     """
+    initial, xs = _started("accumulate", xs, initial)
 
     def step(value: Any, x: Any) -> tuple[Any, Any]:
         after = f(value, x)

@@ -47,6 +47,11 @@ def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
+    if not args:
+        raise fail(
+            TypeError,
+            "sparsity: expected f's arguments after f, but got none; write sparsity(f, x)",
+        )
     roots, leaves = _traced("sparsity", f, argnums, args, {})
     inputs, simple, known = _read(skeleton(roots, leaves), len(leaves))
     return jacobian_pattern(simple, inputs[: len(leaves)], known)

@@ -1,0 +1,24 @@
+"""The few names of funcgrad.numpy that are not NumPy's own."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+
+KINDS = ["float64", "float32", "float16", "complex128", "complex64"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_dtype_converts_expressions_and_is_a_dtype(name):
+    kind, theirs = getattr(fnp, name), getattr(np, name)
+    assert type(kind(2)) is theirs
+    assert kind() == 0
+    assert isinstance(theirs(1), kind)
+    assert issubclass(theirs, kind)
+    assert not isinstance(1, kind)
+    assert fnp.zeros(2, kind).dtype == np.dtype(kind) == theirs
+    assert np.dtype(theirs) == kind
+    assert fnp.finfo(kind).eps == np.finfo(theirs).eps
+    assert kind(fg.var("x", 2)).dtype == theirs
+    assert fg.grad(lambda x: abs(kind(x) * 3))(2.0) == 3.0
