@@ -357,5 +357,6 @@ def interp(
         i = np.clip(searchsorted(xp, x, "right") - 1, 0, count - 2)
         width, rise = xp[i + 1] - xp[i], fp[i + 1] - fp[i]
         # Of knots that fall together the last counts, as in NumPy.
-        inside = fp[i] + (x - xp[i]) * (rise / np.where(width == 0, 1, width))
+        share = (x - xp[i]) / np.where(width == 0, 1, width)
+        inside = fp[i] + np.where(width == 0, 1, share) * rise
     return np.where(x < xp[0], left, np.where(x > xp[-1], right, inside))
