@@ -36,7 +36,7 @@ GOALS = """\
 
 "≤" is funcgrad's time over the other's, "≥" the other's time over funcgrad's. All of them are of the steady
 state, but for the first call. With numba a loop reaches that late: it runs as Python until that has taken
-about as long as compiling, here at the hundredth call, and is measured after two hundred.
+about as long as compiling, here at about the fortieth call, and is measured after two hundred.
 """
 PLOT = """\
 ![Each row's speed over the peer it is measured against](performance.svg)

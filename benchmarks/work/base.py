@@ -51,7 +51,7 @@ def with_numba(peer: Callable[[Any], Work]) -> Callable[[Any], Work]:
     """funcgrad on the same work, where numba is.
 
     It counts the operations that a loop has done in Python before it makes machine code of it: loops of
-    10,000 turns are compiled at about their hundredth call.
+    10,000 turns, with their gradient, are compiled at about the fortieth call.
     """
 
     def measured(given: Any) -> Work:
