@@ -127,21 +127,19 @@ def _returning(statements: Sequence[Statement], result: str) -> list[str]:
     return [*lines[:-1], f"return {lines[-1]}"]
 
 
-def inlined(flat: Flat) -> list[str] | None:
-    """The lines that compute and return the only result from inputs ``x0``, ``x1``, … of its types.
+def in_lines(flat: Flat) -> tuple[list[str], list[str]] | None:
+    """The statements, and the texts of the results, from inputs ``x0``, ``x1``, … of the program's types.
 
-    The names in them are those of `BOUND`; `math`'s errors are the caller's to meet. None where the
-    program is not on numbers alone, is long, or has several results.
+    Their names are ``a0``, ``a1``, … and those of `BOUND`; `math`'s errors are the caller's to meet. None
+    where the program is not on numbers alone.
     """
     templates = [template_of(flat, step) for step in flat.steps]
-    if None in templates or len(flat.results) != 1 or len(flat.steps) > _INLINED:
+    if None in templates:
         return None
     statements, results = statements_of(flat, templates)  # type: ignore[arg-type]
-    return _returning(statements, results[0])
-
-
-# Steps up to which a program is written into the function that a call enters.
-_INLINED = 1000
+    lines = allocated([*statements, *[Statement(-1, text) for text in results]], {}, {})
+    count = len(lines) - len(results)
+    return lines[:count], lines[count:]
 
 
 def _function(flat: Flat, body: Iterable[str]) -> str:

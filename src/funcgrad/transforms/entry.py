@@ -9,16 +9,19 @@ meanwhile goes on with the code that it began with.
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from funcgrad.program import codegen, scalar, templates
-from funcgrad.transforms.guards import Node
+from funcgrad.program import templates
+from funcgrad.transforms.guards import LEAST, MOST, Node, first
 from funcgrad.transforms.watch import Seen, Watch, is_ours
+from funcgrad.transforms.written import lines_of
 
 _HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **templates.BOUND}
 
@@ -28,21 +31,32 @@ _OURS = re.compile(r"^(?:[a-z]+\d+|args|more|named|general|given|run|rebuild|typ
 
 
 class Entry:
-    """The function, and how its code is changed."""
+    """How the code of a caller's function is changed.
+
+    The function is not held here, nor does its code hold what holds it: garbage in a circle through code is
+    never found.
+    """
 
     def __init__(self, general: Callable[..., Any], f: Callable[..., Any], name: str) -> None:
         self.f = f
         self.name = name
         self.general = general
-        self.plain = self._code("*args, **named", ["return general(args, named)"], {})
-        home: dict[str, Any] = dict(_HOME)
-        exec("def jitted(*args, **named): ...", home)
-        self.function: Any = home["jitted"]
-        self.reset()
+        self._function: Callable[[], Any] = lambda: None
+
+    def function(self) -> Callable[..., Any]:
+        """The function for a caller, who holds it alone."""
+        made = FunctionType(self._plain(), {**_HOME, "general": self.general})
+        self._function = weakref.ref(made)
+        return made
 
     def reset(self) -> None:
         """Back to signatures."""
-        self.function.__code__ = self.plain
+        function = self._function()
+        if function is not None:
+            function.__code__ = self._plain()
+
+    def _plain(self) -> CodeType:
+        return self._code("*args, **named", ["return general(args, named)"], {})
 
     def install(
         self,
@@ -57,8 +71,14 @@ class Entry:
         ``kinds`` are those of the arguments, ``arrays`` what the program reads beside them, ``held`` what
         the watched names held when it was traced.
         """
-        if root.reading is not None or root.step is None or not kinds:
+        function = self._function()
+        if function is None or root.step is None or not kinds:
             return
+        if any(
+            seen.value is function and name.home is None
+            for name, seen in zip(watch.names, held, strict=True)
+        ):
+            return  # it calls itself by a cell, which would be held by its code
         objects: dict[str, Any] = {}
         own = self._parameters(len(kinds))
         known = own or [f"x{i}" for i in range(len(kinds))]
@@ -66,10 +86,10 @@ class Entry:
         if tests is None:
             return
         tests.extend(_unchanged(watch, held, objects))
-        lines = [
-            _ARGUMENT.sub(lambda found: known[int(found[1])], line)
-            for line in self._body(kinds, root, arrays, objects)
-        ]
+        body = self._body(kinds, root, arrays, objects)
+        if body is None:
+            return
+        lines = [_ARGUMENT.sub(lambda found: known[int(found[1])], line) for line in body]
         left = [] if own else ["not more", "not named"]
         code = [
             "try:",
@@ -82,20 +102,24 @@ class Entry:
         parameters = ", ".join(f"{name}=none" for name in known)
         made = self._code(parameters + ("" if own else ", /, *more, **named"), code, objects)
         # Defaults that are too many are not looked at, and those that are missing are of no call.
-        self.function.__defaults__ = (_HOME["none"],) * len(kinds)
-        self.function.__code__ = made
+        function.__defaults__ = (_HOME["none"],) * len(kinds)
+        function.__code__ = made
 
     def _body(
         self, kinds: Sequence[Any], root: Node, arrays: Sequence[Any], objects: dict[str, Any]
-    ) -> list[str]:
-        """The lines that give the result: of numbers, written out; else a call of the program."""
-        program, takes, _ = root.step  # type: ignore[misc]
+    ) -> list[str] | None:
+        """The lines that give the result: of numbers, written out; else a call of the program.
+
+        None for a tree that asks questions, and is not written out.
+        """
         count, single = len(kinds), root.rebuild is first
-        numbers = all(isinstance(kind, type) for kind in kinds)
-        if single and numbers and takes == tuple(range(count)):
-            lines = scalar.inlined(codegen.flatten(program.outputs, program.inputs))
+        if all(isinstance(kind, type) for kind in kinds):
+            lines = lines_of(root, count, objects)
             if lines is not None:
                 return lines
+        if root.reading is not None:
+            return None
+        program, takes, *_ = root.step  # type: ignore[misc]
         objects["run"] = program.compiled
         objects.update({f"a{count + k}": array for k, array in enumerate(arrays)})
         call = f"run({', '.join([f'x{i}' if i < count else f'a{i}' for i in takes])})"
@@ -106,13 +130,10 @@ class Entry:
 
     def _code(self, parameters: str, lines: Sequence[str], objects: dict[str, Any]) -> CodeType:
         """The code of a function, with objects as its constants under local names."""
-        objects = {"general": self.general, **objects}
         named = [f"{name} = '{_mark(name)}'" for name in objects if _uses(lines, name)]
         body = "\n".join([f"    {line}" for line in [*named, *lines]])
         text = f"def jitted({parameters}):\n{body}\n"
-        home: dict[str, Any] = dict(_HOME)
-        exec(compile(text, "<funcgrad jit>", "exec", dont_inherit=True), home)
-        code: CodeType = home["jitted"].__code__
+        code = _compiled(text)
         marks = {_mark(name): value for name, value in objects.items()}
         constants = tuple([marks.get(c, c) if isinstance(c, str) else c for c in code.co_consts])
         return code.replace(co_name=self.name, co_consts=constants)
@@ -132,9 +153,12 @@ class Entry:
         return None if taken or more or code.co_argcount != count else names
 
 
-def first(results: Sequence[Any]) -> Any:
-    """What a function returns whose result is one expression."""
-    return results[0]
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    home: dict[str, Any] = dict(_HOME)
+    exec(compile(text, "<funcgrad jit>", "exec", dont_inherit=True), home)
+    code: CodeType = home["jitted"].__code__
+    return code
 
 
 def given(
@@ -156,6 +180,8 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
     for i, (kind, x) in enumerate(zip(kinds, known, strict=True)):
         if isinstance(kind, type):
             tests.append(f"type({x}) is {kind.__name__}")
+            if kind is int:
+                tests.append(f"{LEAST} <= {x} <= {MOST}")
         elif len(kind) == 2 and isinstance(kind[0], tuple):
             objects[f"s{i}"], objects[f"d{i}"] = kind
             tests.append(f"type({x}) is ndarray and {x}.shape == s{i} and {x}.dtype == d{i}")

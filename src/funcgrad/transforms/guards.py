@@ -18,6 +18,7 @@ from funcgrad.program.lower import Program, lower, part
 from funcgrad.program.share import share_bodies
 from funcgrad.program.simplify import simplify_all
 from funcgrad.program.store import remembered
+from funcgrad.source import caller
 from funcgrad.transforms.control.body import Body
 
 Reading = Callable[[Any], Any]
@@ -30,7 +31,7 @@ class Question(NamedTuple):
     reading: Reading
     answer: Any
     line: Any = None
-    """The position of the user's code that made what was asked."""
+    """The position of the user's code that asked."""
 
 
 class Questions:
@@ -48,7 +49,8 @@ class Questions:
 
     def record(self, asked: Expr, reading: Reading, answer: Any) -> None:
         # The expression is held, so that its id is its own.
-        self._met.setdefault((id(asked), reading), Question(asked, reading, answer, asked.source))
+        if (id(asked), reading) not in self._met:
+            self._met[id(asked), reading] = Question(asked, reading, answer, caller())
 
     def derived(self, program: Program, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
         self._derived = program, inputs, outputs
@@ -74,6 +76,10 @@ def answer_key(answer: Any) -> Any:
     return answer
 
 
+LEAST, MOST = -(2**63), 2**63 - 1
+"""The whole numbers that programs compute with: beyond them Python's go on, and these do not."""
+
+
 class Whole(NamedTuple):
     """A program that is all that a traced function does."""
 
@@ -86,6 +92,11 @@ class Whole(NamedTuple):
         return self.program.on([inputs[k] for k in self.takes])
 
 
+def first(results: Sequence[Any]) -> Any:
+    """What a function returns whose result is one expression."""
+    return results[0]
+
+
 class Step(NamedTuple):
     """What a node runs: from values (by number) or what was handed on (below 0) to its expressions."""
 
@@ -93,12 +104,14 @@ class Step(NamedTuple):
     takes: tuple[int, ...]
     gives: tuple[int, ...]
     """Where what it hands on, which follows its own expressions, has its place."""
+    handed: tuple[Expr, ...] = ()
+    """What it hands on."""
 
 
 class Node:
     """A question with the nodes that its answers lead to, or, without a reading, results."""
 
-    __slots__ = ("_exprs", "children", "gives", "handed", "reading", "rebuild", "step")
+    __slots__ = ("_exprs", "children", "reading", "rebuild", "step")
 
     def __init__(
         self,
@@ -110,8 +123,6 @@ class Node:
         self.reading = reading
         self.rebuild = rebuild
         self.children: dict[Any, Node] = {}
-        self.handed: list[Expr] = []
-        self.gives: list[int] = []
         self.step: Step | None = None
 
     @property
@@ -149,7 +160,7 @@ class Tree:
         memory: dict[int, Any] = {}
         last: Any = None
         while node is not None:
-            program, takes, gives = node.step  # type: ignore[misc]
+            program, takes, gives, _ = node.step  # type: ignore[misc]
             try:
                 given = [values[i] if i >= 0 else memory[i] for i in takes]
             except (IndexError, KeyError):
@@ -204,46 +215,51 @@ class Tree:
         return last
 
     def _compile(self, path: Sequence[Node]) -> None:
-        """Give each node of a path what it runs: what earlier ones compute is taken from them."""
-        owner: dict[Key, Node] = {}
-        inherited: dict[int, list[Expr]] = {}
-        changed: dict[int, Node] = {}
-        for node in path:
-            if len(path) == 1 and not node.handed:  # nothing is asked, and nothing handed on
-                if node.step is None:
-                    changed[id(node)] = node
-                break
-            inside = _inside([*node.exprs, *node.handed], owner)
-            taken = inherited[id(node)] = [expr for expr in inside if expr.key in owner]
-            for expr in taken:
+        """Give each node of a path what it runs: what earlier ones compute is taken from them.
+
+        Nodes change when all is made, those that hand something on first: an interrupt on the way leaves a
+        tree that runs, in which a node hands on more than is asked for, at most.
+        """
+        if len(path) == 1:  # nothing is asked, and nothing handed on
+            (node,) = path
+            node.step = node.step or self._lowered(node, (), ())
+            return
+        owner: dict[Key, int] = {}
+        handed = [list(node.step.handed) if node.step else [] for node in path]
+        inherited: list[list[Expr]] = []
+        changed: set[int] = set()
+        for k, node in enumerate(path):
+            inside = _inside([*node.exprs, *handed[k]], owner)
+            inherited.append([expr for expr in inside if expr.key in owner])
+            for expr in inherited[k]:
                 giver = owner[expr.key]
-                if self._place(expr) not in giver.gives:
-                    giver.handed.append(expr)
-                    giver.gives.append(self._place(expr))
-                    changed[id(giver)] = giver
+                if all(expr.key != known.key for known in handed[giver]):
+                    handed[giver].append(expr)
+                    changed.add(giver)
             if node.step is None:
-                changed[id(node)] = node
+                changed.add(k)
             for expr in inside:
                 if expr.op not in (INPUT, CONSTANT):
-                    owner.setdefault(expr.key, node)
-        for node in path:
-            if id(node) in changed:
-                node.step = self._lowered(node, inherited.get(id(node), ()))
+                    owner.setdefault(expr.key, k)
+        steps = {k: self._lowered(path[k], handed[k], inherited[k]) for k in sorted(changed)}
+        for k, step in steps.items():
+            path[k].step = step
 
-    def _lowered(self, node: Node, inherited: Sequence[Expr]) -> Step:
+    def _lowered(self, node: Node, handed: Sequence[Expr], inherited: Sequence[Expr]) -> Step:
         names = [
             assemble_node(INPUT, (), (("name", f"handed {~self._place(expr)}"),), expr.type)
             for expr in inherited
         ]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
-        roots = [*node.exprs, *node.handed]
+        roots = [*node.exprs, *handed]
         if given:
             roots = _stopped(roots, given)
         met = {expr.key for expr in subexpressions(*roots) if expr.op is INPUT}
         numbers = [i for i, x in enumerate(self.inputs) if x.key in met]
         inputs = [*[self.inputs[i] for i in numbers], *names]
         takes = (*numbers, *[self._place(expr) for expr in inherited])
-        return Step(_program(Body(inputs, roots)), takes, tuple(node.gives))
+        gives = tuple([self._place(expr) for expr in handed])
+        return Step(_program(Body(inputs, roots)), takes, gives, tuple(handed))
 
     def _place(self, expr: Expr) -> int:
         """Where in a call's memory a value that is handed on is kept: a negative number."""

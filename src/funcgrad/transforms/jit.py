@@ -9,8 +9,7 @@ watched.
 from __future__ import annotations
 
 import threading
-import warnings
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -22,11 +21,12 @@ from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.held import hold, release
 from funcgrad.program.codegen import text_of
-from funcgrad.source import fail, position
+from funcgrad.source import fail
 from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
 from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.transforms.guards import Node, Question, Questions, Whole
+from funcgrad.transforms.guards import LEAST, MOST, Node, Question, Questions, Whole
+from funcgrad.transforms.misses import Misses, Unquoted
 from funcgrad.transforms.shown import Latest, Lowered
 from funcgrad.transforms.signature import (
     NUMBERS,
@@ -49,9 +49,6 @@ MOST_PATHS = 64
 """Paths of one signature beyond which a function is no longer compiled."""
 
 _MOST_SIGNATURES = 128
-
-# Numbers that a value is read as before it is said that each is a trace of its own.
-_OFTEN = 8
 
 
 def jit(
@@ -96,7 +93,7 @@ def jit(
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     compiled = Compiled(f, Static(numbers, names))
-    jitted = _named_after(f)(compiled.entry.function)
+    jitted = _named_after(f)(compiled.entry.function())
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
     jitted.clear = compiled.clear  # type: ignore[attr-defined]
@@ -124,6 +121,7 @@ class Compiled:
         self.f = f
         self.static = static
         self.name = getattr(f, "__name__", "f")
+        self.fixed = ""
         self.lock = threading.RLock()
         self.watch = Watch(f)
         self.entry = Entry(self, f, self.name)
@@ -134,7 +132,7 @@ class Compiled:
         with self.lock:
             self.trees: OrderedDict[Any, Any] = OrderedDict()
             self.entry.reset()
-            self.misses: deque[str] = deque(maxlen=1000)
+            self.misses = Misses(self.name)
             self.newest: Compiled | None = None
             self.narrow = False
             self.last: Node | None = None
@@ -142,7 +140,7 @@ class Compiled:
 
     def explain_misses(self) -> str:
         """Why f was traced, one line for each time."""
-        return "\n".join(self.misses)
+        return str(self.misses)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.static.numbers or self.static.names:
@@ -151,6 +149,8 @@ class Compiled:
         leaves: Sequence[Any] = args if simple else leaves_of((args, kwargs))
         shape = () if simple else structure((args, kwargs))
         kinds: list[Any] = list(map(type, leaves))
+        if int in kinds and not all(map(_fits, leaves)):
+            return self.f(*args, **kwargs)
         if NUMBERS.issuperset(kinds) and not self.narrow:
             return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
         kinds = []
@@ -237,6 +237,9 @@ class Compiled:
         inner.watch = self.watch
         inner.watched = self.watch.values()
         inner.name, inner.misses = self.name, self.misses
+        inner.fixed = ", ".join(
+            [*map(repr, fixed.values()), *[f"{n}={v!r}" for n, v in known.items()]]
+        )
         return inner
 
     def _kept(self, key: Any) -> None:
@@ -250,7 +253,7 @@ class Compiled:
             now = self.watch.values()
             changes = self.watch.changed(self.watched, now)
             if changes:
-                self.misses.append(f"{self.name}: {', '.join(changes)}")
+                self.misses.rebound(changes)
                 self.trees = OrderedDict()
                 self.entry.reset()
             self.watched = now
@@ -294,11 +297,11 @@ class Compiled:
         if self._meets_narrow(key[0], path):
             return None, None
         if found.tree.leaves >= MOST_PATHS:
-            self._give_up(found, path)
+            found.plain = True
+            self.misses.given_up(MOST_PATHS, path[0])
             return found, None
         node = found.tree.grow(*path)
-        self.misses.append(self._why(key, last, path[0]))
-        self._warn_of_numbers(last)
+        self.misses.traced(self._call_text(key[0], args, kwargs), key, last, path[0])
         if self.watch.unchanged(held):  # else it may be of two worlds: for this call alone
             self.trees[key] = found
             self._kept(key)
@@ -370,6 +373,14 @@ class Compiled:
         self.narrow = narrow
         return narrow
 
+    def _call_text(self, kinds: Sequence[Any], args: Any, kwargs: Any) -> str:
+        """A call as it is written, with types in the place of values."""
+        texts = [Unquoted(kind_text(kind)) for kind in kinds]
+        inner, named = flatten((args, kwargs)).rebuild(texts)
+        known = [*map(repr, inner), *[f"{name}={value!r}" for name, value in named.items()]]
+        text = ", ".join([*([self.fixed] if self.fixed else []), *known])
+        return f"{self.name}({text if len(text) <= 200 else f'{text[:197]}...'})"
+
     def _labels(self, kinds: Sequence[Any], args: Any, kwargs: Any) -> list[str]:
         """Names for the values, after the parameters that they come by; each once."""
         named = zip(names_of(self.f, len(args)), args, strict=True)
@@ -378,35 +389,6 @@ class Compiled:
             paths.extend(flatten(kwargs[name], name).paths)
         labels = [path for path, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
         return labels if len(set(labels)) == len(labels) else [f"x{i}" for i in range(len(labels))]
-
-    def _why(self, key: Any, last: Node | None, asked: Sequence[Question]) -> str:
-        types = ", ".join(kind_text(kind) for kind in key[0])
-        if last is None:
-            return f"{self.name}({types}): the first call with these types"
-        for question in asked:
-            if question.asked.key == last.exprs[0].key:
-                what = f"{question.reading.__name__}() of {_short(question.asked)}"
-                return f"{self.name}({types}): {what} was {question.answer} for the first time"
-        return f"{self.name}({types}): a path not taken before"
-
-    def _warn_of_numbers(self, last: Node | None) -> None:
-        if last is None or last.reading not in (float, complex) or len(last.children) != _OFTEN:
-            return
-        warnings.warn(
-            f"jit: {self.name} takes a number out of a value, by {last.reading.__name__}() or math, and is "
-            f"traced again for each: {_OFTEN} times now; use numpy's functions on the value itself",
-            stacklevel=7,
-        )
-
-    def _give_up(self, found: Signature, path: Any) -> None:
-        found.plain = True
-        lines = [position(question.line) for question in path[0]]
-        where = next((line for line in reversed(lines) if line), "a line that is not known")
-        warnings.warn(
-            f"jit: {self.name} has taken {MOST_PATHS} paths, and is run as it is from now on for these "
-            f"types; it branches on values, last at {where}; choose with np.where or cond instead",
-            stacklevel=7,
-        )
 
     # -- looking ----------------------------------------------------------------------------------
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -433,9 +415,8 @@ class Compiled:
         return "" if step is None else text_of(step.program.compiled)
 
 
-def _short(expr: Expr) -> str:
-    text = repr(expr).splitlines()[-1]
-    return text if len(text) <= 50 else f"{text[:47]}..."
+def _fits(leaf: Any) -> bool:
+    return type(leaf) is not int or LEAST <= leaf <= MOST
 
 
 def _array(constant: Expr) -> Any:

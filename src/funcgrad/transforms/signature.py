@@ -15,8 +15,7 @@ from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.held import COPIED
 from funcgrad.source import fail
 from funcgrad.trace import names_of
-from funcgrad.transforms.entry import first
-from funcgrad.transforms.guards import Tree
+from funcgrad.transforms.guards import Tree, first
 from funcgrad.trees import own_children
 
 # Dtypes that Python's numbers do not give way to.
@@ -154,6 +153,9 @@ class Signature:
         origins: dict[int, Any],
     ) -> list[Expr]:
         """The tree's own inputs in the place of a trace's: arrays by identity, small new ones by content."""
+        # Both lists grow together; an interrupt may have come between.
+        known = min(len(self.arrays), max(len(self.tree.inputs) - self.count, 0))
+        del self.arrays[known:], self.tree.inputs[self.count + known :]
         given: list[Expr] = []
         for i, (type, value) in enumerate(zip(types, values, strict=True)):
             if i < self.count:
