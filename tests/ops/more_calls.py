@@ -74,6 +74,49 @@ MORE_CALLS = {
         lambda x: np.interp(x, KNOTS[:1], LEVELS[:1]),
         lambda x: np.interp(x, [-2.0, 0.5, 0.5, 2.0, 2.0], [1.0, 2.0, 3.0, 4.0, 5.0]),
     ],
+    **{
+        f"fft.{f.__name__}": [
+            lambda x, f=f: f(x),
+            lambda x, f=f: f(x, 2, norm="ortho"),
+            lambda x, f=f: f(x, n=5, axis=0, norm="forward"),
+        ]
+        for f in (np.fft.fft, np.fft.ifft, np.fft.irfft, np.fft.hfft)
+    },
+    **{
+        f"fft.{f.__name__}": [
+            lambda x, f=f: f(np.real(x)),
+            lambda x, f=f: f(np.real(x), 5, norm="ortho"),
+            lambda x, f=f: f(np.real(x), n=2, axis=0, norm="forward"),
+        ]
+        for f in (np.fft.rfft, np.fft.ihfft)
+    },
+    **{
+        f"fft.{f.__name__}": [
+            lambda x, f=f: f(x[None]),
+            lambda x, f=f: f(x, norm="ortho"),
+            lambda x, f=f: f(x, (4, 5), (1, 0)),
+            lambda x, f=f: f(x, s=(-1, 2), axes=(0, 1), norm="forward"),
+        ]
+        for f in (
+            np.fft.fft2,
+            np.fft.ifft2,
+            np.fft.fftn,
+            np.fft.ifftn,
+            np.fft.irfft2,
+            np.fft.irfftn,
+        )
+    },
+    **{
+        f"fft.{f.__name__}": [
+            lambda x, f=f: f(np.real(x)),
+            lambda x, f=f: f(np.real(x), (4, 5), (1, 0)),
+        ]
+        for f in (np.fft.rfft2, np.fft.rfftn)
+    },
+    **{
+        f"fft.{f.__name__}": [lambda x, f=f: f(x), lambda x, f=f: f(x, axes=-1)]
+        for f in (np.fft.fftshift, np.fft.ifftshift)
+    },
     "convolve": [
         flat(lambda x, mode=mode, n=n: np.convolve(x, np.arange(1.0, n + 1.0), mode))
         for mode in ("full", "same", "valid")

@@ -156,6 +156,10 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     "argmin": [Sample((ANY,), {"axis": 1})],
     "argsort": [Sample((ANY,), {"axis": 1})],
     "cumsum": [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})],
+    "fft": [
+        Sample((COMPLEX,), {"axis": 1, "inverse": False}),
+        Sample((COMPLEX,), {"axis": 0, "inverse": True}),
+    ],
     "getitem": [
         Sample((ANY,), {"spec": (1,), "shape": (4,)}),
         Sample((ANY,), {"spec": ("...", ("slice", None, None, -2)), "shape": (3, 2)}),

@@ -229,7 +229,7 @@ def assert_same(got, expected):
 REFUSALS = (TypeError, ValueError, IndexError, AttributeError)
 # What takes more than NumPy's does: an axis of a scalar, a truth value, more axes than one.
 LENIENT = {"linalg.outer", "mean", "var", "std", "linalg.norm", "pad", "round"}
-LENIENT |= {"median", "quantile", "percentile", "gradient"}
+LENIENT |= {"median", "quantile", "percentile", "gradient", "fft.fftshift", "fft.ifftshift"}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -729,12 +729,11 @@ def test_a_real_argument_beside_a_complex_one_has_a_real_gradient():
     np.testing.assert_allclose(gz, 2 * V * Z, rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["reduce", "eig", "fft", "histogram"])
+@pytest.mark.parametrize("name", ["reduce", "eig", "histogram"])
 def test_a_function_without_a_rule_is_named(name):
     functions = {
         "reduce": lambda x: np.hypot.reduce(x),
         "eig": lambda x: np.sum(np.linalg.eig(x[:2, :2])[0]),
-        "fft": lambda x: np.sum(np.fft.fft(x)),
         "histogram": lambda x: np.sum(np.histogram(x)[0]),
     }
     with pytest.raises(TypeError, match=f"{name}: expected a function with a derivative rule"):

@@ -190,6 +190,11 @@ def _sorting(expr: Expr) -> int:
     return expr.size * max(length - 1, 0).bit_length()
 
 
+def _fourier(expr: Expr) -> int:
+    length = _length(expr)
+    return 5 * expr.size * max(length - 1, 0).bit_length()  # of Cooley and Tukey
+
+
 FLOPS: Mapping[str, Callable[[Expr], int]] = MappingProxyType(
     {
         **dict.fromkeys(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"), _reduced),
@@ -200,6 +205,7 @@ FLOPS: Mapping[str, Callable[[Expr], int]] = MappingProxyType(
         "scatter_add": _all_of(1),
         "cumsum": _running,
         "argsort": _sorting,  # comparisons of a merge
+        "fft": _fourier,
         "matmul": _matmul,
         "einsum": _einsum,
     }

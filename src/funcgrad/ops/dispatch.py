@@ -21,6 +21,7 @@ from funcgrad.ops import (
     decompositions,
     determinants,
     elementwise,
+    fourier,
     indexing,
     linalg,
     marks,
@@ -42,6 +43,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     along,
     indexing,
     contraction,
+    fourier,
     linalg,
     decompositions,
     determinants,
@@ -94,9 +96,9 @@ def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[...,
 def numpy_functions(
     functions: Mapping[str, Callable[..., Any]],
 ) -> Mapping[Any, Callable[..., Any]]:
-    """What stands in for each function of ``numpy`` and ``numpy.linalg`` that is not a ufunc."""
+    """What stands in for each function of NumPy's, of ``linalg`` and of ``fft`` that is not a ufunc."""
     result: dict[Any, Callable[..., Any]] = {}
-    for home in (np, np.linalg):
+    for home in (np, np.linalg, np.fft):
         for name, function in functions.items():
             theirs = getattr(home, name, None)
             if callable(theirs) and not isinstance(theirs, np.ufunc | type):

@@ -184,6 +184,12 @@ def _sinc(expr: Expr, texts: list[str]) -> Written:
     return Written(f"np.sinc({texts[0]})", ATOM - 1)
 
 
+def _fourier(expr: Expr, texts: list[str]) -> Written:
+    params = dict(expr.params)
+    call = f"ifft({texts[0]}, norm='forward'" if params["inverse"] else f"fft({texts[0]}"
+    return Written(f"np.fft.{call}, axis={params['axis']})", ATOM - 1)
+
+
 def _cofactors(expr: Expr, texts: list[str]) -> Written:
     others = "np.where(np.eye(s.shape[-1], dtype=bool), s.dtype.type(1), s[..., None, :])"
     sign = "(np.linalg.det(u)*np.linalg.det(v))[..., None, None]"
@@ -221,6 +227,7 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "argmin": _form("np.argmin({0}, axis={axis})"),
         "argsort": _form('np.argsort({0}, axis={axis}, kind="stable")'),
         "cumsum": _form("np.cumsum({0}, axis={axis})"),
+        "fft": _fourier,
         "einsum": _form("np.einsum({subscripts}, {all})"),
         **{
             name: _form(f"np.linalg.{name}({{all}})")

@@ -16,6 +16,9 @@ def rows(xp: Any) -> dict[str, Callable[..., Any]]:
         **{name: _along(getattr(xp, name)) for name in ("sum", "max", "min", "prod", "any", "all")},
         **{name: _along(getattr(xp, name)) for name in ("argmax", "argmin", "cumsum")},
         **composed(xp),
+        "fft": lambda x, axis, inverse: (
+            xp.fft.ifft(x, axis=axis, norm="forward") if inverse else xp.fft.fft(x, axis=axis)
+        ),
         "argsort": lambda x, axis: xp.argsort(x, axis=axis, kind="stable"),
         "broadcast_to": lambda x, shape: xp.broadcast_to(x, shape),
         "reshape": lambda x, shape: xp.reshape(x, shape),

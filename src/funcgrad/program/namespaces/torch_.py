@@ -274,6 +274,9 @@ def _table() -> dict[str, Callable[..., Any]]:
         "cumsum": lambda x, axis: _unsigned(x, torch.cumsum(x, dim=axis)),
         "einsum": lambda *xs, subscripts: torch.einsum(subscripts, *xs),
         "equal": torch.eq,
+        "fft": lambda x, axis, inverse: (
+            torch.fft.ifft(x, dim=axis, norm="forward") if inverse else torch.fft.fft(x, dim=axis)
+        ),
         "fabs": torch.abs,
         "getitem": _getitem,
         "greater": _ordered(torch.greater, torch.greater),
