@@ -236,3 +236,19 @@ def test_piecewise_is_numpys():
 def test_what_is_wrong_is_named(f, error, message):
     with pytest.raises(error, match=re.escape(message)):
         fg.grad(f)(V)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: np.fill_diagonal(x, 0),
+        lambda x: np.copyto(x, 0.0),
+        lambda x: np.put(x, 0, 1.0),
+        lambda x: np.putmask(x, x > 0, 1.0),
+    ],
+)
+def test_what_changes_in_place_says_what_to_write(change):
+    with pytest.raises(
+        TypeError, match=r"would change an array in place.*write x = x\.at\[i\]\.set"
+    ):
+        fg.grad(lambda x: change(x) or np.sum(x))(np.eye(3))

@@ -172,10 +172,19 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
     return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
 
 
+_IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
+
+
 def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer ``__array_function__``."""
     stand_in = expr_room.table.numpy.get(func)
     name = getattr(func, "__name__", str(func))
+    if func in _IN_PLACE:
+        raise fail(
+            TypeError,
+            f"{name}: would change an array in place, but expressions are immutable; write "
+            "x = x.at[i].set(v), or np.where(condition, new, old)",
+        )
     if stand_in is None:
         raise _unsupported(name, (f.__name__ for f in expr_room.table.numpy))
     if kwargs.pop("out", None) is not None:
