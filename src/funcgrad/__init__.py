@@ -161,11 +161,29 @@ _DECLARING = (
 )
 
 
+_ELSEWHERE = {
+    "tensor": "fg.const(a) for an expression, or pass NumPy arrays as they are",
+    "array": "funcgrad.numpy.array([...]), or pass NumPy arrays as they are",
+    "Variable": "fg.var('x')",
+    "Symbol": "fg.var('x')",
+    "symbols": "fg.var('x') for each",
+    "diff": "fg.gradient(expr, x)",
+    "backward": "fg.grad(f)(x), or fg.backprop(expr)",
+    "no_grad": "fg.stop_gradient(x)",
+    "detach": "fg.stop_gradient(x)",
+    "make_jaxpr": "fg.trace(f, *args)",
+}
+"""What other libraries have under these names."""
+
+
 def __getattr__(name: str) -> _Any:
     if name in _FACES:
         return _import_module(f"funcgrad.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")
+        message = f"module 'funcgrad' has no attribute {name!r}"
+        if name in _ELSEWHERE:
+            message += f"; write {_ELSEWHERE[name]}"
+        raise AttributeError(message, name=name, obj=_import_module(__name__))
     found = globals()[name] = getattr(_import_module(_HOMES[name]), name)
     return found
 

@@ -50,6 +50,11 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     """What every node becomes under ``algebra``: the fold before its last step, which picks the root."""
     from pyrsistent import pmap
 
+    if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
+        raise TypeError(
+            "fold: expected an Algebra, what inputs, constants and operations become, but got "
+            f"{type(algebra).__name__}; write Algebra(input, constant, op), three functions"
+        )
     values: dict[Key, T] = {}
     for key, node in nodes(expr).items():
         values[key] = become(algebra, node, values)

@@ -229,7 +229,16 @@ def toposort(expr: Pointed) -> PVector[Key]:
     from pyrsistent import pvector
 
     own: Callable[[], list[Key]] | None = getattr(expr, "order", None)
+    if own is None:
+        _check_pointed("toposort", expr)
     return pvector(nodes(expr) if own is None else own())
+
+
+def _check_pointed(who: str, expr: Any) -> None:
+    if not (hasattr(expr, "graph") and hasattr(expr, "key")):
+        raise TypeError(
+            f"{who}: expected an expression, or what has a graph and a key, but got {type(expr).__name__}"
+        )
 
 
 def nodes(expr: Pointed) -> dict[Key, Node]:
@@ -237,6 +246,7 @@ def nodes(expr: Pointed) -> dict[Key, Node]:
     own: Callable[[], dict[Key, Node]] | None = getattr(expr, "nodes", None)
     if own is not None:
         return own()
+    _check_pointed("fold", expr)
     graph = dict(expr.graph.items())
     found: dict[Key, Node] = {}
     stack: list[Any] = [expr.key]

@@ -39,7 +39,7 @@ def check_grads(
     """
     if not isinstance(args, tuple | list):
         raise TypeError(
-            f"check_grads: expected a tuple of arguments, but got {type(args).__name__}"
+            f"check_grads: expected a tuple of arguments, but got {type(args).__name__}; write (x,)"
         )
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or not modes:

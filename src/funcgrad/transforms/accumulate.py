@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class GradientMap(Mapping[Key, Any]):
     """The cotangent of every node that the root depends on smoothly: an immutable mapping by key.
 
-    It may be asked with a key or with an expression. Absent means zero: asking with an expression
-    that nothing reaches gives 0. ``map`` is the persistent map itself.
+    It may be asked with a key, with an expression, or with a variable's name. Absent means zero: asking
+    with an expression that nothing reaches gives 0. ``map`` is the persistent map itself.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -68,6 +68,11 @@ class GradientMap(Mapping[Key, Any]):
         raise AttributeError("a gradient map is immutable")
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            names = variables(self.root)
+            if key not in names:
+                raise KeyError(f"{key}; the variables are {', '.join(names) or 'none'}")
+            key = names[key]
         try:
             return self._sums[key.key if isinstance(key, Expr) else key]
         except KeyError:
@@ -103,8 +108,11 @@ def _short(value: Any) -> Any:
 
 
 def _one_line(value: Any) -> str:
-    text = repr(value).splitlines()
-    return text[0] if len(text) == 1 else f"{text[-1]} (shared parts)"
+    text = " ".join([line.strip() for line in repr(value).splitlines()])
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
+
+
+_WIDE = 90
 
 
 def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:

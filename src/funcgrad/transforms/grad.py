@@ -73,7 +73,7 @@ def value_and_grad(
         return partial(value_and_grad, argnums=argnums, has_aux=has_aux)
     _check_function("grad", f)
     single = isinstance(argnums, int)
-    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    wanted = _numbers("grad", argnums)
 
     derivation = Derivation(_value_and_gradient)
 
@@ -158,6 +158,19 @@ def _unflatten(trees: Sequence[Tree], values: Sequence[Any], single: bool) -> An
     return parts[0] if single else parts
 
 
+def _numbers(who: str, argnums: Any) -> tuple[Any, ...]:
+    """``argnums`` as a tuple."""
+    if isinstance(argnums, int):
+        return (argnums,)
+    if not isinstance(argnums, tuple | list | range):
+        raise fail(
+            TypeError,
+            f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; "
+            f"write {who}(f)(x)",
+        )
+    return tuple(argnums)
+
+
 # -- what transforms share -----------------------------------------------------------------------
 def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
     """Argument numbers counted from 0, negative ones from the end."""
@@ -217,7 +230,13 @@ def scalar_root(output: Any) -> Expr:
         kind = str(root.type)
     else:
         kind = type(output).__name__
-    hint = "take np.real or np.abs of it" if "complex" in kind else "sum it, or use jacobian"
+    hint = "sum it, or use jacobian"
+    if "complex" in kind:
+        hint = "take np.real or np.abs of it"
+    elif output is None:
+        hint = "f has no return"
+    elif callable(output) and not isinstance(output, Expr):
+        hint = "f returns a function: give it all of its arguments"
     raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
 
 

@@ -1,0 +1,52 @@
+"""What newcomers type, and what they are told."""
+
+import numpy as np
+import pytest
+import toolz
+
+import funcgrad as fg
+
+x, y = fg.var("x"), fg.var("y")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "message"),
+    [
+        (lambda: fg.grad(np.sin, 3.0), TypeError, r"argnums .* got 3.0; write grad\(f\)\(x\)"),
+        (lambda: fg.grad(lambda x: None)(3.0), TypeError, "f has no return"),
+        (
+            lambda: fg.grad(toolz.curry(lambda x, y: x * y))(3.0),
+            TypeError,
+            "give it all of its arguments",
+        ),
+        (lambda: fg.fold(x, None), TypeError, r"write Algebra\(input, constant, op\)"),
+        (lambda: fg.fold(3.0, None), TypeError, "expected an"),
+        (lambda: fg.toposort((x * y).graph), TypeError, "toposort: expected an expression"),
+        (lambda: fg.check_grads(np.sin, 3.0), TypeError, r"write \(x,\)"),
+        (lambda: fg.backprop(x * y)["z"], KeyError, "the variables are x, y"),
+        (lambda: fg.tensor, AttributeError, r"write fg.const\(a\)"),
+        (lambda: fg.grads, AttributeError, "no attribute 'grads'"),
+    ],
+)
+def test_the_error_says_what_to_write(attempt, error, message):
+    with pytest.raises(error, match=message):
+        attempt()
+
+
+def test_python_can_suggest_a_name_that_is_near():
+    with pytest.raises(AttributeError, match="grads") as caught:
+        fg.grads  # noqa: B018
+    assert caught.value.name == "grads"
+    assert caught.value.obj is fg
+
+
+def test_a_gradient_map_is_asked_by_name():
+    z = fg.backprop(x * y + y)
+    assert z["y"] is z[y]
+    assert repr(z["x"]) == repr(z[x])
+
+
+def test_a_gradient_map_shows_shared_parts_where_they_are_used():
+    shown = repr(fg.backprop(np.tanh(x) * y + np.sin(x) * np.tanh(x)))
+    assert "let a = tanh(x) in a*y + sin(x)*a" in shown
+    assert all(len(line) < 200 for line in shown.splitlines())
