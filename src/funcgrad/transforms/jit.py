@@ -336,7 +336,7 @@ class Compiled:
         try:
             places = range(len(values))
             output, leaves, _ = run(on_leaves, values, {}, places, recorder=recorder)
-            origins = {} if held is None else {id(_array(c)): a for a, c in held[0].values()}
+            origins = {} if held is None else {id(_array(c)): a for a, c in held.values()}
         finally:
             release(held)
         shape = flatten(output)
