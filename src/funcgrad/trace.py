@@ -10,6 +10,7 @@ arrays abstracted. Derivatives are worked out once a skeleton, and kept.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -44,13 +45,18 @@ from funcgrad.trees import Tree, flatten
 class Scope:
     """One run of one function: what makes its leaves like no others. Closed when the run has ended."""
 
-    __slots__ = ("open",)
+    __slots__ = ("number", "open")
 
     def __init__(self) -> None:
         self.open = True
+        self.number = next(_scopes)
+        """Later ones have greater numbers."""
 
     def __repr__(self) -> str:
         return f"scope@{id(self):x}"
+
+
+_scopes = itertools.count()
 
 
 def fresh(
@@ -193,6 +199,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False
     depth first, on local lists: it runs at every call of a derivative. ``within``: the roots were met
     while f ran, so that leaves of traces inside it, which have ended, are rightly what they stand for.
     """
+    since = leaves[0].params[0][1].number if within and leaves else None
     number: dict[Any, int] = {}
     where: dict[int, int] = {}
     rows: list[Row] = []
@@ -222,7 +229,7 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False
             stack.pop()
             continue
         op = expr.op
-        if op is INPUT or (op is leaf and _is_open(expr, within)):
+        if op is INPUT or (op is leaf and _is_open(expr, since)):
             stack.pop()
             where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
             continue
@@ -270,11 +277,11 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False
 _FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
 
 
-def _is_open(expr: Expr, within: bool) -> bool:
+def _is_open(expr: Expr, since: int | None) -> bool:
     scope = expr.params[0][1]
     if scope is None:  # a constant derivative
         return False
-    if not scope.open and not within:
+    if not scope.open and (since is None or scope.number < since):
         warnings.warn(
             f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
             "return it from the function instead of storing it",

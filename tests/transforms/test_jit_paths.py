@@ -241,3 +241,15 @@ def test_many_numbers_beside_float32_are_warned_of():
     g = fg.jit(by_float)
     with pytest.warns(UserWarning, match=r"by float\(\) of it"):
         assert [g(float(k)) for k in range(20)] == [float(k) ** 2 for k in range(20)]
+
+
+def test_a_value_that_outlived_its_trace_is_warned_of():
+    kept = []
+    fg.grad(lambda x: kept.append(x) or x * 1.0)(2.0)
+    with pytest.warns(UserWarning, match="outlived the call"):
+        assert fg.jit(lambda x: x * kept[0])(3.0) == 6.0
+
+
+def test_a_value_of_a_trace_around_another_is_not():
+    f = fg.jit(lambda x: fg.grad(lambda z: fg.grad(lambda u: u * z * x)(z))(x))
+    assert f(3.0) == 3.0
