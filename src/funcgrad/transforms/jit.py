@@ -376,8 +376,11 @@ class Compiled:
     def _call_text(self, kinds: Sequence[Any], args: Any, kwargs: Any) -> str:
         """A call as it is written, with types in the place of values."""
         texts = [Unquoted(kind_text(kind)) for kind in kinds]
-        inner, named = flatten((args, kwargs)).rebuild(texts)
-        known = [*map(repr, inner), *[f"{name}={value!r}" for name, value in named.items()]]
+        try:
+            inner, named = flatten((args, kwargs)).rebuild(texts)
+            known = [*map(repr, inner), *[f"{name}={value!r}" for name, value in named.items()]]
+        except Exception:  # a class of the user's may take no text, or have no repr for it
+            known = [*texts]
         text = ", ".join([*([self.fixed] if self.fixed else []), *known])
         return f"{self.name}({text if len(text) <= 200 else f'{text[:197]}...'})"
 
