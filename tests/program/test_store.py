@@ -18,7 +18,7 @@ import numpy as np, funcgrad as fg
 from funcgrad.program import entries, simplify
 made = []
 plain = entries.write
-entries.write = lambda path, exprs: made.append(path) or plain(path, exprs)
+entries.write = lambda path, *rest: made.append(path) or plain(path, *rest)
 A = np.arange(6.0).reshape(2, 3)
 def f(x):
     y, _ = fg.scan(lambda c, t: (np.sin(c) * t, c), np.sum(A @ x), np.arange(4.0))
@@ -82,10 +82,11 @@ class Evil:
         lambda content: content[: len(content) // 2],
         lambda content: content[:-1] + b"?",
         lambda content: b"another tool's file",
-        lambda content: entries._FORMAT + bytes(32) + content[52:],
-        lambda content: signed(pickle.dumps(Evil())),
-        lambda content: signed(pickle.dumps([1, 2])),
-        lambda content: signed(b"not a pickle"),
+        lambda content: content[:52] + bytes(32) + content[84:],
+        lambda content: content[:20] + bytes(32) + content[52:],
+        lambda content: signed(content, pickle.dumps(Evil())),
+        lambda content: signed(content, pickle.dumps([1, 2])),
+        lambda content: signed(content, b"not a pickle"),
     ],
 )
 def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
@@ -100,13 +101,57 @@ def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
     entry.write_bytes(spoil(good))
     assert derived(home, make)[0].key == (x * x).key
     assert not hasattr(builtins, "executed")
-    assert entries.read(entry.read_bytes())[0].key == (x * x).key
+    assert entry.read_bytes() == good
 
 
-def signed(body):
-    import hashlib
+def signed(content, body):
+    return entries._head(content[20:52], body) + body
 
-    return entries._FORMAT + hashlib.sha256(body).digest() + body
+
+def answers(home):
+    """Two programs, of two results and of one: as they are made, or as they are read."""
+    x = fg.var("x")
+    made = []
+
+    def make(*exprs):
+        return lambda: made.append(exprs) or list(exprs)
+
+    pair = store.remembered("pair", [x * 3], make(x * x, x))
+    single = store.remembered("single", [x], make(np.sin(x)))
+    return [[e.key for e in pair], [e.key for e in single]], len(made)
+
+
+def test_an_entry_under_the_name_of_another_is_not_taken_for_it(home):
+    want, _ = answers(home)
+    one, other = home.iterdir()
+    contents = one.read_bytes(), other.read_bytes()
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+    assert answers(home) == (want, 2)
+    assert (one.read_bytes(), other.read_bytes()) == contents
+    assert answers(home) == (want, 0)
+    one.write_bytes(contents[1])
+    assert answers(home) == (want, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_waited_for(home):
+    want, _ = answers(home)
+    for entry in list(home.iterdir()):
+        entry.unlink()
+        os.mkfifo(entry)
+    assert answers(home) == (want, 2)
+    assert all(entry.is_file() for entry in home.iterdir())
+    assert answers(home) == (want, 0)
+
+
+def test_a_directory_in_the_place_of_an_entry_stays_there(home):
+    want, _ = answers(home)
+    for entry in list(home.iterdir()):
+        entry.unlink()
+        entry.mkdir()
+    assert answers(home) == (want, 2)
+    assert len(list(home.iterdir())) == 2  # and nothing that was begun
 
 
 def test_no_directory_no_file_and_no_variable(tmp_path, monkeypatch):

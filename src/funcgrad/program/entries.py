@@ -1,7 +1,8 @@
 """What is kept on disk of a derived program: expressions, under a name, in a file that cannot do harm.
 
-The name says what they are derived from, by what, and with which versions. Reading makes expressions and
-arrays, and nothing else: the reader knows no other names.
+Its identity says what they are derived from, by what, and with which versions. The name of the file is
+made of it, and it stands in the file, too, so that no file counts as another that it was renamed to.
+Reading makes expressions and arrays, and nothing else: the reader knows no other names.
 """
 
 from __future__ import annotations
@@ -21,16 +22,22 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.ops.tuples import together_op
 
-_FORMAT = b"funcgrad programs 1\n"
+_FORMAT = b"funcgrad programs 2\n"
+_START = len(_FORMAT) + 64
 
 
-def place(home: str, how: str, exprs: Sequence[Expr]) -> Path:
-    """Where the entry is of what ``how`` derives from expressions."""
+def identity(how: str, exprs: Sequence[Expr]) -> bytes:
+    """What tells an entry from all others: what it is derived from, and ``how``, as a digest."""
     versions = f"{sys.version_info[:2]} {np.__version__} {_own_version()}"
     digest = hashlib.sha256(f"{versions} {how} ".encode())
     for expr in exprs:
         digest.update(expr.key)
-    return Path(home) / digest.hexdigest()[:40]
+    return digest.digest()
+
+
+def place(home: str, identity: bytes) -> Path:
+    """Where the entry of an identity is."""
+    return Path(home) / identity.hex()[:40]
 
 
 def _own_version() -> str:
@@ -48,22 +55,28 @@ def _own_version() -> str:
 _seen = ""
 
 
-def read(content: bytes) -> list[Expr]:
-    """The expressions of an entry.
+def read(path: Path, identity: bytes) -> list[Expr]:
+    """The expressions of the entry with this identity.
 
-    Raises ValueError where it is none, or not all of one.
+    Raises OSError or ValueError where there is none, or not all of one.
     """
-    start = len(_FORMAT)
-    digest, body = content[start : start + 32], content[start + 32 :]
-    if content[:start] != _FORMAT or hashlib.sha256(body).digest() != digest:
-        raise ValueError("not an entry, or not all of one")
+    if not path.is_file():  # to open a pipe would be to wait for whoever writes to it
+        raise FileNotFoundError(path)
+    content = path.read_bytes()
+    body = content[_START:]
+    if content[:_START] != _head(identity, body):
+        raise ValueError("not the entry, or not all of it")
     found = _Reader(io.BytesIO(body)).load()
     if not isinstance(found, Expr):
         raise ValueError("not an expression")
     return list(found.args)
 
 
-def write(path: Path, exprs: list[Expr]) -> None:
+def _head(identity: bytes, body: bytes) -> bytes:
+    return _FORMAT + identity + hashlib.sha256(identity + body).digest()
+
+
+def write(path: Path, identity: bytes, exprs: list[Expr]) -> None:
     """Keep expressions, in one step: nobody reads half an entry."""
     body = pickle.dumps(
         together_op(*exprs), protocol=5
@@ -72,7 +85,7 @@ def write(path: Path, exprs: list[Expr]) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_FORMAT + hashlib.sha256(body).digest() + body)
+            file.write(_head(identity, body) + body)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

@@ -1,7 +1,8 @@
 """Derived programs on disk, where the environment names a directory for them: FUNCGRAD_CACHE.
 
 An entry (`funcgrad.program.entries`) is written beside its place and then moved there, so that processes
-may share a directory. What cannot be read, for whatever reason, is made again and written over.
+may share a directory. What cannot be read, for whatever reason, is made again and written over. Nothing
+is ever taken away: the directory, and any file in it, may be at any time.
 """
 
 from __future__ import annotations
@@ -53,10 +54,11 @@ def remembered(
         return make()
     from funcgrad.program import entries  # what few need, and takes long to import: files, digests
 
-    path = entries.place(home, how, exprs)
+    identity = entries.identity(how, exprs)
+    path = entries.place(home, identity)
     with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error
-        return entries.read(path.read_bytes())
+        return entries.read(path, identity)
     made = make()
     with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
-        entries.write(path, made)
+        entries.write(path, identity, made)
     return made
