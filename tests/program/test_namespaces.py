@@ -36,7 +36,7 @@ from tests.ops.test_random_programs import build, programs, sample
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
 
-LIBRARIES = ["jax", "torch", pytest.param("cupy", marks=pytest.mark.filterwarnings("ignore"))]
+LIBRARIES = ["jax", "torch", pytest.param("cupy", marks=pytest.mark.gpu)]
 
 
 def imported(name):
@@ -434,7 +434,9 @@ def test_a_function_is_traced_once_a_signature(library, to):
 @pytest.mark.parametrize(("library", "to"), [("jax", to_jax), ("torch", to_torch)])
 def test_values_are_not_known(library, to):
     imported(library)
-    with pytest.raises(TypeError, match="'x' has none, since it stands for any value"):
+    with pytest.raises(
+        TypeError, match=r"(?s)guards.*bool\(\) was asked of what depends on 'x'.*at test_n.*lambda"
+    ):
         to(lambda x: x if x > 0 else -x)(1.0)
 
 

@@ -129,7 +129,8 @@ _count = itertools.count(1)
 def build(kind: str, text: str, bound: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
     """The function ``run`` that a text defines. Tracebacks show its lines, for as long as it lives."""
     name = f"<funcgrad {kind} program {next(_count)}>"
-    home: dict[str, Any] = {"__name__": "funcgrad.program.generated", **bound}
+    # No module's name: torch.compile would look for what is bound in the module that has it.
+    home: dict[str, Any] = dict(bound)
     exec(compile(text, name, "exec", dont_inherit=True), home)
     run: Callable[..., tuple[Any, ...]] = home["run"]
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)

@@ -70,8 +70,9 @@ def jit(
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
     prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without
-    f, a decorator. With ``backend="jax"`` or ``"torch"`` it is `to_jax` or `to_torch` of f, and with
-    ``"cupy"`` the like: that library's arrays come out, and values cannot be asked for.
+    f, a decorator. With ``backend="jax"``, ``"torch"`` or ``"cupy"`` the programs are that library's, as
+    those of `to_jax` and `to_torch`: its arrays come out, ints are part of the signature, and values
+    cannot be asked for.
 
     >>> import funcgrad as fg
     >>> @jit
@@ -88,11 +89,12 @@ def jit(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, backend=backend
         )
     _check_function("jit", f)
-    if backend != "numpy":
-        return _elsewhere(f, backend)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    compiled = Compiled(f, Static(numbers, names))
+    static = Static(numbers, names)
+    if backend != "numpy":
+        return _elsewhere(f, backend, static)
+    compiled = Compiled(f, static)
     jitted = _named_after(f)(compiled.entry.function())
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
@@ -101,17 +103,16 @@ def jit(
     return jitted
 
 
-def _elsewhere(f: Callable[..., Any], backend: str) -> Callable[..., Any]:
-    # Imported here: few programs ask for it, and all would wait for it.
-    from funcgrad.transforms.export import on_cupy, to_jax, to_torch
-
-    known = {"jax": to_jax, "torch": to_torch, "cupy": on_cupy}
-    if backend not in known:
+def _elsewhere(f: Callable[..., Any], backend: str, static: Static) -> Callable[..., Any]:
+    if backend not in ("jax", "torch", "cupy"):
         raise fail(
             ValueError,
             f"jit: expected a backend among 'numpy', 'jax', 'torch' and 'cupy', but got {backend!r}",
         )
-    return known[backend](f)
+    # Imported here: few programs ask for it, and all would wait for it.
+    from funcgrad.transforms.export import jit_elsewhere
+
+    return jit_elsewhere(f, backend, static)
 
 
 class Compiled:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from funcgrad.expr import Expr
-from funcgrad.program.namespaces.emit import Library, emitted
+from funcgrad.program.namespaces.emit import Emitted, Library, emitted
 from funcgrad.source import fail
 
 _HOMES = {"jax": "jax_", "torch": "torch_", "cupy": "cupy_"}
@@ -47,6 +47,13 @@ def compile_namespace(
     library.warn(run.types)
     wanted = library.compiled if compiled is None else compiled
     return library.compile(run) if wanted else run
+
+
+def source_of(run: Any) -> str:
+    """The source of a program, however the library has wrapped it."""
+    while not isinstance(run, Emitted):
+        run = run.__wrapped__
+    return run.source
 
 
 def library_of(backend: str) -> Library:

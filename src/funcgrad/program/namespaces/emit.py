@@ -18,10 +18,14 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.op import Elementwise
-from funcgrad.program.codegen import Flat, Step, build, flatten
+from funcgrad.program.codegen import Flat, Step, build, flatten, text_of
 from funcgrad.program.namespaces.guard import guarded
 from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
+
+
+def _as_it_is(run: Any) -> Any:
+    return run
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -55,17 +59,32 @@ class Library:
     compile: Callable[[Any], Any]
     compiled: bool
     warn: Callable[[Sequence[ArrayType]], None]
+    whole: Callable[[Any], Any] = _as_it_is
+    """What makes of a function that traces and runs programs one that the library's own compiler takes."""
 
 
 class Emitted:
     """A program on arrays of a library."""
 
-    __slots__ = ("__weakref__", "_body", "_library", "types")
+    __slots__ = ("__weakref__", "_bodies", "_body", "_library", "types")
 
-    def __init__(self, body: Callable[..., Any], library: Library, types: Sequence[ArrayType]):
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        bodies: Sequence[Callable[..., Any]],
+        library: Library,
+        types: Sequence[ArrayType],
+    ) -> None:
         self._body = body
+        self._bodies = tuple(bodies)
         self._library = library
         self.types = tuple(types)
+
+    @property
+    def source(self) -> str:
+        """The Python that runs, that of closed subgraphs first."""
+        inner = [f"# a closed subgraph\n{text_of(run)}\n" for run in self._bodies]
+        return "".join([*inner, text_of(self._body)])
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         library, types = self._library, self.types
@@ -78,8 +97,9 @@ class Emitted:
 def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> Emitted:
     """The program from inputs to roots, as a function of arrays of the library."""
     flat = flatten(_ready(roots, library), inputs)
-    body = _built(flat, library, {}, _shared(flat))
-    return Emitted(body, library, [x.type for x in inputs])
+    bodies: dict[Any, Any] = {}
+    body = _built(flat, library, bodies, _shared(flat))
+    return Emitted(body, list(bodies.values()), library, [x.type for x in inputs])
 
 
 def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,16 @@ def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], Any]:
     if changing:
         return lambda home: _array(array, array.dtype, home)
-    # A tensor that is made under inference mode could not be met by autograd later.
-    with torch.inference_mode(False):
-        value = torch.tensor(_native(array), dtype=torch_dtype(array.dtype), device="cpu")
     elsewhere: dict[Any, Any] = {}
 
     def constant(home: Any) -> Any:
-        if home.type == "cpu":
-            return value
+        # torch.compile runs programs on what stands for tensors, and wants its own of everything else.
+        if torch._C._len_torch_dispatch_stack():
+            return _array(array, array.dtype, home)
         if home not in elsewhere:
+            # A tensor that is made under inference mode could not be met by autograd later.
             with torch.inference_mode(False):
-                elsewhere[home] = value.to(home)
+                elsewhere[home] = _array(array, array.dtype, home)
         return elsewhere[home]
 
     return constant
@@ -256,6 +256,36 @@ def _transposed(linear: Callable[..., Any], arguments: Any, given: Any) -> Any:
     return [g.conj_physical() for g in pullback(tuple([g.conj_physical() for g in given]))]
 
 
+# -- torch.compile -------------------------------------------------------------------------------
+def _whole(run: Callable[..., Any]) -> Callable[..., Any]:
+    """run, as torch.compile takes it: one node of its graph, of which it traces what the program does.
+
+    So it is where all that comes in are tensors; and else apart from the graph, which breaks there. What
+    happens in between, such as looking up a signature, is no matter of torch's.
+    """
+    parts: list[Callable[..., Any]] = []
+
+    def ready() -> None:
+        if not parts:
+            apart = torch.compiler.disable(run)
+            trace = getattr(torch._dynamo, "nonstrict_trace", lambda run: run)  # torch 2.7 has it
+            parts.extend((apart, trace(apart)))
+
+    # As torch.compiler.assume_constant_result does it, which imports the compiler: a second.
+    ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if torch_itself.compiler.is_dynamo_compiling():
+            ready()
+            leaves = torch_itself.utils._pytree.tree_leaves((args, kwargs))
+            tensors = all([isinstance(leaf, torch_itself.Tensor) for leaf in leaves])
+            return parts[1 if tensors else 0](*args, **kwargs)
+        return run(*args, **kwargs)
+
+    torch_itself = import_module("torch")  # the compiler does not look through what stands for it
+    return called
+
+
 # -- the library ---------------------------------------------------------------------------------
 def _table() -> dict[str, Callable[..., Any]]:
     return {
@@ -318,7 +348,8 @@ def library() -> Library:
         ruled=_ruled,
         transposes=False,
         lengths=True,
-        compile=torch.compile,
+        compile=lambda run: torch.compile(_whole(run)),
         compiled=False,
         warn=lambda types: None,
+        whole=_whole,
     )
