@@ -44,3 +44,27 @@ def test_what_is_stored_names_the_room_alone():
     assert (function.__module__, function.__qualname__) == ("funcgrad.expr", "_from_rows")
     assert (Expr.__module__, Expr.__qualname__) == ("funcgrad.expr", "Expr")
     assert pickle.loads(pickle.dumps(x * np.sin(x))).key == (x * np.sin(x)).key
+
+
+def test_a_formula_reads_as_it_is_written():
+    x = fg.var("x")
+    y = x * np.sin(x)
+    assert str(y) == repr(y) == f"{y}" == "%s" % y == "x*sin(x)"  # noqa: UP031
+    with pytest.raises(
+        TypeError, match=r"a format: expected a number, .* repr\(x\) is its formula"
+    ):
+        f"{y:.2f}"
+
+
+def test_what_is_said_of_an_update_asks_nothing():
+    said = []
+
+    def f(x, n):
+        said.append(repr(x.at) + repr(x.at[n]))
+        return x.at[n].set(0.0)
+
+    for n in (1, 2):
+        fg.trace(f, np.ones(3), n)
+    assert said[0] == said[1]
+    assert said[0].startswith("(x).at; index it")
+    assert "(x).at[n]; say how" in said[0]

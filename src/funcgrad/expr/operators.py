@@ -5,11 +5,14 @@ Each method looks its operation up in the table of operations, by NumPy's name.
 
 from __future__ import annotations
 
+import operator as python
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Never, Self
 
+import numpy as np
+
 from funcgrad.expr.operations import functions, ufuncs
-from funcgrad.expr.values import assignment
+from funcgrad.expr.values import assignment, plain
 from funcgrad.source import fail
 
 
@@ -38,6 +41,42 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
     return operator
 
 
+def _repeats(number: Any, sequence: Any) -> bool:
+    """Whether a product repeats a sequence: it gives way to Python, which asks for the index by itself."""
+    return isinstance(sequence, _SEQUENCES) and _is_traced_integer(number)
+
+
+_SEQUENCES = (list, tuple, str, bytes, bytearray)
+
+
+def _is_traced_integer(x: Any) -> bool:
+    expr: Any = x if isinstance(x, Operators) else None
+    return expr is not None and bool(expr.traced) and not expr.shape and expr.dtype.kind in "biu"
+
+
+def _base(x: Any, exponent: Any) -> Any:
+    """The base of a power: an integer becomes a float under a negative exponent, as in Python."""
+    if type(exponent) is int:
+        return functions["astype"](x, float) if exponent < 0 and _is_traced_integer(x) else x
+    if not _is_traced_integer(exponent) or not (type(x) is int or _is_traced_integer(x)):
+        return x
+    try:
+        return functions["astype"](x, float) if exponent < 0 else x
+    except TypeError:  # mapped, say: it has no value to ask for
+        return x
+
+
+def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    function = getattr(python, name)
+
+    def operator(self: Any, other: Any) -> Any:
+        x, y = plain(self, symbol), plain(other, symbol)
+        return function(y, x) if swapped else function(x, y)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
 class Operators:
     """What is written on expressions: operators, array methods, and functions of ``numpy``."""
 
@@ -51,8 +90,18 @@ class Operators:
     __radd__ = _reflected("add")
     __sub__ = _operator("subtract")
     __rsub__ = _reflected("subtract")
-    __mul__ = _operator("multiply")
-    __rmul__ = _reflected("multiply")
+
+    def __mul__(self, other: Any) -> Any:
+        kind = type(other)
+        if kind is not float and kind is not type(self) and _repeats(self, other):
+            return NotImplemented
+        return functions["multiply"](self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        if type(other) is not float and _repeats(self, other):
+            return NotImplemented
+        return functions["multiply"](other, self)
+
     __truediv__ = _operator("divide")
     __rtruediv__ = _reflected("divide")
     __floordiv__ = _operator("floor_divide")
@@ -61,8 +110,6 @@ class Operators:
     __rmod__ = _reflected("remainder")
     __divmod__ = _operator("divmod")
     __rdivmod__ = _reflected("divmod")
-    __pow__ = _operator("power")
-    __rpow__ = _reflected("power")
     __matmul__ = _operator("matmul")
     __rmatmul__ = _reflected("matmul")
     __lt__ = _operator("less")
@@ -75,11 +122,27 @@ class Operators:
     __ror__ = _reflected("bitwise_or")
     __xor__ = _operator("bitwise_xor")
     __rxor__ = _reflected("bitwise_xor")
+    # Bits have no derivative, and Python's integers any number of them.
+    __lshift__ = _by_value("lshift", "<<")
+    __rlshift__ = _by_value("lshift", "<<", swapped=True)
+    __rshift__ = _by_value("rshift", ">>")
+    __rrshift__ = _by_value("rshift", ">>", swapped=True)
     __neg__ = _function("negative")
     __pos__ = _function("positive")
     __abs__ = _function("absolute")
     __invert__ = _function("invert")
-    __round__ = _function("round")
+
+    def __pow__(self: Any, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return pow(*[plain(x, "pow()") for x in (self, other, modulus)])
+        return functions["power"](_base(self, other), other)
+
+    def __rpow__(self: Any, other: Any) -> Any:
+        return functions["power"](_base(other, self), self)
+
+    def __round__(self: Any, digits: Any = None) -> Any:
+        whole = self.astype(int) if self.dtype.kind == "b" and not self.shape else self
+        return functions["round"](whole, 0 if digits is None else digits)
 
     # -- array methods ----------------------------------------------------------------------------
     all = _function("all")
@@ -152,6 +215,10 @@ class Operators:
     def __setitem__(self, index: Any, value: Any) -> Never:
         raise assignment()
 
+    def tolist(self: Any) -> Any:
+        """Nested lists of the entries, each an expression with its derivative."""
+        return [part.tolist() for part in self] if self.shape else self
+
     def __len__(self: Any) -> int:
         if not self.shape:
             raise TypeError("len() of an expression of shape ()")
@@ -178,13 +245,16 @@ class Operators:
     ) -> Any:
         return functions["apply_numpy"](func, args, kwargs)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Never:
+    def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+        # An integer has no gradient that could be cut: NumPy may have its value.
+        if self.traced and self.dtype.kind in "biu":
+            return np.array(plain(self, "an array"), dtype or self.dtype)
         raise fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would "
-            "cut its gradient; write np.stack([...]) or funcgrad.numpy.array([...]) to build an "
-            "array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index an "
-            "array with an expression",
+            "cut its gradient; write np.stack([...]) or funcgrad.numpy.array([...]), full or arange to "
+            "build an array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to "
+            "index an array with an expression",
         )
 
 
@@ -200,7 +270,7 @@ class At:
         return AtIndex(self._expr, index)
 
     def __repr__(self) -> str:
-        return f"({self._expr}).at; index it and say how its entries change, as in x.at[i].set(v)"
+        return f"({self._expr!r}).at; index it and say how its entries change, as in x.at[i].set(v)"
 
 
 class AtIndex:
@@ -213,7 +283,7 @@ class AtIndex:
         self._index = index
 
     def __repr__(self) -> str:
-        return f"({self._expr}).at[{self._index}]; say how its entries change, as in x.at[i].set(v)"
+        return f"({self._expr!r}).at[{self._index!r}]; say how its entries change, as in x.at[i].set(v)"
 
     def _update(self, how: str, value: Any) -> Any:
         return functions["index_update"](self._expr, self._index, value, how)

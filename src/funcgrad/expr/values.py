@@ -1,14 +1,17 @@
 """Concrete values: what Python's questions are answered by.
 
 A traced expression knows the values of its leaves at this call. Its own is computed when Python first
-asks (``if x > 0``, ``float(x)``, an index, a format), and kept; what records questions is told.
+asks (``if x > 0``, ``float(x)``, an index, a text), and kept; what records questions is told. Only
+``repr(x)`` asks nothing: it is the formula, as a debugger shows it.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable
+from functools import lru_cache, wraps
 from opcode import opmap
 from types import FrameType
 from typing import Any
@@ -19,6 +22,58 @@ from funcgrad.expr.cell import Cell, set_value, subexpressions
 from funcgrad.expr.operations import functions
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.source import fail, written
+
+
+# -- how a value is read ---------------------------------------------------------------------------
+# What records questions knows a reading by its identity, so that each is made once.
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def number(value: Any) -> Any:
+    """A value as Python has it: a number of its own, or the array that it is."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
+def index(value: Any) -> Any:
+    """A value as an index, which a bool is, too, where it came in as Python's."""
+    return operator.index(number(value))
+
+
+def _on_number(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def reading(value: Any) -> Any:
+        return function(number(value))
+
+    reading.__name__ = name
+    return reading
+
+
+@lru_cache(maxsize=256)
+def _formatted(spec: str) -> Callable[[Any], str]:
+    @wraps(format)
+    def reading(value: Any) -> str:
+        return format(value, spec)
+
+    return reading
+
+
+def _question(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    reading = _on_number(function, name)
+
+    def method(self: Any) -> Any:
+        return concrete(self, f"{name}()", reading)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``{name}()`` of the concrete value, under a transform."
+    return method
+
+
+def _method(name: str) -> Callable[[Any], Any]:
+    return _question(name, operator.methodcaller(name))
 
 
 class Questions:
@@ -35,32 +90,61 @@ class Questions:
         return bool(concrete(self, "bool()", bool))
 
     def __float__(self: Any) -> float:
-        if _is_stored(sys._getframe(1)):
-            raise assignment()
+        _refuse_storing(self, sys._getframe(1))
         return float(concrete(self, "float()", float))
 
     def __int__(self: Any) -> int:
-        if _is_stored(sys._getframe(1)):
-            raise assignment()
+        _refuse_storing(self, sys._getframe(1))
         return int(concrete(self, "int()", int))
 
     def __complex__(self: Any) -> complex:
-        if _is_stored(sys._getframe(1)):
-            raise assignment()
+        _refuse_storing(self, sys._getframe(1))
         return complex(concrete(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
-        return int(concrete(self, "an index", operator.index))
+        return int(concrete(self, "an index", index))
+
+    __trunc__ = _question("trunc", math.trunc)
+    __floor__ = _question("floor", math.floor)
+    __ceil__ = _question("ceil", math.ceil)
+
+    # What Python's own numbers can do beyond.
+    is_integer = _method("is_integer")
+    as_integer_ratio = _method("as_integer_ratio")
+    bit_length = _method("bit_length")
+    bit_count = _method("bit_count")
 
     def item(self: Any) -> Any:
         """The concrete value as a Python number, under a transform."""
         return concrete(self, "item()", _item)
 
+    def __str__(self: Any) -> str:
+        return str(concrete(self, "str()", str)) if self.traced else repr(self)
+
     def __format__(self: Any, spec: str) -> str:
-        return format(concrete(self, "a format", _item), spec) if spec else str(self)
+        return (
+            str(concrete(self, "a format", _formatted(spec))) if spec or self.traced else repr(self)
+        )
+
+
+def plain(value: Any, asker: str) -> Any:
+    """What a traced value is at this call, as a number or an array; anything else as it is."""
+    if not isinstance(value, Cell):
+        return value
+    answer = concrete(value, asker, number)
+    # Python's own integers stand for those of 64 bits: they do not wrap.
+    if type(answer) is int and value.dtype != np.int64:
+        return value.dtype.type(answer)
+    return answer
 
 
 _STORE = opmap["STORE_SUBSCR"]
+
+
+def _refuse_storing(asked: Cell, frame: FrameType) -> None:
+    # An integer has no gradient to cut.
+    if asked.type.dtype.kind in "fc" and _is_stored(frame):
+        raise assignment()
 
 
 def _is_stored(frame: FrameType) -> bool:
@@ -78,14 +162,6 @@ def assignment() -> Any:
         "a NumPy array does not hold one; write x = x.at[i].set(v) instead of x[i] = v, with x an "
         "expression, or build the array by np.stack([...])",
     )
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _item(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
@@ -131,11 +207,12 @@ def _has_input(root: Cell) -> bool:
 
 def _no_value(expr: Cell, asker: str) -> Any:
     text = functions["text"](expr)
+    shown = "; repr(x) is its formula" if asker in ("str()", "a format") else ""
     return fail(
         TypeError,
         f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "
         "choose with fg.cond or np.where(condition, a, b); a function that is differentiated with "
-        "grad(f), and neither mapped nor a loop's, knows its values",
+        f"grad(f), and neither mapped nor a loop's, knows its values{shown}",
     )
 
 

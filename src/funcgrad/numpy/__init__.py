@@ -1,7 +1,7 @@
 """NumPy, for code that builds arrays of traced values: ``import funcgrad.numpy as np``.
 
 Everything of `numpy` is here as it is, since plain ``numpy`` functions take expressions by themselves.
-Only the few that NumPy does not dispatch are replaced: `array`, `asarray`, `full` and their like.
+Only the few that NumPy does not dispatch are replaced: `array`, `asarray`, `full`, `arange` and their like.
 A drop-in for ``autograd.numpy``.
 
 >>> import funcgrad as fg, funcgrad.numpy as np
@@ -11,11 +11,13 @@ A drop-in for ``autograd.numpy``.
 
 from __future__ import annotations
 
+from operator import index as _index
 from typing import Any
 
 import numpy as _numpy
 
 from funcgrad.expr import Expr
+from funcgrad.expr.values import plain as _plain
 from funcgrad.ops import shape as _shape
 
 
@@ -58,8 +60,32 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """As `numpy.full`, of a number or a traced value."""
     if not isinstance(fill_value, Expr):
         return _numpy.full(shape, fill_value, dtype, **kwargs)
-    filled = _shape.broadcast_to(fill_value, shape)
+    lengths = shape if _numpy.iterable(shape) else (_index(shape),)
+    filled = _shape.broadcast_to(fill_value, tuple(map(_index, lengths)))
     return filled if dtype is None else _shape.astype(filled, dtype)
+
+
+def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.arange`; how many entries there are is asked of traced limits.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: arange(x, 3.0, 0.5 * x).sum())(1.0)
+    7.0
+    """
+    named = [kwargs.pop(key) for key in ("start", "stop", "step") if key in kwargs]
+    limits = (*limits, *named)
+    known = [_plain(item, "arange") for item in limits]
+    plain = _numpy.arange(*known, dtype=dtype, **kwargs)
+    start = limits[0] if len(limits) > 1 else 0
+    step = limits[2] if len(limits) > 2 else 1
+    if not (_is_differentiable(start) or _is_differentiable(step)):
+        return plain
+    made = start + step * _numpy.arange(plain.size)
+    return made if dtype is None else _shape.astype(made, dtype)
+
+
+def _is_differentiable(item: Any) -> bool:
+    return isinstance(item, Expr) and item.dtype.kind in "fc"
 
 
 class _OfExpressions(type):

@@ -17,6 +17,7 @@ from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
 from funcgrad.ops import (
     along,
+    asked,
     contraction,
     decompositions,
     determinants,
@@ -106,6 +107,8 @@ def numpy_functions(
     # These take the last two axes where their namesakes take the first.
     result |= {np.linalg.diagonal: _last(indexing.diagonal), np.linalg.trace: _last(indexing.trace)}
     result[np.linalg.norm] = matrices.any_norm
+    for name in ("tile", "split", "rot90", "delete"):
+        result[getattr(np, name)] = asked.counted(functions[name])
     result |= {np.copy: lambda x, **_: x, np.where: where}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
@@ -186,7 +189,11 @@ def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             "x = x.at[i].set(v), or np.where(condition, new, old)",
         )
     if stand_in is None:
-        raise _unsupported(name, (f.__name__ for f in expr_room.table.numpy))
+        answer = asked.answered(name, func, args, kwargs)
+        if answer is NotImplemented:
+            known = (*expr_room.table.numpy, *asked.ANSWERED)
+            raise _unsupported(name, (f.__name__ for f in known))
+        return answer
     if kwargs.pop("out", None) is not None:
         raise _no_out(name)
     try:
@@ -244,6 +251,10 @@ def apply_ufunc(
     else:
         stand_in = None
     if stand_in is None:
+        given = kwargs if dtype is None else kwargs | {"dtype": dtype}
+        answer = asked.answered(name, getattr(ufunc, method), inputs, given)
+        if answer is not NotImplemented:
+            return answer
         written = name if method == "__call__" else f"{name}.{method}"
         raise _unsupported(written, expr_room.table.ufuncs)
     if kwargs.get("where", True) is not True:
