@@ -448,3 +448,14 @@ def test_programs_that_ask_are_what_they_are(program, calls):
     for how in (in_a_trace(f), jit(f)):
         for args in [*calls, *calls[::-1], *calls]:
             assert np.allclose(outcome(how, args), f(*args), rtol=1e-12, atol=1e-12)
+
+
+def test_a_count_may_have_many_answers():
+    f = jit(lambda x, n: len([x] * n) + [*range(20)][n] + len(range(n)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [f(1.0, n) for n in range(12)] == [3 * n for n in range(12)]
+    assert "an index by n was 11 for the first time" in f.explain_misses()
+    g = jit(lambda n: (1 << n) + np.arange(n).sum())
+    assert [g(n) for n in (2, 5)] == [5, 42]
+    assert "item() of n was 5 for the first time" in g.explain_misses()

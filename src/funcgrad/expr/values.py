@@ -34,19 +34,19 @@ def _item(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def number(value: Any) -> Any:
+def _number(value: Any) -> Any:
     """A value as Python has it: a number of its own, or the array that it is."""
     return value.item() if getattr(value, "shape", None) == () else value
 
 
 def index(value: Any) -> Any:
     """A value as an index, which a bool is, too, where it came in as Python's."""
-    return operator.index(number(value))
+    return operator.index(_number(value))
 
 
 def _on_number(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     def reading(value: Any) -> Any:
-        return function(number(value))
+        return function(_number(value))
 
     reading.__name__ = name
     return reading
@@ -102,7 +102,8 @@ class Questions:
         return complex(concrete(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
-        return int(concrete(self, "an index", index))
+        reading = operator.index if self.type.dtype.kind in "iu" else index
+        return int(concrete(self, "an index", reading))
 
     __trunc__ = _question("trunc", math.trunc)
     __floor__ = _question("floor", math.floor)
@@ -131,7 +132,7 @@ def plain(value: Any, asker: str) -> Any:
     """What a traced value is at this call, as a number or an array; anything else as it is."""
     if not isinstance(value, Cell):
         return value
-    answer = concrete(value, asker, number)
+    answer = concrete(value, asker, _itself if value.shape else _item)
     # Python's own integers stand for those of 64 bits: they do not wrap.
     if type(answer) is int and value.dtype != np.int64:
         return value.dtype.type(answer)
