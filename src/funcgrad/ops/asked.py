@@ -158,7 +158,7 @@ ANSWERED: Mapping[Any, Callable[..., Any]] = MappingProxyType(
         np.array_equiv: array_equiv,
     }
 )
-"""What NumPy's own function is not asked for, by the function."""
+"""What answers in the place of each of these functions of NumPy."""
 
 _OF_VALUES = frozenset({np.lexsort, np.array_str, np.array_repr, np.array2string})
 """Functions whose answers are places or texts, of floats as well."""
