@@ -27,6 +27,14 @@ def backend(request):
 
 
 @pytest.fixture
+def jax():
+    """In double precision."""
+    module = pytest.importorskip("jax")
+    module.config.update("jax_enable_x64", True)
+    return module
+
+
+@pytest.fixture
 def torch():
     return pytest.importorskip("torch")
 
@@ -144,6 +152,9 @@ def test_static_arguments_must_hash(backend):
     f = fg.jit(lambda x, n: x, static_argnums=1, backend=backend)
     with pytest.raises(TypeError, match="jit: expected static arguments that hash, but got list"):
         f(1.0, [1])
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="hash by what they are, but got Tensor; hand it in as"):
+        f(1.0, torch.ones(2))
 
 
 def test_values_that_may_change_are_no_part_of_a_signature(backend):
@@ -290,10 +301,7 @@ def smooth(x):
     return np.sum(np.tanh(x) ** 2)
 
 
-def test_jax_transforms(backend):
-    if backend != "jax":
-        pytest.skip("JAX's own")
-    jax = pytest.importorskip("jax")
+def test_jax_transforms(jax):
     x = np.linspace(-1, 1, 5)
     for f in (to_jax(smooth), fg.jit(smooth, backend="jax")):
         equal(jax.jit(f)(x), smooth(x))
@@ -303,6 +311,18 @@ def test_jax_transforms(backend):
         equal(jax.vmap(f)(batch), fg.vmap(smooth)(batch))
         equal(jax.vmap(jax.grad(f))(batch), fg.vmap(fg.grad(smooth))(batch))
         equal(jax.jit(jax.vmap(f))(batch), fg.vmap(smooth)(batch))
+
+
+def test_jax_derivatives_of_some_arguments_alone_and_with_changes(jax):
+    k = 2.0
+    f = fg.jit(lambda x, y: k * x * np.maximum(y, 0.0), backend="jax")
+    assert float(jax.grad(f)(3.0, 4.0)) == 8.0
+    assert float(jax.grad(f, argnums=1)(3.0, 0.0)) == 3.0  # a tie: half of each
+    assert [float(d) for d in jax.grad(f, argnums=(0, 1))(3.0, 4.0)] == [8.0, 6.0]
+    assert float(jax.jvp(f, (3.0, 4.0), (1.0, 1.0))[1]) == 14.0
+    k = 5.0
+    assert float(jax.grad(f)(3.0, 4.0)) == 20.0
+    assert float(jax.grad(jax.grad(f), argnums=1)(3.0, 4.0)) == 5.0
 
 
 def test_torch_transforms(torch):
@@ -391,6 +411,26 @@ def test_under_torch_compile_changes_count_where_the_function_is_called(torch, c
     equal(run(torch.ones(2)), [3.0, 3.0])
     k = 5.0
     equal(run(torch.ones(2)), [6.0, 6.0])
+
+
+@pytest.mark.gpu
+def test_jit_for_cupy():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.is_available():
+        pytest.skip("no GPU")
+    w, large = np.ones(3), np.ones((30_000, 3))
+    f = fg.jit(
+        fg.value_and_grad(lambda x: np.sum(np.sin(x) * w) + np.sum(large @ x)), backend="cupy"
+    )
+    x = cupy.arange(3.0)
+    for change in (lambda: None, lambda: w.__setitem__(0, 5.0), lambda: large.__setitem__(0, 7.0)):
+        change()
+        plain = fg.value_and_grad(lambda x: np.sum(np.sin(x) * w) + np.sum(large @ x))
+        for got, want in zip(f(x), plain(np.arange(3.0)), strict=True):
+            assert isinstance(got, cupy.ndarray)
+            np.testing.assert_allclose(got.get(), want, rtol=1e-12)
+    assert len(f.explain_misses().splitlines()) == 3
+    assert "as it runs" in repr(f.lower(x))
 
 
 # -- arrays of other libraries ---------------------------------------------------------------------

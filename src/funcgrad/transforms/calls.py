@@ -9,6 +9,7 @@ import optree
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
+from funcgrad.ops.others import remedy_of
 from funcgrad.source import fail
 from funcgrad.trace import names_of
 from funcgrad.transforms.signature import Static, exactly
@@ -82,6 +83,12 @@ class Reader:
         except TypeError:
             what = "static arguments that hash" if named else "arrays, numbers and hashable values"
             raise fail(TypeError, f"{self.who}: expected {what}, but got {kind.__name__}") from None
+        if named and remedy_of(value) is not None:  # PyTorch's hash, but by identity
+            raise fail(
+                TypeError,
+                f"{self.who}: expected static arguments that hash by what they are, but got {kind.__name__}; "
+                "hand it in as an argument that is not static",
+            )
         lasting = isinstance(value, type) or callable(value)
         if not named and not lasting and kind.__hash__ is object.__hash__:
             raise fail(
