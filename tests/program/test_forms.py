@@ -228,3 +228,15 @@ def test_a_gradient_with_a_common_factor(size):
         f = lambda v: mp.sin(mp.tanh(v) * mp.log1p(mp.exp(v)))  # noqa: E731
         want = [float(mp.diff(f, mp.mpf(v))) for v in value[:100].tolist()]
     np.testing.assert_allclose(got[:100], want, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("large", [1e300, np.inf])
+def test_bounded_factors_underflow_no_sooner_for_being_gathered(large):
+    f = fg.jit(
+        lambda a, b, large, c, t: (
+            np.tanh(a) * (np.tanh(b) * (large * np.cos(c))) + np.cos(c) * np.tanh(t)
+        )
+    )
+    tiny, zero = np.full(5, 1e-200), np.zeros(5)
+    expected = [1e-200 * (1e-200 * large)] * 5
+    assert f(tiny, tiny, np.full(5, large), zero, zero).tolist() == pytest.approx(expected)

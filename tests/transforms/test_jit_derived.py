@@ -94,3 +94,21 @@ def test_results_share_no_memory():
     _, second = jitted(x)
     first[:] = 7.0
     assert second.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_large_array_is_read_at_each_call():
+    big, x = np.ones(20_000), np.ones(20_000)
+    jitted = fg.jit(fg.grad(lambda z: np.sum(z**2 * big)))
+    jitted(x)
+    big[0] = 5.0
+    assert jitted(x)[0] == 10.0
+    assert jitted(x)[1] == 2.0
+
+
+@pytest.mark.parametrize("log", [np.log2, np.log10])
+def test_slopes_of_logarithms_do_not_overflow_on_the_way(log):
+    x = 1e308
+    slope = fg.grad(lambda x: log(x))(x) * 1e300
+    np.testing.assert_allclose(slope, 1e300 / x / np.log({np.log2: 2, np.log10: 10}[log]))
+    twice = fg.grad(fg.grad(lambda x, y: log(x) * y), 0)
+    np.testing.assert_allclose(twice(1.0, 1e308), -1e308 / np.log({np.log2: 2, np.log10: 10}[log]))

@@ -259,7 +259,7 @@ def assemble_node(
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
-    if all(map(is_, args, expr.args)):
+    if len(args) == len(expr.args) and all(map(is_, args, expr.args)):
         return expr
     traced: bool | Recorder = False
     for arg in args:

@@ -121,7 +121,9 @@ def gathered(flat: Flat) -> Flat:
             continue
         factor, *products = found
         inner = []
-        for first, *others in products:
+        for product in products:
+            # The factor that may be large comes first, so that the others, of 1 at most, underflow no sooner.
+            first, *others = sorted(product, key=within.__getitem__)
             made = walk.where[first]
             for k in others:
                 made = walk.apply(on.multiply, step.type, made, walk.where[k])

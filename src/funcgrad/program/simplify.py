@@ -48,13 +48,14 @@ def simplify_all(
 
     ``forms`` are those of an earlier simplification, of which these expressions have parts.
     """
-    if not readable and all(map(is_simple, exprs)):
-        return list(exprs)
-    forms = forms or Forms(readable)
+    if forms is None:
+        if not readable and all(map(is_simple, exprs)):
+            return list(exprs)
+        forms = Forms(readable)
     order = subexpressions(*exprs)
     became: dict[int, Expr] = {}
     for expr in order:
-        if not readable and is_simple(expr):
+        if not forms.readable and is_simple(expr):
             became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
         else:
             args = tuple([became[id(arg)] for arg in expr.args])
@@ -132,7 +133,7 @@ class Forms:
                 node, _ = self.settle(expr, args, identity)
                 if not is_simple(expr):
                     self.unread.add(id(node))
-            elif is_simple(expr):
+            elif is_simple(expr):  # as an equal one was found to be in another simplification
                 self.unread.discard(id(node))
                 self.known.pop(id(node), None)
             same[id(expr)] = node
