@@ -60,7 +60,9 @@ def root(x):
     return math.sqrt(x) if x > 2 else x
 
 
-floats = st.floats(-3, 3) | st.sampled_from([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, 1e300])
+floats = st.floats(-3, 3, allow_subnormal=False) | st.sampled_from(
+    [0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, 1e300]
+)
 FLOATS = {
     f: st.lists(st.tuples(*[floats] * count), min_size=1, max_size=12)
     for f, count in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,9 @@ from funcgrad.transforms.signature import NUMBERS, is_static
 # Numbers that a value is read as before it is said that each is a trace of its own.
 _OFTEN = 8
 # What is read exactly: few answers are expected.
-_EXACT = (bool, int, operator.index)
+_EXACT = frozenset(
+    {"bool", "int", "index", "floor", "ceil", "trunc", "is_integer", "bit_length", "bit_count"}
+)
 _READINGS = {"itself": "what is in", "item": "item() of", "index": "an index by"}
 
 
@@ -60,7 +61,7 @@ class Misses:
                     "is traced again for each Python number that it is given beside arrays of less precision "
                     f"than float64: {_OFTEN} times now; give it as np.float32(x), or as an array"
                 )
-        elif last.reading not in _EXACT and len(last.children) == _OFTEN:
+        elif _name(last.reading) not in _EXACT and len(last.children) == _OFTEN:
             self._warn(
                 f"takes a number out of a value, by {_read(last.reading)} it or by math, and is traced again "
                 f"for each: {_OFTEN} times now; use numpy's functions on the value itself"
@@ -99,8 +100,13 @@ def _answer(last: Node, asked: Sequence[Question]) -> str:
     return "a path not taken before"
 
 
+def _name(reading: Any) -> str:
+    name: str = reading.__name__
+    return name.strip("_")
+
+
 def _read(reading: Any) -> str:
-    name = reading.__name__.strip("_")
+    name = _name(reading)
     return _READINGS.get(name, f"{name}() of")
 
 
