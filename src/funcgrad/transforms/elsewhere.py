@@ -21,10 +21,11 @@ from funcgrad.trace import expressions
 from funcgrad.transforms.calls import Call, Kinds, Reader
 from funcgrad.transforms.control.body import Body, symbol, symbols, trace_body
 from funcgrad.transforms.grad import _named_after
+from funcgrad.transforms.places import Seen
 from funcgrad.transforms.shown import Latest, Lowered
 from funcgrad.transforms.signature import Static, kind_text
 from funcgrad.transforms.tangents import compiled, with_own_derivatives
-from funcgrad.transforms.watch import Seen, Watch
+from funcgrad.transforms.watch import Watch
 from funcgrad.trees import Tree, flatten, leaves_of
 
 # Programs kept by one function: as many signatures.

@@ -20,7 +20,8 @@ import numpy as np
 
 from funcgrad.program import templates
 from funcgrad.transforms.guards import LEAST, MOST, Node, first
-from funcgrad.transforms.watch import Seen, Watch, is_ours
+from funcgrad.transforms.places import Cell, Seen
+from funcgrad.transforms.watch import Watch, is_ours
 from funcgrad.transforms.written import lines_of
 
 _HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **templates.BOUND}
@@ -74,10 +75,7 @@ class Entry:
         function = self._function()
         if function is None or root.step is None or not kinds:
             return
-        if any(
-            seen.value is function and name.home is None
-            for name, seen in zip(watch.names, held, strict=True)
-        ):
+        if any(item.value is function and isinstance(item.place, Cell) for item in held):
             return  # it calls itself by a cell, which would be held by its code
         objects: dict[str, Any] = {}
         own = self._parameters(len(kinds))
@@ -85,7 +83,7 @@ class Entry:
         tests = _tests(kinds, known, objects)
         if tests is None:
             return
-        tests.extend(_unchanged(watch, held, objects))
+        tests.extend(watch.tests(held, objects))
         body = self._body(kinds, root, arrays, objects)
         if body is None:
             return
@@ -95,7 +93,7 @@ class Entry:
             "try:",
             f"    if {' and '.join([*tests, *left])}:",
             *[f"        {line}" for line in lines],
-            "except (ArithmeticError, ValueError): pass",
+            "except (ArithmeticError, LookupError, ValueError): pass",
             f"args = ({', '.join(known)}, {'' if own else '*more'})",
             f"return general(*given(args, {tuple(own or ())!r}, {'{}' if own else 'named'}))",
         ]
@@ -187,23 +185,6 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
             tests.append(f"type({x}) is ndarray and {x}.shape == s{i} and {x}.dtype == d{i}")
         else:
             return None
-    return tests
-
-
-def _unchanged(watch: Watch, held: Sequence[Seen], objects: dict[str, Any]) -> list[str]:
-    """Conditions on what is watched: what it was, by identity, and small arrays by content."""
-    tests = []
-    for k, (name, (value, content)) in enumerate(zip(watch.names, held, strict=True)):
-        objects[f"v{k}"] = value
-        if name.home is None:
-            objects[f"c{k}"] = name.cell
-            tests.append(f"c{k}.cell_contents is v{k}")
-        else:
-            objects[f"w{k}"] = name.home.get
-            tests.append(f"w{k}({name.name!r}) is v{k}")
-        if content is not None:
-            objects[f"b{k}"] = content
-            tests.append(f"v{k}.tobytes() == b{k}")
     return tests
 
 

@@ -27,6 +27,7 @@ from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
 from funcgrad.transforms.guards import LEAST, MOST, Node, Question, Questions, Whole
 from funcgrad.transforms.misses import Misses, Unquoted
+from funcgrad.transforms.places import Seen
 from funcgrad.transforms.shown import Latest, Lowered
 from funcgrad.transforms.signature import (
     NUMBERS,
@@ -137,7 +138,7 @@ class Compiled:
             self.newest: Compiled | None = None
             self.narrow = False
             self.last: Node | None = None
-            self.watched = self.watch.values()
+            self.watched: Sequence[Seen] = ()  # nothing depends on it before the first trace
 
     def explain_misses(self) -> str:
         """Why f was traced, one line for each time."""
@@ -236,7 +237,6 @@ class Compiled:
 
         inner = Compiled(rest, Static((), ()))
         inner.watch = self.watch
-        inner.watched = self.watch.values()
         inner.name, inner.misses = self.name, self.misses
         inner.fixed = ", ".join(
             [*map(repr, fixed.values()), *[f"{n}={v!r}" for n, v in known.items()]]
