@@ -17,12 +17,22 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.program.blocks import blocked, each_block, row_sum
 from funcgrad.program.calls import calls
-from funcgrad.program.codegen import build, flatten
+from funcgrad.program.codegen import Flat, build, flatten
 from funcgrad.program.evaluate import present
 from funcgrad.program.factors import factored
 from funcgrad.program.forms import gathered, related, unsigned
 from funcgrad.program.layout import swapped
-from funcgrad.program.plan import Call, Plan, aligned, bound_dtype, lifetimes
+from funcgrad.program.plan import (
+    Call,
+    How,
+    Placed,
+    Plan,
+    Schedule,
+    aligned,
+    bound_dtype,
+    bytes_of,
+    lifetimes,
+)
 from funcgrad.program.rewrite import pruned
 from funcgrad.program.select import chosen, masked
 from funcgrad.program.shortcuts import shortened
@@ -42,15 +52,25 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    flat = flatten(roots, inputs)
-    for cheaper in _PASSES:
-        flat = pruned(cheaper(flat))
-    plan = blocked(calls(flat))
+    flat = prepared(flatten(roots, inputs))
+    plan = planned(flat)
     first, bound = entering(flat)
     return build("array", source(plan, first), {**_BOUND, **plan.bound, **bound})
 
 
+def prepared(flat: Flat) -> Flat:
+    """The steps as NumPy does them: in short forms, with factors and gaps taken together."""
+    for cheaper in _PASSES:
+        flat = pruned(cheaper(flat))
+    return flat
+
+
 _PASSES = (shortened, factored, gathered, related, unsigned, swapped)
+
+
+def planned(flat: Flat) -> Plan:
+    """The calls for prepared steps, those on large arrays in groups."""
+    return blocked(calls(flat))
 
 
 # -- printing ----------------------------------------------------------------------------------------
@@ -59,10 +79,6 @@ _LARGE = 1 << 14
 # Arrays of so many bytes are kept for the next call, since fresh memory comes page by page (an elementwise
 # gradient of 10**5 entries takes 0.7 of the time); one program keeps no more than so many bytes in all.
 _POOLED, _HELD = 1 << 17, 1 << 28
-
-
-def _bytes(type: ArrayType) -> int:
-    return type.size * type.dtype.itemsize
 
 
 def source(plan: Plan, first: Sequence[str] = ()) -> str:
@@ -87,13 +103,13 @@ def source(plan: Plan, first: Sequence[str] = ()) -> str:
         if not call.type.shape:
             dtype = bound_dtype(plan, call.type.dtype)
             lines.append(f"    if type({name}) is not ndarray: {name} = asarray({name}, {dtype})")
-    printer = _Printer(plan)
-    written = printer.lines()
-    returned = f"({''.join([f'{text}, ' for text in printer.returned()]).rstrip()})"
-    if printer.pooled:
+    schedule = scheduled(plan)
+    written = [line for placed in schedule.placed for line in placed.lines()]
+    returned = f"({''.join([f'{text}, ' for text in schedule.returned]).rstrip()})"
+    if schedule.pooled:
         plan.bound["pool"] = []
-        held = ", ".join([f"p{i}" for i in range(len(printer.pooled))])
-        made = [f"aligned({shape}, {bound_dtype(plan, dtype)})" for shape, dtype in printer.pooled]
+        held = ", ".join([f"p{i}" for i in range(len(schedule.pooled))])
+        made = [f"aligned({shape}, {bound_dtype(plan, dtype)})" for shape, dtype in schedule.pooled]
         # Taken and given back in one step each: threads, and calls within calls, never share arrays.
         lines.append(f"    {held}, = held = pool.pop() if pool else ({', '.join(made)},)")
         written.append(f"returned = {returned}")
@@ -106,6 +122,23 @@ def source(plan: Plan, first: Sequence[str] = ()) -> str:
     else:
         lines.append(f"    return quiet.copy().run({', '.join(['body', *names])})")
     return "\n".join(lines) + "\n"
+
+
+def scheduled(plan: Plan) -> Schedule:
+    """Where each call of a plan writes, and when what it wrote is over.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> x = fg.var("x", 3)
+    >>> for placed in scheduled(calls(flatten([np.exp(-x)], [x]))).placed:
+    ...     print(placed.reads, placed.writes, placed.how)
+    () x0 source
+    ('x0',) a0 new
+    ('a0',) a0 operand
+    """
+    printer = _Printer(plan)
+    placed = printer.placed()
+    return Schedule(tuple(placed), tuple(printer.pooled), tuple(printer.returned()))
 
 
 class _Printer:
@@ -133,45 +166,47 @@ class _Printer:
         call = self.plan.calls[i]
         return call.effect in ("fill", "product", "new") and bool(call.type.shape)
 
-    def lines(self) -> list[str]:
+    def placed(self) -> list[Placed]:
         ending: dict[int, list[int]] = {}
         for i, last in enumerate(self.last):
             ending.setdefault(last, []).append(i)
-        written = []
+        placed = []
         for i, call in enumerate(self.plan.calls):
             if call.effect == "source":
                 self.names[i] = call.text
+                placed.append(Placed(i, "", (), call.text, "source"))
                 continue
-            if line := self.statement(i, call):
-                written.append(line)
+            reads = tuple([self.operand(k, not call.type.shape) for k in call.operands])
+            text, how = self.statement(i, call, reads)
             freed = [
                 k for k in ending.get(i, ()) if self.plan.calls[k].effect not in ("source", "none")
             ]
-            gone = self.release(i, [k for k in freed if self.names[k] != self.names[i] or k == i])
-            if gone:
-                written.append(f"del {', '.join(gone)}")
-        return written
+            over = self.release(i, [k for k in freed if self.names[k] != self.names[i] or k == i])
+            placed.append(Placed(i, text, reads, self.names[i], how, *over))
+        return placed
 
-    def statement(self, i: int, call: Call) -> str:
-        scalar = not call.type.shape
-        given = [self.operand(k, scalar) for k in call.operands]
+    def statement(self, i: int, call: Call, given: Sequence[str]) -> tuple[str, How]:
+        pooled = len(self.pooled)
         place = self.place(i, call) if self.fillable(call) else None
         if place is not None:
             self.names[i] = place
+            taken: How = "operand" if place in given else "spare"
+            how = taken if len(self.pooled) == pooled else "pool"
             if call.kind == "empty":
-                return ""
+                return "", how
             # A keyword where NumPy deprecates the position.
-            how = "out=" if call.text.startswith(("maximum", "minimum")) else ""
-            return call.text.format(*given, out=f", {how}{place}")
+            keyword = "out=" if call.text.startswith(("maximum", "minimum")) else ""
+            return call.text.format(*given, out=f", {keyword}{place}"), how
         text = call.text.format(*given, out="")
         symbol = _OPERATORS.get(call.text.partition("(")[0])
-        if symbol and scalar:  # (Between arrays an operator takes 15 ns more than the function.)
+        if symbol and not call.type.shape:  # (Between arrays an operator takes 15 ns more.)
             text = f"{given[0]} {symbol} {given[1]}"
         if call.effect == "none":
             self.names[i] = ""
-            return text
+            return text, "none"
         self.names[i] = self.fresh()
-        return f"{self.names[i]} = {text}"
+        shared = call.effect if call.effect in ("view", "unknown") else "new"
+        return f"{self.names[i]} = {text}", shared if call.type.shape else "number"
 
     def operand(self, i: int, scalar: bool) -> str:
         name = self.names[i]
@@ -199,26 +234,31 @@ class _Printer:
         for n in reversed(range(len(spare))):
             if not (mine and spare[n][0] == "p"):
                 return spare.pop(n)
-        size = _bytes(call.type)
-        if mine or size < _POOLED or size + sum(map(_bytes, self.pooled)) > _HELD:
+        size = bytes_of(call.type)
+        if mine or size < _POOLED or size + sum(map(bytes_of, self.pooled)) > _HELD:
             return None
         self.pooled.append(call.type)
         return f"p{len(self.pooled) - 1}"
 
-    def release(self, now: int, values: Sequence[int]) -> list[str]:
-        """Let go of values that are over; the names to delete."""
-        gone = []
+    def release(
+        self, now: int, values: Sequence[int]
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Let go of values that are over: the names to write to, those of other arrays, and to delete."""
+        spared, over, gone = [], [], []
         for k in values:
             type, name = self.plan.calls[k].type, self.names[k]
             if self.owns(k) and self.wanted.get(type, -1) > now:
                 self.spare.setdefault(type, []).append(name)
+                spared.append(name)
                 continue
             if name[0] == "p":
                 continue
             self.unused.append(name)
-            if _bytes(type) >= _LARGE:
+            if self.owns(k):
+                over.append(name)
+            if bytes_of(type) >= _LARGE:
                 gone.append(name)
-        return gone
+        return tuple(spared), tuple(over), tuple(gone)
 
     def returned(self) -> list[str]:
         taken: set[int] = set()

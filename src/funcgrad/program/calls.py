@@ -137,7 +137,7 @@ def _written(plan: Plan, step: Step, operands: tuple[int, ...]) -> Call:
     plan.bound[function := f"f{len(plan.calls)}"] = partial(op.run, **params) if params else op.run
     text = f"{function}({', '.join([f'{{{i}}}' for i in range(len(operands))])})"
     fresh = name in _NEW or name == "getitem" or (name == "einsum" and len(operands) > 1)
-    return Call(text, operands, type, "new" if fresh else "unknown")
+    return Call(text, operands, type, "new" if fresh else "unknown", name=name)
 
 
 def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> bool:
@@ -148,7 +148,7 @@ def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> 
 
 
 def _ufunc(plan: Plan, ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
-    name = ufunc.__name__
+    own = name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
         name = f"f{len(plan.calls)}"
     plan.bound[name] = ufunc
@@ -160,8 +160,9 @@ def _ufunc(plan: Plan, ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayTy
             return Call(text, operands, type, "product", "matmul.T")
         return Call(text, operands, type, "product", "matmul")
     if ufunc.signature:
-        return Call(text, operands, type, "product")
-    return entry(text, operands, type)
+        return Call(text, operands, type, "product", name=own)
+    call = entry(text, operands, type)
+    return call if name == own else call._replace(name=own)
 
 
 def _index(spec: tuple[Any, ...]) -> str:

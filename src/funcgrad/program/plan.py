@@ -26,6 +26,8 @@ class Call(NamedTuple):
     """What it does to its operands: ``entry`` by entry; ``add``, ``maximum`` or ``minimum`` along axes;
     ``matmul``, ``transpose``, ``reshape``; or something else."""
     axes: tuple[int, ...] = ()
+    name: str = ""
+    """The operation, where the text calls it by a name that means nothing."""
 
 
 class Plan(NamedTuple):
@@ -80,8 +82,49 @@ def without_unused(plan: Plan) -> Plan:
     return plan._replace(calls=made, results=tuple([where[i] for i in plan.results]))
 
 
+# -- schedules ---------------------------------------------------------------------------------------
+How = Literal["new", "operand", "spare", "pool", "view", "unknown", "number", "source", "none"]
+"""Where a call's value stands: in a new array; in that of an operand, of a value that is over, or of an
+earlier run; in its operand's, for certain or perhaps; in none, being a number; where it was; nowhere."""
+
+
+class Placed(NamedTuple):
+    """A call as it is carried out: what it reads and writes, by name, and what is over when it is done."""
+
+    call: int
+    text: str
+    """The statement; empty where there is none."""
+    reads: tuple[str, ...]
+    writes: str
+    how: How
+    spared: tuple[str, ...] = ()
+    """Arrays that are over, and that a later call writes to."""
+    over: tuple[str, ...] = ()
+    """Other arrays of this run that are over: their names are free for others."""
+    deleted: tuple[str, ...] = ()
+    """The large ones among these, whose memory is given back at once."""
+
+    def lines(self) -> list[str]:
+        """The Python that does it."""
+        gone = [f"del {', '.join(self.deleted)}"] if self.deleted else []
+        return [self.text, *gone] if self.text else gone
+
+
+class Schedule(NamedTuple):
+    """A plan's calls in order, each with its place; arrays that a run leaves to the next; and the results."""
+
+    placed: tuple[Placed, ...]
+    pooled: tuple[ArrayType, ...]
+    returned: tuple[str, ...]
+
+
 # -- memory ------------------------------------------------------------------------------------------
 _LINE = 64
+
+
+def bytes_of(type: ArrayType) -> int:
+    """How much memory a value takes."""
+    return type.size * type.dtype.itemsize
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
