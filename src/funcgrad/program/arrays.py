@@ -243,7 +243,7 @@ class _Printer:
     def release(
         self, now: int, values: Sequence[int]
     ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Let go of values that are over: the names to write to, those of other arrays, and to delete."""
+        """Let go of values that are over: names of arrays to write to, other names, and those to delete."""
         spared, over, gone = [], [], []
         for k in values:
             type, name = self.plan.calls[k].type, self.names[k]
@@ -251,11 +251,10 @@ class _Printer:
                 self.spare.setdefault(type, []).append(name)
                 spared.append(name)
                 continue
+            over.append(name)
             if name[0] == "p":
                 continue
             self.unused.append(name)
-            if self.owns(k):
-                over.append(name)
             if bytes_of(type) >= _LARGE:
                 gone.append(name)
         return tuple(spared), tuple(over), tuple(gone)

@@ -18,6 +18,7 @@ from funcgrad.program import arrays, templates
 from funcgrad.program.calls import calls
 from funcgrad.program.codegen import Flat, build
 from funcgrad.program.native import Later, plain
+from funcgrad.program.plan import Plan
 from funcgrad.program.turns import (
     KINDS,
     Closed,
@@ -45,6 +46,33 @@ def compile_loop(body: Closed, cond: Closed | None, shape: Shape) -> Rolled:
     if text is None:
         return _on_arrays(flat, cond, shape)
     return _OnNumbers(text, flat, body, cond, shape)
+
+
+def loop_text(body: Closed, cond: Closed | None, shape: Shape) -> str:
+    """The text of that function: of numbers, or with its turn as an array program.
+
+    >>> import funcgrad as fg
+    >>> from types import SimpleNamespace
+    >>> from funcgrad.program.lower import lower
+    >>> x, y = fg.var("x", 3), fg.var("y", 3)
+    >>> shape = SimpleNamespace(states=1, sequences=1, length=9, reverse=False)
+    >>> print(loop_text(SimpleNamespace(program=lower([x * y], [x, y])), None, shape))
+    def body(x0, x1):
+        a0 = multiply(x0, x1)
+        return (a0,)
+    def run(x0, x1):
+        return quiet.copy().run(body, x0, x1)
+    def run(turns, state, rest, met):
+        x0, = state
+        q1, = rest
+        for t in turns:
+            r0, = body(x0, q1[t])
+            x0, = r0,
+        return (x0, )
+    """
+    flat = flat_of(body)
+    text = numbers_text(flat, None if cond is None else flat_of(cond), shape)
+    return _text_on_arrays(_turn(flat), flat, cond, shape) if text is None else text
 
 
 def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
@@ -204,8 +232,8 @@ _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for
 
 # -- arrays --------------------------------------------------------------------------------------
 def _on_arrays(flat: Flat, cond: Closed | None, shape: Shape) -> Rolled:
-    plan = calls(flat._replace(results=tuple(_computed(flat))))
-    text = f"{arrays.source(plan)}{arrays_text(flat, cond is not None, shape)}"
+    plan = _turn(flat)
+    text = _text_on_arrays(plan, flat, cond, shape)
     bound = {**arrays._BOUND, **plan.bound}
     if cond is not None:
         bound["holds"] = cond.program.compiled
@@ -223,6 +251,14 @@ def _on_arrays(flat: Flat, cond: Closed | None, shape: Shape) -> Rolled:
         return enter(turns, operands[:n], operands[n:], met), met
 
     return run
+
+
+def _turn(flat: Flat) -> Plan:
+    return calls(flat._replace(results=tuple(_computed(flat))))
+
+
+def _text_on_arrays(plan: Plan, flat: Flat, cond: Closed | None, shape: Shape) -> str:
+    return f"{arrays.source(plan)}{arrays_text(flat, cond is not None, shape)}"
 
 
 def _computed(flat: Flat) -> list[int]:

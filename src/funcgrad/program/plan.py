@@ -100,9 +100,9 @@ class Placed(NamedTuple):
     spared: tuple[str, ...] = ()
     """Arrays that are over, and that a later call writes to."""
     over: tuple[str, ...] = ()
-    """Other arrays of this run that are over: their names are free for others."""
+    """Other values that are over: their names are free for others."""
     deleted: tuple[str, ...] = ()
-    """The large ones among these, whose memory is given back at once."""
+    """The large arrays among these, whose memory is given back at once."""
 
     def lines(self) -> list[str]:
         """The Python that does it."""

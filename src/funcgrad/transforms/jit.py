@@ -25,7 +25,7 @@ from funcgrad.source import fail
 from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
 from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
-from funcgrad.transforms.guards import LEAST, MOST, Node, Question, Questions, Whole
+from funcgrad.transforms.guards import LEAST, MOST, Node, Question, Questions, Tree, Whole
 from funcgrad.transforms.misses import Misses, Unquoted
 from funcgrad.transforms.places import Seen
 from funcgrad.transforms.shown import Latest, Lowered
@@ -400,16 +400,16 @@ class Compiled:
         if self.static.numbers or self.static.names:
             inner, moving, named = self._specialized(args, kwargs)
             return inner.lower(*moving, **named)
-        fresh = Compiled(self.f, self.static)
+        from funcgrad.transforms.lowered import stages
+
+        fresh = _Looking(self.f, self.static)
         fresh(args, kwargs)
-        node = fresh.last
-        step = None if node is None else node.step
-        if node is None or step is None:
+        if fresh.last is None or fresh.path is None:
             raise fail(
                 TypeError,
                 "lower: expected arguments of which the result is computed, but got others",
             )
-        return Lowered(node.exprs, step.program.outputs, text_of(step.program.compiled))
+        return stages(*fresh.path)
 
     def source(self) -> str:
         """The source of the program that was compiled last."""
@@ -417,6 +417,17 @@ class Compiled:
             return self.newest.source()
         step = None if self.last is None else self.last.step
         return "" if step is None else text_of(step.program.compiled)
+
+
+class _Looking(Compiled):
+    """One that keeps the path that it has traced."""
+
+    path: tuple[Tree, Sequence[Question], bool] | None = None
+
+    def _trace(self, found: Signature, *rest: Any) -> Any:
+        result, path = super()._trace(found, *rest)
+        self.path = None if path is None else (found.tree, path[0], isinstance(path[1], Whole))
+        return result, path
 
 
 def _fits(leaf: Any) -> bool:
