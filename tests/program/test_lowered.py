@@ -362,6 +362,15 @@ def test_arrays_that_are_free_are_written_to():
     assert any(line.endswith("is deleted") for line in lines)
 
 
+def test_calls_tell_dtypes_and_what_runs():
+    x = fg.var("x", 2)
+    root = np.broadcast_to(np.sum(x), (3,))
+    plan = planned(prepared(flatten([np.ravel(root), np.sort(x)], [x])))
+    shown = repr(Calls(plan, scheduled(plan), ("w",)))
+    assert "spread(a0, (3,), float64) : float64[3], new, 24 bytes" in shown
+    assert "argsort(w, axis=0) : int64[2], new, 16 bytes" in shown
+
+
 def test_loops_that_share_their_turns():
     def f(x):
         states = fg.scan(lambda y, _: (y * x, y), x, length=7)[1]

@@ -13,6 +13,7 @@ from funcgrad.program.printed import NO_BODIES, bounded, number, params_shown
 
 _GROUP = re.compile(r"each_block\(block(\d+)")
 _HELD = re.compile(r"\bk\d+\b")
+_DTYPE = re.compile(r"\bd\d+s?\b")
 _HOW = {
     "operand": "in the place of its operand",
     "spare": "in an array that was free",
@@ -53,7 +54,7 @@ class Calls(NamedTuple):
             if placed.how == "source":
                 continue
             if placed.how in ("new", "pool") and call.type.dtype.kind != "O":
-                arrays, taken = arrays + 1, taken + bytes_of(call.type)
+                arrays, taken = arrays + 1, taken + max(bytes_of(call.type), 0)
                 owned.add(placed.writes)
             yield from self._call(call, placed, texts, _ends(placed, owned))
             owned.difference_update(placed.over)
@@ -73,7 +74,8 @@ class Calls(NamedTuple):
         if group is not None:
             yield from self._group(int(group[1]), call, given, over)
             return
-        size = f"{bytes_of(call.type):,} bytes"
+        count = bytes_of(call.type)  # an axis as long as a loop happens to run counts -1
+        size = f"{count:,} bytes" if count >= 0 else "as long as the loop ran"
         own = {"new": f"new, {size}", "pool": f"kept from run to run, {size}"}
         how = "" if call.type.dtype.kind == "O" else own.get(placed.how) or _HOW[placed.how]
         text = "empty" if call.kind == "empty" else self._text(call, given)
@@ -81,7 +83,8 @@ class Calls(NamedTuple):
         yield "; ".join([", ".join([where, how]) if how else where, *over])
 
     def _text(self, call: Call, given: Sequence[str]) -> str:
-        text = call.text.format(*given, out="")
+        named = _DTYPE.sub(lambda found: str(self.plan.bound.get(found[0], found[0])), call.text)
+        text = named.format(*given, out="")
         if not call.name:
             return text
         function, _, _ = text.partition("(")
