@@ -24,6 +24,7 @@ from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.held import capture
+from funcgrad.ops.others import refuse_others
 from funcgrad.ops.promotion import (
     PYTHON_NUMBERS,
     Kind,
@@ -175,6 +176,7 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
     if isinstance(arg, np.ndarray):
         refuse_other_arrays("operand", arg)
         return _lift_array(np.asarray(arg), beside)
+    refuse_others("operand", arg)
     raise fail(
         TypeError,
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, assemble_node
+from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import op
 from funcgrad.ops.op import lift_fully
@@ -94,7 +94,7 @@ class Program:
     def on(self, values: Sequence[Any]) -> list[Expr]:
         """The outputs as expressions of the values, which may be expressions themselves."""
         given = {
-            var.key: lift_fully(value, _TRACED)
+            var.key: lift_fully(value, values)
             for var, value in zip(self.inputs, values, strict=True)
         }
         opaque = all(value.op in (INPUT, op.leaf) for value in given.values())
@@ -116,15 +116,6 @@ class Program:
             self._interpreted = _instructions(self._flat())
         return self._interpreted
 
-
-def _traced() -> Expr:
-    zero = lift_fully(0.0)
-    params = (("scope", None), ("place", 0))
-    return assemble_node(op.leaf, (zero,), params, zero.type, traced=True)
-
-
-# What an array is captured beside: by reference, as inside a trace.
-_TRACED = [_traced()]
 
 # Runs before a program is compiled, and by how many instructions one more: compiling takes as long as
 # about so many runs. (0.3 ms against 10 us for a small gradient, 0.5 s against 40 ms for 4*10**4 steps.)

@@ -123,7 +123,7 @@ class Elsewhere:
         with self.lock:
             now = watch.values()
             changes = watch.changed(self.watched, now)
-            if changes:
+            if changes and self.programs:
                 self.misses.append(f"{self.name}: {', '.join(changes)}")
                 self.programs = OrderedDict()
             self.watched = now

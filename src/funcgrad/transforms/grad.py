@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr, scalar
 from funcgrad.ops.elementwise import stopped
 from funcgrad.ops.op import differentiable, lift_fully, refuse_other_arrays
+from funcgrad.ops.others import refuse_others
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.program.simplify import simplify_all
 from funcgrad.source import fail
@@ -211,6 +212,7 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
     elif isinstance(value, Expr) and value.traced and not value.shape and value.dtype.kind == "i":
         return value.astype(float)  # a Python int, under jit
     else:
+        refuse_others(who, value)
         kind = getattr(value, "dtype", type(value).__name__)
     raise fail(
         TypeError,

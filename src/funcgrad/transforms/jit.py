@@ -65,9 +65,13 @@ def jit(
     and must hash. f must be pure, and return trees of numbers and arrays. Python's questions to values
     (``if``, ``while``, ``range(n)``, ``float(x)``) are followed.
 
-    Closure cells and globals that f names are watched: when one is bound anew, or a small array among them
-    (64 KiB) changes in place, f is traced again; larger ones are read at each call, where the program uses
-    them as they are. What is inside other containers, or reached through attributes, is not watched.
+    What f names is watched, and what plain functions that it calls name (up to 64, not those of installed
+    packages): closure cells, globals, attributes of your modules, defaults, arguments of partial functions.
+    When one is bound anew, or an array among them changes its shape or type in place, or a small one
+    (64 KiB) its content, f is traced again; large ones are read at each call, where the program uses them
+    as they are, but not what is taken out of them first (``X[:50]``, ``X.sum()``). Not watched: what is
+    inside other containers or reached through other attributes, modules' own names, and code that is
+    replaced.
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
     prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without

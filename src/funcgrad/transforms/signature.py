@@ -13,6 +13,7 @@ from pyrsistent import PMap
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.held import COPIED
+from funcgrad.ops.others import refuse_others
 from funcgrad.source import fail
 from funcgrad.trace import names_of
 from funcgrad.transforms.guards import Tree, first
@@ -42,6 +43,7 @@ def is_static(kind: Any) -> bool:
 
 def checked_static(value: Any) -> tuple[Any, ...]:
     """A leaf that is no number: refused where it is known by its identity alone, since it may change."""
+    refuse_others("jit", value)
     kind: Any = type(value)
     if kind.__hash__ is object.__hash__ and not (isinstance(value, type) or callable(value)):
         raise fail(
