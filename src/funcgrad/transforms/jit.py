@@ -22,11 +22,11 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.held import hold, release
 from funcgrad.program.codegen import text_of
 from funcgrad.source import fail
-from funcgrad.trace import concretize, instantiate, names_of, run, skeleton
+from funcgrad.trace import concretize, instantiate, run, skeleton
 from funcgrad.transforms.entry import Entry
 from funcgrad.transforms.grad import _check_function, _named_after
 from funcgrad.transforms.guards import LEAST, MOST, Node, Question, Questions, Tree, Whole
-from funcgrad.transforms.misses import Misses, Unquoted
+from funcgrad.transforms.misses import Misses
 from funcgrad.transforms.places import Seen
 from funcgrad.transforms.shown import Latest, Lowered
 from funcgrad.transforms.signature import (
@@ -38,7 +38,7 @@ from funcgrad.transforms.signature import (
     checked_static,
     exactly,
     is_static,
-    kind_text,
+    labels,
     rebuilder,
     static,
     structure,
@@ -288,7 +288,7 @@ class Compiled:
         """
         found = self.trees.get(key)
         if found is None:
-            found = Signature(self._labels(key[0], args, kwargs))
+            found = Signature(labels(self.f, key[0], args, kwargs))
         elif found.plain:
             return found, None
         else:  # another thread may have been here
@@ -306,7 +306,7 @@ class Compiled:
             self.misses.given_up(MOST_PATHS, path[0])
             return found, None
         node = found.tree.grow(*path)
-        self.misses.traced(self._call_text(key[0], args, kwargs), key, last, path[0])
+        self.misses.traced(self.fixed, key, (args, kwargs), last, path[0])
         if self.watch.unchanged(held):  # else it may be of two worlds: for this call alone
             self.trees[key] = found
             self._kept(key)
@@ -377,26 +377,6 @@ class Compiled:
         narrow = any(e.op in (INPUT, CONSTANT) and e.dtype not in WIDE for e in exprs)
         self.narrow = narrow
         return narrow
-
-    def _call_text(self, kinds: Sequence[Any], args: Any, kwargs: Any) -> str:
-        """A call as it is written, with types in the place of values."""
-        texts = [Unquoted(kind_text(kind)) for kind in kinds]
-        try:
-            inner, named = flatten((args, kwargs)).rebuild(texts)
-            known = [*map(repr, inner), *[f"{name}={value!r}" for name, value in named.items()]]
-        except Exception:  # a class of the user's may take no text, or have no repr for it
-            known = [*texts]
-        text = ", ".join([*([self.fixed] if self.fixed else []), *known])
-        return f"{self.name}({text if len(text) <= 200 else f'{text[:197]}...'})"
-
-    def _labels(self, kinds: Sequence[Any], args: Any, kwargs: Any) -> list[str]:
-        """Names for the values, after the parameters that they come by; each once."""
-        named = zip(names_of(self.f, len(args)), args, strict=True)
-        paths = [path for name, arg in named for path in flatten(arg, name).paths]
-        for name in sorted(kwargs):
-            paths.extend(flatten(kwargs[name], name).paths)
-        labels = [path for path, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
-        return labels if len(set(labels)) == len(labels) else [f"x{i}" for i in range(len(labels))]
 
     # -- looking ----------------------------------------------------------------------------------
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

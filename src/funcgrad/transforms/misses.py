@@ -9,7 +9,8 @@ from typing import Any
 
 from funcgrad.source import position
 from funcgrad.transforms.guards import Node, Question
-from funcgrad.transforms.signature import NUMBERS, is_static
+from funcgrad.transforms.signature import NUMBERS, is_static, kind_text
+from funcgrad.trees import flatten
 
 # Numbers that a value is read as before it is said that each is a trace of its own.
 _OFTEN = 8
@@ -20,7 +21,7 @@ _EXACT = frozenset(
 _READINGS = {"itself": "what is in", "item": "item() of", "index": "an index by"}
 
 
-class Unquoted(str):
+class _Unquoted(str):
     """Text that stands as it is in the repr of what holds it."""
 
     __slots__ = ()
@@ -44,17 +45,19 @@ class Misses:
 
     def traced(
         self,
-        call: str,
+        fixed: str,
         key: tuple[Any, Any],
+        arguments: tuple[Any, dict[str, Any]],
         last: Node | None,
         asked: Sequence[Question],
     ) -> None:
-        """A trace was made for a call of a signature.
+        """A trace was made for a call of a signature, with static arguments ``fixed``.
 
         ``last`` is the question that had another answer than ever before; without it the signature is new.
         """
         why = "the first call with these types" if last is None else _answer(last, asked)
-        self._lines.append(f"{call}: {why}")
+        call = ", ".join([*([fixed] if fixed else []), *_written(key[0], arguments)])
+        self._lines.append(f"{self.name}({_short(call, 200)}): {why}")
         if last is None:
             if self._times(*key) == _OFTEN:
                 self._warn(
@@ -91,12 +94,22 @@ class Misses:
         warnings.warn(f"jit: {self.name} {what}", stacklevel=8)
 
 
+def _written(kinds: Sequence[Any], arguments: tuple[Any, dict[str, Any]]) -> list[str]:
+    """Arguments as they are written in a call, with types in the place of values."""
+    texts = [_Unquoted(kind_text(kind)) for kind in kinds]
+    try:
+        args, named = flatten(arguments).rebuild(texts)
+        return [*map(repr, args), *[f"{name}={value!r}" for name, value in named.items()]]
+    except Exception:  # a class of the user's may take no text, or have no repr for it
+        return [*texts]
+
+
 def _answer(last: Node, asked: Sequence[Question]) -> str:
     key = last.exprs[0].key
     for question in asked:
         if question.asked.key == key and question.reading is last.reading:
-            what = f"{_read(question.reading)} {_short(question.asked)}"
-            return f"{what} was {_short(question.answer)} for the first time"
+            what = f"{_read(question.reading)} {_last_line(question.asked)}"
+            return f"{what} was {_last_line(question.answer)} for the first time"
     return "a path not taken before"
 
 
@@ -110,6 +123,9 @@ def _read(reading: Any) -> str:
     return _READINGS.get(name, f"{name}() of")
 
 
-def _short(value: Any) -> str:
-    text = repr(value).splitlines()[-1]
-    return text if len(text) <= 50 else f"{text[:47]}..."
+def _last_line(value: Any) -> str:
+    return _short(repr(value).splitlines()[-1], 50)
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -17,7 +17,7 @@ from funcgrad.ops.others import refuse_others
 from funcgrad.source import fail
 from funcgrad.trace import names_of
 from funcgrad.transforms.guards import Tree, first
-from funcgrad.trees import own_children
+from funcgrad.trees import flatten, own_children
 
 # Dtypes that Python's numbers do not give way to.
 WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
@@ -135,6 +135,16 @@ def kind_text(kind: Any) -> str:
     if kind[0] == "scalar":
         return str(kind[1])
     return str(ArrayType(*kind))
+
+
+def labels(f: Any, kinds: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    """Names for the values of a call, after the parameters that they come by; each once."""
+    named = zip(names_of(f, len(args)), args, strict=True)
+    paths = [path for name, arg in named for path in flatten(arg, name).paths]
+    for name in sorted(kwargs):
+        paths.extend(flatten(kwargs[name], name).paths)
+    found = [path for path, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
+    return found if len(set(found)) == len(found) else [f"x{i}" for i in range(len(found))]
 
 
 class Signature:
