@@ -6,7 +6,6 @@ transpose is a contraction again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from string import ascii_letters
 from typing import Any
 
@@ -344,49 +343,3 @@ def kron(a: Any, b: Any) -> Any:
         product, [i for pair in zip(range(ndim), range(ndim, 2 * ndim), strict=True) for i in pair]
     )
     return reshape(mixed, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
-
-
-# -- sums of shifted products --------------------------------------------------------------------
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """As `numpy.convolve`: a matrix of shifted entries times the shorter vector."""
-    a, v = _two_vectors("convolve", a, v, mode)
-    if a.size < v.size:
-        a, v = v, a
-    return _convolved(a, v, _KEPT[mode](a.size, v.size))
-
-
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """As `numpy.correlate`: conjugates the second."""
-    a, v = _two_vectors("correlate", a, v, mode)
-    v = np.conjugate(v) if v.dtype.kind == "c" else v
-    first, count = _KEPT[mode](max(a.size, v.size), min(a.size, v.size))
-    if a.size < v.size:  # NumPy exchanges them, and turns the result round
-        return np.flip(_convolved(v, np.flip(a), (first, count)))
-    return _convolved(a, np.flip(v), (first, count))
-
-
-_KEPT: dict[str, Callable[[int, int], tuple[int, int]]] = {
-    "full": lambda m, n: (0, m + n - 1),
-    "same": lambda m, n: ((n - 1) // 2, m),
-    "valid": lambda m, n: (n - 1, m - n + 1),
-}
-
-
-def _two_vectors(name: str, a: Any, v: Any, mode: Any) -> tuple[Any, Any]:
-    a, v = (np.atleast_1d(x) for x in _common(list(lift_all((a, v)))))
-    if mode not in _KEPT:
-        raise fail(
-            ValueError, f"{name}: expected a mode among 'full', 'same', 'valid', but got {mode!r}"
-        )
-    if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
-        raise fail(
-            ValueError, f"{name}: expected two vectors with entries, but got {a.type} and {v.type}"
-        )
-    return a, v
-
-
-def _convolved(a: Any, v: Any, kept: tuple[int, int]) -> Any:
-    """The entries from ``first`` on, ``count`` of them, of the full convolution."""
-    (first, count), width = kept, v.size
-    wide = np.pad(a, width - 1)
-    return np.matmul(wide[np.arange(first, first + count)[:, None] + np.arange(width)], np.flip(v))

@@ -17,7 +17,9 @@ from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
 from funcgrad.ops import (
     along,
+    arranging,
     asked,
+    choices,
     contraction,
     decompositions,
     determinants,
@@ -27,9 +29,13 @@ from funcgrad.ops import (
     linalg,
     marks,
     matrices,
+    missing,
     op,
+    polynomials,
     reduction,
+    samples,
     shape,
+    statistics,
     tuples,
 )
 from funcgrad.ops.op import Op
@@ -41,14 +47,20 @@ FAMILIES: tuple[ModuleType, ...] = (
     elementwise,
     shape,
     reduction,
+    missing,
     along,
+    samples,
+    statistics,
     indexing,
+    arranging,
+    choices,
     contraction,
     fourier,
     linalg,
     decompositions,
     determinants,
     matrices,
+    polynomials,
     tuples,
     marks,
 )
@@ -286,7 +298,7 @@ def _unsupported(name: str, known: Iterable[str]) -> Any:
 
 def formula_functions() -> Mapping[str, Callable[..., Any]]:
     """The functions that a formula given as text may call: none makes more than its operands hold."""
-    kept = (elementwise, reduction, along, contraction)
+    kept = (elementwise, reduction, missing, along, samples, statistics, contraction)
     own = public_functions()
     names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]
     return MappingProxyType({name: own[name] for name in [*names, "abs", "clip", "round"]})

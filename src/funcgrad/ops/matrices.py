@@ -13,7 +13,7 @@ from funcgrad.ops import reduction
 from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.linalg import inv, pinv, solve
 from funcgrad.ops.op import lift_all, lift_fully
-from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
+from funcgrad.ops.shape import broadcast_to, moveaxis, reshape
 from funcgrad.ops.stacks import eye_like, matrices
 from funcgrad.source import fail
 
@@ -238,83 +238,6 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         )
     n = math.prod(rows)
     return reshape(inv(reshape(a, (n, n))), (*columns, *rows))
-
-
-# -- polynomials and statistics ------------------------------------------------------------------
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """As `numpy.vander`: the powers of a vector's entries, in columns."""
-    x = lift_fully(x)
-    if x.ndim != 1:
-        raise fail(ValueError, f"vander: expected a vector, but got {x.type}")
-    x = astype(x, np.promote_types(x.dtype, int))
-    count = x.size if N is None else N
-    if not count:
-        return np.zeros((x.size, 0), x.dtype)
-    powers = [np.ones_like(x)]
-    for _ in range(count - 1):
-        powers.append(powers[-1] * x)
-    return np.stack(powers if increasing else powers[::-1], axis=-1)
-
-
-def polyval(p: Any, x: Any) -> Any:
-    """As `numpy.polyval`: the polynomial of coefficients, the highest power's first."""
-    p, x = lift_all((p, x))
-    z = np.zeros_like(x)
-    for i in range(p.shape[0]):
-        z = z * x + p[i]
-    return z
-
-
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None) -> Any:
-    """As `numpy.polyfit` of one degree, without ``full`` and ``cov``."""
-    if full or not isinstance(deg, int):
-        raise fail(TypeError, "polyfit: expected one degree, and full=False")
-    x, y = lift_all((x, y))
-    if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[0] != x.size or not x.size:
-        raise fail(
-            ValueError, f"polyfit: expected as many values as places, but got {x.type} and {y.type}"
-        )
-    x, y = (astype(v, np.promote_types(v.dtype, float)) for v in (x, y))
-    a = vander(x, deg + 1)
-    if w is not None:
-        weight = lift_fully(w)
-        a, y = a * weight[:, None], y * reshape(weight, (-1,) + (1,) * (y.ndim - 1))
-    scale = np.sqrt(np.sum(a * a, axis=0))
-    cut = x.size * np.finfo(x.dtype).eps if rcond is None else rcond
-    solution = lstsq(a / scale, y, cut).x
-    return solution / reshape(scale, (-1,) + (1,) * (y.ndim - 1))
-
-
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
-) -> Any:
-    """As `numpy.cov` without weights: each row a variable."""
-    m, others = (_variables(x, rowvar) for x in (m, y))
-    if others is not None:
-        m = np.concatenate([m, others], axis=0)
-    centered = m - np.mean(m, axis=1, keepdims=True)
-    free = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    other = np.conjugate(centered) if m.dtype.kind == "c" else centered
-    return np.squeeze(np.matmul(centered, np.transpose(other)) / max(free, 0))
-
-
-def _variables(x: Any, rowvar: bool) -> Any:
-    if x is None:
-        return None
-    x = lift_fully(x)
-    if x.ndim > 2:
-        raise fail(ValueError, f"cov: expected a vector or a matrix, but got {x.type}")
-    x = astype(x, np.promote_types(x.dtype, float))
-    return np.transpose(x) if x.ndim == 2 and not rowvar else np.atleast_2d(x)
-
-
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
-    """As `numpy.corrcoef`: covariances over the products of deviations."""
-    c = cov(x, y, rowvar)
-    if c.ndim == 0:
-        return c / c
-    deviation = np.sqrt(np.real(np.diag(c)))
-    return c / deviation[:, None] / deviation
 
 
 def matvec(a: Any, x: Any, /) -> Any:

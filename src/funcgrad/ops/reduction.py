@@ -19,7 +19,8 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.op import Op, differentiable, lift_fully
+from funcgrad.ops.op import Op, lift_fully
+from funcgrad.ops.operands import inexact, refuse_others
 from funcgrad.ops.promotion import numpy_dtype
 from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
@@ -140,30 +141,9 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
 _IDENTITY = ("max", "min", "logsumexp")
 
 
-_NUMPYS_NAMES = {"dim": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof"}
-
-
-def _no_initial(name: str, rest: dict[str, Any]) -> None:
-    if not rest:
-        return
-    given = [key for key, value in rest.items() if value is not None and value is not np._NoValue]
-    theirs = [key for key in given if key in _NUMPYS_NAMES]
-    if theirs:
-        named = ", ".join([f"{_NUMPYS_NAMES[key]}= instead of {key}=" for key in theirs])
-        raise fail(
-            TypeError, f"{name}: expected NumPy's names, but got {', '.join(theirs)}; write {named}"
-        )
-    if given:
-        raise fail(
-            TypeError,
-            f"{name}: expected axis and keepdims alone, but got {', '.join(given)}; choose entries "
-            "with np.where before reducing",
-        )
-
-
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.sum`."""
-    _no_initial("sum", rest)
+    refuse_others("sum", rest)
     if dtype is None:
         return _reduce(sum_op, x, axis, keepdims)
     # NumPy widens small integers unless told what to sum in.
@@ -172,73 +152,43 @@ def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **re
 
 def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.mean`."""
-    _no_initial("mean", rest)
+    refuse_others("mean", rest)
     x = lift_fully(x)
     if dtype is None and x.dtype == np.float16:  # NumPy sums these in float32
         return astype(mean(astype(x, np.float32), axis, keepdims=keepdims), np.float16)
-    x = _as_float(x, dtype)
+    x = inexact(x, dtype)
     count = math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
     total = _reduce(sum_op, x, axis, keepdims)
     return total / count if count else total * np.nan
 
 
-def average(
-    x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
-) -> Any:
-    """As `numpy.average`."""
-    x = _as_float(x)
-    if weights is None:
-        weights = np.ones((), x.dtype)
-    weights = lift_fully(weights)
-    if weights.shape not in ((), x.shape):
-        (place,) = axes_of(axis, x.ndim) if weights.ndim == 1 and axis is not None else (None,)
-        if place is None or weights.shape[0] != x.shape[place]:
-            raise fail(
-                ValueError,
-                f"average: expected weights of the shape of {x.type}, or as many as along axis, but "
-                f"got {weights.type}",
-            )
-        weights = expand_dims(weights, tuple(i for i in range(x.ndim) if i != place))
-    weights = np.broadcast_to(weights, x.shape)
-    total = sum(weights, axis, keepdims=keepdims)
-    result = sum(x * weights, axis, keepdims=keepdims) / total
-    return (result, total) if returned else result
-
-
-def _as_float(x: Any, dtype: Any = None) -> Any:
-    x = lift_fully(x)
-    if dtype is None and not differentiable(x.dtype):
-        dtype = float
-    return x if dtype is None else astype(x, dtype)
-
-
 def max(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.max`; entries that tie share the derivative equally."""
-    _no_initial("max", rest)
+    refuse_others("max", rest)
     return _reduce(max_op, nonempty("max", x, axis), axis, keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.min`; entries that tie share the derivative equally."""
-    _no_initial("min", rest)
+    refuse_others("min", rest)
     return _reduce(min_op, nonempty("min", x, axis), axis, keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.any`."""
-    _no_initial("any", rest)
+    refuse_others("any", rest)
     return _reduce(any_op, x, axis, keepdims)
 
 
 def all(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.all`."""
-    _no_initial("all", rest)
+    refuse_others("all", rest)
     return _reduce(all_op, x, axis, keepdims)
 
 
 def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.prod`; exact where entries are zero."""
-    _no_initial("prod", rest)
+    refuse_others("prod", rest)
     x = lift_fully(x) if dtype is None else astype(x, dtype)
     axes = axes_of(axis, x.ndim)
     if not axes:
@@ -257,7 +207,7 @@ def var(
     x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.var`."""
-    _no_initial("var", rest)
+    refuse_others("var", rest)
     centered, count = _centered(x, axis, dtype)
     size = np.square(centered) if centered.dtype.kind != "c" else np.square(np.abs(centered))
     return _reduce(sum_op, size, axis, keepdims) / builtins.max(count - ddof, 0)
@@ -267,20 +217,20 @@ def std(
     x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.std`; its derivative where all entries are equal is 0."""
-    _no_initial("std", rest)
+    refuse_others("std", rest)
     centered, count = _centered(x, axis, dtype)
     return _reduce(norm_op, centered, axis, keepdims) / math.sqrt(builtins.max(count - ddof, 0))
 
 
 def _centered(x: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
-    x = _as_float(x, dtype)
+    x = inexact(x, dtype)
     count = math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
     return x - mean(x, axis, keepdims=True), count
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`."""
-    return _settled(x, _reduce(logsumexp_op, _as_float(x), axis, keepdims))
+    return _settled(x, _reduce(logsumexp_op, inexact(x), axis, keepdims))
 
 
 def _settled(given: Any, z: Any) -> Any:
@@ -293,7 +243,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
     Its derivative at 0 is 0, a subgradient.
     """
-    x = _as_float(x)
+    x = inexact(x)
     axes = axes_of(axis, x.ndim)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return _reduce(norm_op, x, axis, keepdims)
@@ -329,85 +279,5 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
-    expr = _as_float(x)
+    expr = inexact(x)
     return _settled(x, expr - logsumexp(expr, axis, keepdims=True))
-
-
-def ptp(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """As `numpy.ptp`: the largest less the smallest."""
-    return max(x, axis, keepdims) - min(x, axis, keepdims)
-
-
-# -- without what is not a number ----------------------------------------------------------------
-def _numbers(x: Any, instead: Any) -> tuple[Any, Any]:
-    """An operand with what is none replaced, and where it has numbers."""
-    x = lift_fully(x)
-    if not differentiable(x.dtype):
-        return x, np.ones(x.shape, bool)
-    known = x == x
-    return np.where(known, x, np.asarray(instead, x.dtype)[()]), known
-
-
-def nansum(
-    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
-) -> Any:
-    """As `numpy.nansum`; what is no number has no gradient."""
-    return sum(_numbers(x, 0)[0], axis, dtype, keepdims, **rest)
-
-
-def nanprod(
-    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
-) -> Any:
-    """As `numpy.nanprod`."""
-    return prod(_numbers(x, 1)[0], axis, dtype, keepdims, **rest)
-
-
-def nanmean(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
-    """As `numpy.nanmean`."""
-    kept, known = _numbers(_as_float(x), 0)
-    return sum(kept, axis, keepdims=keepdims, **rest) / _count(known, kept, axis, keepdims)
-
-
-def _count(known: Any, x: Any, axis: Any, keepdims: Any) -> Any:
-    return astype(sum(known, axis, keepdims=keepdims), np.real(x).dtype)
-
-
-def nanmax(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
-    """As `numpy.nanmax`; entries that tie share the derivative equally."""
-    return _extreme(max, -np.inf, x, axis, keepdims, rest)
-
-
-def nanmin(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
-    """As `numpy.nanmin`."""
-    return _extreme(min, np.inf, x, axis, keepdims, rest)
-
-
-def _extreme(
-    of: Any, instead: float, x: Any, axis: Any, keepdims: Any, rest: dict[str, Any]
-) -> Any:
-    kept, known = _numbers(x, instead)
-    z = of(kept, axis, keepdims, **rest)
-    return np.where(any(known, axis, keepdims), z, np.nan) if differentiable(kept.dtype) else z
-
-
-def nanvar(x: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, **rest: Any) -> Any:
-    """As `numpy.nanvar`."""
-    return _spread_of(np.square, x, axis, ddof, keepdims, rest)
-
-
-def nanstd(x: Any, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, **rest: Any) -> Any:
-    """As `numpy.nanstd`; its derivative where all numbers are equal is 0."""
-    return _spread_of(lambda size: size, x, axis, ddof, keepdims, rest)
-
-
-def _spread_of(
-    power: Any, x: Any, axis: Any, ddof: float, keepdims: Any, rest: dict[str, Any]
-) -> Any:
-    _no_initial("nanvar", rest)
-    x = _as_float(x)
-    kept, known = _numbers(x, 0)
-    centered = mask(known, kept - nanmean(x, axis, keepdims=True))
-    free = _count(known, kept, axis, keepdims) - ddof
-    size = _reduce(norm_op, centered, axis, keepdims)
-    spread = size / np.sqrt(np.where(free > 0, free, np.nan))
-    return power(spread)

@@ -303,61 +303,6 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
     return [x[(slice(None),) * place + (slice(i, j),)] for i, j in pairwise(cuts)]
 
 
-def flip(x: Any, axis: Any = None) -> Any:
-    """As `numpy.flip`."""
-    x = lift_fully(x)
-    places = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
-    return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
-
-
-def roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    """As `numpy.roll`, along axes or the flattened array."""
-    x = lift_fully(x)
-    if isinstance(shift, Sequence) or isinstance(axis, Sequence):
-        shifts, axes = np.broadcast_arrays(shift, -1 if axis is None else axis)
-        flat = x if axis is not None else ravel(x)
-        for step, place in zip(shifts.tolist(), axes.tolist(), strict=True):
-            flat = roll(flat, step, place)
-        return reshape(flat, x.shape)
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    place = normalize_axis_index(axis, x.ndim)
-    n = x.shape[place]
-    cut = (n - shift) % n if n else 0
-    before = (slice(None),) * place
-    return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
-
-
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
-    """As `numpy.repeat`: one count for all entries, or one for each."""
-    x = lift_fully(x)
-    if axis is None or x.ndim == 0:
-        x, axis = ravel(x), 0
-    place = normalize_axis_index(axis, x.ndim)
-    if np.ndim(repeats):
-        return x[(slice(None),) * place + (np.repeat(np.arange(x.shape[place]), repeats),)]
-    count = operator.index(repeats)
-    wide = broadcast_to(
-        expand_dims(x, place + 1), (*x.shape[: place + 1], count, *x.shape[place + 1 :])
-    )
-    return reshape(wide, (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :]))
-
-
-def tile(x: Any, reps: Any) -> Any:
-    """As `numpy.tile`."""
-    x = lift_fully(x)
-    counts = (reps,) if isinstance(reps, int) else tuple(reps)
-    ndim = max(len(counts), x.ndim)
-    counts = (1,) * (ndim - len(counts)) + counts
-    x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
-    for axis, count in enumerate(counts):
-        if count == 0:
-            x = x[(slice(None),) * axis + (slice(0, 0),)]
-        elif count != 1:
-            x = concatenate([x] * count, axis=axis)
-    return x
-
-
 def joiner(axis: int, least: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`numpy.hstack` and its like: concatenate after raising every array to a least number of axes."""
 
