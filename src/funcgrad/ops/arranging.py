@@ -73,9 +73,10 @@ def tile(x: Any, reps: Any) -> Any:
 def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """As `numpy.rot90`: from the first axis towards the second."""
     x = lift_fully(x)
-    first, second = (normalize_axis_index(axis, x.ndim) for axis in axes)
-    if first == second:
+    first, *others = (normalize_axis_index(axis, x.ndim) for axis in axes)
+    if len(others) != 1 or first in others:
         raise fail(ValueError, f"rot90: expected two axes, but got {tuple(axes)} of {x.type}")
+    (second,) = others
     if k % 2:
         x = np.swapaxes(x, first, second)
     turned = {0: (), 1: (first,), 2: (first, second), 3: (second,)}[k % 4]
@@ -98,7 +99,11 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = np.ravel(x), 0
     place = normalize_axis_index(axis, x.ndim)
-    return np.take(x, np.delete(np.arange(x.shape[place]), obj), place)
+    try:
+        kept = np.delete(np.arange(x.shape[place]), obj)
+    except (IndexError, ValueError) as error:
+        raise fail(type(error), f"delete: {error} (along axis {place} of {x.type})") from None
+    return np.take(x, kept, place)
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:

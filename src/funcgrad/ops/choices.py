@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,18 +41,36 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
             f"select: expected as many choices as conditions, but got {len(choicelist)} and "
             f"{len(condlist)}",
         )
-    z = default
-    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
-        z = np.where(lift_fully(condition), choice, z)
+    conditions = lift_all(list(condlist))
+    for condition in conditions:
+        if condition.dtype.kind != "b":
+            raise fail(
+                TypeError,
+                f"select: expected conditions that are true or false, but got {condition.type}; "
+                "write x != 0",
+            )
+    *choices, z = _alike([*choicelist, default])
+    for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
+        z = np.where(condition, choice, z)
     return z
+
+
+def _alike(values: Sequence[Any]) -> list[Any]:
+    """Values in the dtype of all, to which Python's numbers give way."""
+    values = [value if type(value) in _WEAK else lift_fully(value) for value in values]
+    dtype = np.result_type(*[v if type(v) in _WEAK else v.dtype for v in values])
+    return [
+        np.asarray(v).astype(dtype)[()] if type(v) in _WEAK else astype(v, dtype) for v in values
+    ]
+
+
+_WEAK = (int, float, complex)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """As `numpy.piecewise`: each function runs on all of x, and where its condition fails it has no say."""
     x = lift_fully(x)
-    conditions = (
-        [condlist] if isinstance(condlist, Expr) or np.ndim(condlist[0]) < x.ndim else condlist
-    )
+    conditions = [_condition(condition, x) for condition in _conditions(condlist, x)]
     otherwise = funclist[len(conditions)] if len(funclist) == len(conditions) + 1 else 0
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise fail(
@@ -66,6 +85,25 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     for condition, f in zip(conditions, funclist, strict=False):
         z = np.where(condition, value(f), z)
     return z
+
+
+def _conditions(condlist: Any, x: Expr) -> Sequence[Any]:
+    """One condition may stand without a list around it."""
+    if isinstance(condlist, Expr | np.ndarray | np.generic | bool):
+        several = condlist.ndim > x.ndim if isinstance(condlist, Expr | np.ndarray) else False
+        return list(condlist) if several else [condlist]  # type: ignore[arg-type]
+    alone = len(condlist) and not isinstance(condlist[0], list | tuple) and x.ndim
+    return [condlist] if alone and not np.ndim(condlist[0]) else condlist
+
+
+def _condition(condition: Any, x: Expr) -> Any:
+    condition = lift_fully(condition)
+    if condition.shape != x.shape:
+        raise fail(
+            ValueError,
+            f"piecewise: expected conditions of the shape of {x.type}, but got {condition.type}",
+        )
+    return condition if condition.dtype.kind == "b" else condition != 0
 
 
 def nan_to_num(

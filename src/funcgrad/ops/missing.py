@@ -11,6 +11,7 @@ from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import differentiable, lift_fully
 from funcgrad.ops.operands import inexact, refuse_others
 from funcgrad.ops.shape import astype
+from funcgrad.source import fail
 
 
 def _numbers(x: Any, instead: Any) -> tuple[Any, Any]:
@@ -82,6 +83,9 @@ def nanvar(
 ) -> Any:
     """As `numpy.nanvar`."""
     refuse_others("nanvar", rest)
+    x = _real_dtype("nanvar", x, dtype)
+    if not differentiable(x.dtype):
+        return np.var(x, axis, dtype, ddof=ddof, keepdims=keepdims)
     return np.square(_deviation(inexact(x, dtype), axis, ddof, keepdims))
 
 
@@ -96,7 +100,21 @@ def nanstd(
 ) -> Any:
     """As `numpy.nanstd`; its derivative where all numbers are equal is 0."""
     refuse_others("nanstd", rest)
+    x = _real_dtype("nanstd", x, dtype)
+    if not differentiable(x.dtype):
+        return np.std(x, axis, dtype, ddof=ddof, keepdims=keepdims)
     return _deviation(inexact(x, dtype), axis, ddof, keepdims)
+
+
+def _real_dtype(name: str, x: Any, dtype: Any) -> Any:
+    x = lift_fully(x)
+    if dtype is not None and (np.dtype(dtype).kind != "f" or x.dtype.kind == "c"):
+        raise fail(
+            TypeError,
+            f"{name}: expected a dtype for real entries to be worked out in, but got "
+            f"{np.dtype(dtype)} for {x.type}; leave it out, or use astype before",
+        )
+    return x
 
 
 def _deviation(x: Any, axis: Any, ddof: float, keepdims: Any) -> Any:

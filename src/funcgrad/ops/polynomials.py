@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,11 @@ def polyval(p: Any, x: Any) -> Any:
 
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None) -> Any:
     """As `numpy.polyfit` of one degree, without ``full`` and ``cov``."""
-    if full or not isinstance(deg, int):
+    if full or np.ndim(deg):
         raise fail(TypeError, "polyfit: expected one degree, and full=False")
+    deg = operator.index(deg)
+    if deg < 0:
+        raise fail(ValueError, f"polyfit: expected a degree of 0 or more, but got {deg}")
     x, y = lift_all((x, y))
     if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[0] != x.size or not x.size:
         raise fail(

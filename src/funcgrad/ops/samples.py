@@ -166,6 +166,9 @@ def _around(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 
 def _between_knots(x: Any, xp: Any, fp: Any) -> Any:
+    if fp.dtype.kind == "c":
+        # Apart, since an infinity in one part would leave no number in the other.
+        return _between_knots(x, xp, np.real(fp)) + 1j * _between_knots(x, xp, np.imag(fp))
     # Of knots that fall together the last counts, as in NumPy.
     i = np.clip(searchsorted(xp, x, "right") - 1, 0, xp.shape[0] - 2)
     start, end, below, above = xp[i], xp[i + 1], fp[i], fp[i + 1]
@@ -176,7 +179,7 @@ def _between_knots(x: Any, xp: Any, fp: Any) -> Any:
     z = np.where((x == end) | (up != up), down, up)
     # At a knot the value is its own, however steep it is beside it; between equal infinities it is theirs.
     steep = ~np.isfinite(slope)
-    z = np.where(steep & (x == start), below, np.where(steep & (x == end), above, z))
+    z = np.where(steep & (x == end), above, np.where(steep & (x == start), below, z))
     return np.where((z != z) & (below == above) & (x == x), below, z)
 
 
@@ -222,23 +225,29 @@ def _two_vectors(name: str, a: Any, v: Any, mode: Any) -> tuple[Any, Any]:
 
 def _convolved(a: Any, v: Any, kept: tuple[int, int]) -> Any:
     """The entries from ``first`` on, ``count`` of them, of the full convolution."""
-    first, count = kept
-    turned = np.flip(v)
-    rows = np.arange(first, first + count)
-    places = rows[:, None] + np.arange(1 - v.size, 1)
-    before, after = rows < v.size - 1, rows >= a.size
-    parts = [
-        _overlap(a, turned, places[before]) if before.any() else None,
-        np.matmul(a[places[~(before | after)]], turned),
-        _overlap(a, turned, places[after]) if after.any() else None,
-    ]
-    return np.concatenate([part for part in parts if part is not None])
+    (first, count), (m, n) = kept, (a.size, v.size)
+    turned, beyond = np.flip(v), np.zeros(n - 1, a.dtype)
+    before, after = max(0, n - 1 - first), max(0, first + count - m)
+    inside = np.arange(first + before, first + count - after) - (n - 1)
+    parts = [np.matmul(a[inside[:, None] + np.arange(n)], turned)]
+    if before:
+        start = np.concatenate([beyond, a[: n - 1]])
+        parts.insert(
+            0, _overlap(start, turned, np.arange(n - 1 - before, n - 1), slice(n - 1, None))
+        )
+    if after:
+        end = np.concatenate([a[m - n + 1 :], beyond])
+        parts.append(_overlap(end, turned, np.arange(after), slice(n - 1)))
+    return np.concatenate(parts)
 
 
-def _overlap(a: Any, turned: Any, places: Any) -> Any:
-    """Sums of products where one vector reaches beyond the other: no product is formed outside."""
-    within = (places >= 0) & (places < a.size)
-    rows = mask(within, a[np.where(within, places, 0)])
-    # Both are masked, since 0 times an infinity is no number.
-    products = rows * mask(within, turned)
+def _overlap(row: Any, turned: Any, starts: Any, known: slice) -> Any:
+    """Sums of products where one vector reaches beyond the other, whose entries are the known ones.
+
+    What is beyond is 0, and so is what it would be multiplied by: it may be infinite.
+    """
+    within = np.zeros(row.size, bool)
+    within[known] = True
+    places = starts[:, None] + np.arange(turned.size)
+    products = row[places] * mask(within[places], turned)
     return np.sum(products, axis=1, dtype=products.dtype)

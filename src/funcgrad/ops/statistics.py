@@ -134,9 +134,13 @@ def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
 
 def _between(rows: Any, place: Any, weak: bool) -> Any:
     """Sorted rows, at a place that may lie between two."""
-    rows, low, high = inexact(rows), np.floor(place).astype(int), np.ceil(place).astype(int)
-    share = np.reshape(place - low, (*np.shape(place), *[1] * (rows.ndim - 1)))
-    share = share.astype(np.real(np.ones((), rows.dtype)).dtype) if weak else share
+    low, high = np.floor(place).astype(int), np.ceil(place).astype(int)
+    share = np.reshape(place - low.astype(place.dtype), (*np.shape(place), *[1] * (rows.ndim - 1)))
+    if weak:  # a number of Python's gives way to the dtype of the entries
+        rows = inexact(rows)
+        share = share.astype(np.real(np.ones((), rows.dtype)).dtype)
+    else:
+        rows = astype(rows, np.result_type(rows.dtype, share.dtype))
     below, above = rows[low], rows[high]
     # No inf - inf where nothing lies between.
     return below + np.where(share == 0, 0, (above - below) * share)

@@ -1,0 +1,292 @@
+"""Where NumPy's functions have edges: integers, infinities, what is no number, ends, ties and emptiness."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+INF, NAN = np.inf, np.nan
+RNG = np.random.default_rng(11)
+WHOLE = np.array([3, 1, 2, 5])
+SIX = RNG.normal(size=6)
+KNOTS = np.array([0.0, 1.0, 2.0])
+PAIR = RNG.normal(size=(2, 5))
+
+METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+DTYPES = (bool, np.int8, np.uint8, np.int64, np.float16, np.float32, np.float64)
+
+
+def alike(f, *args):
+    """A function compiled, and by NumPy: the same values, of the same dtype."""
+    with np.errstate(all="ignore"):
+        expected = f(*args)
+        found = fg.jit(f)(*args)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+# -- quantiles -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("q", [0.5, 0.3, 0, 1, [0.1, 0.9], np.float32(0.3), np.array([0, 1])])
+def test_quantiles_of_every_dtype_are_numpys(method, dtype, q):
+    x = (3 * RNG.normal(size=(3, 4))).astype(dtype)
+    if dtype is bool and (method == "midpoint" or (method == "linear" and type(q) is not int)):
+        return  # NumPy refuses these but for whole q
+    tolerance = {np.float16: 2e-3, np.float32: 1e-5}.get(dtype, 1e-6)
+    for f in (
+        lambda x: np.quantile(x, q, method=method),
+        lambda x: np.quantile(x, q, axis=1, method=method, keepdims=True),
+        lambda x: np.percentile(x, np.multiply(q, 100), axis=0, method=method),
+    ):
+        try:
+            expected = f(x)
+        except TypeError:
+            continue
+        found = np.asarray(fg.jit(f)(x))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_quantiles_of_integers_choose_among_them():
+    assert fg.jit(lambda x: np.quantile(x, 0.5, method="lower"))(WHOLE) == 2
+    assert fg.jit(lambda x: np.percentile(x, 75, method="higher"))(WHOLE) == 5
+    assert fg.jit(lambda x: np.quantile(x, 0.5, method="nearest"))(WHOLE > 2) is True
+
+
+def test_quantiles_of_many_entries_in_single_precision_find_the_place():
+    x = np.arange(40_000_003, 40_000_003 - 50_000, -1).astype(np.float32)
+    alike(lambda x: np.quantile(x, 0.7777, method="lower"), x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantiles_have_derivatives(method):
+    fg.check_grads(lambda x: np.quantile(x**3, [0.3, 0.6], method=method), (SIX,), order=2)
+
+
+def test_a_quantile_beside_an_infinity_is_the_entry_or_the_infinity():
+    x = np.array([1.0, INF])
+    assert fg.jit(lambda x: np.quantile(x, [0.0, 0.5, 1.0]))(x).tolist() == [1.0, INF, INF]
+
+
+# -- convolutions --------------------------------------------------------------------------------
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("f", [np.convolve, np.correlate])
+def test_no_product_is_formed_outside(f, mode):
+    for a, v in [
+        ([0.3, -1.2, 2.0, 0.1, 0.9], [INF, 1.0]),
+        ([0.3, INF, 2.0, 0.1, 0.9], [2.0, 1.0, -1.0]),
+        ([NAN, 1.0, 2.0], [1.0, 0.5, INF, 3.0]),
+        ([1.0, 2.0], [-INF, 1.0]),
+        ([3.0], [1.0, INF]),
+    ]:
+        alike(lambda a, v: f(a, v, mode), np.array(a), np.array(v))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("f", [np.convolve, np.correlate])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.float32, complex])
+def test_convolutions_of_every_dtype_are_numpys(f, mode, dtype):
+    a, v = (np.arange(-3, n - 3).astype(dtype) for n in (7, 4))
+    alike(lambda a, v: f(a, v, mode), a, v)
+    alike(lambda a, v: f(v, a, mode), a, v)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_have_derivatives(mode):
+    fg.check_grads(lambda a, v: np.convolve(a, v, mode) ** 2, (SIX, PAIR[0]), order=2)
+    fg.check_grads(lambda a, v: np.correlate(a, v, mode) ** 2, (PAIR[0], SIX), order=2)
+
+
+def test_derivatives_beside_an_infinity_are_the_sums_they_are():
+    a, v = np.array([0.3, -1.2, 2.0]), np.array([INF, 1.0])
+    total = fg.grad(lambda a, v: np.sum(np.convolve(a, v)), argnums=(0, 1))
+    by_a, by_v = total(a, v)
+    np.testing.assert_allclose(by_a, [INF, INF, INF])
+    np.testing.assert_allclose(by_v, [1.1, 1.1])
+    by_v, by_a = total(v, a)
+    np.testing.assert_allclose(by_a, [INF, INF, INF])
+    np.testing.assert_allclose(by_v, [1.1, 1.1])
+
+
+# -- slopes --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "spacing", [(), (0.5,), (np.arange(6.0) / 4,), (np.arange(6) ** 2,), (np.float32(0.1),)]
+)
+@pytest.mark.parametrize("order", [1, 2])
+def test_slopes_beside_gaps_are_numpys(spacing, order):
+    for middle in (NAN, INF, 1.0):
+        f = np.array([0.3, 1.0, middle, 4.0, -2.0, 0.5])
+        alike(lambda f: np.gradient(f, *spacing, edge_order=order), f)
+        alike(lambda f: np.gradient(f[::-1], *spacing, edge_order=order), f)
+        alike(lambda f: np.gradient(f.astype(np.float32), *spacing, edge_order=order), f)
+    alike(
+        lambda f: np.gradient(f, *spacing, edge_order=order), np.array([3, 250, 1, 7, 9, 2], "u1")
+    )
+
+
+@pytest.mark.parametrize("axis", [np.int64(1), -1, (1,), (np.int64(0),)])
+def test_slopes_along_axes_of_any_kind_of_integer(axis):
+    alike(lambda f: np.gradient(f, 2.0, axis=axis), PAIR)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_slopes_have_derivatives_by_samples_and_places(order):
+    x = np.cumsum(1 + SIX**2)
+    slopes = lambda f, x: np.gradient(f**2, x, edge_order=order)  # noqa: E731
+    fg.check_grads(slopes, (SIX, x), order=2)
+    fg.check_grads(slopes, (SIX, 0.3), order=2)
+    fg.check_grads(lambda f: slopes(f, np.arange(6.0)), (SIX,), order=2)
+    assert fg.grad(lambda f: np.gradient(f)[2])(np.array([1.0, 2, NAN, 4, 5])).tolist() == [
+        0,
+        -0.5,
+        0,
+        0.5,
+        0,
+    ]
+
+
+# -- what lies between ---------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "levels",
+    [[1, INF, 2], [INF, 1, 2], [1, 2, -INF], [INF, INF, 2], [-INF, 0, INF], [1, NAN, 2], [0, 3, 1]],
+)
+@pytest.mark.parametrize("kwargs", [{}, {"left": 7.0, "right": NAN}, {"period": 2.5}])
+def test_between_knots_beside_infinities_is_numpys(levels, kwargs):
+    x = np.array([0, 0.5, 1, 1.7, 2, -1, 3, NAN, INF])
+    alike(lambda x, fp: np.interp(x, KNOTS, fp, **kwargs), x, np.array(levels, float))
+
+
+def test_between_knots_that_fall_together_is_numpys():
+    x, knots = np.array([-2.0, -1, 0, 0.5]), np.array([-3.0, -2, 0, 0])
+    for levels in ([-2.3, NAN, -0.5, NAN], [1.0, 2.0, INF, 4.0], [1.0, 2.0, 3.0, 4.0]):
+        alike(lambda x, fp: np.interp(x, knots, fp), x, np.array(levels))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int64, np.float32, np.float64])
+def test_what_lies_between_is_in_double_precision(dtype):
+    x = np.array([0, 1, 2]).astype(dtype)
+    alike(lambda x: np.interp(x, KNOTS.astype(np.float32), x), x)
+    alike(lambda x: np.interp(x, KNOTS, x * (1 + 2j)), x)
+
+
+def test_a_period_counts_by_its_size():
+    x = np.linspace(-7, 7, 23)
+    alike(lambda x: np.interp(x, [0.5, 3, 1], [1.0, 4.0, -2.0], period=-4), x)
+    fg.check_grads(lambda x: np.interp(x, [0.5, 3, 1], [1.0, 4.0, -2.0], period=-4), (SIX,))
+
+
+def test_a_knot_has_the_slope_beside_it_and_a_steep_one_its_level():
+    slope = fg.grad(lambda x: np.interp(x, KNOTS, [0.0, 1.0, 5.0]))
+    assert [slope(x) for x in (0.0, 1.0, 2.0)] == [1.0, 4.0, 4.0]
+    by_level = fg.grad(lambda fp: np.interp(2.0, KNOTS, fp))(np.array([1.0, INF, 2.0]))
+    assert by_level.tolist() == [0.0, 0.0, 1.0]
+
+
+# -- order and differences -----------------------------------------------------------------------
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_what_is_no_number_comes_last(side):
+    for a in ([1.0, 2.0, NAN], [1.0, 2.0, NAN, NAN], [1.0, 2.0], []):
+        v = np.array([NAN, 1.0, INF, -INF, 2.5])
+        alike(lambda a, v: np.searchsorted(a, v, side), np.array(a), v)
+        alike(lambda a, v: np.searchsorted(a, v, side), np.array(a), np.array([[1, 2], [3, 0]]))
+
+
+def test_no_differences_leave_all_as_it_is():
+    alike(lambda x: np.diff(x, n=0, prepend=1.0), SIX)
+    alike(lambda x: np.diff(x, n=0), WHOLE)
+    assert fg.grad(lambda x: np.sum(np.diff(x, 0, append=2.0)))(SIX).tolist() == [1.0] * 6
+
+
+# -- together ------------------------------------------------------------------------------------
+def test_correlations_are_at_most_one():
+    for x in (np.outer([1.0, -3.0, 1e-3], [0.1, 0.7, 0.33]), PAIR, PAIR * (1 + 2j)):
+        found = fg.jit(np.corrcoef)(x)
+        np.testing.assert_allclose(found, np.corrcoef(x), rtol=1e-12, atol=1e-12)
+        assert np.abs(np.real(found)).max() <= 1.0
+    fg.check_grads(lambda x: np.corrcoef(x)[0, 1], (PAIR,), order=2)
+
+
+# -- what is not a number ------------------------------------------------------------------------
+@pytest.mark.parametrize("f", [np.nanvar, np.nanstd])
+@pytest.mark.parametrize("ddof", [0, 1, 2, 3])
+def test_spreads_of_too_few_are_numpys(f, ddof):
+    for x in (np.array([[1.0, NAN], [2.0, 5.0]]), np.array([[1, 4], [2, 5]])):
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            alike(lambda x: f(x, axis=0, ddof=ddof), x)
+
+
+def test_means_and_spreads_in_a_dtype():
+    x = np.array([[1.0, NAN, 2.5], [2.0, 5.0, -1.0]])
+    for f in (np.nanmean, np.nanvar, np.nanstd):
+        found = fg.jit(lambda x: f(x, axis=1, dtype=np.float32))(x)  # noqa: B023
+        np.testing.assert_allclose(found, f(x, axis=1, dtype=np.float32), rtol=1e-6)
+        assert found.dtype == np.float32
+    fg.check_grads(lambda x: np.nanvar(x, dtype=float), (SIX,), order=2)
+
+
+# -- choices -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("default", [0, 1.5, 2j, True, np.float64(2.0)])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.complex64])
+def test_choices_have_the_dtype_of_all(default, dtype):
+    x = np.array([1, 2, 3]).astype(dtype)
+    for choices in ([x, 1.5], [1, x], [x, np.float32([1, 2, 3])]):
+        alike(lambda x: np.select([x == 1, x == 2], choices, default), x)  # noqa: B023
+
+
+def test_choices_have_derivatives():
+    f = lambda x: np.select([x < 0, x < 0.5], [x**2, 1], np.sin(x))  # noqa: E731
+    fg.check_grads(f, (SIX,), order=2)
+
+
+def test_pieces_of_a_scalar_and_of_lists_of_truths():
+    for f in (
+        lambda x: np.piecewise(x, [x < 1, x >= 1], [lambda t: t**2, 7.0]),
+        lambda x: np.piecewise(x, x < 1, [lambda t: t**2, 7.0]),
+    ):
+        alike(f, np.array(0.3))
+    alike(lambda x: np.piecewise(x, [True, False, True, False], [np.square]), WHOLE)
+    alike(lambda x: np.piecewise(x, np.array([[1, 0, 1, 0], [0, 0, 1, 1]]), [1, np.square]), WHOLE)
+    fg.check_grads(lambda x: np.piecewise(x, [x < 0], [np.square, np.sin]), (SIX,), order=2)
+
+
+@pytest.mark.parametrize("degree", [np.int64(1), True, 2])
+def test_degrees_are_integers_of_any_kind(degree):
+    alike(lambda x: np.polyfit(np.arange(6.0), x, degree), SIX)
+
+
+@pytest.mark.parametrize(
+    ("f", "error", "message"),
+    [
+        (lambda x: np.diff(x, -1), ValueError, "diff: expected n of 0 or more, but got -1"),
+        (lambda x: np.interp(x, KNOTS, KNOTS, period=0), ValueError, "a period other than 0"),
+        (lambda x: np.polyfit(x, x, -1), ValueError, "polyfit: expected a degree of 0 or more"),
+        (lambda x: np.polyfit(x, x, [1, 2]), TypeError, "polyfit: expected one degree"),
+        (lambda x: np.rot90(x[None], axes=(0, 1, 0)), ValueError, "rot90: expected two axes"),
+        (lambda x: np.delete(x, 6), IndexError, "delete: index 6 is out of bounds for axis 0 with"),
+        (lambda x: np.delete(x, [True]), ValueError, "delete: boolean array argument obj"),
+        (
+            lambda x: np.nanstd(x, where=x > 0),
+            TypeError,
+            "nanstd: expected axis and keepdims alone",
+        ),
+        (lambda x: np.nansum(x, initial=1), TypeError, "nansum: expected axis and keepdims alone"),
+        (lambda x: np.nanvar(x, dtype=complex), TypeError, "nanvar: expected a dtype for real"),
+        (
+            lambda x: np.select([x], [x]),
+            TypeError,
+            "select: expected conditions that are true or false, but got float64[6]; write x != 0",
+        ),
+        (
+            lambda x: np.piecewise(x, [x[:1] > 0], [1]),
+            ValueError,
+            "piecewise: expected conditions of the shape of float64[6], but got bool[1]",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(f, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fg.grad(lambda x: np.sum(f(x)))(SIX)
