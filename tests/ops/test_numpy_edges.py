@@ -128,6 +128,15 @@ def test_slopes_beside_gaps_are_numpys(spacing, order):
     )
 
 
+def test_spacings_may_be_lists_small_integers_and_numbers_of_python():
+    for spacing in ([0, 1, 3, 7, 8, 9], np.array([9, 8, 7, 3, 2, 0], "u1"), 2, [0, 1, 2, 3, 4, 5]):
+        alike(lambda f: np.gradient(f, spacing), SIX)  # noqa: B023
+        alike(lambda f: np.gradient(f, spacing), SIX.astype(np.float32))  # noqa: B023
+    expected = np.gradient(SIX, np.append(2 * SIX[0], np.arange(5.0)))
+    found = fg.jit(lambda f: np.gradient(f, [2 * f[0], 0.0, 1.0, 2.0, 3.0, 4.0]))(SIX)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("axis", [np.int64(1), -1, (1,), (np.int64(0),)])
 def test_slopes_along_axes_of_any_kind_of_integer(axis):
     alike(lambda f: np.gradient(f, 2.0, axis=axis), PAIR)

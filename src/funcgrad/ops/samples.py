@@ -14,7 +14,7 @@ from funcgrad.ops.along import argsort, diff, searchsorted
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import lift_all, lift_fully
 from funcgrad.ops.operands import cut, inexact
-from funcgrad.ops.shape import astype, reshape
+from funcgrad.ops.shape import astype, holds_expr, reshape
 from funcgrad.source import fail
 
 
@@ -43,6 +43,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     f = inexact(f)
     places = range(f.ndim) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    varargs = tuple([lift_fully(h) if holds_expr(h) else h for h in varargs])
     alike = len(varargs) == 1 and np.ndim(varargs[0]) == 0
     spacings = varargs * len(places) if alike else varargs or (1.0,) * len(places)
     if len(spacings) != len(places):
@@ -88,17 +89,16 @@ def _widths(spacing: Any, count: int, axis: int) -> Any:
     """The steps between samples: one number where they are known to be even."""
     if np.ndim(spacing) == 0:
         return spacing
-    steps = diff(inexact(spacing))
+    traced = isinstance(spacing, Expr)
+    spacing = inexact(spacing) if traced else np.asarray(spacing) + 0.0
+    steps = np.diff(spacing)
     if steps.shape != (count - 1,):
         raise fail(
             ValueError,
             f"gradient: expected a distance, or {count} coordinates along axis {axis}, but got shape "
             f"{np.shape(spacing)}",
         )
-    if isinstance(spacing, Expr):
-        return steps
-    known = np.diff(np.asarray(spacing))
-    return known[0] if (known == known[0]).all() else steps
+    return steps[0] if not traced and (steps == steps[0]).all() else steps
 
 
 def _weighted(weights: Sequence[Any], samples: Sequence[Any]) -> Any:
@@ -115,11 +115,11 @@ def _outer_slopes(f: Any, axis: int, steps: Any) -> tuple[Any, Any]:
     first = [cut(f, axis, slice(i, i + 1)) for i in range(3)]
     last = [cut(f, axis, slice(f.shape[axis] - i, f.shape[axis] - i + 1)) for i in (3, 2, 1)]
     if np.ndim(steps) == 0:
-        weights = (-1.5 / steps, 2.0 / steps, -0.5 / steps)
-        return _weighted(weights, first), -_weighted(weights, last[::-1])
-    at_first = _end_weights(steps[:1], steps[1:2])
-    at_last = _end_weights(steps[-1:], steps[-2:-1])
-    return _weighted(at_first, first), -_weighted(at_last, last[::-1])
+        at_first = at_last = (-1.5 / steps, 2.0 / steps, -0.5 / steps)
+    else:
+        at_first = _end_weights(steps[:1], steps[1:2])
+        at_last = _end_weights(steps[-1:], steps[-2:-1])
+    return _weighted(at_first, first), _weighted([-w for w in at_last[::-1]], last)
 
 
 def _end_weights(h: Any, k: Any) -> tuple[Any, Any, Any]:
