@@ -67,6 +67,11 @@ def test_quantiles_have_derivatives(method):
     fg.check_grads(lambda x: np.quantile(x**3, [0.3, 0.6], method=method), (SIX,), order=2)
 
 
+def test_what_numpy_lets_be_given_to_no_effect_is_let():
+    alike(lambda x: np.quantile(x, 0.5, weights=None, overwrite_input=False), SIX)
+    alike(lambda x: np.median(x, overwrite_input=True), SIX)
+
+
 def test_a_quantile_beside_an_infinity_is_the_entry_or_the_infinity():
     x = np.array([1.0, INF])
     assert fg.jit(lambda x: np.quantile(x, [0.0, 0.5, 1.0]))(x).tolist() == [1.0, INF, INF]
@@ -270,6 +275,11 @@ def test_degrees_are_integers_of_any_kind(degree):
 @pytest.mark.parametrize(
     ("f", "error", "message"),
     [
+        (
+            lambda x: np.quantile(x, 0.5, weights=x),
+            TypeError,
+            "a method among linear, lower, higher",
+        ),
         (lambda x: np.diff(x, -1), ValueError, "diff: expected n of 0 or more, but got -1"),
         (lambda x: np.interp(x, KNOTS, KNOTS, period=0), ValueError, "a period other than 0"),
         (lambda x: np.polyfit(x, x, -1), ValueError, "polyfit: expected a degree of 0 or more"),

@@ -91,11 +91,13 @@ _ENTRIES = ("lower", "higher", "nearest")
 def _quantile(
     name: str, a: Any, q: Any, axis: Any, method: str, keepdims: Any, rest: dict[str, Any]
 ) -> Any:
-    if rest or method not in _PLACES:
-        given = ", ".join(rest) or repr(method)
+    # Nothing is ever overwritten, and what is None is not given.
+    given = [key for key, value in rest.items() if key != "overwrite_input" and value is not None]
+    if given or method not in _PLACES:
         raise fail(
             TypeError,
-            f"{name}: expected axis, keepdims and a method among {', '.join(_PLACES)}, but got {given}",
+            f"{name}: expected axis, keepdims and a method among {', '.join(_PLACES)}, but got "
+            f"{', '.join(given) or repr(method)}",
         )
     a = lift_fully(a)
     if a.dtype.kind == "c" and name != "median":
