@@ -43,8 +43,8 @@ _TAPE = (
     "quotients 23; to take a list of 100 numbers apart and to make one takes 30 µs"
 )
 _TRACED = (
-    "2 % is the trace, a third the simplification before and after differentiation, an eighth the "
-    "cotangents; most of the rest are passes of 2 to 3 µs a node over 108,000 nodes"
+    "3 % is the trace, a quarter the simplification before and after differentiation, a tenth the "
+    "cotangents; most of the rest are passes of 2 µs a node over 108,000 nodes"
 )
 _NATIVE = (
     "a step takes 17 ns forward and 18 back, in which each of four stages waits for the one before, in XLA "
@@ -66,7 +66,7 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         (
             TRACED_FAST,
             "",
-        ): f"{_TRACED}; to make the tape takes 0.3 s, to load numba and its machine code 0.4",
+        ): f"{_TRACED}; to make the tape takes 0.4 s, to load numba and its machine code 0.4",
         **{(f"array of {n}, elementwise", ""): _SHORT for n in (1, 10, 100)},
         **{(f"{CHAIN}, 10{power}", ""): _CHAIN for power in "⁵⁶⁷"},
         **{(f"{NET}, {dtype}", ""): _PRODUCTS for dtype in ("float64", "float32")},

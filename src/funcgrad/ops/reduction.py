@@ -22,7 +22,7 @@ from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, lift_fully
 from funcgrad.ops.operands import inexact, refuse_others
 from funcgrad.ops.promotion import numpy_dtype
-from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
+from funcgrad.ops.shape import astype, expand_dims, _holds_expr, reshape
 from funcgrad.source import fail
 
 
@@ -235,7 +235,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 def _settled(given: Any, z: Any) -> Any:
     """An array where arrays were given, since NumPy does not come between."""
-    return z if holds_expr(given) else concrete(z, "a value")
+    return z if _holds_expr(given) else concrete(z, "a value")
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:

@@ -14,7 +14,7 @@ from funcgrad.ops.along import argsort, diff, searchsorted
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import lift_all, lift_fully
 from funcgrad.ops.operands import cut, inexact
-from funcgrad.ops.shape import astype, holds_expr, reshape
+from funcgrad.ops.shape import astype, _holds_expr, reshape
 from funcgrad.source import fail
 
 
@@ -43,7 +43,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     f = inexact(f)
     places = range(f.ndim) if axis is None else normalize_axis_tuple(axis, f.ndim)
-    varargs = tuple([lift_fully(h) if holds_expr(h) else h for h in varargs])
+    varargs = tuple([lift_fully(h) if _holds_expr(h) else h for h in varargs])
     alike = len(varargs) == 1 and np.ndim(varargs[0]) == 0
     spacings = varargs * len(places) if alike else varargs or (1.0,) * len(places)
     if len(spacings) != len(places):
