@@ -22,7 +22,7 @@ from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import Op, lift_fully
 from funcgrad.ops.operands import inexact, refuse_others
 from funcgrad.ops.promotion import numpy_dtype
-from funcgrad.ops.shape import astype, expand_dims, _holds_expr, reshape
+from funcgrad.ops.shape import _holds_expr, astype, expand_dims, reshape
 from funcgrad.source import fail
 
 

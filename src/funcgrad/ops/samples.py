@@ -14,7 +14,7 @@ from funcgrad.ops.along import argsort, diff, searchsorted
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.op import lift_all, lift_fully
 from funcgrad.ops.operands import cut, inexact
-from funcgrad.ops.shape import astype, _holds_expr, reshape
+from funcgrad.ops.shape import _holds_expr, astype, reshape
 from funcgrad.source import fail
 
 
