@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.jit import Compiled
+from funcgrad.transforms.compiled import Compiled
 from funcgrad.transforms.signature import Static
 
 

@@ -90,7 +90,7 @@ def _param(value: Any, bodies: Mapping[Any, str]) -> str:
     body = getattr(value, "body", value)
     if hasattr(body, "program"):
         return bodies.get(body, "a body")
-    return cut(repr(value), 100)
+    return cut(str(value) if isinstance(value, np.dtype) else repr(value), 100)
 
 
 # -- steps -------------------------------------------------------------------------------------------
