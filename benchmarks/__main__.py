@@ -53,7 +53,8 @@ def smoke(peer: str) -> dict[str, Any]:
 
 def _compile_small_work() -> None:
     """Have numba compile what it would not be worth while for."""
-    from funcgrad.program import native, tape
+    from funcgrad.compiler.native import bytecode as tape
+    from funcgrad.compiler.native import numba_jit as native
 
     tape.LEAST = native._WORTH = native._WORTH_EACH = 0
 
@@ -105,7 +106,7 @@ def compare(results: Results, seconds: float, count: int) -> Found:
     """Every peer on every piece of work. In each round all take their turn, so that a slow minute is slow
     for all of them."""
     # What runs tapes is compiled once an installation: now, if not before. Where numba is not, this fails.
-    _python("-c", "import funcgrad.program.machine")
+    _python("-c", "import funcgrad.compiler.native.vm")
     found: Found = {}
     for name, family in FAMILIES.items():
         for size in family.SIZES:

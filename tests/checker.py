@@ -8,12 +8,12 @@ each of its operations is off by a last place. Here are expressions and steps; c
 
 import numpy as np
 
+from funcgrad.compiler.flat_program import Flat
+from funcgrad.control.closed_program import Body
 from funcgrad.expr import subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, TupleType, address
-from funcgrad.ops.op import Elementwise
-from funcgrad.ops.promotion import elementwise_types
-from funcgrad.program.codegen import Flat
-from funcgrad.transforms.control.body import Body
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.base.promotion import elementwise_types
 
 
 def must_be(stage, where, what, expected, got):

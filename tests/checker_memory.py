@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from funcgrad.compiler.passes.fusion import each_block
 from funcgrad.graph import ArrayType
-from funcgrad.program.blocks import each_block
 from tests.checker import must, must_be
 from tests.checker_plan import check_tiles
 from tests.checker_text import Terms

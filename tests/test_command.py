@@ -9,7 +9,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.__main__ import main
-from funcgrad.program.parse import FormulaError, parse
+from funcgrad.show.parse_formula import FormulaError, parse
 
 FORMULA = "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))"
 

@@ -5,7 +5,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.linear import LinearMap
-from funcgrad.ops.op import op_named
+from funcgrad.ops.base.op import op_named
 
 X, V, M = fg.var("x"), fg.var("v", 3), fg.var("m", (2, 3))
 HERE = r"at test_errors\.py:\d+"

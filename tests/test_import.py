@@ -12,12 +12,12 @@ import funcgrad as fg
 # Each takes a millisecond or more to import, and a first gradient needs none of them.
 HEAVY = (
     "funcgrad.numpy",
-    "funcgrad.program.arrays",
-    "funcgrad.program.entries",
-    "funcgrad.program.scalar",
+    "funcgrad.compiler.numpy.numpy_codegen",
+    "funcgrad.compiler.disk_cache.entry_format",
+    "funcgrad.compiler.python.scalar_codegen",
     "funcgrad.show",
     "funcgrad.transforms.control",
-    "funcgrad.transforms.jit",
+    "funcgrad.transforms.jit.jit",
     "funcgrad.transforms.vmap",
     "hashlib",
     "numba",

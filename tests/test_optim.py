@@ -40,9 +40,9 @@ from funcgrad.optim import (
     sgd,
     warmup,
 )
-from funcgrad.optim.flat import layout, ravel
-from funcgrad.optim.solvers import residuals_and_jacobian
-from funcgrad.trees import flatten
+from funcgrad.optim.quasi_newton import residuals_and_jacobian
+from funcgrad.optim.ravel import layout, ravel
+from funcgrad.trace.pytree import flatten
 
 pytestmark = pytest.mark.filterwarnings("error")
 

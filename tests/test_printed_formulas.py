@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.program.evaluate import variables
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.text import let_form
 
 SCOPE = {name: getattr(np, name) for name in ("sin", "cos", "exp", "log", "tanh", "sqrt", "where")}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.program.laws import ALGEBRA, FORMULAS, LAWS, MASKS, PRODUCTS, STABLE
-from funcgrad.program.simplify import simplify_all
+from funcgrad.rewrite.laws import ALGEBRA, FORMULAS, LAWS, MASKS, PRODUCTS, STABLE
+from funcgrad.rewrite.simplify import simplify_all
 
 SHAPES = [(), (3,)]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from funcgrad import expr as _expr
+from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps, gradient
 from funcgrad.expr import Expr, const, var
 from funcgrad.fold import (
     COUNTING,
@@ -34,8 +35,6 @@ from funcgrad.fold import (
 )
 from funcgrad.graph import ArrayType, Key, Node, toposort
 from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops import dispatch as _dispatch
-from funcgrad.ops.dispatch import clip
 from funcgrad.ops.elementwise import (
     arccos,
     arcsin,
@@ -62,12 +61,13 @@ from funcgrad.ops.elementwise import (
     tanh,
     where,
 )
+from funcgrad.ops.numpy import dispatch as _dispatch
+from funcgrad.ops.numpy.dispatch import clip
 from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
-from funcgrad.program.evaluate import evaluate, evaluate_all
-from funcgrad.program.simplify import simplify
-from funcgrad.program.substitute import substitute
-from funcgrad.trace import trace
-from funcgrad.transforms.accumulate import GradientMap, backprop, backprop_steps, gradient
+from funcgrad.rewrite.evaluate import evaluate, evaluate_all
+from funcgrad.rewrite.simplify import simplify
+from funcgrad.rewrite.substitute import substitute
+from funcgrad.trace.tracing import trace
 from funcgrad.transforms.grad import (
     elementwise_grad,
     grad,
@@ -88,27 +88,27 @@ if _TYPE_CHECKING:
         precise_gradient,
         rounding,
     )
-    from funcgrad.show.dot import to_dot, to_svg
+    from funcgrad.show.drawing.dot import to_dot, to_svg
+    from funcgrad.show.drawing.explorer import explore
     from funcgrad.show.explain import explain
-    from funcgrad.show.explore import explore
-    from funcgrad.show.files import from_json, to_json
-    from funcgrad.show.latex import to_latex
-    from funcgrad.show.python import to_python
+    from funcgrad.show.json.json_format import from_json, to_json
+    from funcgrad.show.latex.to_latex import to_latex
+    from funcgrad.show.python.to_python import to_python
     from funcgrad.show.sympy_ import to_sympy
     from funcgrad.show.table import table
     from funcgrad.testing import check_grads
-    from funcgrad.transforms.branches import cond, switch
-    from funcgrad.transforms.checkpoint import checkpoint, name
-    from funcgrad.transforms.custom import custom_jvp, custom_vjp
-    from funcgrad.transforms.export import to_jax, to_torch
-    from funcgrad.transforms.folds import accumulate, associative_scan, iterate, reduce
-    from funcgrad.transforms.foreign import primitive
-    from funcgrad.transforms.implicit import fixed_point, implicit_argmin, implicit_root
+    from funcgrad.transforms.control_flow.checkpoint import checkpoint, name
+    from funcgrad.transforms.control_flow.cond import cond, switch
+    from funcgrad.transforms.control_flow.folds import accumulate, associative_scan, iterate, reduce
+    from funcgrad.transforms.control_flow.loops import fori_loop, scan, while_loop
+    from funcgrad.transforms.custom.custom_derivatives import custom_jvp, custom_vjp
+    from funcgrad.transforms.custom.implicit import fixed_point, implicit_argmin, implicit_root
+    from funcgrad.transforms.custom.primitive import primitive
+    from funcgrad.transforms.interop.export import to_jax, to_torch
     from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
-    from funcgrad.transforms.jit import jit
+    from funcgrad.transforms.jit.jit import jit
     from funcgrad.transforms.linearize import linearize, vjp
-    from funcgrad.transforms.loops import fori_loop, scan, while_loop
-    from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
+    from funcgrad.transforms.sparse.sparse_jacobian import sparse_hessian, sparse_jacobian, sparsity
     from funcgrad.transforms.taylor import taylor
     from funcgrad.transforms.vmap import vmap
 
@@ -124,27 +124,27 @@ _LATER = {
         "precise_gradient",
         "rounding",
     ),
-    "show.dot": ("to_dot", "to_svg"),
+    "show.drawing.dot": ("to_dot", "to_svg"),
     "show.explain": ("explain",),
-    "show.explore": ("explore",),
-    "show.files": ("from_json", "to_json"),
-    "show.latex": ("to_latex",),
-    "show.python": ("to_python",),
+    "show.drawing.explorer": ("explore",),
+    "show.json.json_format": ("from_json", "to_json"),
+    "show.latex.to_latex": ("to_latex",),
+    "show.python.to_python": ("to_python",),
     "show.sympy_": ("to_sympy",),
     "show.table": ("table",),
     "testing": ("check_grads",),
-    "transforms.branches": ("cond", "switch"),
-    "transforms.checkpoint": ("checkpoint", "name"),
-    "transforms.custom": ("custom_jvp", "custom_vjp"),
-    "transforms.export": ("to_jax", "to_torch"),
-    "transforms.folds": ("accumulate", "associative_scan", "iterate", "reduce"),
-    "transforms.foreign": ("primitive",),
-    "transforms.implicit": ("fixed_point", "implicit_argmin", "implicit_root"),
+    "transforms.control_flow.cond": ("cond", "switch"),
+    "transforms.control_flow.checkpoint": ("checkpoint", "name"),
+    "transforms.custom.custom_derivatives": ("custom_jvp", "custom_vjp"),
+    "transforms.interop.export": ("to_jax", "to_torch"),
+    "transforms.control_flow.folds": ("accumulate", "associative_scan", "iterate", "reduce"),
+    "transforms.custom.primitive": ("primitive",),
+    "transforms.custom.implicit": ("fixed_point", "implicit_argmin", "implicit_root"),
     "transforms.jacobian": ("ggnvp", "hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
-    "transforms.jit": ("jit",),
+    "transforms.jit.jit": ("jit",),
     "transforms.linearize": ("linearize", "vjp"),
-    "transforms.loops": ("fori_loop", "scan", "while_loop"),
-    "transforms.sparse": ("sparse_hessian", "sparse_jacobian", "sparsity"),
+    "transforms.control_flow.loops": ("fori_loop", "scan", "while_loop"),
+    "transforms.sparse.sparse_jacobian": ("sparse_hessian", "sparse_jacobian", "sparsity"),
     "transforms.taylor": ("taylor",),
     "transforms.vmap": ("vmap",),
 }
@@ -153,11 +153,11 @@ _FACES = ("numpy", "optim", "show", "testing")
 _HOMES = {name: f"funcgrad.{home}" for home, names in _LATER.items() for name in names}
 # Modules whose operations only what is imported later makes.
 _DECLARING = (
-    "transforms.control.calls",
-    "transforms.control.loops",
-    "transforms.control.rules",
-    "transforms.foreign",
-    "transforms.implicit",
+    "control.call_and_branch",
+    "control.loop",
+    "control.custom_rule",
+    "transforms.custom.primitive",
+    "transforms.custom.implicit",
 )
 
 
@@ -199,7 +199,7 @@ def _text(expr: Expr) -> str:
 
 
 def _latex(expr: Expr) -> str:
-    from funcgrad.show.latex import notebook_latex
+    from funcgrad.show.latex.to_latex import notebook_latex
 
     return notebook_latex(expr)
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.autodiff.accumulate import gradient
 from funcgrad.expr import Expr, var
-from funcgrad.program.evaluate import variables
-from funcgrad.program.parse import FormulaError, parse
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.show.parse_formula import FormulaError, parse
 from funcgrad.show.table import table
-from funcgrad.trace import trace
-from funcgrad.transforms.accumulate import gradient
+from funcgrad.trace.tracing import trace
 
 USAGE = """\
 usage: funcgrad FORMULA name=value ...

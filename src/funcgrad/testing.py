@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.grad import jvp
 from funcgrad.transforms.linearize import vjp
-from funcgrad.trees import flatten
 
 
 def check_grads(

@@ -6,10 +6,10 @@ import pytest
 import funcgrad as fg
 from funcgrad.algebras import cost
 from funcgrad.algebras.cost import FLOPS
-from funcgrad.ops.dispatch import all_ops
-from funcgrad.ops.op import Elementwise, Op
-from funcgrad.transforms.branches import cond
-from funcgrad.transforms.loops import scan, while_loop
+from funcgrad.ops.base.op import Elementwise, Op
+from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.transforms.control_flow.cond import cond
+from funcgrad.transforms.control_flow.loops import scan, while_loop
 from tests.ops.samples import SAMPLES
 
 x = fg.var("x")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.algebras import Interval, bounds, precise
-from funcgrad.algebras.enclose_arrays import RULES
-from funcgrad.algebras.truth import OF_TRUTH
-from funcgrad.ops.dispatch import all_ops
+from funcgrad.algebras.interval_array_rules import RULES
+from funcgrad.algebras.interval_booleans import OF_TRUTH
+from funcgrad.ops.numpy.dispatch import all_ops
 from tests.ops.samples import REAL_SAMPLES
 
 x, y = fg.var("x"), fg.var("y")
@@ -263,7 +263,7 @@ def test_mistakes():
 
 
 def test_an_operation_without_a_rule_is_named():
-    from funcgrad.ops.op import elementwise
+    from funcgrad.ops.base.op import elementwise
 
     gamma = elementwise("gamma", lambda v: v, None, like=np.exp)
     with pytest.raises(TypeError, match="'gamma' has none; bound its operands"):

@@ -7,7 +7,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import find_nonfinite
-from funcgrad.transforms.loops import scan
+from funcgrad.transforms.control_flow.loops import scan
 
 x, y = fg.var("x"), fg.var("y")
 

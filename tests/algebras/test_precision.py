@@ -6,9 +6,10 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import precise, precise_gradient
-from funcgrad.ops import along, contraction, elementwise, indexing, reduction, shape
-from funcgrad.ops.dispatch import all_ops
-from funcgrad.ops.op import Op
+from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
+from funcgrad.ops import scans_and_sorts as along
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.numpy.dispatch import all_ops
 from tests.ops.samples import REAL_SAMPLES, SAMPLES
 
 x, y = fg.var("x"), fg.var("y")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.ops.op import Op
+from funcgrad.ops.base.op import Op
 
 
 class Sample(NamedTuple):

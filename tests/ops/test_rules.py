@@ -8,7 +8,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.linear import Structural
-from funcgrad.ops.dispatch import all_ops
+from funcgrad.ops.numpy.dispatch import all_ops
 from tests.ops.samples import SAMPLES, call
 
 OPS = all_ops()

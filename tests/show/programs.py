@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 import funcgrad as fg
+from funcgrad.control.call_and_branch import call_op
+from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.ops.tuples import pick
-from funcgrad.program.evaluate import variables
-from funcgrad.transforms.control.body import body_of, symbol
-from funcgrad.transforms.control.calls import call_op
+from funcgrad.rewrite.evaluate import variables
 
 X, Y = fg.var("x"), fg.var("y")
 W = fg.var("w", (3,))

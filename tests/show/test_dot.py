@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.show.dot import to_dot, to_svg
-from funcgrad.show.layout import arrange
+from funcgrad.show.drawing.dot import to_dot, to_svg
+from funcgrad.show.drawing.layered_layout import arrange
 from tests.show.programs import ALL, PROGRAMS, nested_calls
-from tests.show.test_files import CASES, sample_expr
+from tests.show.test_json import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 EXPR = np.sqrt(X**2 + np.exp(X**2)) * Y + np.cos(Y)

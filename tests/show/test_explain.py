@@ -8,11 +8,11 @@ import pytest
 import funcgrad as fg
 from funcgrad.expr import subexpressions
 from funcgrad.graph import CONSTANT
-from funcgrad.program.evaluate import variables
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.explain import explain
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, values_of
-from tests.show.test_files import CASES, sample_expr
+from tests.show.test_json import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.program.evaluate import evaluate_all
-from funcgrad.show.explore import Page, explore
+from funcgrad.rewrite.evaluate import evaluate_all
+from funcgrad.show.drawing.explorer import Page, explore
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, PROGRAMS, values_of
 from tests.show.test_dot import NASTY
-from tests.show.test_files import CASES, sample_expr
+from tests.show.test_json import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 EXPR = np.sqrt(X**2 + np.exp(X**2)) + np.cos(X**2 + np.exp(X**2)) * Y

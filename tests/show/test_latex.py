@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.program.evaluate import variables
-from funcgrad.show.latex import identifier, to_latex
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.show.latex.to_latex import identifier, to_latex
 from tests.show.programs import ALL, nested_calls
 from tests.show.test_dot import NASTY
-from tests.show.test_files import CASES, sample_expr
+from tests.show.test_json import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 AT = {"x": 0.7, "y": 1.3}

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 
 import funcgrad as fg
 from funcgrad.expr import subexpressions
-from funcgrad.program.evaluate import variables
-from funcgrad.show.python import to_python
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.show.python.to_python import to_python
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, PROGRAMS, SOLVERS, nested_calls, values_of
 from tests.show.test_dot import NASTY
-from tests.show.test_files import CASES, programs, sample_expr
+from tests.show.test_json import CASES, programs, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.program.evaluate import variables
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.sympy_ import to_sympy
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, nested_calls, values_of
-from tests.show.test_files import sample_expr
+from tests.show.test_json import sample_expr
 
 sympy = pytest.importorskip("sympy")
 X, Y = fg.var("x"), fg.var("y")

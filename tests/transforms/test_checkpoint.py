@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.checkpoint import checkpoint, name
-from funcgrad.transforms.foreign import primitive
-from funcgrad.transforms.loops import scan
+from funcgrad.transforms.control_flow.checkpoint import checkpoint, name
+from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.transforms.custom.primitive import primitive
 
 POLICIES = ["nothing", "all", ["h"], ["g", "h"], ("g",), 0, 8, 24, 100, 10**9]
 W = np.array([[0.5, -0.3], [0.1, 0.4]])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.branches import cond, switch
-from funcgrad.transforms.checkpoint import checkpoint, name
-from funcgrad.transforms.custom import custom_jvp, custom_vjp
-from funcgrad.transforms.foreign import primitive
-from funcgrad.transforms.loops import fori_loop, scan, while_loop
+from funcgrad.transforms.control_flow.checkpoint import checkpoint, name
+from funcgrad.transforms.control_flow.cond import cond, switch
+from funcgrad.transforms.control_flow.loops import fori_loop, scan, while_loop
+from funcgrad.transforms.custom.custom_derivatives import custom_jvp, custom_vjp
+from funcgrad.transforms.custom.primitive import primitive
 
 W = np.array([[0.5, -0.3, 0.2], [0.1, 0.4, -0.6], [-0.2, 0.3, 0.7]])
 

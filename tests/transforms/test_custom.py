@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.custom import custom_jvp, custom_vjp
-from funcgrad.transforms.loops import scan
+from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.transforms.custom.custom_derivatives import custom_jvp, custom_vjp
 
 
 def with_vjp(f, fwd, bwd, **how):

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 import funcgrad as fg
-from funcgrad.transforms.implicit import fixed_point, implicit_argmin, implicit_root
+from funcgrad.transforms.custom.implicit import fixed_point, implicit_argmin, implicit_root
 
 RNG = np.random.default_rng(5)
 

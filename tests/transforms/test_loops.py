@@ -13,8 +13,8 @@ from pyrsistent import pmap, pvector
 
 import funcgrad as fg
 from funcgrad.expr import subexpressions
-from funcgrad.transforms.loops import fori_loop, scan, while_loop
-from funcgrad.trees import flatten
+from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.control_flow.loops import fori_loop, scan, while_loop
 
 X = np.array([0.3, -0.7, 1.1])
 

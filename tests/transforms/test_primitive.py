@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.branches import cond
-from funcgrad.transforms.custom import custom_vjp
-from funcgrad.transforms.foreign import primitive
-from funcgrad.transforms.loops import scan, while_loop
+from funcgrad.transforms.control_flow.cond import cond
+from funcgrad.transforms.control_flow.loops import scan, while_loop
+from funcgrad.transforms.custom.custom_derivatives import custom_vjp
+from funcgrad.transforms.custom.primitive import primitive
 
 ROOT = 2 / math.sqrt(math.pi)
 erf = primitive(np.vectorize(math.erf), [lambda x: ROOT * np.exp(-x * x)], name="erf")

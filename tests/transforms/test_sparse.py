@@ -10,12 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.ops.dispatch import all_ops
-from funcgrad.ops.op import Op
-from funcgrad.ops.promotion import same_type
-from funcgrad.trace import skeleton
-from funcgrad.transforms import coloring, paths, sparse
-from funcgrad.transforms.sparse import sparse_hessian, sparse_jacobian, sparsity
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.promotion import same_type
+from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.trace.tracing import skeleton
+from funcgrad.transforms.sparse import propagation as paths
+from funcgrad.transforms.sparse import sparse_jacobian as sparse
+from funcgrad.transforms.sparse.sparse_jacobian import (
+    coloring,
+    sparse_hessian,
+    sparse_jacobian,
+    sparsity,
+)
 from tests.ops.samples import SAMPLES, call
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyrsistent import pmap, pvector
 
 import funcgrad as fg
-from funcgrad.ops.dispatch import all_ops
+from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.transforms.vmap import vmap
 from tests.ops.samples import SAMPLES, call
 

@@ -4,7 +4,7 @@ from funcgrad.algebras.cost import Cost, NodeCost, cost
 from funcgrad.algebras.interval import Interval, bounds
 from funcgrad.algebras.nonfinite import Nonfinite, find_nonfinite
 from funcgrad.algebras.precision import precise, precise_gradient
-from funcgrad.algebras.rounding import Loss, Rounding, rounding
+from funcgrad.algebras.rounding_error import Loss, Rounding, rounding
 
 __all__ = [
     "Cost",

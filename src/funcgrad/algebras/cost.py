@@ -18,15 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from funcgrad.algebras.subject import aligned, distinct, expressions, formula, subject
+from funcgrad.algebras.arguments_of import aligned, distinct, expressions, formula, subject
+from funcgrad.control.call_and_branch import branch_op, call_op
+from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops import op as fitting
-from funcgrad.ops.op import Elementwise
+from funcgrad.ops.base import op as fitting
+from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.source import fail, position
-from funcgrad.transforms.control.calls import branch_op, call_op
-from funcgrad.transforms.control.loops import loop_op
 
 
 class NodeCost(NamedTuple):

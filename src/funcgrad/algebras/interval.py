@@ -7,7 +7,7 @@ whatever the program's dtypes. Where an operation is undefined on a part of its 
 [-1, 4]) that part is left out; where on all of it, the bounds are NaN.
 
 A variable that stands twice varies twice, so bounds are seldom the tightest. The rules stand in
-`funcgrad.algebras.enclose` and `enclose_arrays`.
+`funcgrad.algebras.interval_rules` and `enclose_arrays`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.enclose_arrays import enclose
-from funcgrad.algebras.outward import Bounds
-from funcgrad.algebras.subject import check_names, expressions, fold_all, shown
+from funcgrad.algebras.arguments_of import check_names, expressions, fold_all, shown
+from funcgrad.algebras.interval_array_rules import enclose
+from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, var
 from funcgrad.fold import Algebra
 from funcgrad.graph import ArrayType, Node
-from funcgrad.program.evaluate import present, variables
+from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.source import fail
-from funcgrad.trace import closed, run
-from funcgrad.trees import Tree, flatten
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.tracing import closed, run
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.subject import Subject, distinct, fold_all, formula, shown, subject
+from funcgrad.algebras.arguments_of import Subject, distinct, fold_all, formula, shown, subject
+from funcgrad.autodiff.accumulate import backprop, gradients
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, Key
-from funcgrad.ops.op import differentiable
-from funcgrad.program.evaluate import numpy_algebra, present
-from funcgrad.program.simplify import simplify, simplify_all
+from funcgrad.ops.base.op import differentiable
+from funcgrad.rewrite.evaluate import numpy_algebra, present
+from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.source import position
-from funcgrad.transforms.accumulate import backprop, gradients
 
 
 @dataclass(frozen=True, slots=True, repr=False)

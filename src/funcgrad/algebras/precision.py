@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from toolz import valmap
 
-from funcgrad.algebras.subject import Subject, distinct, fold_all, scalar_of, subject
+from funcgrad.algebras.arguments_of import Subject, distinct, fold_all, scalar_of, subject
+from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr, const, rebuild
 from funcgrad.graph import Key
 from funcgrad.ops import elementwise
-from funcgrad.ops.op import differentiable
+from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
-from funcgrad.transforms.accumulate import backprop
 from funcgrad.transforms.grad import positions
 
 GUARD = 15  # digits beyond those that are asked for
@@ -160,7 +160,7 @@ def computed(roots: Sequence[Expr], values: Mapping[str, Any], own: Any) -> list
 def arithmetic(digits: int) -> Any:
     """mpmath's arithmetic of so many digits."""
     try:
-        from funcgrad.algebras.multiprecision import Arithmetic
+        from funcgrad.algebras.mpmath_rules import Arithmetic
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "precise: expected mpmath, but it is not installed; run pip install mpmath"

@@ -16,10 +16,10 @@ from typing import Any, Never
 
 import numpy as np
 
-from funcgrad.expr.cell import Cell, Recorder, by_key, is_simple, mark_simple, node, subexpressions
-from funcgrad.expr.operations import Table, assemble, functions, table
+from funcgrad.expr.concrete import Questions, concrete
+from funcgrad.expr.node import Cell, Recorder, by_key, is_simple, mark_simple, node, subexpressions
 from funcgrad.expr.operators import Operators
-from funcgrad.expr.values import Questions, concrete
+from funcgrad.expr.registry import Table, assemble, functions, table
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Key, Operation, Params
 from funcgrad.source import BUT_DERIVED, caller, fail
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 
-from funcgrad.expr.operations import functions, ufuncs
-from funcgrad.expr.values import assignment, plain
+from funcgrad.expr.concrete import assignment, plain
+from funcgrad.expr.registry import functions, ufuncs
 from funcgrad.source import fail
 
 

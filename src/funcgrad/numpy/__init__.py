@@ -17,7 +17,7 @@ from typing import Any
 import numpy as _numpy
 
 from funcgrad.expr import Expr
-from funcgrad.expr.values import plain as _plain
+from funcgrad.expr.concrete import plain as _plain
 from funcgrad.ops import shape as _shape
 
 

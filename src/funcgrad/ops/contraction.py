@@ -15,7 +15,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.op import Edge, Infix, Op, lift_all
+from funcgrad.ops.base.op import Edge, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import fail
 

@@ -13,10 +13,18 @@ import numpy as np
 
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
+from funcgrad.ops.base.matrix_stacks import (
+    eye_like,
+    hermitian_from,
+    matrices,
+    mH,
+    mT,
+    of_stacks,
+    real_dtype,
+)
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.linalg import solve_op
-from funcgrad.ops.op import Op
-from funcgrad.ops.stacks import eye_like, hermitian_from, matrices, mH, mT, of_stacks, real_dtype
+from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import fail
 

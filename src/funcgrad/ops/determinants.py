@@ -13,10 +13,10 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.matrix_stacks import eye_like, matrices, mH, mT, of_stacks, real_dtype, wide
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import svd_op
-from funcgrad.ops.linalg import inv_op
-from funcgrad.ops.op import Op
-from funcgrad.ops.stacks import eye_like, matrices, mH, mT, of_stacks, real_dtype, wide
+from funcgrad.ops.solve import inv_op
 from funcgrad.ops.tuples import pick_op
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
-from funcgrad.ops.op import (
+from funcgrad.ops.base.op import (
     Elementwise,
     Infix,
     Op,
@@ -25,7 +25,7 @@ from funcgrad.ops.op import (
     lift_fully,
     same_on_batch,
 )
-from funcgrad.ops.promotion import ufunc_loop
+from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.source import fail
 
 # -- arithmetic ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
-from funcgrad.ops.op import Op, lift_fully
+from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
 

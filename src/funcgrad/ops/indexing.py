@@ -1,6 +1,6 @@
 """Selecting entries, and its transpose: adding them into zeros.
 
-An index is a static *spec* and the integer arrays in it, which are operands (see `funcgrad.ops.specs`).
+An index is a static *spec* and the integer arrays in it, which are operands (see `index_spec`).
 Indices out of bounds are errors, as in NumPy.
 """
 
@@ -15,9 +15,9 @@ from numpy.lib.array_utils import normalize_axis_index
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.op import Op, build, lift_fully, spread
+from funcgrad.ops.base.index_spec import Spec, parse, restore, shape_of
+from funcgrad.ops.base.op import Op, build, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
-from funcgrad.ops.specs import Spec, parse, restore, shape_of
 from funcgrad.source import fail
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
-from funcgrad.ops.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
+from funcgrad.ops.base.arguments import inexact, refuse_others
+from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
+from funcgrad.ops.base.op import Op, lift_fully
+from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.op import Op, lift_fully
-from funcgrad.ops.operands import inexact, refuse_others
-from funcgrad.ops.promotion import numpy_dtype
 from funcgrad.ops.shape import _holds_expr, astype, expand_dims, reshape
 from funcgrad.source import fail
 

@@ -19,8 +19,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap, Structural
-from funcgrad.ops import op as _op
-from funcgrad.ops.op import Op, lift_all, lift_fully
+from funcgrad.ops.base import op as _op
+from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
-from funcgrad.ops.op import Edge, Op, spread
+from funcgrad.ops.base.op import Edge, Op, spread
 
 
 def _pick_type(type: Any, index: int) -> ArrayType:

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.op import differentiable
-from funcgrad.optim.flat import layout, ravel
-from funcgrad.optim.leaves import number
+from funcgrad.ops.base.op import differentiable
 from funcgrad.optim.optimizers import adam, adamw, momentum, nesterov, rmsprop, sgd
 from funcgrad.optim.progress import Minimum, Recorder, bar, finite, refuse_traced
-from funcgrad.optim.solvers import (
+from funcgrad.optim.quasi_newton import (
     System,
     conjugated,
     gauss_newton,
@@ -23,12 +21,14 @@ from funcgrad.optim.solvers import (
     levenberg_marquardt,
     residuals_and_jacobian,
 )
+from funcgrad.optim.ravel import layout, ravel
 from funcgrad.optim.transformations import Optimizer, apply_updates
+from funcgrad.optim.tree_arithmetic import number
 from funcgrad.source import fail
-from funcgrad.trace import result
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.tracing import result
 from funcgrad.transforms.grad import value_and_grad
 from funcgrad.transforms.linearize import vjp
-from funcgrad.trees import flatten
 
 _OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(
     {

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.optim.leaves import number
+from funcgrad.optim.tree_arithmetic import number
 from funcgrad.source import fail
-from funcgrad.trace import result
+from funcgrad.trace.tracing import result
 
 Schedule: TypeAlias = Callable[[Any], Any]
 """From the number of steps made, 0 at first, to the learning rate."""

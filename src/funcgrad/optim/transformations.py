@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.optim.leaves import kept, mapped, number, squared, weak, zeros
+from funcgrad.optim.tree_arithmetic import kept, mapped, number, squared, weak, zeros
 from funcgrad.source import fail
-from funcgrad.trees import flatten
+from funcgrad.trace.pytree import flatten
 
 
 class Optimizer(NamedTuple):

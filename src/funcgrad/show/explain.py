@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, const, var
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
-from funcgrad.ops.op import differentiable, leaf
+from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.tuples import pick_op, together_op
-from funcgrad.program.evaluate import evaluate, evaluate_all
-from funcgrad.program.simplify import simplify
-from funcgrad.show.bodies import Function, operands_written, way_back
-from funcgrad.show.rows import array_of, check_values, distinct, name_of, places
+from funcgrad.rewrite.evaluate import evaluate, evaluate_all
+from funcgrad.rewrite.simplify import simplify
+from funcgrad.show.functions import Function, operands_written, way_back
+from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.text import ATOM, Written, define, number, shown, text, write
-from funcgrad.transforms.control.body import Body
 
 MOST = 200
 WIDEST = 40  # characters of a formula in a column

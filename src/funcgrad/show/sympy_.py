@@ -15,8 +15,8 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.show.bodies import is_tuple, written_out
-from funcgrad.show.rows import array_of, distinct, name_of
+from funcgrad.show.functions import is_tuple, written_out
+from funcgrad.show.naming import array_of, distinct, name_of
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
 DEEPEST, LARGEST = 150, 20_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from funcgrad.autodiff.accumulate import backprop
+from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, toposort
-from funcgrad.program.evaluate import evaluate_all, inputs_of, present
-from funcgrad.program.lower import lower
-from funcgrad.program.simplify import simplify_all
-from funcgrad.show.rows import check_values, distinct
+from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.show.naming import check_values, distinct
 from funcgrad.show.text import shown
-from funcgrad.transforms.accumulate import backprop
 
 
 class Row(NamedTuple):

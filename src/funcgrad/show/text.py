@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import elementwise
-from funcgrad.ops.op import Op, astype, leaf
-from funcgrad.show.bodies import (
+from funcgrad.ops.base.op import Op, astype, leaf
+from funcgrad.show.functions import (
     Function,
     applied,
     held_within,
@@ -23,7 +24,6 @@ from funcgrad.show.bodies import (
     operands_written,
     variable_names,
 )
-from funcgrad.transforms.control.body import Body
 
 ATOM, CALL, POWER, UNARY, PRODUCT, MATMUL, COMPARISON = 100, 99, 40, 30, 20, 15, 5
 LONGEST = 60  # characters of a part that is written in place; longer ones get a name

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.autodiff.accumulate import cotangents, gradients, pushforward
 from funcgrad.expr import Expr, scalar
+from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
 from funcgrad.ops.elementwise import stopped
-from funcgrad.ops.op import differentiable, lift_fully, refuse_other_arrays
-from funcgrad.ops.others import refuse_others
 from funcgrad.ops.shape import broadcast_to, zeros_like
-from funcgrad.program.simplify import simplify_all
+from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
-from funcgrad.trace import Scope, closed, concretize, derive, fresh, result, run
-from funcgrad.transforms.accumulate import cotangents, gradients, pushforward
-from funcgrad.transforms.again import Derivation
-from funcgrad.trees import Tree, flatten
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.tracing import Scope, closed, concretize, derive, fresh, result, run
+from funcgrad.transforms.trace_cache import Derivation
 
 
 def grad(

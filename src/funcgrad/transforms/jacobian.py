@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.autodiff.accumulate import backprop, pushforward
+from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const
-from funcgrad.ops.op import differentiable, example, lift_fully
+from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import moveaxis, reshape, zeros_like
 from funcgrad.source import fail
-from funcgrad.trace import concretize, derive, result, run
-from funcgrad.transforms.accumulate import backprop, pushforward
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.tracing import concretize, derive, result, run
 from funcgrad.transforms.grad import (
     _check_function,
     _named_after,
@@ -30,8 +32,6 @@ from funcgrad.transforms.grad import (
     positions,
 )
 from funcgrad.transforms.linearize import vjp
-from funcgrad.transforms.vmap import every_example
-from funcgrad.trees import Tree, flatten
 
 
 def jacobian(

@@ -10,18 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
+from funcgrad.autodiff.accumulate import backprop, pushforward
+from funcgrad.compiler.passes.loop_cse import share_bodies
+from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, assemble_node, concrete, const, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.linear import Parts
-from funcgrad.ops.op import broadcast_to, differentiable, fit, leaf, lift_fully
+from funcgrad.ops.base.op import broadcast_to, differentiable, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
-from funcgrad.program.lower import Program, lower
-from funcgrad.program.share import share_bodies
-from funcgrad.program.simplify import simplify_all
-from funcgrad.program.substitute import substitute_all
-from funcgrad.trace import Row, Skeleton, concretize, instantiate, result, run, skeleton
-from funcgrad.transforms.accumulate import backprop, pushforward
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.tracing import Row, Skeleton, concretize, instantiate, result, run, skeleton
 from funcgrad.transforms.grad import (
     _aux,
     _check_function,
@@ -31,7 +32,6 @@ from funcgrad.transforms.grad import (
     _unflatten,
     differentiable_value,
 )
-from funcgrad.trees import flatten
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:

@@ -1,4 +1,4 @@
-"""The Taylor coefficients of a function: `funcgrad.transforms.series` behind fresh leaves."""
+"""The Taylor coefficients of a function: `funcgrad.autodiff.power_series` behind fresh leaves."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.autodiff.power_series import coefficients, zeros_of
 from funcgrad.expr import Expr
-from funcgrad.ops.op import lift_fully
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import ones_like
 from funcgrad.source import fail
-from funcgrad.trace import derive, result, run
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.tracing import derive, result, run
 from funcgrad.transforms.grad import (
     _as_leaves,
     _check_function,
     _matching,
     differentiable_value,
 )
-from funcgrad.transforms.series import coefficients, zeros_of
-from funcgrad.trees import flatten
 
 
 def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> tuple[Any, ...]:

@@ -1,0 +1,187 @@
+"""What an algebra is asked about: a function at arguments, or expressions at values of their variables.
+
+Both become expressions on variables, with one value each. An algebra then folds over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from funcgrad.expr import Expr, const, node, rebuild, subexpressions, var
+from funcgrad.fold import Algebra, become
+from funcgrad.graph import CONSTANT, Key
+from funcgrad.rewrite.evaluate import fitted, variables
+from funcgrad.source import fail
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.tracing import closed, run
+
+T = TypeVar("T")
+
+
+class Subject(NamedTuple):
+    """Expressions, the tree that they stand in, and a value for each of their variables."""
+
+    roots: list[Expr]
+    rebuild: Callable[[Sequence[Any]], Any]
+    inputs: list[Expr]
+    """The variables: of a function, the leaves of its arguments in order."""
+    values: list[Any]
+    arguments: list[Tree]
+    """Of a function, each argument's tree; its leaves are numbers."""
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """The values by the names of their variables."""
+        return {_name(x): v for x, v in zip(self.inputs, self.values, strict=True)}
+
+
+def subject(who: str, program: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
+    """A program and its values: of a function by position, of expressions by name.
+
+    Python's ints count as floats, as in `grad`.
+    """
+    if callable(program) and not isinstance(program, Expr):
+        if named:
+            raise fail(
+                TypeError,
+                f"{who}: expected the arguments of a function by position, but got "
+                f"{', '.join(named)} by name; write {who}(f, 2.0)",
+            )
+        return _traced(program, args)
+    return _written(who, program, args, named)
+
+
+def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
+    output, leaves, trees = run(f, args, {}, range(len(args)), _number)
+    tree = flatten(output)
+    roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
+    ready = closed([*roots, *leaves], leaves)
+    inputs = ready[len(roots) :]
+    values = [_value(item.args[0]) for item in leaves]
+    return Subject(ready[: len(roots)], tree.rebuild, inputs, values, trees)
+
+
+def _number(place: int, value: Any) -> Any:
+    return float(value) if type(value) is int else value
+
+
+def _value(known: Expr) -> Any:
+    """The value at this call; of an expression that stands for any value, None."""
+    return known.params[0][1].array[()] if known.op is CONSTANT else None
+
+
+def _written(who: str, program: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
+    roots, rebuild = expressions(who, program)
+    if args:
+        raise fail(
+            TypeError,
+            f"{who}: expected the values of an expression by name, but got {len(args)} without; "
+            f"write {who}(expr, x=2.0)",
+        )
+    wanted = variables(*roots)
+    check_names(who, wanted, named)
+    values = [fitted(name, named[name], x.type) for name, x in wanted.items()]
+    return Subject(roots, rebuild, list(wanted.values()), values, [])
+
+
+def expressions(who: str, program: Any) -> tuple[list[Expr], Callable[[Sequence[Any]], Any]]:
+    """The expressions of a tree of them, and how to put others in their place."""
+    tree = flatten(program)
+    for item in tree.leaves:
+        if not isinstance(item, Expr):
+            raise fail(
+                TypeError,
+                f"{who}: expected a function or expressions, but got {type(item).__name__}; "
+                f"write {who}(f, 2.0) or {who}(expr, x=2.0)",
+            )
+    return tree.leaves, tree.rebuild
+
+
+def check_names(who: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse values for other variables than there are."""
+    if wanted.keys() != given.keys():
+        raise fail(
+            TypeError,
+            f"{who}: expected values for {', '.join(wanted) or 'no variables'}, but got "
+            f"{', '.join(given) or 'none'}; write {who}(expr, x=2.0)",
+        )
+
+
+def _name(variable: Expr) -> str:
+    return str(variable.params[0][1])
+
+
+def distinct(roots: Sequence[Expr]) -> list[Expr]:
+    """The distinct nodes below and at the roots, parents first, each as an expression with its line."""
+    found: dict[Key, Expr] = {}
+    for expr in subexpressions(*roots):
+        found.setdefault(expr.key, expr)
+    return list(found.values())
+
+
+def fold_all(roots: Sequence[Expr], algebra: Algebra[T]) -> dict[Key, T]:
+    """What every node becomes under ``algebra``: the fold of several expressions that share parts."""
+    values: dict[Key, T] = {}
+    for expr in distinct(roots):
+        values[expr.key] = become(algebra, node(expr), values)
+    return values
+
+
+def scalar_of(who: str, given: Subject) -> Expr:
+    """The one real scalar that a subject is."""
+    root = given.roots[0]
+    if len(given.roots) != 1 or root.shape or root.dtype.kind != "f":
+        kinds = ", ".join(str(item.type) for item in given.roots)
+        raise fail(TypeError, f"{who}: expected one real scalar, but got {kinds}; sum it first")
+    return root
+
+
+def formula(expr: Expr, width: int = 60) -> str:
+    """An expression's formula in one line: what is too long, or shared, is left out deep inside.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> y = fg.exp(x * x + 1)
+    >>> formula(fg.sqrt(y) + 1)
+    'sqrt(exp(x*x + 1)) + 1'
+    >>> formula(fg.sqrt(y + fg.sin(y)) + 1)
+    'sqrt(exp(x*x + 1) + sin(exp(… + 1))) + 1'
+    """
+    line = ""
+    for depth in (8, 6, 4, 3, 2, 1):
+        line, *more = repr(_cut(expr, depth)).splitlines()
+        if not more and len(line) <= width:
+            return line
+    return line[:width]
+
+
+def _cut(expr: Expr, depth: int) -> Expr:
+    """The expression with a blank for what lies deeper."""
+    if not depth and expr.args:
+        return var("…", expr.shape, expr.dtype)
+    return rebuild(expr, tuple([_cut(arg, depth - 1) for arg in expr.args]))
+
+
+def shown(value: Any) -> str:
+    """A value in a few characters."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))})"
+    array = np.asarray(value)
+    if array.ndim == 0:
+        item = array.item()
+        return f"{item:.6g}" if isinstance(item, float) else str(item)
+    if array.size > 6:
+        return f"{array.dtype}{list(array.shape)}"
+    return np.array2string(array, precision=4, separator=", ").replace("\n", "")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as lines, in columns."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )

@@ -1,0 +1,1 @@
+"""Reverse and forward accumulation, batching and power series of expressions."""

@@ -1,0 +1,314 @@
+"""Reverse and forward accumulation: backpropagation is `sum_product` with linear maps as weights."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from funcgrad.expr import Expr, by_key, subexpressions, var
+from funcgrad.fold import Arcs, Semiring, path_sums, path_sums_steps
+from funcgrad.gc_pause import Paused
+from funcgrad.graph import CONSTANT, INPUT, Key, toposort
+from funcgrad.linear import Joint, LinearMap, Parts
+from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.shape import full_like, zeros_like
+from funcgrad.rewrite.evaluate import present, variables
+from funcgrad.rewrite.simplify import simplify, simplify_all
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap
+
+
+class GradientMap(Mapping[Key, Any]):
+    """The cotangent of every node that the root depends on smoothly: an immutable mapping by key.
+
+    It may be asked with a key, with an expression, or with a variable's name. Absent means zero: asking
+    with an expression that nothing reaches gives 0. ``map`` is the persistent map itself.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> z = fg.backprop(x * y + y)
+    >>> z[y]
+    1 + 1*x
+    >>> z
+    GradientMap of x*y + y
+      x        y
+      y        x + 1
+      x*y      1
+      x*y + y  1
+    """
+
+    __slots__ = ("_sums", "root")
+
+    root: Expr
+    _sums: Mapping[Key, Any]
+
+    def __init__(self, root: Expr, sums: Mapping[Key, Any]) -> None:
+        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "_sums", sums)
+
+    @property
+    def map(self) -> PMap[Key, Any]:
+        from pyrsistent import PMap, pmap
+
+        # Call by need: `backprop` hands over a dict that nobody changes, and few ask for more.
+        sums = self._sums
+        if not isinstance(sums, PMap):
+            with Paused():
+                sums = pmap(sums)
+                object.__setattr__(self, "_sums", sums)
+        return sums
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a gradient map is immutable")
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            names = variables(self.root)
+            if key not in names:
+                raise KeyError(f"{key}; the variables are {', '.join(names) or 'none'}")
+            key = names[key]
+        try:
+            return self._sums[key.key if isinstance(key, Expr) else key]
+        except KeyError:
+            if isinstance(key, Expr):
+                return present(0.0) if not key.shape else zeros_like(key)
+            raise
+
+    def __contains__(self, key: object) -> bool:
+        return (key.key if isinstance(key, Expr) else key) in self._sums
+
+    def __iter__(self) -> Iterator[Key]:
+        return (key for key in toposort(self.root) if key in self._sums)
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def __repr__(self) -> str:
+        shown = [e for e in subexpressions(self.root) if e.key in self._sums][:40]
+        lines = [
+            (_one_line(e), _one_line(_short(self._sums[e.key])))
+            for e in {e.key: e for e in shown}.values()
+        ]
+        width = max((len(name) for name, _ in lines), default=0)
+        more = len(self._sums) - len(lines)
+        body = [f"  {name:{width}}  {value}" for name, value in lines]
+        if more > 0:
+            body.append(f"  … {more} more")
+        return "\n".join([f"GradientMap of {_one_line(self.root)}", *body])
+
+
+def _short(value: Any) -> Any:
+    return simplify(value) if isinstance(value, Expr) else value
+
+
+def _one_line(value: Any) -> str:
+    text = " ".join([line.strip() for line in repr(value).splitlines()])
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
+
+
+_WIDE = 90
+
+
+def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:
+    """The arcs along which cotangents flow to keys that are ``wanted``, with their linear maps."""
+
+    def arcs(key: Key) -> list[tuple[Key, LinearMap]]:
+        child = exprs[key]
+        op, args, params = child.op, child.args, child.params
+        joint: Joint | None = None
+        found: list[tuple[Key, LinearMap]] = []
+        for place, parent in enumerate(args):
+            to = parent.key
+            if to not in wanted or parent.op is CONSTANT or parent.type.dtype.kind not in "fcO":
+                continue
+            if op.joint is not None:
+                joint = joint or op.joint(child, *args, **dict(params))
+                found.append((to, joint.edge(place)))
+                continue
+            edges = op.edges
+            rule = edges[place] if type(edges) is tuple else edges(place)
+            if rule is not None:
+                found.append(
+                    (to, rule(child, *args, **dict(params)) if params else rule(child, *args))
+                )
+        return found
+
+    return arcs
+
+
+def _pullback(seed: Any) -> Semiring:
+    """Cotangents: added where paths meet, acted upon by each edge's map."""
+    return Semiring(operator.add, lambda g, edge: edge.transpose(g), seed)
+
+
+def backprop(expr: Expr, seed: Any = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:
+    """The cotangent of every node of ``expr``: reverse accumulation.
+
+    ``z(root) = seed``; ``z(parent) = sum over its children of transpose(edge)(z(child))``: one step
+    for each node of the reversed order, threading a map from key to cotangent. It is `sum_product` on
+    the semiring whose sum is ``+`` and whose product is the action of a linear map.
+
+    ``seed`` has the shape of ``expr``, or is a number for all its entries. With ``wrt``, only what
+    leads to those expressions is visited. The cotangents are expressions, as they come: `simplify`
+    makes them short, `gradient` does both. Constants have no cotangent.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> fg.simplify(fg.backprop(x**3)[x])
+    3*x**2
+    """
+    _check_root(expr)
+    with Paused():
+        exprs = by_key(expr)
+        wanted = exprs if wrt is None else _reaching(exprs, [item.key for item in wrt])
+        arcs = linear_maps(exprs, wanted)
+        return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
+
+
+def _reaching(exprs: Mapping[Key, Expr], keys: Sequence[Key]) -> Container[Key]:
+    """The keys of ``exprs``, which are in order, that depend on one of ``keys``, those included."""
+    reached = set(keys)
+    for key, expr in exprs.items():
+        for arg in expr.args:
+            if arg.key in reached:
+                reached.add(key)
+                break
+    return reached
+
+
+def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:
+    """`backprop` as a scan: the gradient map before each step of the reduction and after the last.
+
+    The maps are persistent and share their structure; each stays valid as the next is made.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> [len(z) for z in fg.backprop_steps(fg.var("x") ** 2 + x)]
+    [1, 3, 3, 3, 3]
+    """
+    _check_root(expr)
+    exprs = by_key(expr)
+    arcs = linear_maps(exprs, exprs)
+    steps = path_sums_steps(list(reversed(exprs)), _pullback(_seed(expr, seed)), arcs)
+    return (GradientMap(expr, step) for step in steps)
+
+
+def _check_root(expr: Expr) -> None:
+    if not isinstance(expr, Expr):
+        raise TypeError(
+            f"backprop: expected an expression, but got {type(expr).__name__}; make one of var('x')"
+        )
+    if not differentiable(expr.dtype):
+        raise fail(TypeError, f"backprop: expected a float expression, but got {expr.type}")
+
+
+def _seed(expr: Expr, seed: Any) -> Any:
+    if isinstance(seed, Parts):  # of a tuple
+        return seed
+    if isinstance(seed, Expr) or seed.__class__.__module__ == "numpy":
+        if seed.shape not in ((), expr.shape):
+            raise fail(
+                ValueError, f"backprop: expected a seed of {expr.type}, but got shape {seed.shape}"
+            )
+        return seed if seed.shape == expr.shape else full_like(expr, seed)
+    return full_like(expr, seed)
+
+
+def gradient(expr: Expr, wrt: Any = None) -> Any:
+    """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
+
+    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
+    its structure. Without ``wrt``, a dict with the gradient for each variable.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> gradient(x**2 * y, x), gradient(x**2 * y)
+    (2*x*y, {'x': 2*x*y, 'y': x**2})
+    """
+
+    if not isinstance(expr, Expr) or expr.shape:
+        kind = expr.type if isinstance(expr, Expr) else type(expr).__name__
+        raise fail(
+            TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
+        )
+    names = variables(expr)
+    tree = flatten(
+        dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
+    )
+    targets = [
+        names[item] if isinstance(item, str) and item in names else item for item in tree.leaves
+    ]
+    for item in targets:
+        if not isinstance(item, Expr):
+            known = ", ".join(names) or "none"
+            raise TypeError(f"gradient: expected variables ({known}), but got {item!r}")
+    slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
+    for item in targets:
+        if item.op is not INPUT and item.key not in slopes:
+            slopes[item.key] = _in_a_part(expr, item)
+    return tree.rebuild([slopes[item.key] for item in targets])
+
+
+def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
+    found = simplify_all(gradients(simplify(expr), targets), readable=True) if targets else []
+    return {item.key: slope for item, slope in zip(targets, found, strict=True)}
+
+
+def _in_a_part(expr: Expr, part: Expr) -> Expr:
+    """The gradient in a part: in a variable in its place, since simplification may remove the part."""
+    if part.op is CONSTANT:
+        return zeros_like(part)  # type: ignore[no-any-return]
+    names = variables(expr, part)
+    free = next(name for n in count() if (name := f"part{n}") not in names)
+    stand_in = var(free, part.shape, part.dtype)
+    slopes = _in_variables(substitute_all([expr], {part.key: stand_in})[0], [stand_in])
+    back = substitute_all([slopes[stand_in.key]], {stand_in.key: part})
+    return simplify_all(back, readable=True)[0]
+
+
+def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
+    """The simplified gradient of a scalar root in each target."""
+    return simplify_all(cotangents(root, targets))
+
+
+def cotangents(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
+    """The gradient of a scalar root in each target, as it comes."""
+    if not differentiable(root.dtype):
+        return [zeros_like(target) for target in targets]
+    found = backprop(root, wrt=targets)
+    return [found[t.key] if t.key in found else zeros_like(t) for t in targets]
+
+
+def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]:
+    """The tangent of each root, given those of some nodes: forward accumulation.
+
+    ``t(node) = sum over its operands of apply(edge)(t(operand))``; None where nothing flows.
+    """
+    flows: dict[Key, Any] = {}
+    for expr in subexpressions(*roots):
+        if expr.key not in flows:
+            given = tangents.get(expr.key)
+            flows[expr.key] = _tangent(expr, flows) if given is None else given
+    return [flows[root.key] for root in roots]
+
+
+def _tangent(expr: Expr, flows: Mapping[Key, Any]) -> Any:
+    if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
+        return None
+    params = dict(expr.params)
+    if expr.op.joint is not None:
+        moved = {i: flows[a.key] for i, a in enumerate(expr.args) if flows[a.key] is not None}
+        return expr.op.joint(expr, *expr.args, **params).forward(moved) if moved else None
+    total = None
+    for index, arg in enumerate(expr.args):
+        rule = None if flows[arg.key] is None else expr.op.edge(index)
+        if rule is not None:
+            term = rule(expr, *expr.args, **params).apply(flows[arg.key])
+            total = term if total is None else total if term is None else total + term
+    return total

@@ -1,0 +1,1 @@
+"""From expressions to programs that run: an IR of calls, passes over it, and backends."""

@@ -1,0 +1,1 @@
+"""Derived programs on disk."""

@@ -1,0 +1,66 @@
+"""Derived programs on disk, where the environment names a directory for them: FUNCGRAD_CACHE.
+
+An entry (`entry_format`) is written beside its place and then moved there, so that processes may
+share a directory. What cannot be read, for whatever reason, is made again and written over. Nothing
+is ever taken away: the directory, and any file in it, may be at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from types import FunctionType
+from typing import Any
+
+from funcgrad.expr import Expr
+
+VARIABLE = "FUNCGRAD_CACHE"
+
+
+def named(transform: Any, *more: int) -> str | None:
+    """What tells a derivation from all others, in every process; None where nothing does.
+
+    A function of the package is told by its name, and a dataclass of plain values by those, too. A function
+    within a function is not: what it closes over has no name.
+    """
+    kind = transform if isinstance(transform, FunctionType) else type(transform)
+    plain: Sequence[Any] = ()
+    if kind is not transform:
+        if not is_dataclass(kind):
+            return None
+        plain = [getattr(transform, field.name) for field in fields(kind)]
+    module = sys.modules.get(kind.__module__)
+    ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+    if not ours or getattr(module, kind.__qualname__, None) is not kind:
+        return None
+    entries = [part for v in plain for part in (v if type(v) is tuple else (v,))]
+    if any(type(value) not in (bool, int, str) for value in entries):
+        return None
+    return repr((kind.__module__, kind.__qualname__, *plain, *more))
+
+
+def remembered(
+    how: str | None, exprs: Sequence[Expr], make: Callable[[], list[Expr]]
+) -> list[Expr]:
+    """What ``make`` derives from expressions: from the directory if it is there, and kept there if not.
+
+    ``how`` names the derivation. Without a name, or without the variable, ``make()``.
+    """
+    home = os.environ.get(VARIABLE)
+    if not home or how is None:
+        return make()
+    from funcgrad.compiler.disk_cache import (
+        entry_format as entries,
+    )  # what few need, and takes long to import: files, digests
+
+    identity = entries.identity(how, exprs)
+    path = entries.place(home, identity)
+    with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error
+        return entries.read(path, identity)
+    made = make()
+    with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
+        entries.write(path, identity, made)
+    return made

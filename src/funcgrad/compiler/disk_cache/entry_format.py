@@ -1,0 +1,121 @@
+"""What is kept on disk of a derived program: expressions, under a name, in a file that cannot do harm.
+
+Its identity says what they are derived from, by what, and with which versions. The name of the file is
+made of it, and it stands in the file, too, so that no file counts as another that it was renamed to.
+Reading makes expressions and arrays, and nothing else: the reader knows no other names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.tuples import together_op
+
+_FORMAT = b"funcgrad programs 2\n"
+_START = len(_FORMAT) + 64
+
+
+def identity(how: str, exprs: Sequence[Expr]) -> bytes:
+    """What tells an entry from all others: what it is derived from, and ``how``, as a digest."""
+    versions = f"{sys.version_info[:2]} {np.__version__} {_own_version()}"
+    digest = hashlib.sha256(f"{versions} {how} ".encode())
+    for expr in exprs:
+        digest.update(expr.key)
+    return digest.digest()
+
+
+def place(home: str, identity: bytes) -> Path:
+    """Where the entry of an identity is."""
+    return Path(home) / identity.hex()[:40]
+
+
+def _own_version() -> str:
+    """The package's files by size and time: a program may depend on any of them."""
+    global _seen
+    if not _seen:
+        home = Path(__file__).parent.parent
+        stats = [
+            (p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(home.rglob("*.py"))
+        ]
+        _seen = hashlib.sha256(repr(stats).encode()).hexdigest()
+    return _seen
+
+
+_seen = ""
+
+
+def read(path: Path, identity: bytes) -> list[Expr]:
+    """The expressions of the entry with this identity.
+
+    Raises OSError or ValueError where there is none, or not all of one.
+    """
+    if not path.is_file():  # to open a pipe would be to wait for whoever writes to it
+        raise FileNotFoundError(path)
+    content = path.read_bytes()
+    body = content[_START:]
+    if content[:_START] != _head(identity, body):
+        raise ValueError("not the entry, or not all of it")
+    found = _Reader(io.BytesIO(body)).load()
+    if not isinstance(found, Expr):
+        raise ValueError("not an expression")
+    return list(found.args)
+
+
+def _head(identity: bytes, body: bytes) -> bytes:
+    return _FORMAT + identity + hashlib.sha256(identity + body).digest()
+
+
+def write(path: Path, identity: bytes, exprs: list[Expr]) -> None:
+    """Keep expressions, in one step: nobody reads half an entry."""
+    body = pickle.dumps(
+        together_op(*exprs), protocol=5
+    )  # one, so that what is shared is stored once
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_head(identity, body) + body)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+class _Reader(pickle.Unpickler):
+    """Makes expressions and arrays only: any other name in an entry is refused."""
+
+    _KNOWN = frozenset(
+        {
+            ("funcgrad.expr", "_from_rows"),
+            ("funcgrad.graph", "ArrayType"),
+            ("funcgrad.graph", "TupleType"),
+            ("funcgrad.graph", "Key"),
+            ("funcgrad.graph", "_frozen"),
+            ("funcgrad.graph", "_source"),
+            ("funcgrad.ops.base.op", "op_named"),
+            ("funcgrad.control.closed_program", "Body"),
+            ("funcgrad.control.loop", "Shape"),
+            ("funcgrad.control.custom_rule", "Wiring"),
+            ("numpy", "dtype"),
+            ("numpy", "ndarray"),
+            ("numpy._core.multiarray", "_reconstruct"),
+            ("numpy._core.multiarray", "scalar"),
+            ("numpy._core.numeric", "_frombuffer"),
+        }
+    )
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._KNOWN:
+            raise pickle.UnpicklingError(f"{module}.{name} has no place in an entry")
+        return super().find_class(module, name)

@@ -1,0 +1,143 @@
+"""What the compiled backends share: a program as numbered steps, and functions made of generated text.
+
+A `Flat` program is value-numbered, so that equal work stands in it once, and is what the backends print
+as Python. Names in generated text are made here and in the backends, never taken from a user.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
+from funcgrad.ops.base.op import leaf
+from funcgrad.rewrite.evaluate import present
+
+
+class Step(NamedTuple):
+    """One operation on the values of earlier steps, by their numbers."""
+
+    op: Any
+    operands: tuple[int, ...]
+    params: Params
+    type: ArrayType
+
+    @property
+    def constant(self) -> np.ndarray[Any, Any]:
+        """The array of a constant."""
+        array: np.ndarray[Any, Any] = self.params[0][1].array
+        return array
+
+    def run(self, *operands: Any) -> Any:
+        """The value, by NumPy."""
+        return (
+            self.op.run(*operands, **dict(self.params)) if self.params else self.op.run(*operands)
+        )
+
+
+class Flat(NamedTuple):
+    """Steps, operands before their users; the first ``inputs`` of them are the inputs, in order."""
+
+    steps: tuple[Step, ...]
+    inputs: int
+    results: tuple[int, ...]
+
+
+def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
+    """The distinct steps between inputs and roots. What lies below an input is not looked at.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> [step.op.name for step in flatten([x * x + x * x], [x]).steps]
+    ['input', 'multiply', 'add']
+    """
+    number: dict[Any, int] = {}
+    where: dict[int, int] = {}
+    steps: list[Step] = []
+    for expr in inputs:
+        number.setdefault(_identity(expr), len(steps))
+        where[id(expr)] = len(steps)
+        steps.append(Step(INPUT, (), (), expr.type))
+    stack: list[Any] = list(reversed(roots))
+    while stack:
+        expr = stack.pop()
+        parents: tuple[int, ...] = ()
+        if expr is None:  # above an expression whose operands are done
+            expr = stack.pop()
+            parents = tuple([where[id(arg)] for arg in expr.args])
+            if expr.op is leaf:
+                where[id(expr)] = parents[0]
+                continue
+            # (An operation's type follows from its operands', so that it need not be hashed.)
+            row: Any = (expr.op, parents, expr.params)
+        elif id(expr) in where:
+            continue
+        else:
+            row = None if expr.args and expr.op is not leaf else _identity(expr)
+            if expr.args and row not in number:
+                stack += (expr, None)
+                stack += expr.args[::-1]
+                continue
+        place = number.get(row)
+        if place is None:
+            if expr.op is INPUT:
+                raise ValueError(
+                    f"flatten: expected every variable among the inputs, but got {expr.params[0][1]!r}"
+                )
+            place = number[row] = len(steps)
+            steps.append(Step(expr.op, parents, expr.params, expr.type))
+        where[id(expr)] = place
+    return Flat(tuple(steps), len(inputs), tuple([where[id(root)] for root in roots]))
+
+
+def _identity(expr: Expr) -> Any:
+    """What makes two sources of values one: a variable's name, a constant's content, a leaf's scope."""
+    if expr.op is INPUT:
+        return INPUT, expr.params, expr.type
+    if expr.op is CONSTANT:
+        return CONSTANT, expr.params[0][1].address, expr.type
+    if expr.op is leaf and expr.params[0][1] is not None:
+        return leaf, expr.params
+    return None
+
+
+def interpret(flat: Flat, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The results by NumPy, step by step: what every backend must agree with."""
+    known: list[Any] = [
+        np.asarray(value, step.type.dtype)[()]
+        for value, step in zip(values, flat.steps, strict=False)
+    ]
+    with np.errstate(all="ignore"):
+        for step in flat.steps[flat.inputs :]:
+            known.append(
+                step.constant
+                if step.op is CONSTANT
+                else step.run(*[known[i] for i in step.operands])
+            )
+    return tuple([present(known[i]) for i in flat.results])
+
+
+_count = itertools.count(1)
+
+
+def build(kind: str, text: str, bound: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
+    """The function ``run`` that a text defines. Tracebacks show its lines, for as long as it lives."""
+    name = f"<funcgrad {kind} program {next(_count)}>"
+    # No module's name: torch.compile would look for what is bound in the module that has it.
+    home: dict[str, Any] = dict(bound)
+    exec(compile(text, name, "exec", dont_inherit=True), home)
+    run: Callable[..., tuple[Any, ...]] = home["run"]
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    weakref.finalize(run, linecache.cache.pop, name, None).atexit = False
+    return run
+
+
+def text_of(run: Callable[..., Any]) -> str:
+    """The source of a generated function."""
+    return "".join(linecache.getlines(run.__code__.co_filename))

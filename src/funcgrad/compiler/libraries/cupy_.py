@@ -1,0 +1,93 @@
+"""Programs on CuPy's arrays: NumPy's names, on the current device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.compiler.libraries import eager_control_flow as eager
+from funcgrad.compiler.libraries import linear_algebra as linalg
+from funcgrad.compiler.libraries.array_api import rows
+from funcgrad.compiler.libraries.lazy_import import Later
+from funcgrad.compiler.libraries.library_codegen import Library, results_alone
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.index_spec import restore
+
+cupy: Any = Later("cupy")
+
+
+def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:
+    return cupy.asarray(value, dtype)
+
+
+def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], Any]:
+    if changing:
+        return lambda home: cupy.asarray(array)
+    elsewhere: dict[int, Any] = {}
+
+    def constant(home: Any) -> Any:
+        if home not in elsewhere:
+            elsewhere[home] = cupy.asarray(array)
+        return elsewhere[home]
+
+    return constant
+
+
+def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
+    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
+
+
+def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    whole, index = cupy.zeros(shape, g.dtype), restore(spec, arrays)
+    if arrays:
+        cupy.add.at(whole, index, g)
+    else:
+        whole[index] = g
+    return whole
+
+
+def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+    if not x.size:
+        return cupy.log(cupy.sum(cupy.exp(x), axis=axis))
+    top = cupy.max(x.real, axis=axis, keepdims=True)
+    top = cupy.where(cupy.isfinite(top), top, cupy.zeros_like(top))
+    total = cupy.log(cupy.sum(cupy.exp(x - top), axis=axis))
+    return total + cupy.reshape(top, total.shape)
+
+
+def _empty(type: ArrayType, home: Any) -> Any:
+    return cupy.zeros((0, *type.shape), type.dtype)
+
+
+def library() -> Library:
+    """What the library has for a program."""
+    return Library(
+        name="cupy",
+        module=cupy,
+        table={
+            **rows(cupy),
+            **linalg.rows(cupy, pinv=lambda a, rcond, hermitian: cupy.linalg.pinv(a, rcond)),
+            # CuPy's sort is stable.
+            "argsort": lambda x, axis: cupy.argsort(x, axis=axis, kind="stable"),
+            "astype": _astype,
+            "fabs": cupy.abs,
+            "logsumexp": _logsumexp,
+            "scatter_add": _scatter,
+            "stop_gradient": lambda x: x,
+        },
+        home=lambda values: int(cupy.cuda.Device().id),
+        array=_array,
+        constant=_constant,
+        own=lambda value: value.copy(),
+        call=eager.call,
+        branch=eager.branch,
+        loop=eager.loop(lambda found: cupy.stack(found), _empty),
+        ruled=results_alone,
+        transposes=False,
+        lengths=True,
+        compile=lambda run: run,
+        compiled=False,
+        warn=lambda types: None,
+    )

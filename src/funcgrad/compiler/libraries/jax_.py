@@ -1,0 +1,138 @@
+"""Programs on JAX's arrays. Under JAX's own tracing only shapes and dtypes are asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.compiler.libraries import linear_algebra as linalg
+from funcgrad.compiler.libraries.array_api import rows
+from funcgrad.compiler.libraries.lazy_import import Later
+from funcgrad.compiler.libraries.library_codegen import Library, results_alone
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.index_spec import restore
+
+jax: Any = Later("jax")
+jnp: Any = Later("jax.numpy")
+
+
+def _dtype(dtype: np.dtype[Any]) -> Any:
+    """The dtype that JAX computes in: half as wide, where it was not told to know float64."""
+    return jax.dtypes.canonicalize_dtype(dtype)
+
+
+def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:
+    return jax.lax.convert_element_type(value, _dtype(dtype))
+
+
+def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], Any]:
+    # Made within the call: what JAX makes while it traces belongs to that trace.
+    return lambda home: jnp.asarray(array, _dtype(array.dtype))
+
+
+def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
+    part = jnp.real(x) if dtype.kind != "c" else x
+    return jax.lax.convert_element_type(part, _dtype(dtype))
+
+
+def _cumsum(x: Any, axis: int) -> Any:
+    # As NumPy, which sums small integers in wide ones.
+    return jnp.cumsum(x, axis=axis, dtype=jnp.sum(x[:0]).dtype)
+
+
+def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    truth = g.dtype == bool
+    g = g.astype(np.int8) if truth else g
+    whole = jnp.zeros(shape, g.dtype).at[restore(spec, arrays)].add(g)
+    return whole != 0 if truth else whole
+
+
+def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+    if x.size == 0:
+        return jnp.log(jnp.sum(jnp.exp(x), axis=axis))
+    return jax.scipy.special.logsumexp(x, axis=axis)
+
+
+# -- closed subgraphs ----------------------------------------------------------------------------
+def _call(run: Callable[..., Any], *operands: Any) -> Any:
+    # What funcgrad keeps of the inside in reverse mode is what JAX keeps: nothing.
+    return jax.checkpoint(run)(*operands)
+
+
+def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
+    return jax.lax.switch(index.astype(np.int32), runs, *operands)
+
+
+def _loop(
+    run: Callable[..., Any],
+    holds: Callable[..., Any] | None,
+    shape: Any,
+    types: Sequence[ArrayType],
+    home: Any,
+    *operands: Any,
+) -> Any:
+    count, middle = shape.states, shape.states + shape.sequences
+    init, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
+    if holds is not None:
+        test = holds
+        return jax.lax.while_loop(
+            lambda state: test(*state, *fixed)[0], lambda state: run(*state, *fixed), init
+        )
+
+    def step(state: Any, items: Any) -> Any:
+        values = run(*state, *items, *fixed)
+        return values[:count], values[count:]
+
+    length = None if sequences else shape.length
+    state, stacked = jax.lax.scan(step, init, sequences, length=length, reverse=shape.reverse)
+    return (*state, *stacked)
+
+
+# -- the library ---------------------------------------------------------------------------------
+def _warn(types: Sequence[ArrayType]) -> None:
+    wide = [str(t.dtype) for t in types if t.dtype.kind in "fc" and _dtype(t.dtype) != t.dtype]
+    if wide:
+        warnings.warn(
+            f"backend 'jax': the program is in {wide[0]}, but JAX computes in {_dtype(np.dtype(wide[0]))} "
+            "unless it is told otherwise: jax.config.update('jax_enable_x64', True)",
+            stacklevel=3,
+        )
+
+
+def library() -> Library:
+    """What the library has for a program."""
+    return Library(
+        name="jax",
+        module=jnp,
+        table={
+            **rows(jnp),
+            **linalg.rows(
+                jnp,
+                # NumPy reads one triangle alone.
+                cholesky=lambda a: jnp.linalg.cholesky(a, symmetrize_input=False),
+                eigh=lambda a, triangle: tuple(jnp.linalg.eigh(a, triangle, False)),
+            ),
+            "argsort": lambda x, axis: jnp.argsort(x, axis=axis, stable=True),
+            "astype": _astype,
+            "cumsum": _cumsum,
+            "logsumexp": _logsumexp,
+            "scatter_add": _scatter,
+            "stop_gradient": jax.lax.stop_gradient,
+        },
+        home=lambda values: None,
+        array=_array,
+        constant=_constant,
+        own=lambda value: value,
+        call=_call,
+        branch=_branch,
+        loop=_loop,
+        ruled=results_alone,
+        transposes=True,
+        lengths=False,
+        compile=jax.jit,
+        compiled=True,
+        warn=_warn,
+    )

@@ -1,0 +1,268 @@
+"""From a flat program to Python that calls a library's functions, and the tables that say which.
+
+A closed subgraph becomes a function of its own, printed the same way; a library says how its branches and
+loops run those. A room below knows the operations that hold such subgraphs, so that they are met here by
+their names and by what their bodies have: inputs and outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, Step, build, flatten, text_of
+from funcgrad.compiler.libraries.masked_select import guarded
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.source import fail
+
+
+def _as_it_is(run: Any) -> Any:
+    return run
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Library:
+    """What a library has for a program. ``home`` is where the arrays of a call are: a device, or None."""
+
+    name: str
+    module: Any
+    """Where entrywise operations are looked up that have no row in the table, by NumPy's name."""
+    table: Mapping[str, Callable[..., Any]]
+    """What an operation becomes: called as its ``run`` is."""
+    home: Callable[[Sequence[Any]], Any]
+    array: Callable[[Any, np.dtype[Any], Any], Any]
+    """A value as an array of the library, of a dtype, at home."""
+    constant: Callable[[np.ndarray[Any, Any], bool], Callable[[Any], Any]]
+    """What gives a constant at home; the flag says that others may change it in place."""
+    own: Callable[[Any], Any]
+    """A result that shares memory with nothing."""
+    call: Callable[..., Any]
+    """``call(run, *operands)``"""
+    branch: Callable[..., Any]
+    """``branch(runs, index, *operands)``"""
+    loop: Callable[..., Any]
+    """``loop(run, holds, shape, types, *operands)``"""
+    ruled: Callable[..., Any]
+    """``ruled(rule, wiring, *operands)``: the results, with a derivative in the arguments of one's own"""
+    lengths: bool
+    """Whether it has arrays whose lengths are known only when the program runs."""
+    transposes: bool
+    """Whether it differentiates by transposing linear programs, so that selections need their guards."""
+    compile: Callable[[Any], Any]
+    compiled: bool
+    warn: Callable[[Sequence[ArrayType]], None]
+    whole: Callable[[Any], Any] = _as_it_is
+    """What makes of a function that traces and runs programs one that the library's own compiler takes."""
+
+
+class Emitted:
+    """A program on arrays of a library."""
+
+    __slots__ = ("__weakref__", "_bodies", "_body", "_library", "types")
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        bodies: Sequence[Callable[..., Any]],
+        library: Library,
+        types: Sequence[ArrayType],
+    ) -> None:
+        self._body = body
+        self._bodies = tuple(bodies)
+        self._library = library
+        self.types = tuple(types)
+
+    @property
+    def source(self) -> str:
+        """The Python that runs, that of closed subgraphs first."""
+        inner = [f"# a closed subgraph\n{text_of(run)}\n" for run in self._bodies]
+        return "".join([*inner, text_of(self._body)])
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        library, types = self._library, self.types
+        home = library.home(values)
+        given = [library.array(v, t.dtype, home) for v, t in zip(values, types, strict=True)]
+        results: tuple[Any, ...] = self._body(home, *given)
+        return results
+
+
+def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> Emitted:
+    """The program from inputs to roots, as a function of arrays of the library."""
+    flat = flatten(_ready(roots, library), inputs)
+    bodies: dict[Any, Any] = {}
+    body = _built(flat, library, bodies, _shared(flat))
+    return Emitted(body, list(bodies.values()), library, [x.type for x in inputs])
+
+
+def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
+    return guarded(roots) if library.transposes else roots
+
+
+# Operations whose value may be an operand, or show an operand's memory.
+_VIEWS = {
+    "broadcast_to",
+    "reshape",
+    "transpose",
+    "getitem",
+    "real",
+    "imag",
+    "conjugate",
+    "positive",
+}
+_VIEWS |= {"astype", "stop_gradient", "name", "leaf", "pick", "input", "constant", "concatenate"}
+_VIEWS |= {"sum", "prod", "einsum"}
+
+
+def _shared(flat: Flat) -> list[bool]:
+    """Which results could share memory with something else."""
+    places = flat.results
+    return [
+        flat.steps[i].op.name in _VIEWS or i in places[:place] for place, i in enumerate(places)
+    ]
+
+
+def _built(
+    flat: Flat, library: Library, bodies: dict[Any, Any], shared: Sequence[bool]
+) -> Callable[..., tuple[Any, ...]]:
+    bound: dict[str, Any] = {"own": library.own}
+    names = [f"v{i}" for i in range(len(flat.steps))]
+    lines = [f"def run({', '.join(['home', *names[: flat.inputs]])}):"]
+    over = _over(flat)
+    for i, step in enumerate(flat.steps):
+        if i >= flat.inputs:
+            given = [names[k] for k in step.operands]
+            if step.op is CONSTANT:
+                bound[f"f{i}"] = library.constant(step.constant, step.params[0][1].captured)
+                given = ["home"]
+            elif step.op.name in _CLOSED:
+                bound[f"f{i}"] = _CLOSED[step.op.name](step, library, bodies)
+                given = ["home", *given]
+            else:
+                bound[f"f{i}"] = _function(step, library)
+            lines.append(f"    {names[i]} = f{i}({', '.join(given)})")
+        if over[i]:
+            lines.append(f"    del {', '.join([names[k] for k in over[i]])}")
+    results = [
+        f"own({names[i]})" if own else names[i] for i, own in zip(flat.results, shared, strict=True)
+    ]
+    lines.append(f"    return ({''.join([f'{text}, ' for text in results])})")
+    return build(library.name, "\n".join(lines) + "\n", bound)
+
+
+def _over(flat: Flat) -> list[list[int]]:
+    """For each step, the values that nobody asks for after it."""
+    over: list[list[int]] = [[] for _ in flat.steps]
+    seen = set(flat.results)
+    for i in reversed(range(len(flat.steps))):
+        for k in (*flat.steps[i].operands, i):
+            if k not in seen:
+                seen.add(k)
+                over[i].append(k)
+    return over
+
+
+def _function(step: Step, library: Library) -> Callable[..., Any]:
+    op = step.op
+    function = library.table.get(op.name)
+    if function is None and isinstance(op, Elementwise):
+        function = getattr(library.module, op.name, None)
+    if function is None:
+        raise _missing(op.name, library, step)
+    return partial(function, **dict(step.params)) if step.params else function
+
+
+def _missing(name: str, library: Library, step: Step) -> Any:
+    if name == "foreign":
+        held = dict(step.params).get("function")
+        called = getattr(held, "name", "a primitive")
+        return fail(
+            TypeError,
+            f"{library.name}: expected operations that {library.name} has functions for, but got {called}, "
+            "a primitive, which runs on NumPy's arrays alone; write it with NumPy's functions",
+        )
+    near = get_close_matches(name, [*library.table, *_CLOSED], 1)
+    hint = f" (the nearest by name is {near[0]!r})" if near else ""
+    return fail(
+        TypeError,
+        f"{library.name}: expected operations that {library.name} has functions for, but got {name!r}; "
+        f"run this part on NumPy, or write it with others{hint}",
+    )
+
+
+# -- closed subgraphs ----------------------------------------------------------------------------
+def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., tuple[Any, ...]]:
+    if body not in bodies:
+        flat = flatten(_ready(simplify_all(body.outputs), library), body.inputs)
+        bodies[body] = _built(flat, library, bodies, [False] * len(flat.results))
+    found: Callable[..., tuple[Any, ...]] = bodies[body]
+    return found
+
+
+def _call(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+    run = _body(dict(step.params)["body"], library, bodies)
+
+    def call(home: Any, *operands: Any) -> Any:
+        return library.call(partial(run, home), *operands)
+
+    return call
+
+
+def _branch(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+    runs = [_body(body, library, bodies) for body in dict(step.params)["branches"]]
+
+    def branch(home: Any, index: Any, *operands: Any) -> Any:
+        return library.branch([partial(run, home) for run in runs], index, *operands)
+
+    return branch
+
+
+def _loop(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+    params = dict(step.params)
+    body, cond, shape = params["body"], params["cond"], params["shape"]
+    if cond is not None and len(body.outputs) > shape.states and not library.lengths:
+        raise fail(
+            TypeError,
+            f"{library.name}: expected arrays whose lengths are known before the program runs, but got the "
+            "derivative of a while_loop in reverse, which keeps every turn; write the loop as a scan of "
+            "the most turns, or use forward mode",
+        )
+    run = _body(body, library, bodies)
+    holds = None if cond is None else _body(cond, library, bodies)
+
+    def loop(home: Any, *operands: Any) -> Any:
+        condition = None if holds is None else partial(holds, home)
+        types = body.types[shape.states :]
+        return library.loop(partial(run, home), condition, shape, types, home, *operands)
+
+    return loop
+
+
+def _ruled(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+    params = dict(step.params)
+    rule = _body(params["body"], library, bodies)
+
+    def ruled(home: Any, *operands: Any) -> Any:
+        return library.ruled(partial(rule, home), params["wiring"], *operands)
+
+    return ruled
+
+
+def results_alone(rule: Any, wiring: Any, *operands: Any) -> Any:
+    """What a rule of one's own leaves, where nobody differentiates the program, or funcgrad does."""
+    return operands[: wiring.results]
+
+
+_CLOSED: dict[str, Callable[[Step, Library, dict[Any, Any]], Callable[..., Any]]] = {
+    "call": _call,
+    "branch": _branch,
+    "loop": _loop,
+    "ruled": _ruled,
+}

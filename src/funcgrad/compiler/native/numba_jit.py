@@ -1,0 +1,255 @@
+"""Generated text as machine code, where numba is installed (the extra `fast`); `machine` needs it, too.
+
+Nothing here is needed for a right result: where there is no numba, or it cannot compile a text, there is
+no function, and the caller runs the text as Python. Compiled functions compute on NumPy's terms, with infs
+and nans for errors; they let go of Python's lock, and cannot be interrupted: callers enter them for a
+bounded time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.python import scalar_ops as templates
+
+
+@lru_cache(maxsize=1)
+def available() -> bool:
+    """Whether numba is installed. It is not imported before something is worth compiling."""
+    try:
+        return importlib.util.find_spec("numba") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+Signature = tuple[tuple[str, int, bool], ...]
+"""What a function takes: for each argument its dtype, its number of axes, and whether it is filled."""
+
+# -- compiling -----------------------------------------------------------------------------------
+# Functions that a process compiles at most, and the characters of their texts: the memory of machine code is
+# never given back by numba. It is 1.2 MB a function and 0.3 kB a character.
+_MOST, _LENGTH = 128, 250_000
+_lock = threading.Lock()
+_made: dict[tuple[str, Signature | None], Callable[..., Any] | None] = {}
+_length = 0
+
+
+def compiled(
+    text: str, signature: Signature | None = None, bound: Mapping[str, Any] | None = None
+) -> Callable[..., Any] | None:
+    """The function ``run`` that a text defines, as machine code; None where there can be none.
+
+    The text may use `names`, and what is ``bound`` beside, by which texts are not told apart. With a
+    ``signature`` the function is compiled at once, otherwise at its first call.
+    """
+    global _length
+    key = text, signature
+    if not available():
+        return None
+    with _lock:
+        if key not in _made:
+            if len(_made) >= _MOST or _length + len(text) > _LENGTH:
+                return None
+            _length += len(text)
+            try:
+                _made[key] = _compile(text, signature, bound or {})
+            except Exception:  # numba fails in many ways, and none is worth an error
+                _made[key] = None
+        return _made[key]
+
+
+def _compile(
+    text: str, signature: Signature | None, bound: Mapping[str, Any]
+) -> Callable[..., Any] | None:
+    import numba
+
+    if getattr(numba.config, "DISABLE_JIT", 0):
+        return None
+    known = names()
+    home: dict[str, Any] = {"__name__": "funcgrad.compiler.native.generated", **known, **bound}
+    exec(compile(text, "<funcgrad native program>", "exec", dont_inherit=True), home)
+    for name, value in list(home.items()):
+        if isinstance(value, FunctionType) and value.__globals__ is home and name != "run":
+            home[name] = numba.njit(**_HOW)(value)
+    jit: Any = numba.njit
+    types = [] if signature is None else [tuple([_type(*row) for row in signature])]
+    run: Callable[..., Any] = jit(*types, **_HOW)(home["run"])
+    return run
+
+
+def _type(dtype: str, rank: int, filled: bool) -> Any:
+    from numba import types
+
+    number = types.boolean if dtype == "bool" else getattr(types, dtype)
+    return types.Array(number, rank, "C", readonly=not filled) if rank else number
+
+
+_HOW: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+
+
+# -- what compiled texts call ------------------------------------------------------------------------
+@lru_cache(maxsize=1)
+def names() -> dict[str, Any]:
+    """What texts are compiled with: the names of `templates.BOUND` on NumPy's terms, and makers of arrays."""
+    import numba
+    from numba import types
+
+    jit = numba.njit(**_HOW)
+    real = types.float64
+
+    def of_c(name: str, arity: int) -> Any:
+        """C's function, as NumPy calls it. (LLVM ends the process where it finds none.)"""
+        try:
+            getattr(ctypes.CDLL(None), name)
+        except (AttributeError, OSError, TypeError):
+            return templates.BOUND[name]  # which numba refuses
+        return types.ExternalFunction(name, real(*[real] * arity))
+
+    with np.errstate(all="ignore"):
+        low, high, lost = [int(np.float64(x).astype(np.int64)) for x in (-np.inf, np.inf, np.nan)]
+
+    def to_integer(x: float) -> int:
+        if -9223372036854775808.0 <= x < 9223372036854775808.0:
+            return int(x)
+        return low if x < 0.0 else high if x > 0.0 else lost
+
+    def full(size: int, value: Any) -> Any:
+        return np.full(size, value)
+
+    return {
+        **templates.BOUND,
+        **{f"np_{name}": getattr(np, name) for name in ("floor", "ceil", "trunc", "rint")},
+        "fmod": of_c("fmod", 2),
+        "cbrt": of_c("cbrt", 1),
+        **{name: jit(templates.BOUND[name]) for name in ("logaddexp", "logaddexp2", "sigmoid")},
+        "to_integer": jit(to_integer),
+        "full": jit(full),
+        "empty": np.empty,
+        **{name: getattr(np, name) for name in ("float64", "int64", "uint64")},
+        "bool": np.bool_,
+    }
+
+
+def _wrapped(text: str) -> str:
+    """Arithmetic on unsigned numbers: of signed ones LLVM assumes that they do not overflow."""
+    return f"int64({text})"
+
+
+_NEGATED = _wrapped("uint64(0) - uint64({0})")
+
+TEMPLATES: dict[str, dict[str, str]] = {
+    "f": {
+        **{name: f"np_{name}({{0}})" for name in ("floor", "ceil", "trunc", "rint")},
+        "floor_divide": "({0} // {1})",
+    },
+    "i": {
+        "add": _wrapped("uint64({0}) + uint64({1})"),
+        "subtract": _wrapped("uint64({0}) - uint64({1})"),
+        "multiply": _wrapped("uint64({0}) * uint64({1})"),
+        "square": _wrapped("uint64({0}) * uint64({0})"),
+        "negative": _NEGATED,
+        "absolute": f"({{0}} if {{0}} >= 0 else {_NEGATED})",
+        # The machine traps at -2**63 // -1.
+        "remainder": "(0 if {1} == 0 or {1} == -1 else {0} % {1})",
+        "floor_divide": f"(0 if {{1}} == 0 else {_NEGATED} if {{1}} == -1 else {{0}} // {{1}})",
+    },
+    "b": dict.fromkeys(("bitwise_xor", "logical_xor"), "({0} != {1})"),
+}
+"""Where `templates.TEMPLATES` would mean something else, or nothing, to numba."""
+
+
+def template(flat: Flat, step: Step) -> str | None:
+    """How an operation on numbers is written for numba."""
+    text = templates.template_of(flat, step)
+    if text is None:
+        return None
+    kind = flat.steps[step.operands[-1]].type.dtype.kind
+    return TEMPLATES[kind].get(step.op.name, text)
+
+
+def plain(x: Any, dtype: Any) -> Any:
+    """An array as machine code reads it."""
+    flags = x.flags
+    if type(x) is np.ndarray and x.dtype == dtype and flags.c_contiguous and flags.aligned:
+        return x
+    return np.array(x, dtype, order="C")
+
+
+# -- when ----------------------------------------------------------------------------------------
+# Compiling takes about 0.3 s, most of it numba's import, and 1 ms more for each operation; Python takes about
+# 8 ns for one. So it is worth while when Python has done so many, and so many more for each that is written.
+_WORTH, _WORTH_EACH = 40_000_000, 125_000
+# Beyond so many, compiling takes many seconds.
+_LONGEST = 3000
+# Operations that a compiled function is entered for: about a tenth of a second, after which Python looks
+# whether it was interrupted.
+ENTERED = 50_000_000
+_NEVER = 1 << 60
+
+
+class Later:
+    """A function that is compiled when the same work, in Python, has taken about as long as compiling.
+
+    That is counted, not measured: a program does the same in every run. ``write`` gives the text, in which
+    so many operations are ``written``; a turn of it has so many, which differ where a loop is in it.
+
+    >>> later = Later(lambda: None, (), written=100, turn=100)
+    >>> later.function(), later.chunk
+    (None, 500000)
+    """
+
+    __slots__ = (
+        "_lock",
+        "_over",
+        "_ran",
+        "_run",
+        "_signature",
+        "_turn",
+        "_worth",
+        "_write",
+        "chunk",
+    )
+
+    def __init__(
+        self, write: Callable[[], str | None], signature: Signature, written: int, turn: int
+    ) -> None:
+        self._write, self._signature, self._turn = write, signature, max(turn, 1)
+        self._worth = _WORTH + written * _WORTH_EACH
+        self._over = written > _LONGEST
+        self.chunk = max(ENTERED // self._turn, 1)
+        self._ran = 0
+        self._run: Callable[..., Any] | None = None
+        self._lock = threading.Lock()
+
+    def ran(self, turns: int) -> None:
+        """So many turns were done in Python."""
+        self._ran += turns * self._turn
+
+    def turns(self) -> int:
+        """After how many more turns in Python it is time to ask again."""
+        if self._over or not available():
+            return _NEVER
+        return max(self._worth - self._ran, self._worth // 8) // self._turn + 1
+
+    def function(self) -> Callable[..., Any] | None:
+        """The compiled function, if it is time for it, and if there is one."""
+        if self._over or self._ran < self._worth or not available():
+            return self._run
+        if self._lock.acquire(blocking=False):  # other threads go on in Python meanwhile
+            try:
+                if not self._over:
+                    text = self._write()
+                    self._run = None if text is None else compiled(text, self._signature)
+                    self._over = True
+            finally:
+                self._lock.release()
+        return self._run

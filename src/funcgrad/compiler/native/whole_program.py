@@ -1,0 +1,98 @@
+"""Programs of numbers around loops as one function of machine code: no arrays pass between its loops.
+
+A loop alone becomes machine code when it has run for long (loops.py); around a forward loop and a reverse
+one stay then the arrays that one hands to the other, and some twenty calls of NumPy's on numbers. Where
+a program is short enough to be entered without a look at interrupts, it is compiled as a whole instead,
+to the same bits: what stands around the loops has to be exact operations, of which NumPy has no other result.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from funcgrad.compiler.flat_program import Flat
+from funcgrad.compiler.native import numba_jit as native
+from funcgrad.compiler.python import scalar_codegen as scalar
+from funcgrad.compiler.python.loop_body_codegen import (
+    KINDS,
+    OPEN,
+    Writer,
+    indented,
+    operations,
+    tuple_of,
+)
+
+# What is called in the text of an operation that is exact, or rounded to the nearest number.
+_EXACT = {"float", "int64", "uint64", "abs", "sqrt"}
+_CALLED = re.compile(r"\b([a-z_]\w*)\(")
+
+
+def later(flat: Flat) -> native.Later | None:
+    """The program as a function that is compiled in time; None where it is not of this kind."""
+    steps = flat.steps
+    if not native.available() or not any(step.op.name == "loop" for step in steps):
+        return None
+    numbers = [steps[i].type for i in flat.results]
+    given = [step.type for step in steps[: flat.inputs]]
+    if any(type.shape for type in numbers) or any(t.dtype not in KINDS for t in [*numbers, *given]):
+        return None
+    for step in steps:
+        params = dict(step.params)
+        if step.op.name == "loop" and (params["cond"] or params["shape"].length == OPEN):
+            return None  # how long it runs is not known
+    written, turn = operations(flat)
+    if turn > native.ENTERED:
+        return None
+    signature = tuple([(type.dtype.name, len(type.shape), False) for type in given])
+    return native.Later(lambda: text_of(flat), signature, written, turn)
+
+
+def text_of(flat: Flat) -> str | None:
+    """The text for numba, or None.
+
+    >>> import funcgrad as fg
+    >>> from funcgrad.compiler.flat_program import flatten
+    >>> x = fg.var("x")
+    >>> y, _ = fg.scan(lambda y, _: (y * x, None), x, length=3)
+    >>> print(text_of(flatten([y + x], [x])))
+    def loop0(x0, x1):
+        for t in range(3):
+            x0 = (x0 * x1)
+        return (x0, )
+    def run(x0):
+        return ((loop0(x0, x0)[0] + x0), )
+    """
+    writer = Writer(native=True)
+    templates = writer.templates(flat)
+    if templates is None:
+        return None
+    for step, text in zip(flat.steps, templates, strict=True):
+        exact = step.op.name != "power" and _EXACT.issuperset(_CALLED.findall(text))
+        if not exact and step.op.name not in ("loop", "broadcast_to"):
+            return None
+    statements, texts = scalar.statements_of(flat, templates)
+    lines = [*[f"v{target} = {text}" for target, text in statements], f"return {tuple_of(texts)}"]
+    head = f"def run({', '.join([f'x{i}' for i in range(flat.inputs)])}):"
+    return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
+
+
+def entering(flat: Flat) -> tuple[list[str], dict[str, Any]]:
+    """The first lines of a program that turns to machine code in time, and what they name."""
+    found = later(flat)
+    if found is None:
+        return [], {}
+    bound: dict[str, Any] = {"later": found, "plain": native.plain}
+    given = []
+    for i, step in enumerate(flat.steps[: flat.inputs]):
+        kind, dtype = KINDS[step.type.dtype], step.type.dtype
+        if step.type.shape:
+            bound[f"w{i}"] = dtype
+            given.append(f"plain(x{i}, w{i})")
+        else:
+            given.append(f"{kind.__name__}(x{i})")
+    return [
+        "machine = later.function()",
+        f"if machine is not None: return machine({', '.join(given)})",
+        "later.ran(1)",
+    ], bound

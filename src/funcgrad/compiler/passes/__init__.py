@@ -1,0 +1,1 @@
+"""Passes from IR to IR, each under its standard name."""

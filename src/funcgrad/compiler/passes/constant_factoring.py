@@ -1,0 +1,149 @@
+"""Constant factors leave large arrays for the small ones that are made of them: sum(c*x) = c*sum(x).
+
+What is summed, or multiplied by a matrix, is given without its factor, and the result takes it. A factor of a
+product goes to the operand that is small, and repeated. That rounds differently in the last place. Factors
+that could bring a sum near overflow, or out of it, stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.ops.base.op import broadcast_to
+from funcgrad.ops.elementwise import add, multiply, subtract
+
+# The operand has at least so many times the entries of the result.
+_SMALLER = 8
+_LEAST, _MOST = 1e-12, 1e12
+
+
+class _Product(NamedTuple):
+    """A value as a constant, by its number, times what a step makes."""
+
+    factor: int
+    rest: int | Step
+
+
+def factored(flat: Flat) -> Flat:
+    """The program with constant factors taken out of sums and products of matrices."""
+    steps = flat.steps
+    if not any(step.op.name in ("sum", "matmul", "multiply") for step in steps):
+        return flat
+    walk = _Walk(steps, flat.results)
+    for i in range(len(steps)):
+        walk.take(i)
+    results = tuple([walk.where[i] for i in flat.results])
+    return Flat(tuple(walk.made), flat.inputs, results)
+
+
+class _Walk:
+    """Goes through the steps and writes others."""
+
+    def __init__(self, steps: Sequence[Step], results: Sequence[int]) -> None:
+        self.steps = steps
+        self.uses = [0] * len(steps)
+        for k in (*results, *[k for step in steps for k in step.operands]):
+            self.uses[k] += 1
+        self.made: list[Step] = []
+        self.where: dict[int, int] = {}
+
+    def put(self, step: Step) -> int:
+        self.made.append(step)
+        return len(self.made) - 1
+
+    def moved(self, step: Step) -> Step:
+        return step._replace(operands=tuple([self.where[k] for k in step.operands]))
+
+    def take(self, i: int) -> None:
+        step = self.steps[i]
+        if step.op.name in ("sum", "matmul") and step.type.dtype.kind == "f":
+            for place, k in enumerate(step.operands):
+                found = self.product(k) if self.worth(step, k) else None
+                if found is not None:
+                    self.where[i] = self.after(step, place, found)
+                    return
+        if step.op is multiply and step.type.dtype.kind == "f":
+            for factor, k in (step.operands, step.operands[::-1]):
+                scaled = self.narrow(self.factor(factor), k, step)
+                if scaled is not None:
+                    self.where[i] = scaled
+                    return
+        self.where[i] = self.put(self.moved(step))
+
+    def narrow(self, factor: int | None, k: int, step: Step) -> int | None:
+        """c*(x*y) as x*(c*y), where y is a small array that is repeated."""
+        inside = self.steps[k]
+        if factor is None or inside.op is not multiply or self.uses[k] != 1:
+            return None
+        for x, wide in (inside.operands, inside.operands[::-1]):
+            small = self.steps[wide].operands[0] if self.steps[wide].op is broadcast_to else None
+            if small is None or self.factor(small) is not None:
+                continue
+            type = self.steps[small].type
+            if step.type.size >= _SMALLER * type.size:
+                scaled = self.scaled(factor, self.where[small], type)
+                params = self.steps[wide].params
+                repeated = self.put(Step(broadcast_to, (scaled,), params, step.type))
+                return self.put(Step(multiply, (self.where[x], repeated), (), step.type))
+        return None
+
+    def scaled(self, factor: int, k: int, type: ArrayType) -> int:
+        """A constant times a new step's value."""
+        repeated = self.where[factor]
+        if type.shape:
+            params = (("shape", type.shape),)
+            repeated = self.put(Step(broadcast_to, (repeated,), params, type))
+        return self.put(Step(multiply, (repeated, k), (), type))
+
+    def worth(self, step: Step, k: int) -> bool:
+        return self.steps[k].type.size >= _SMALLER * max(1, step.type.size)
+
+    def after(self, step: Step, place: int, found: _Product) -> int:
+        """The step on what is left of its operand, and then the factor."""
+        operands = [self.where[k] for k in step.operands]
+        operands[place] = self.written(found.rest)
+        inside = self.put(step._replace(operands=tuple(operands)))
+        return self.scaled(found.factor, inside, step.type)
+
+    def written(self, rest: int | Step) -> int:
+        return self.where[rest] if isinstance(rest, int) else self.put(self.moved(rest))
+
+    def product(self, k: int) -> _Product | None:
+        """A value that is needed here alone, as a product; None if it is none."""
+        step = self.steps[k]
+        if self.uses[k] != 1 or len(step.operands) != 2:
+            return None
+        if step.op is multiply:
+            x, y = step.operands
+            for factor, rest in ((self.factor(x), y), (self.factor(y), x)):
+                if factor is not None and self.steps[rest].op is not broadcast_to:
+                    return _Product(factor, rest)
+        if step.op is add or step.op is subtract:
+            return self.common(step)
+        return None
+
+    def common(self, step: Step) -> _Product | None:
+        """c*x + c*y = c*(x + y); c*x + (-c)*y = c*(x - y), likewise for differences."""
+        first, second = [self.product(k) for k in step.operands]
+        if first is None or second is None:
+            return None
+        x, y = first.rest, second.rest
+        if not isinstance(x, int) or not isinstance(y, int):
+            return None
+        a, b = [float(self.steps[found.factor].constant) for found in (first, second)]
+        if abs(a) != abs(b):
+            return None
+        op = step.op if a == b else subtract if step.op is add else add
+        return _Product(first.factor, Step(op, (x, y), (), step.type))
+
+    def factor(self, k: int) -> int | None:
+        """The number of the constant that a value repeats, if it may move."""
+        while self.steps[k].op is broadcast_to:
+            k = self.steps[k].operands[0]
+        step = self.steps[k]
+        if step.op is not CONSTANT or step.type != ArrayType((), step.type.dtype):
+            return None
+        return k if _LEAST <= abs(step.constant.item()) <= _MOST else None

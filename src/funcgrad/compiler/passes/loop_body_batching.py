@@ -1,0 +1,207 @@
+"""Bodies of loops with less to do at a turn: small arrays cost a call each, however little is in them.
+
+A sum of arrays that are zero but for slices side by side is one array put together; a sum starts with what
+no turn changes; and a function of several slices of an array is computed once, of all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, rebuild, subexpressions
+from funcgrad.graph import Key
+from funcgrad.ops.base.op import Elementwise, broadcast_to
+from funcgrad.ops.shape import concatenate
+
+
+def regrouped(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
+    """The roots with sums and slices regrouped; ``states`` are the inputs that change at each turn.
+
+    Functions are computed beyond the slices that are asked for in arrays of ``most`` entries or fewer.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> h, x, b = fg.var("h", 2), fg.var("x", 2), fg.var("b", 2)
+    >>> regrouped([x + h + b], {h.key}, 99)
+    [x + b + h]
+    >>> z = fg.var("z", 4)
+    >>> regrouped([np.exp(z[:2]) * np.exp(z[2:])], {z.key}, 99)[0].args[0]
+    exp(z)[:2]
+    """
+    return _sums(_slices(roots, states, most), states)
+
+
+def _changing(exprs: Sequence[Expr], states: Collection[Key]) -> set[Key]:
+    found = set(states)
+    for expr in exprs:
+        if any([arg.key in found for arg in expr.args]):
+            found.add(expr.key)
+    return found
+
+
+# -- sums ----------------------------------------------------------------------------------------
+def _sums(roots: Sequence[Expr], states: Collection[Key]) -> list[Expr]:
+    exprs = list({e.key: e for e in subexpressions(*roots)}.values())
+    changing = _changing(exprs, states)
+    users: dict[Key, list[Expr | None]] = {}
+    for expr in exprs:
+        for arg in expr.args:
+            users.setdefault(arg.key, []).append(expr)
+    for root in roots:
+        users.setdefault(root.key, []).append(None)
+
+    def is_part(expr: Expr) -> bool:
+        """Whether a sum stands in one other sum, and nowhere else."""
+        by = users[expr.key]
+        user = by[0]
+        return _is_add(expr) and len(by) == 1 and user is not None and _is_add(user)
+
+    def leaves(expr: Expr) -> list[Expr]:
+        found, stack = [], list(reversed(expr.args))
+        while stack:
+            part = stack.pop()
+            if is_part(part):
+                stack.extend(reversed(part.args))
+            else:
+                found.append(part)
+        return found
+
+    became: dict[Key, Expr] = {}
+    for expr in exprs:
+        new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+        if _is_add(expr) and expr.dtype.kind in "fc" and not is_part(expr) and expr.key in changing:
+            terms = leaves(expr)
+            joined = _joined(terms, became)
+            joined = _still_first(terms, changing, became) if joined is None else joined
+            new = new if joined is None else joined
+        became[expr.key] = new
+    return [became[root.key] for root in roots]
+
+
+def _is_add(expr: Expr) -> bool:
+    named: bool = expr.op.name == "add"
+    return named
+
+
+def _still_first(
+    terms: Sequence[Expr], changing: Collection[Key], became: Mapping[Key, Expr]
+) -> Expr | None:
+    """The sum that starts with what does not change, where there are several such terms."""
+    still = [term for term in terms if term.key not in changing]
+    if len(still) < 2:
+        return None
+    total: Any = None
+    for term in [*still, *[term for term in terms if term.key in changing]]:
+        total = became[term.key] if total is None else total + became[term.key]
+    first: Expr = total
+    return first
+
+
+def _joined(terms: Sequence[Expr], became: Mapping[Key, Expr]) -> Expr | None:
+    """The terms put together, where they are slices that fill an axis, with zeros around them."""
+    places = [_slice_of(term) for term in terms]
+    known = [place for place in places if place is not None]
+    if len(known) < len(terms) or len({axis for axis, _, _ in known}) != 1:
+        return None
+    axis, end = known[0][0], 0
+    order = sorted(range(len(terms)), key=lambda k: known[k][1])
+    for k in order:
+        _, start, stop = known[k]
+        if start != end or stop <= start:
+            return None
+        end = stop
+    if end != terms[0].shape[axis]:
+        return None
+    joined: Expr = concatenate([became[terms[k].args[0].key] for k in order], axis=axis)
+    return joined
+
+
+def _slice_of(term: Expr) -> tuple[int, int, int] | None:
+    """The axis, the start and the stop of the one slice that an array is zero outside of."""
+    if term.op.name != "scatter_add" or len(term.args) != 1:
+        return None
+    spec: Any = dict(term.params)["spec"]
+    if "..." in spec:
+        at = spec.index("...")
+        full = [("slice", None, None, None)] * (term.ndim - len(spec) + 1)
+        spec = (*spec[:at], *full, *spec[at + 1 :])
+    if len(spec) > term.ndim or any(not isinstance(item, tuple) for item in spec):
+        return None
+    bounds = [slice(*item[1:]).indices(n) for item, n in zip(spec, term.shape, strict=False)]
+    parts = [k for k, (b, n) in enumerate(zip(bounds, term.shape, strict=False)) if b != (0, n, 1)]
+    if len(parts) != 1 or bounds[parts[0]][2] != 1:
+        return None
+    start, stop, _ = bounds[parts[0]]
+    return parts[0], start, stop
+
+
+# -- slices --------------------------------------------------------------------------------------
+def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
+    """Functions of slices that fill half of an array or more as slices of one function of the array."""
+    exprs = list({e.key: e for e in subexpressions(*roots)}.values())
+    changing = _changing(exprs, states)
+    groups: dict[tuple[Any, Any, Key], list[Expr]] = {}
+    for expr in exprs:
+        if isinstance(expr.op, Elementwise) and len(expr.args) == 1 and expr.key in changing:
+            part = expr.args[0]
+            if part.op.name == "getitem" and len(part.args) == 1 and part.dtype == expr.dtype:
+                whole = part.args[0]
+                groups.setdefault((expr.op, expr.params, whole.key), []).append(expr)
+    chosen: dict[Key, Expr] = {}
+    for group in groups.values():
+        whole = group[0].args[0].args[0]
+        if len(group) > 1 and whole.size <= most and 2 * sum([e.size for e in group]) >= whole.size:
+            chosen.update({e.key: e for e in group})
+    if not chosen:
+        return list(roots)
+    became: dict[Key, Expr] = {}
+    for expr in exprs:
+        if expr.key in chosen:
+            part = expr.args[0]
+            whole = became[part.args[0].key]
+            # (Equal ones are one: programs are value-numbered.)
+            became[expr.key] = rebuild(part, (expr.op(whole, **dict(expr.params)),))
+        else:
+            became[expr.key] = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+    return [became[root.key] for root in roots]
+
+
+# -- sums over turns -------------------------------------------------------------------------------
+def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
+    """A sum's terms, where they are matrix products or nothing else looks at the sum."""
+    done: list[Expr] = []
+    stack = [term]
+    while stack:
+        expr = stack.pop()
+        if expr.op.name == "add" and uses[expr.key] == 1 and any(map(factors, expr.args)):
+            stack.extend(reversed(expr.args))
+        else:
+            done.append(expr)
+    return done
+
+
+def factors(term: Expr) -> list[Expr] | None:
+    """a and b where a term is a.T @ b, or the outer product of two vectors."""
+    name, args = term.op.name, term.args
+    if name == "matmul" and len(term.shape) == 2 and args[0].op.name == "transpose":
+        return [args[0].args[0], args[1]]
+    if name != "multiply" or len(term.shape) != 2:
+        return None
+    tall, wide = None, None
+    for arg in args:
+        x = arg.args[0] if arg.op is broadcast_to else arg
+        if x.op.name == "reshape" and x.shape == (term.shape[0], 1) and x.args[0].ndim == 1:
+            tall = x.args[0]
+        elif x.ndim == 1 and arg.op is broadcast_to:
+            wide = x
+        elif x.op.name == "reshape" and x.shape == (1, term.shape[1]) and x.args[0].ndim == 1:
+            wide = x.args[0]
+    return None if tall is None or wide is None else [tall, wide]
+
+
+def tall_of(batch: Any) -> Any:
+    """A batch of matrices as one tall matrix."""
+    return batch if batch.ndim == 2 else np.reshape(batch, (-1, batch.shape[-1]))

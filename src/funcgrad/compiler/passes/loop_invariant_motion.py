@@ -1,0 +1,381 @@
+"""Work moved out of loops: what no turn changes runs once, and what no turn waits for runs for all at once.
+
+Of a loop's body, what depends on nothing but what every turn sees is computed before it; what depends on
+sequences, but on no state, is computed before it as one batch; what no state depends on is computed after
+it, from the values that the turns met. A state that only adds up is a sum after it, and where it adds up
+matrix products, as the weights' gradient does, one product of tall matrices. A pass from expressions to
+expressions, for programs that are about to run; it may change in which order numbers are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat
+from funcgrad.compiler.numpy.instruction_selection import _foreign
+from funcgrad.compiler.passes.loop_body_batching import factors, regrouped, summands, tall_of
+from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
+from funcgrad.ops.base.op import Elementwise, broadcast_to, on_batch, spread
+from funcgrad.ops.tuples import pick, pick_op
+from funcgrad.rewrite.substitute import substitute_all
+
+# Loops of fewer turns, and values of more entries a turn, gain nothing by a batch; nor do batches that
+# leave the cache, but those of products and what they are made of, which are worth more memory.
+_TURNS, _ENTRIES, _CACHE, _MEMORY = 4, 8192, 1 << 22, 1 << 26
+# How many operations on numbers have to go for each batch that a loop reads instead: to make a list of an
+# array and to read it takes as long as three of them.
+_WORTH = 6
+
+
+def hoisted(roots: Sequence[Expr]) -> list[Expr]:
+    """The roots, with the loops below them relieved of what need not be done at each turn.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> f = lambda w, xs: fg.scan(lambda h, x: (np.tanh(h + x @ w), None), np.zeros(2), xs)[0]
+    >>> root = fg.trace(f, np.ones((3, 2)), np.ones((5, 3)))
+    >>> [
+    ...     e.op.name
+    ...     for e in subexpressions(*hoisted([root[0] if isinstance(root, tuple) else root]))
+    ... ]
+    ['constant', 'input', 'input', 'matmul', 'loop', 'pick']
+    """
+    exprs = subexpressions(*roots)
+    if not any([_is_loop(expr) for expr in exprs]):
+        return list(roots)
+    wanted: dict[Key, dict[int, None]] = {}
+    whole = {root.key for root in roots}
+    for expr in exprs:
+        for arg in expr.args:
+            if _is_loop(arg) and expr.op is pick_op:
+                wanted.setdefault(arg.key, {})[expr.params[0][1]] = None
+            elif _is_loop(arg):
+                whole.add(arg.key)
+    became: dict[Key, Expr] = {}
+    parts: dict[Key, dict[int, Expr]] = {}
+    for expr in exprs:
+        if expr.key in became:
+            continue
+        if expr.op is pick_op and expr.args[0].key in parts:
+            became[expr.key] = parts[expr.args[0].key][expr.params[0][1]]
+            continue
+        new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+        if _is_loop(expr) and expr.key not in whole:
+            parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ()))).parts()
+        became[expr.key] = new
+    return [became[root.key] for root in roots]
+
+
+def has_loops(flat: Flat) -> bool:
+    """Whether there is anything for `hoisted` to do."""
+    return any([op.name == "loop" for op in {step.op for step in flat.steps}])
+
+
+def _is_loop(expr: Expr) -> bool:
+    return expr.op.name == "loop" and expr.type.dtype.kind == "O"
+
+
+_FIXED, _ITEM, _TURN = 0, 1, 2  # what a value in a body depends on, at most
+
+
+class _Loop:
+    """One loop, taken apart: which values are computed before it, in it, and after it."""
+
+    def __init__(self, loop: Expr, wanted: Sequence[int]) -> None:
+        params = dict(loop.params)
+        self.loop, self.wanted = loop, wanted
+        self.body, self.cond, self.shape = params["body"], params["cond"], params["shape"]
+        self.inputs = self.body.inputs
+        self.outputs = hoisted(self.body.outputs)
+        self.n, self.turns = self.shape.states, self.shape.length
+        self.live = self._live()
+        self.exprs = self._exprs()
+        self.numbers = not any([expr.type.shape for expr in self.exprs])
+        # A loop whose length is not known, or with a test, runs as it is but for what never changes.
+        self.batches = self.cond is None and self.turns >= _TURNS
+        self.kind = self._kinds()
+        if self.numbers and self.batches and not self._is_worth_it():
+            self.batches = False
+            self.kind = self._kinds()
+        if not self.numbers:
+            states = {x.key for x in self.inputs[: self.n]}
+            self.outputs = regrouped(self.outputs, states, _ENTRIES)
+            self.exprs = self._exprs()
+            self.kind = self._kinds()
+        self.sums: dict[int, list[Expr]] = {}
+        self.inside: set[Key] = set()
+
+    def _exprs(self) -> list[Expr]:
+        roots = [self.outputs[k] for k in self.live]
+        return list({expr.key: expr for expr in subexpressions(*roots)}.values())
+
+    # -- looking -----------------------------------------------------------------------------------
+    def _live(self) -> list[int]:
+        """The outputs that what is wanted depends on."""
+        number = {x.key: i for i, x in enumerate(self.inputs[: self.n])}
+        tested = [] if self.cond is None else list(self.cond.outputs)
+        pairs = zip(self.body.inputs, [] if self.cond is None else self.cond.inputs, strict=False)
+        names = {theirs.key: ours.key for ours, theirs in pairs}
+        live = set(self.wanted)
+        met = {names.get(expr.key, expr.key) for expr in subexpressions(*tested)}
+        live.update([number[key] for key in met if key in number])
+        stack = sorted(live)
+        seen: set[Key] = set()
+        while stack:
+            for expr in subexpressions(self.outputs[stack.pop()]):
+                i = number.get(expr.key)
+                if i is not None and i not in live:
+                    live.add(i)
+                    stack.append(i)
+                seen.add(expr.key)
+        return sorted(live)
+
+    def _kinds(self) -> dict[Key, int]:
+        kind: dict[Key, int] = {}
+        middle = self.n + self.shape.sequences
+        for i, x in enumerate(self.inputs):
+            kind[x.key] = _TURN if i < self.n else _ITEM if i < middle else _FIXED
+        for expr in self.exprs:
+            if expr.key in kind:
+                continue
+            known = max([kind[arg.key] for arg in expr.args], default=_FIXED)
+            held = known == _ITEM and not (self.batches and self._in_batches(expr))
+            held = held or (known == _FIXED and expr.args != () and not self._always(expr))
+            kind[expr.key] = _TURN if held else known
+        return kind
+
+    def _always(self, expr: Expr) -> bool:
+        """Whether an operation may run even where no turn does, and once instead of at each turn."""
+        if _foreign(expr.op.run):
+            return False
+        return self.turns > 0 or isinstance(expr.op, Elementwise) or expr.op.name == "matmul"
+
+    def _in_batches(self, expr: Expr) -> bool:
+        """Whether a value may be computed for all turns at once."""
+        most = _MEMORY if expr.op.name == "matmul" else _CACHE
+        if not self._is_small(expr, most) or _foreign(expr.op.run):
+            return False
+        return isinstance(expr.op, Elementwise) or expr.op.batch is not None
+
+    def _is_small(self, expr: Expr, most: int) -> bool:
+        """Whether a batch of a value takes no more than so many bytes."""
+        if expr.type.dtype.kind == "O" or expr.size > _ENTRIES:
+            return False
+        size: int = expr.size * expr.dtype.itemsize * self.turns
+        return size <= most
+
+    def _is_worth_it(self) -> bool:
+        """Whether a loop on numbers gets rid of more operations than it gets values to read."""
+        gone = [e for e in self.exprs if self.kind[e.key] == _ITEM and e.args]
+        read = {
+            arg.key
+            for e in self.exprs
+            if self.kind[e.key] == _TURN
+            for arg in e.args
+            if self.kind[arg.key] == _ITEM and arg.args
+        }
+        return len(gone) >= _WORTH * len(read)
+
+    # -- deciding ----------------------------------------------------------------------------------
+    def _decide(self) -> None:
+        """Which states are sums, and which values the turns have to compute."""
+        many = self.batches and not self.numbers
+        states = [k for k in self.live if k < self.n]
+        self.sums = {}
+        if many:
+            uses = self._uses()
+            for k in states:
+                terms = self._terms(k, uses)
+                if terms:
+                    self.sums[k] = terms
+        while True:
+            core = [self.outputs[k] for k in states if k not in self.sums]
+            self.inside = set()
+            self._move_inside(core)
+            if not many:
+                self._move_inside([self.outputs[k] for k in self.live])
+                return
+            self._keep_what_is_large()
+            refused = [k for k, terms in self.sums.items() if not all(map(self._summed, terms))]
+            if not refused:
+                return
+            for k in refused:
+                del self.sums[k]
+
+    def _move_inside(self, roots: Iterable[Expr]) -> None:
+        stack = list(roots)
+        while stack:
+            expr = stack.pop()
+            if self.kind[expr.key] == _TURN and expr.key not in self.inside:
+                self.inside.add(expr.key)
+                stack.extend(expr.args)
+
+    def _keep_what_is_large(self) -> None:
+        """Move inside what comes after, but cannot be done from batches of few bytes."""
+        products = {term.key for terms in self.sums.values() for term in terms if factors(term)}
+        ends = [self.outputs[k] for k in self.live if k >= self.n]
+        ends.extend([term for terms in self.sums.values() for term in terms])
+        for expr in subexpressions(*ends):
+            key = expr.key
+            if self.kind[key] != _TURN or key in self.inside or key in products:
+                continue
+            if not (expr.args and self._in_batches(expr) and all(map(self._at_hand, expr.args))):
+                self._move_inside([expr])
+
+    def _at_hand(self, expr: Expr) -> bool:
+        """Whether a value is known after the loop, for all turns."""
+        return expr.key not in self.inside or self._is_small(expr, _MEMORY)
+
+    def _summed(self, term: Expr) -> bool:
+        return all(map(self._at_hand, factors(term) or [term]))
+
+    def _uses(self) -> dict[Key, int]:
+        uses: dict[Key, int] = {}
+        for expr in self.exprs:
+            for arg in expr.args:
+                uses[arg.key] = uses.get(arg.key, 0) + 1
+        for k in self.live:
+            key = self.outputs[k].key
+            uses[key] = uses.get(key, 0) + 1
+        return uses
+
+    def _terms(self, k: int, uses: dict[Key, int]) -> list[Expr] | None:
+        """What a state adds up, if that is all that is done with it."""
+        x, node = self.inputs[k], self.outputs[k]
+        if x.dtype.kind not in "fc" or uses.get(x.key) != 1 or node.key == x.key:
+            return None
+        on_x = {x.key}
+        for expr in self.exprs:
+            if any([arg.key in on_x for arg in expr.args]):
+                on_x.add(expr.key)
+        terms = []
+        while node.key != x.key:
+            if node.op.name != "add" or uses[node.key] != 1:
+                return None
+            mine = [arg for arg in node.args if arg.key in on_x]
+            rest = [arg for arg in node.args if arg.key not in on_x]
+            if len(mine) != 1:
+                return None
+            node = mine[0]
+            terms.extend(rest)
+        return [part for term in terms for part in summands(term, uses)]
+
+    # -- building ----------------------------------------------------------------------------------
+    def parts(self) -> dict[int, Expr]:
+        """What stands for each output that is wanted."""
+        self._decide()
+        self.known: dict[Key, Expr] = {}  # of all turns, or, where fixed, of each
+        for x, operand in zip(self.inputs, self.loop.args, strict=True):
+            if self.kind[x.key] != _TURN:
+                self.known[x.key] = operand
+        for expr in self.exprs:
+            if self.kind[expr.key] != _TURN and expr.key not in self.known:
+                self._compute(expr)
+        stacks = self._stacks()
+        states = [k for k in self.live if k < self.n and k not in self.sums]
+        first = len(states)
+        if states or stacks:
+            loop = self._rolled(states, stacks)
+            for place, expr in enumerate(stacks):
+                self.known[expr.key] = pick(loop, first + place)
+        for expr in self._after():
+            if expr.key not in self.known:
+                self._compute(expr)
+        found = {k: pick(loop, place) for place, k in enumerate(states)}
+        for k, terms in self.sums.items():
+            total: Any = self.loop.args[k]
+            for term in terms:
+                total = total + self._sum(term)
+            found[k] = total
+        for k in self.live:
+            if k >= self.n:
+                found[k] = self._batch(self.outputs[k])
+        return found
+
+    def _is_batch(self, expr: Expr) -> bool:
+        return self.kind[expr.key] != _FIXED
+
+    def _batch(self, expr: Expr) -> Expr:
+        known = self.known[expr.key]
+        batch: Expr = known if self._is_batch(expr) else spread(known, self.turns)
+        return batch
+
+    def _compute(self, expr: Expr) -> None:
+        args = [self.known[arg.key] for arg in expr.args]
+        if not self._is_batch(expr):
+            self.known[expr.key] = rebuild(expr, tuple(args))
+            return
+        flags = tuple([self._is_batch(arg) for arg in expr.args])
+        self.known[expr.key] = on_batch(expr.op, self.turns, flags, args, dict(expr.params))
+
+    def _after(self) -> list[Expr]:
+        """What is computed after the loop, in order."""
+        ends = [self.outputs[k] for k in self.live if k >= self.n]
+        for terms in self.sums.values():
+            for term in terms:
+                ends.extend(factors(term) or [term])
+        return [
+            e
+            for e in subexpressions(*ends)
+            if self.kind[e.key] == _TURN and e.key not in self.inside
+        ]
+
+    def _stacks(self) -> list[Expr]:
+        """The values that the turns meet and that are needed after them."""
+        needed = [self.outputs[k] for k in self.live if k >= self.n]
+        for terms in self.sums.values():
+            for term in terms:
+                needed.extend(factors(term) or [term])
+        needed.extend([arg for expr in self._after() for arg in expr.args])
+        return list({e.key: e for e in needed if e.key in self.inside}.values())
+
+    def _rolled(self, states: Sequence[int], stacks: Sequence[Expr]) -> Expr:
+        """The loop that is left."""
+        outputs = [*[self.outputs[k] for k in states], *stacks]
+        middle = self.n + self.shape.sequences
+        tested = [] if self.cond is None else list(range(middle, len(self.inputs)))
+        kept = {self.inputs[i].key: self.inputs[i] for i in tested}
+        for expr in [*outputs, *[a for e in self.exprs if e.key in self.inside for a in e.args]]:
+            while expr.op is broadcast_to and self.kind[expr.key] != _TURN:
+                expr = expr.args[0]
+            if self.kind[expr.key] != _TURN and expr.op is not CONSTANT:
+                kept[expr.key] = expr
+        if self.turns < 0 and self.cond is None:  # the sequences say how often it runs
+            kept.update({x.key: x for x in self.inputs[self.n : middle]})
+        items = [e for e in kept.values() if self.kind[e.key] == _ITEM]
+        fixed = [e for e in kept.values() if self.kind[e.key] == _FIXED]
+        inner = [*[self.inputs[k] for k in states], *items, *fixed]
+        names = [_symbol(f"i{k}", e.type) for k, e in enumerate(inner)]
+        given = {e.key: name for e, name in zip(inner, names, strict=True)}
+        remade = type(self.body)
+        cond = self.cond
+        if cond is not None:
+            theirs = zip(cond.inputs, [*self.inputs[: self.n], *self.inputs[middle:]], strict=True)
+            outer = {x.key: given[ours.key] for x, ours in theirs if ours.key in given}
+            cond = remade(names, substitute_all(cond.outputs, outer))
+        shape = self.shape._replace(states=len(states), sequences=len(items))
+        operands = [
+            *[self.loop.args[k] for k in states],
+            *[self.known[e.key] for e in [*items, *fixed]],
+        ]
+        body = remade(names, substitute_all(outputs, given))
+        loop: Expr = self.loop.op(*operands, body=body, cond=cond, shape=shape)
+        return loop
+
+    def _sum(self, term: Expr) -> Any:
+        """The sum of a term over all turns."""
+        pair = factors(term)
+        if pair:
+            tall, wide = [self._batch(x) for x in pair]
+            return np.matmul(np.transpose(tall_of(tall)), tall_of(wide))
+        if not self._is_batch(term):
+            return self.known[term.key] * self.turns
+        return np.sum(self.known[term.key], axis=0)
+
+
+def _symbol(name: str, type: ArrayType) -> Expr:
+    return assemble_node(INPUT, (), (("name", name),), type)

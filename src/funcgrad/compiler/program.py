@@ -1,0 +1,181 @@
+"""Lowering: from simplified expressions to a program that runs, and runs faster the more often it does.
+
+A `Program` is a value. It runs on arrays, or, given expressions, rebuilds itself on them; so a nested
+derivative reuses what was derived before. The first runs go call by call, since compiling costs more
+than they do; later ones are generated Python, over `math` for numbers and over NumPy for arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, flatten
+from funcgrad.compiler.numpy.instruction_selection import elided
+from funcgrad.compiler.passes.loop_invariant_motion import has_loops, hoisted
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base import op
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.rewrite.substitute import substitute_all
+
+Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
+"""A call: what runs, the slots of its operands, that of its result, and those that are over after it."""
+
+
+class _Interpreted(NamedTuple):
+    constants: tuple[Any, ...]
+    instructions: tuple[Instruction, ...]
+    results: tuple[int, ...]
+
+
+class Program:
+    """What computes outputs from inputs, which are variables.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> lower([x * x + 1], [x]).run([3.0])
+    [np.float64(10.0)]
+    """
+
+    __slots__ = ("_compiled", "_interpreted", "_roots", "_runs", "inputs", "outputs")
+
+    def __init__(self, outputs: Sequence[Expr], inputs: Sequence[Expr]) -> None:
+        self.outputs = tuple(outputs)
+        self.inputs = tuple(inputs)
+        # Remembered for speed; what a program computes does not depend on it.
+        self._runs = 0
+        self._roots: tuple[Expr, ...] | None = None
+        self._interpreted: _Interpreted | None = None
+        self._compiled: Callable[..., tuple[Any, ...]] | None = None
+
+    @property
+    def compiled(self) -> Callable[..., tuple[Any, ...]]:
+        """The program as a function of its inputs' values."""
+        if self._compiled is None:
+            from funcgrad.compiler.native.bytecode import compile_tape
+            from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
+            from funcgrad.compiler.python.scalar_codegen import compile_flat
+
+            flat = self._flat()
+            run = compile_tape(flat) or compile_flat(flat)
+            self._compiled = run or compile_arrays(self._outputs(), self.inputs)
+            self._interpreted = None
+        return self._compiled
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs for input arrays; none of them shares memory with an input or another."""
+        if self._compiled is not None:
+            return list(self._compiled(*values))
+        program = self._interpretable()
+        self._runs += 1
+        if self._runs > _WARM + len(program.instructions) // _LONG:
+            return list(self.compiled(*values))
+        with np.errstate(all="ignore"):
+            found = _interpret(program, values)
+        seen = {id(value) for value in (*values, *program.constants)}
+        outputs = []
+        for value in found:
+            if id(value) in seen or getattr(value, "base", None) is not None:
+                value = np.array(value)
+            seen.add(id(value))
+            outputs.append(value)
+        return outputs
+
+    def step(self, values: Sequence[Any]) -> Sequence[Any]:
+        """As `run`, for one turn of a loop: the outputs may share memory with the inputs."""
+        return (
+            self.compiled(*values) if self._compiled else _interpret(self._interpretable(), values)
+        )
+
+    def on(self, values: Sequence[Any]) -> list[Expr]:
+        """The outputs as expressions of the values, which may be expressions themselves."""
+        given = {
+            var.key: lift_fully(value, values)
+            for var, value in zip(self.inputs, values, strict=True)
+        }
+        opaque = all(value.op in (INPUT, op.leaf) for value in given.values())
+        return substitute_all(self.outputs, given, simple=opaque, inputs=True)
+
+    def _outputs(self) -> tuple[Expr, ...]:
+        """The outputs as they run: not those that `on` rebuilds, which readers see."""
+        if self._roots is None:
+            self._roots = tuple(hoisted(self.outputs))
+        return self._roots
+
+    def _flat(self) -> Flat:
+        """What runs, as steps."""
+        flat = flatten(self.outputs, self.inputs)
+        return flatten(self._outputs(), self.inputs) if has_loops(flat) else flat
+
+    def _interpretable(self) -> _Interpreted:
+        if self._interpreted is None:
+            self._interpreted = _instructions(self._flat())
+        return self._interpreted
+
+
+# Runs before a program is compiled, and by how many instructions one more: compiling takes as long as
+# about so many runs. (0.3 ms against 10 us for a small gradient, 0.5 s against 40 ms for 4*10**4 steps.)
+_WARM, _LONG = 2, 2000
+
+
+def lower(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Program:
+    """The program that computes the outputs from the inputs, which are variables."""
+    return Program(outputs, inputs)
+
+
+@lru_cache(maxsize=512)
+def part(program: Program, places: tuple[int, ...]) -> Program:
+    """The program that gives some of the outputs, in this order."""
+    if places == tuple(range(len(program.outputs))):
+        return program
+    return lower([program.outputs[k] for k in places], program.inputs)
+
+
+def _instructions(flat: Flat) -> _Interpreted:
+    """The calls of a flat program, with broadcasts left to NumPy and values let go after their last use."""
+    operands = [elided(flat, step) for step in flat.steps]
+    needed = set(flat.results)
+    last: dict[int, int] = {}
+    for i in reversed(range(len(flat.steps))):
+        if i in needed:
+            for k in operands[i]:
+                last.setdefault(k, i)
+            needed.update(operands[i])
+    kept = {*flat.results, *range(flat.inputs)}
+    over: dict[int, list[int]] = {}
+    for k, i in last.items():
+        if k not in kept and flat.steps[k].op is not CONSTANT:
+            over.setdefault(i, []).append(k)
+    slots = {i: i for i in range(flat.inputs)}
+    constants: list[Any] = []
+    for i, step in enumerate(flat.steps):
+        if step.op is CONSTANT and i in needed and i not in slots:
+            slots[i] = flat.inputs + len(constants)
+            constants.append(step.constant)
+    instructions: list[Instruction] = []
+    for i, step in enumerate(flat.steps):
+        if i not in needed or i in slots or step.op is INPUT:
+            continue
+        slots[i] = flat.inputs + len(constants) + len(instructions)
+        run = partial(step.op.run, **dict(step.params)) if step.params else step.op.run
+        given = tuple([slots[k] for k in operands[i]])
+        ended = tuple([slots[k] for k in over.get(i, ())])
+        instructions.append((run, given, slots[i], ended))
+    results = tuple([slots[i] for i in flat.results])
+    return _Interpreted(tuple(constants), tuple(instructions), results)
+
+
+def _interpret(program: _Interpreted, values: Sequence[Any]) -> list[Any]:
+    slots: list[Any] = [*values, *program.constants, *[None] * len(program.instructions)]
+    for run, operands, result, over in program.instructions:
+        if len(operands) == 2:
+            slots[result] = run(slots[operands[0]], slots[operands[1]])
+        else:
+            slots[result] = run(*[slots[i] for i in operands])
+        for i in over:
+            slots[i] = None
+    return [slots[i] for i in program.results]

@@ -1,0 +1,324 @@
+"""Loops on numbers as text: the `for` or `while` with its turn written out, states in locals.
+
+In two dialects: Python over `math`, on lists, and what numba compiles, on arrays. A loop in such a loop is
+a function beside it. Python's leaves a turn where `math` raises; the other one computes on NumPy's terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, Step, flatten
+from funcgrad.compiler.native import numba_jit as native
+from funcgrad.compiler.python import scalar_codegen as scalar
+from funcgrad.compiler.python.scalar_codegen import Statement
+from funcgrad.compiler.python.scalar_ops import template_of
+from funcgrad.graph import CONSTANT, INPUT, ArrayType
+
+OPEN = -1
+"""The length of a loop that is known only when it has run: an open one."""
+
+
+class Shape(Protocol):
+    """How a loop's operands are divided, and how it runs."""
+
+    @property
+    def states(self) -> int: ...
+    @property
+    def sequences(self) -> int: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def reverse(self) -> bool: ...
+
+
+class Closed(Protocol):
+    """A closed subgraph: its program has ``inputs`` and ``outputs``."""
+
+    @property
+    def program(self) -> Any: ...
+
+
+KINDS: dict[Any, Any] = {
+    np.dtype("float64"): float,
+    np.dtype("int64"): int,
+    np.dtype("bool"): bool,
+}
+
+
+def flat_of(body: Closed) -> Flat:
+    """The steps of a body."""
+    return flatten(body.program.outputs, body.program.inputs)
+
+
+def names_of(flat: Flat, shape: Shape) -> tuple[list[str], list[str]]:
+    """The inputs: states, sequences and what every turn sees, as the loop and as a turn names them."""
+    middle = shape.states + shape.sequences
+    whole = [f"{'q' if shape.states <= i < middle else 'x'}{i}" for i in range(flat.inputs)]
+    return whole, [f"{name}[t]" if name[0] == "q" else name for name in whole]
+
+
+def unpacked(names: Sequence[str], source: str) -> list[str]:
+    """The line that takes a tuple apart, if there is anything in it."""
+    return [f"{', '.join(names)}, = {source}"] if names else []
+
+
+def tuple_of(names: Sequence[str]) -> str:
+    """A tuple's text."""
+    return f"({''.join([f'{name}, ' for name in names])})"
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """Lines, one level further in."""
+    return [f"    {line}" for line in lines]
+
+
+# -- Python --------------------------------------------------------------------------------------
+def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
+    """The text of a loop on numbers alone, or None.
+
+    >>> import funcgrad as fg
+    >>> from types import SimpleNamespace
+    >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
+    >>> shape = SimpleNamespace(states=1, sequences=1, length=3, reverse=False)
+    >>> print(numbers_text(flatten([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
+    def run(turns, at, state, rest, met):
+        x0, = state
+        q1, x2, = rest
+        y0, = met
+        try:
+            for t in turns[at:]:
+                x1 = q1[t]
+                y0[t] = x0
+                x0 = ((exp(x0) * x1) + x2)
+        except (ArithmeticError, ValueError):
+            return turns.index(t), (x0, )
+        return -1, (x0, )
+    """
+    writer = Writer()
+    turn = writer.turn(flat, test, shape)
+    if turn is None:
+        return None
+    n = shape.states
+    whole, _ = names_of(flat, shape)
+    states = tuple_of(whole[:n])
+    ys = _stacks(flat, shape)
+    lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
+    lines.extend(["try:", *indented(["for t in turns[at:]:", *indented(turn)])])
+    failed = [f"return turns.index(t), {states}"]
+    if test is not None:
+        lines.extend(indented(["else:", f"    return len(turns), {states}"]))
+        failed.insert(0, "for y in met: del y[t:]")
+    lines.extend(["except (ArithmeticError, ValueError):", *indented(failed)])
+    lines.append(f"return {'-1' if test is None else '~t'}, {states}")
+    head = "def run(turns, at, state, rest, met):"
+    return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
+
+
+# -- numba ---------------------------------------------------------------------------------------
+def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
+    """The text of such a loop for numba, or None: turns from ``at`` to ``stop``, on arrays.
+
+    The first result says where it is: before ``stop``, if the condition no longer holds.
+
+    >>> import funcgrad as fg
+    >>> from types import SimpleNamespace
+    >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
+    >>> shape = SimpleNamespace(states=1, sequences=1, length=3, reverse=True)
+    >>> print(native_text(flatten([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
+    def run(length, at, stop, x0, q1, x2, y0):
+        for t in range(length - 1 - at, length - 1 - stop, -1):
+            x1 = q1[t]
+            y0[t] = x0
+            x0 = ((exp(x0) * x1) + x2)
+        return (stop, x0, )
+    """
+    writer = Writer(native=True)
+    turn = writer.turn(flat, test, shape)
+    if turn is None:
+        return None
+    whole, _ = names_of(flat, shape)
+    ys = _stacks(flat, shape)
+    lines = ["for t in range(at, stop):", *indented(turn)]
+    if shape.reverse:
+        lines[0] = "for t in range(length - 1 - at, length - 1 - stop, -1):"
+    end = "stop"
+    if test is not None:
+        lines = ["t = at", "while t < stop:", *indented([*turn, "t += 1"])]
+        end = "t"
+    lines.append(f"return {tuple_of([end, *whole[: shape.states]])}")
+    head = f"def run({', '.join(['length', 'at', 'stop', *whole, *ys])}):"
+    return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
+
+
+def taken(flat: Flat, shape: Shape) -> native.Signature:
+    """What such a function takes: three numbers, the loop's operands, and arrays to be filled."""
+    count, middle = shape.states, shape.states + shape.sequences
+    number = ("int64", 0, False)
+    given = [
+        _row(step.type, count <= i < middle, False)
+        for i, step in enumerate(flat.steps[: flat.inputs])
+    ]
+    filled = [_row(flat.steps[i].type, True, True) for i in flat.results[count:]]
+    return (number, number, number, *given, *filled)
+
+
+def _row(type: ArrayType, stacked: bool, filled: bool) -> tuple[str, int, bool]:
+    return type.dtype.name, len(type.shape) + stacked, filled
+
+
+# -- both ----------------------------------------------------------------------------------------
+def operations(flat: Flat, test: Flat | None = None) -> tuple[int, int]:
+    """How many operations are written in a loop, and how many a turn has, with the turns of inner loops.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> operations(flatten([x * x + 1.0], [x]))
+    (2, 2)
+    """
+    written = turn = 0
+    for step in [*flat.steps, *(() if test is None else test.steps)]:
+        if step.op.name == "loop":
+            params = dict(step.params)
+            asked = params["cond"]
+            more, each = operations(
+                flat_of(params["body"]), None if asked is None else flat_of(asked)
+            )
+            written += more
+            turn += each * max(params["shape"].length, 1)
+        elif step.operands:
+            written += 1
+            turn += 1
+    return written, turn
+
+
+def _stacks(flat: Flat, shape: Shape) -> list[str]:
+    return [f"y{k}" for k in range(len(flat.results) - shape.states)]
+
+
+# Statements beyond which a turn is left to the array program, which compiles in less time.
+_LONGEST = 20000
+
+
+class Writer:
+    """Writes turns; loops in them become functions, the ``helpers``."""
+
+    def __init__(self, native: bool = False) -> None:
+        self.native = native
+        self.helpers: list[str] = []
+
+    def turn(self, flat: Flat, test: Flat | None, shape: Shape) -> list[str] | None:
+        """The lines of one turn, that of a loop with a condition with its test."""
+        n, results = shape.states, flat.results
+        if any(flat.steps[i].type.shape for i in [*range(n), *results[:n]]):
+            return None
+        templates = self.templates(flat)
+        if templates is None:
+            return None
+        statements, texts = scalar.statements_of(flat, templates)
+        if len(statements) > _LONGEST:
+            return None
+        whole, items = names_of(flat, shape)
+        before = [f"x{i} = {item}" for i, item in enumerate(items) if whole[i][0] == "q"]
+        store = (
+            "y{}[t] = {}"
+            if test is None
+            else "y{}[t - at] = {}"
+            if self.native
+            else "y{}.append({})"
+        )
+        ends = [store.format(k, text) for k, text in enumerate(texts[n:])]
+        moved = [(name, text) for name, text in zip(whole, texts[:n], strict=False) if name != text]
+        if moved:
+            names, values = zip(*moved, strict=True)
+            ends.append(f"{', '.join(names)} = {', '.join(values)}")
+        lines = self.lines(statements, ends)
+        if test is None:
+            return [*before, *lines, *([] if before or lines else ["pass"])]
+        asked = self.templates(test)
+        if asked is None:
+            return None
+        tests, holds = scalar.statements_of(test, asked)
+        return [*self.lines(tests, [f"if not {holds[0]}: break"], "w"), *lines]
+
+    def lines(
+        self, statements: Sequence[Statement], ends: Sequence[str], name: str = "v"
+    ) -> list[str]:
+        """Statements and what follows them. Python's names are reused; numba's are of one type each."""
+        if not self.native:
+            return scalar.allocated([*statements, *[Statement(-1, end) for end in ends]], {}, {})
+        lines = [*[f"v{target} = {text}" for target, text in statements], *ends]
+        return lines if name == "v" else [scalar.NAME.sub(rf"{name}\1", line) for line in lines]
+
+    def templates(self, flat: Flat) -> list[str] | None:
+        """How each step is written; None where one is not on numbers. Vectors pass to inner loops."""
+        templates = []
+        for step in flat.steps:
+            text = self.template(flat, step)
+            if text is None:
+                return None
+            templates.append(text)
+        return templates
+
+    def template(self, flat: Flat, step: Step) -> str | None:
+        """How one step is written."""
+        types = [flat.steps[i].type for i in step.operands]
+        if step.op is INPUT:
+            return "" if step.type.dtype in KINDS else None
+        if step.op.name == "loop":
+            return self.inner(step)
+        if step.op.name == "pick":
+            return f"{{0}}[{step.params[0][1]}]"
+        if any(type.shape for type in types):
+            return None
+        if step.op.name == "broadcast_to" and len(step.type.shape) == 1:
+            return self.vector(step)
+        if self.native and step.op is not CONSTANT:
+            return native.template(flat, step)
+        return template_of(flat, step)
+
+    def vector(self, step: Step) -> str | None:
+        """A number, so many times."""
+        if step.type.dtype not in KINDS:
+            return None
+        size = step.type.shape[0]
+        return f"full({size}, {{0}})" if self.native else f"[{{0}}] * {size}"
+
+    def inner(self, step: Step) -> str | None:
+        """A call of an inner loop, whose function is added to the helpers."""
+        params = dict(step.params)
+        shape, cond = params["shape"], params["cond"]
+        if (
+            self.native and cond is not None
+        ):  # how long it runs is not known, and it cannot be interrupted
+            return None
+        flat, test = flat_of(params["body"]), None if cond is None else flat_of(cond)
+        types = [flat.steps[i].type for i in flat.results[shape.states :]]
+        turn = self.turn(flat, test, shape)
+        if turn is None:
+            return None
+        name = f"loop{len(self.helpers)}"
+        whole, _ = names_of(flat, shape)
+        ys = _stacks(flat, shape)
+        if test is not None:
+            lines = [*[f"{y} = []" for y in ys], "while True:"]
+        else:
+            length = f"len({whole[shape.states]})" if shape.length == OPEN else shape.length
+            room = _room if self.native else "[None] * {0}".format
+            lines = [f"{y} = {room(length, type)}" for y, type in zip(ys, types, strict=True)]
+            lines.append(f"for t in {_range(length, shape.reverse)}:")
+        lines.extend(indented(turn))
+        lines.append(f"return {tuple_of([*whole[: shape.states], *ys])}")
+        self.helpers.extend([f"def {name}({', '.join(whole)}):", *indented(lines)])
+        return f"{name}({', '.join([f'{{{k}}}' for k in range(len(whole))])})"
+
+
+def _room(length: Any, type: ArrayType) -> str:
+    return f"empty({tuple_of([str(length), *map(str, type.shape)])}, {type.dtype.name})"
+
+
+def _range(length: Any, reverse: bool) -> str:
+    return f"range({length} - 1, -1, -1)" if reverse else f"range({length})"

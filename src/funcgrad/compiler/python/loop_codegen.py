@@ -1,0 +1,303 @@
+"""Rolled loops as one generated function: the `for` or `while` stands in it, with its turn written out.
+
+A loop on numbers alone is printed over `math`, its states in locals; a loop in such a loop is a function
+beside it. Any other is printed around its body's array program. Where `math` raises, NumPy does that
+turn, and more turns each time that it happens, before numbers are tried again. Where numba is installed, a
+loop on numbers that has run for long becomes machine code, in the midst of a run if need be.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.compiler.call_ir import Plan
+from funcgrad.compiler.flat_program import Flat, build
+from funcgrad.compiler.native.numba_jit import Later, plain
+from funcgrad.compiler.numpy import numpy_codegen as arrays
+from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.python import scalar_ops as templates
+from funcgrad.compiler.python.loop_body_codegen import (
+    KINDS,
+    Closed,
+    Shape,
+    flat_of,
+    indented,
+    names_of,
+    native_text,
+    numbers_text,
+    operations,
+    taken,
+    tuple_of,
+    unpacked,
+)
+from funcgrad.compiler.python.loop_body_codegen import OPEN as OPEN
+
+Rolled = Callable[[Sequence[Any]], tuple[Sequence[Any], list[Any]]]
+"""From a loop's operands to its final states, and what it put out, stacked."""
+
+
+def compile_loop(body: Closed, cond: Closed | None, shape: Shape) -> Rolled:
+    """The loop as a function; its final states may share memory with operands and with each other."""
+    flat = flat_of(body)
+    text = numbers_text(flat, None if cond is None else flat_of(cond), shape)
+    if text is None:
+        return _on_arrays(flat, cond, shape)
+    return _OnNumbers(text, flat, body, cond, shape)
+
+
+def loop_text(body: Closed, cond: Closed | None, shape: Shape) -> str:
+    """The text of that function: of numbers, or with its turn as an array program.
+
+    >>> import funcgrad as fg
+    >>> from types import SimpleNamespace
+    >>> from funcgrad.compiler.program import lower
+    >>> x, y = fg.var("x", 3), fg.var("y", 3)
+    >>> shape = SimpleNamespace(states=1, sequences=1, length=9, reverse=False)
+    >>> print(loop_text(SimpleNamespace(program=lower([x * y], [x, y])), None, shape))
+    def body(x0, x1):
+        a0 = multiply(x0, x1)
+        return (a0,)
+    def run(x0, x1):
+        return quiet.copy().run(body, x0, x1)
+    def run(turns, state, rest, met):
+        x0, = state
+        q1, = rest
+        for t in turns:
+            r0, = body(x0, q1[t])
+            x0, = r0,
+        return (x0, )
+    """
+    flat = flat_of(body)
+    text = numbers_text(flat, None if cond is None else flat_of(cond), shape)
+    return _text_on_arrays(_turn(flat), flat, cond, shape) if text is None else text
+
+
+def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
+    """The turns of a loop without a condition, in the order in which they run."""
+    length = len(operands[shape.states]) if shape.length == OPEN else shape.length
+    return range(length)[::-1] if shape.reverse else range(length)
+
+
+def stacked(values: Sequence[Any], type: Any) -> Any:
+    """What the turns put out, along a new first axis."""
+    result = np.empty((len(values), *type.shape), type.dtype)
+    for t, value in enumerate(values):
+        result[t] = value
+    return result
+
+
+# -- numbers -------------------------------------------------------------------------------------
+class _OnNumbers:
+    """A loop on numbers: by generated Python, by NumPy where `math` raises, and by machine code in time."""
+
+    def __init__(
+        self, text: str, flat: Flat, body: Closed, cond: Closed | None, shape: Shape
+    ) -> None:
+        self.body, self.cond, self.shape = body, cond, shape
+        self.n, self.middle = shape.states, shape.states + shape.sequences
+        self.enter: Any = build("loop", text, templates.BOUND)
+        self.inputs = [step.type for step in flat.steps[: flat.inputs]]
+        self.kinds = [KINDS[type.dtype] for type in self.inputs]
+        self.results = [flat.steps[i].type for i in flat.results]
+        test = None if cond is None else flat_of(cond)
+        self.later = Later(
+            lambda: native_text(flat, test, shape), taken(flat, shape), *operations(flat, test)
+        )
+
+    def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+        state = [kind(x) for kind, x in zip(self.kinds, operands[: self.n], strict=False)]
+        turns = range(sys.maxsize) if self.cond is not None else turns_of(self.shape, operands)
+        short = [len(q) < len(turns) for q in operands[self.n : self.middle]]
+        native = None if any(short) else self.later.function()
+        if native is not None:
+            return self._natively(
+                native, operands, turns, 0, state, [[] for _ in self.results[self.n :]]
+            )
+        return self._in_python(operands, turns, state, not any(short))
+
+    def _in_python(
+        self, operands: Sequence[Any], turns: range, state: Sequence[Any], may: bool
+    ) -> tuple[Sequence[Any], list[Any]]:
+        rest = [
+            x.tolist() if isinstance(x, np.ndarray) else kind(x)
+            for x, kind in zip(operands[self.n :], self.kinds[self.n :], strict=True)
+        ]
+        size = 0 if self.cond is not None else len(turns)
+        met: list[list[Any]] = [[None] * size for _ in self.results[self.n :]]
+        at, patience = 0, 1
+        while True:
+            start, stop = at, len(turns)
+            if may:
+                stop = min(stop, at + self.later.turns())
+            at, state = self.enter(turns[:stop], at, state, rest, met)
+            ended = at < 0 and (self.cond is not None or stop == len(turns))
+            if at < 0:
+                at = stop if self.cond is None else ~at
+            self.later.ran(at - start)
+            if ended:
+                break
+            native = self.later.function() if may else None
+            if native is not None:
+                return self._natively(native, operands, turns, at, state, met)
+            if at == stop < len(turns):
+                continue
+            start = at
+            at, state = self._by_numpy(operands, turns, at, state, met, patience)
+            self.later.ran((max(at, ~at) - start) * _SLOWER)
+            if at < 0:
+                break
+            patience *= 2
+        return self._wide(state), [
+            np.array(found, type.dtype).reshape((len(found), *type.shape))
+            for found, type in zip(met, self.results[self.n :], strict=True)
+        ]
+
+    def _wide(self, state: Sequence[Any]) -> list[Any]:
+        return [type.dtype.type(x) for type, x in zip(self.results, state, strict=False)]
+
+    def _by_numpy(
+        self,
+        operands: Sequence[Any],
+        turns: range,
+        at: int,
+        state: Sequence[Any],
+        met: list[list[Any]],
+        most: int,
+    ) -> tuple[int, Sequence[Any]]:
+        """So many turns, and where that leads: ~ of it where the condition ends the loop."""
+        state = self._wide(state)
+        fixed = operands[self.middle :]
+        for _ in range(most):
+            if self.cond is not None:
+                if not self.cond.program.step([*state, *fixed])[0]:
+                    at = ~at
+                    break
+                for found in met:
+                    found.append(None)
+            elif at == len(turns):
+                break
+            t = turns[at]
+            items = [sequence[t] for sequence in operands[self.n : self.middle]]
+            values = self.body.program.step([*state, *items, *fixed])
+            state = values[: self.n]
+            for found, value in zip(met, values[self.n :], strict=True):
+                found[t] = value
+            at += 1
+        return at, [kind(x) for kind, x in zip(self.kinds, state, strict=False)]
+
+    def _natively(
+        self,
+        run: Any,
+        operands: Sequence[Any],
+        turns: range,
+        at: int,
+        state: Sequence[Any],
+        met: Sequence[Sequence[Any]],
+    ) -> tuple[Sequence[Any], list[Any]]:
+        """The turns from ``at`` on; what those before it put out is in ``met``."""
+        types = self.results[self.n :]
+        pairs = zip(operands[self.n :], self.inputs[self.n :], self.kinds[self.n :], strict=True)
+        rest = [
+            plain(x, type.dtype) if isinstance(x, np.ndarray) and x.ndim else kind(x)
+            for x, type, kind in pairs
+        ]
+        if self.cond is None:
+            count, done = len(turns), turns[:at]
+            ys = [np.empty((count, *type.shape), type.dtype) for type in types]
+            for y, found in zip(ys, met, strict=True):
+                for t in done:
+                    y[t] = found[t]
+            while at < count:
+                stop = min(count, at + self.later.chunk)
+                at, *state = run(count, at, stop, *state, *rest, *ys)
+            return self._wide(state), ys
+        pieces = [[stacked(found, type)] for found, type in zip(met, types, strict=True)]
+        size = min(_FIRST, self.later.chunk)
+        while True:
+            ys = [np.empty((size, *type.shape), type.dtype) for type in types]
+            at, *state = run(0, 0, size, *state, *rest, *ys)
+            for piece, y in zip(pieces, ys, strict=True):
+                piece.append(y[:at])
+            if at < size:
+                return self._wide(state), [np.concatenate(piece) for piece in pieces]
+            size = min(2 * size, self.later.chunk)
+
+
+_SLOWER = 50  # how much longer than Python NumPy takes for an operation on numbers
+_FIRST = 1024  # turns that a machine-coded loop with a condition makes room for at first
+
+
+# -- arrays --------------------------------------------------------------------------------------
+def _on_arrays(flat: Flat, cond: Closed | None, shape: Shape) -> Rolled:
+    plan = _turn(flat)
+    text = _text_on_arrays(plan, flat, cond, shape)
+    bound = {**arrays._BOUND, **plan.bound}
+    if cond is not None:
+        bound["holds"] = cond.program.compiled
+    enter: Any = build("loop", text, bound)
+    n = shape.states
+    types = [flat.steps[i].type for i in flat.results[n:]]
+
+    def run(operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+        if cond is not None:
+            met: list[Any] = [[] for _ in types]
+            state = enter((), operands[:n], operands[n:], met)
+            return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
+        turns = turns_of(shape, operands)
+        met = [np.empty((len(turns), *type.shape), type.dtype) for type in types]
+        return enter(turns, operands[:n], operands[n:], met), met
+
+    return run
+
+
+def _turn(flat: Flat) -> Plan:
+    return calls(flat._replace(results=tuple(_computed(flat))))
+
+
+def _text_on_arrays(plan: Plan, flat: Flat, cond: Closed | None, shape: Shape) -> str:
+    return f"{arrays.source(plan)}{arrays_text(flat, cond is not None, shape)}"
+
+
+def _computed(flat: Flat) -> list[int]:
+    """The results that are not inputs, each once."""
+    return list(dict.fromkeys([i for i in flat.results if i >= flat.inputs]))
+
+
+def arrays_text(flat: Flat, tested: bool, shape: Shape) -> str:
+    """The text of a loop around ``body``, a function of a turn's inputs; ``holds`` tells whether to go on.
+
+    >>> import funcgrad as fg
+    >>> from types import SimpleNamespace
+    >>> from funcgrad.compiler.flat_program import flatten
+    >>> x, y = fg.var("x", 3), fg.var("y", 3)
+    >>> shape = SimpleNamespace(states=1, sequences=1, length=9, reverse=False)
+    >>> print(arrays_text(flatten([x * y, x], [x, y]), False, shape))
+    def run(turns, state, rest, met):
+        x0, = state
+        q1, = rest
+        y0, = met
+        for t in turns:
+            r0, = body(x0, q1[t])
+            y0[t] = x0
+            x0, = r0,
+        return (x0, )
+    """
+    n = shape.states
+    whole, items = names_of(flat, shape)
+    names = dict(enumerate(items))
+    names.update({i: f"r{k}" for k, i in enumerate(_computed(flat))})
+    ys = [f"y{k}" for k in range(len(flat.results) - n)]
+    lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
+    given = ", ".join(items)
+    lines.append(f"while holds({given})[0]:" if tested else "for t in turns:")
+    turn = unpacked([names[i] for i in _computed(flat)], f"body({given})")
+    store = "{}.append({})" if tested else "{}[t] = {}"
+    turn.extend([store.format(y, names[i]) for y, i in zip(ys, flat.results[n:], strict=True)])
+    if n:
+        turn.append(f"{', '.join(whole[:n])}, = {', '.join([names[i] for i in flat.results[:n]])},")
+    lines.extend([*indented(turn), f"return {tuple_of(whole[:n])}"])
+    return "\n".join(["def run(turns, state, rest, met):", *indented(lines)]) + "\n"

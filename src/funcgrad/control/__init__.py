@@ -1,0 +1,1 @@
+"""Operations whose params hold closed programs: call, branch, loop and custom rule."""

@@ -1,0 +1,200 @@
+"""Calls and branches: a body run as one step, or one of several, whichever an index says.
+
+The derivative of a call is a call of the body's derivative, which computes again what it needs from
+the operands: nothing inside is kept in between. That is rematerialisation (`checkpoint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.closed_program import (
+    Body,
+    body_of,
+    on_examples,
+    pulled,
+    pushed,
+    symbol,
+    zeros,
+)
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import ArrayType, Key, TupleType
+from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.tuples import pick, together_op
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.trace.tracing import result
+
+
+# -- making --------------------------------------------------------------------------------------
+def built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
+    """The parts of an operation's value: expressions, or numbers and arrays where nothing is traced."""
+    if any(isinstance(value, Expr) for value in operands):
+        node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
+        return [pick(node, k) for k in range(count)]
+    with np.errstate(all="ignore"):
+        return [result(v) for v in op.run(*[_array(v) for v in operands], **params)]
+
+
+def _beside(operands: Sequence[Any]) -> list[Expr]:
+    return [value for value in operands if isinstance(value, Expr)]
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value)[()]
+
+
+# -- call ----------------------------------------------------------------------------------------
+def _call_run(*operands: Any, body: Body, kept: tuple[Key, ...] = ()) -> Any:
+    return owned(body.program.step(operands), operands)
+
+
+def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Results as NumPy's values, which share memory with no operand and with each other: else copied."""
+    seen = {id(value) for value in operands}
+    mine = []
+    for value in results:
+        # A compiled program gives Python's numbers: they have no shape, and raise where NumPy does not.
+        made = not isinstance(value, np.ndarray | np.generic)
+        shared = made or id(value) in seen or getattr(value, "base", None) is not None
+        mine.append(np.array(value)[()] if shared else value)
+        seen.add(id(value))
+    return tuple(mine)
+
+
+def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ()) -> Joint:
+    def forward(flows: Mapping[int, Any]) -> Parts:
+        active = sorted(flows)
+        tangents, moved = pushed(body, active)
+        reached = [k for k, flow in enumerate(moved) if flow is not None]
+        derived = body_of([*body.inputs, *tangents], [moved[k] for k in reached])
+        new = call_op(*operands, *[flows[i] for i in active], body=derived, kept=())
+        return Parts({k: pick(new, place) for place, k in enumerate(reached)})
+
+    def backward(g: Parts) -> Mapping[int, Any]:
+        given = sorted(g.of)
+        seeds, back = pulled(body, given, range(len(operands)))
+        inside = {e.key: e for e in subexpressions(*body.outputs)}
+        saved = [inside[key] for key in kept]
+        names = [symbol(f"k{j}", e.type) for j, e in enumerate(saved)]
+        swapped = substitute_all(
+            list(back.values()), {e.key: new for e, new in zip(saved, names, strict=True)}
+        )
+        # The call that hands out what is kept computes the value, too, and so stands in its place.
+        more = Body(body.inputs, [*body.outputs, *saved])
+        first = call_op(*operands, body=more, kept=())
+        handed = [pick(first, len(body.outputs) + j) for j in range(len(saved))]
+        derived = body_of([*body.inputs, *seeds, *names], swapped)
+        new = call_op(*operands, *[g.of[k] for k in given], *handed, body=derived, kept=())
+        return {i: pick(new, place) for place, i in enumerate(back)}
+
+    return Joint(forward, backward)
+
+
+def _call_batch(
+    size: int, flags: Sequence[bool], *operands: Expr, body: Body, kept: tuple[Key, ...] = ()
+) -> Any:
+    inputs, outputs = on_examples(body, size, flags)
+    new = call_op(*operands, body=body_of(inputs, [expr for expr, _ in outputs]), kept=())
+    parts = [pick(new, k) for k in range(len(outputs))]
+    return together_op(
+        *[
+            part if own else spread(part, size)
+            for part, (_, own) in zip(parts, outputs, strict=True)
+        ]
+    )
+
+
+def _call_type(*types: ArrayType, body: Body, kept: tuple[Key, ...] = ()) -> Any:
+    return TupleType(body.types)
+
+
+call_op: Op = Op(
+    name="call",
+    run=_call_run,
+    infer=_call_type,
+    joint=_call_joint,
+    batch=_call_batch,
+    notation=lambda *operands, body, kept: f"call({', '.join(operands)})",
+)
+
+
+# -- branch --------------------------------------------------------------------------------------
+def _branch_run(index: Any, *operands: Any, branches: tuple[Body, ...]) -> Any:
+    chosen = branches[min(max(int(index), 0), len(branches) - 1)]
+    return owned(chosen.program.step(operands), operands)
+
+
+def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ...]) -> Joint:
+    def forward(flows: Mapping[int, Any]) -> Parts:
+        active = sorted(i - 1 for i in flows)
+        each = [pushed(body, active) for body in branches]
+        count = len(branches[0].outputs)
+        reached = [k for k in range(count) if any(moved[k] is not None for _, moved in each)]
+        derived = tuple(
+            body_of(
+                [*body.inputs, *tangents],
+                [zeros(body.outputs[k].type) if moved[k] is None else moved[k] for k in reached],
+            )
+            for body, (tangents, moved) in zip(branches, each, strict=True)
+        )
+        new = branch_op(index, *operands, *[flows[i + 1] for i in active], branches=derived)
+        return Parts({k: pick(new, place) for place, k in enumerate(reached)})
+
+    def backward(g: Parts) -> Mapping[int, Any]:
+        given = sorted(g.of)
+        each = [pulled(body, given, range(len(operands))) for body in branches]
+        reached = sorted({i for _, back in each for i in back})
+        derived = tuple(
+            body_of(
+                [*body.inputs, *seeds],
+                [back[i] if i in back else zeros(body.inputs[i].type) for i in reached],
+            )
+            for body, (seeds, back) in zip(branches, each, strict=True)
+        )
+        new = branch_op(index, *operands, *[g.of[k] for k in given], branches=derived)
+        return {i + 1: pick(new, place) for place, i in enumerate(reached)}
+
+    return Joint(forward, backward)
+
+
+def _branch_batch(
+    size: int, flags: Sequence[bool], index: Expr, *operands: Expr, branches: tuple[Body, ...]
+) -> Any:
+    each = [on_examples(body, size, flags[1:]) for body in branches]
+    spreads = [
+        (inputs, [expr if own else spread(expr, size) for expr, own in outputs])
+        for inputs, outputs in each
+    ]
+    derived = tuple(body_of(inputs, outputs) for inputs, outputs in spreads)
+    if not flags[0]:
+        return branch_op(index, *operands, branches=derived)
+    # Each example chooses for itself: all branches run, and `where` keeps what each did not choose
+    # from reaching its derivative.
+    values = [body.on(operands) for body in derived]
+    chosen: Any = np.clip(index, 0, len(branches) - 1)
+    parts: list[Any] = list(values[-1])
+    for place in range(len(branches) - 2, -1, -1):
+        here = chosen == place
+        parts = [
+            np.where(np.reshape(here, (size, *(1,) * (new.ndim - 1))), new, old)
+            for new, old in zip(values[place], parts, strict=True)
+        ]
+    return together_op(*parts)
+
+
+def _branch_type(index: ArrayType, *types: ArrayType, branches: tuple[Body, ...]) -> Any:
+    return TupleType(branches[0].types)
+
+
+branch_op: Op = Op(
+    name="branch",
+    run=_branch_run,
+    infer=_branch_type,
+    joint=_branch_joint,
+    batch=_branch_batch,
+    notation=lambda index, *operands, branches: f"branch({', '.join([index, *operands])})",
+)

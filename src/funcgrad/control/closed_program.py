@@ -1,0 +1,189 @@
+"""Closed subgraphs: programs as parameters of the operations that run them.
+
+A `Body` has inputs and outputs and refers to nothing outside. Its derivatives and its batched form are
+bodies again, made by the same folds as those of any program; so an operation that holds one needs no
+rule of its own beyond how inputs and outputs are wired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from funcgrad.autodiff.accumulate import backprop, pushforward
+from funcgrad.autodiff.batching import batched
+from funcgrad.compiler.program import Program, lower
+from funcgrad.expr import Expr, assemble_node, subexpressions
+from funcgrad.graph import INPUT, ArrayType
+from funcgrad.linear import Parts
+from funcgrad.ops.base.op import differentiable, fit, lift_fully
+from funcgrad.ops.shape import zeros_like
+from funcgrad.ops.tuples import together_op
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.tracing import Scope, fresh, instantiate, skeleton
+
+
+class Body:
+    """A program of its own, from inputs to outputs: equal bodies are equal, and hash alike."""
+
+    __slots__ = ("_identity", "inputs", "outputs")
+
+    def __init__(self, inputs: Sequence[Expr], outputs: Sequence[Expr]) -> None:
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        # The inputs by name as well: two bodies may differ in their order alone.
+        self._identity = (tuple([x.key for x in inputs]), tuple([out.key for out in outputs]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        # Part of a key: it depends on the program alone, and on all of it.
+        inputs, outputs = self._identity
+        content = b"%d|" % len(inputs) + b"".join([*inputs, *outputs])
+        return f"Body({blake2b(content, digest_size=16).hexdigest()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Body, (self.inputs, self.outputs)
+
+    @property
+    def types(self) -> tuple[ArrayType, ...]:
+        """The types of the outputs."""
+        return tuple([out.type for out in self.outputs])
+
+    @property
+    def program(self) -> Program:
+        """The body as something that runs."""
+        return _lowered(self)
+
+    def on(self, operands: Sequence[Expr]) -> list[Expr]:
+        """The outputs written out, on operands in the place of the inputs."""
+        given = {x.key: new for x, new in zip(self.inputs, operands, strict=True)}
+        return substitute_all(self.outputs, given, inputs=True)
+
+
+@lru_cache(maxsize=1024)
+def _lowered(body: Body) -> Program:
+    return lower(simplify_all(body.outputs), body.inputs)
+
+
+def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
+    """The body from inputs with any names: they are renamed by position, so that equal ones are equal.
+
+    It is simple, as any program is before it is differentiated: the laws keep masks outermost, where no
+    infinite factor meets the zeros that they make.
+    """
+    names = [symbol(f"i{k}", x.type) for k, x in enumerate(inputs)]
+    given = {x.key: name for x, name in zip(inputs, names, strict=True)}
+    return Body(names, simplify_all(substitute_all(outputs, given)))
+
+
+def symbol(name: str, type: ArrayType) -> Expr:
+    """An input of a body; an axis that is as long as a loop happens to run has the length -1."""
+    return assemble_node(INPUT, (), (("name", name),), type)
+
+
+def trace_body(
+    f: Callable[..., Any], trees: Sequence[Tree], stand_ins: Sequence[Expr]
+) -> tuple[Body, list[Any], Any]:
+    """f as a body, the expressions and arrays it captured, which are further inputs, and its result.
+
+    ``trees`` are f's arguments. Their leaves are stood for by expressions of the same types: where those
+    have values, f may ask for them; a `symbol` has none.
+    """
+    scope = Scope()
+    labels = [path or "x" for tree in trees for path in tree.paths]
+    leaves = [
+        fresh(stand_in, scope, k, label)
+        for k, (label, stand_in) in enumerate(zip(labels, stand_ins, strict=True))
+    ]
+    rest = iter(leaves)
+    try:
+        output = f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+        roots = [lift_fully(item) for item in flatten(output).leaves]
+        found = skeleton(roots, leaves)
+    finally:
+        scope.open = False
+    exprs = instantiate(found.rows)
+    inputs = [expr for expr in exprs if expr.op is INPUT]
+    outputs = simplify_all([exprs[i] for i in found.roots])
+    # What led to a captured value was met on the way to it, and is no part of the body.
+    needed = set(used(inputs, outputs))
+    kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
+    captured = [found.inputs[i] for i in kept[len(leaves) :]]
+    return body_of([inputs[i] for i in kept], outputs), captured, output
+
+
+def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
+    """Stand-ins without values, labelled as the trees' leaves are."""
+    labels = [path or "x" for tree in trees for path in tree.paths]
+    return [symbol(label, type) for label, type in zip(labels, types, strict=True)]
+
+
+def types_of(tree: Tree) -> list[ArrayType]:
+    """The types of a tree's leaves."""
+    return [lift_fully(item).type for item in tree.leaves]
+
+
+# -- derivatives ---------------------------------------------------------------------------------
+def pushed(body: Body, active: Sequence[int]) -> tuple[list[Expr], list[Any]]:
+    """Inputs for the tangents of the ``active`` inputs, and the tangent of each output, or None."""
+    tangents = [symbol(f"t{i}", body.inputs[i].type) for i in active]
+    given = {body.inputs[i].key: t for i, t in zip(active, tangents, strict=True)}
+    flows = pushforward(body.outputs, given)
+    return tangents, [
+        None if flow is None else fit(flow, out.type)
+        for flow, out in zip(flows, body.outputs, strict=True)
+    ]
+
+
+def pulled(
+    body: Body, given: Sequence[int], wrt: Sequence[int]
+) -> tuple[list[Expr], dict[int, Expr]]:
+    """Inputs for the cotangents of the ``given`` outputs, and those of the inputs that they reach."""
+    seeds = [symbol(f"c{k}", body.outputs[k].type) for k in given]
+    targets = [body.inputs[i] for i in wrt if differentiable(body.inputs[i].dtype)]
+    # One pass for all outputs, so that what they share is pulled back once.
+    root = together_op(*[body.outputs[k] for k in given])
+    found = backprop(root, Parts(dict(enumerate(seeds))), wrt=targets).map if given else {}
+    keys = {i: body.inputs[i].key for i in wrt}
+    return seeds, {
+        i: fit(found[key], body.inputs[i].type) for i, key in keys.items() if key in found
+    }
+
+
+def zeros(type: ArrayType) -> Expr:
+    """A constant zero of a type."""
+    z: Expr = zeros_like(symbol("z", type))
+    return z
+
+
+# -- batches -------------------------------------------------------------------------------------
+def batch_type(type: ArrayType, size: int) -> ArrayType:
+    """The type of a batch of values."""
+    return ArrayType((size, *type.shape), type.dtype)
+
+
+def on_examples(
+    body: Body, size: int, flags: Sequence[bool]
+) -> tuple[list[Expr], list[tuple[Expr, bool]]]:
+    """New inputs, those flagged with an axis for the batch, and the outputs with whether they have it."""
+    inputs = [
+        symbol(f"b{i}", batch_type(x.type, size)) if own else x
+        for i, (x, own) in enumerate(zip(body.inputs, flags, strict=True))
+    ]
+    given = {x.key: (new, own) for x, new, own in zip(body.inputs, inputs, flags, strict=True)}
+    return inputs, batched(body.outputs, size, given)
+
+
+def used(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> list[int]:
+    """Which of the inputs the outputs depend on."""
+    found = {expr.key for expr in subexpressions(*outputs)}
+    return [i for i, x in enumerate(inputs) if x.key in found]

@@ -1,0 +1,222 @@
+"""Concrete values: what Python's questions are answered by.
+
+A traced expression knows the values of its leaves at this call. Its own is computed when Python first
+asks (``if x > 0``, ``float(x)``, an index, a text), and kept; what records questions is told. Only
+``repr(x)`` asks nothing: it is the formula, as a debugger shows it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from opcode import opmap
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr.node import Cell, set_value, subexpressions
+from funcgrad.expr.registry import functions
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.source import fail, written
+
+
+# -- how a value is read ---------------------------------------------------------------------------
+# What records questions knows a reading by its identity, so that each is made once.
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _number(value: Any) -> Any:
+    """A value as Python has it: a number of its own, or the array that it is."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
+def index(value: Any) -> Any:
+    """A value as an index, which a bool is, too, where it came in as Python's."""
+    return operator.index(_number(value))
+
+
+def _on_number(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def reading(value: Any) -> Any:
+        return function(_number(value))
+
+    reading.__name__ = name
+    return reading
+
+
+@lru_cache(maxsize=256)
+def _formatted(spec: str) -> Callable[[Any], str]:
+    @wraps(format)
+    def reading(value: Any) -> str:
+        return format(value, spec)
+
+    return reading
+
+
+def _question(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    reading = _on_number(function, name)
+
+    def method(self: Any) -> Any:
+        return concrete(self, f"{name}()", reading)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``{name}()`` of the concrete value, under a transform."
+    return method
+
+
+def _method(name: str) -> Callable[[Any], Any]:
+    return _question(name, operator.methodcaller(name))
+
+
+class Questions:
+    """Python's questions, answered by the concrete value under a transform."""
+
+    __slots__ = ()
+
+    def __bool__(self: Any) -> bool:
+        # A dict or a set compares what has one hash: equal formulas are equal, whatever their values.
+        if not self.traced and self.op.name in ("equal", "not_equal"):
+            x, y = self.args
+            if x.key == y.key and _has_input(x):
+                return bool(self.op.name == "equal")
+        return bool(concrete(self, "bool()", bool))
+
+    def __float__(self: Any) -> float:
+        _refuse_storing(self, sys._getframe(1))
+        return float(concrete(self, "float()", float))
+
+    def __int__(self: Any) -> int:
+        _refuse_storing(self, sys._getframe(1))
+        return int(concrete(self, "int()", int))
+
+    def __complex__(self: Any) -> complex:
+        _refuse_storing(self, sys._getframe(1))
+        return complex(concrete(self, "complex()", complex))
+
+    def __index__(self: Any) -> int:
+        reading = operator.index if self.type.dtype.kind in "iu" else index
+        return int(concrete(self, "an index", reading))
+
+    __trunc__ = _question("trunc", math.trunc)
+    __floor__ = _question("floor", math.floor)
+    __ceil__ = _question("ceil", math.ceil)
+
+    # What Python's own numbers can do beyond.
+    is_integer = _method("is_integer")
+    as_integer_ratio = _method("as_integer_ratio")
+    bit_length = _method("bit_length")
+    bit_count = _method("bit_count")
+
+    def item(self: Any) -> Any:
+        """The concrete value as a Python number, under a transform."""
+        return concrete(self, "item()", _item)
+
+    def __str__(self: Any) -> str:
+        return str(concrete(self, "str()", str)) if self.traced else repr(self)
+
+    def __format__(self: Any, spec: str) -> str:
+        return (
+            str(concrete(self, "a format", _formatted(spec))) if spec or self.traced else repr(self)
+        )
+
+
+def plain(value: Any, asker: str) -> Any:
+    """What a traced value is at this call, as a number or an array; anything else as it is."""
+    if not isinstance(value, Cell):
+        return value
+    answer = concrete(value, asker, _itself if value.shape else _item)
+    # Python's own integers stand for those of 64 bits: they do not wrap.
+    if type(answer) is int and value.dtype != np.int64:
+        return value.dtype.type(answer)
+    return answer
+
+
+_STORE = opmap["STORE_SUBSCR"]
+
+
+def _refuse_storing(asked: Cell, frame: FrameType) -> None:
+    # An integer has no gradient to cut.
+    if asked.type.dtype.kind in "fc" and _is_stored(frame):
+        raise assignment()
+
+
+def _is_stored(frame: FrameType) -> bool:
+    """Whether ``array[i] = x`` or ``array.fill(x)`` asks for a number, which would cut the gradient."""
+    if frame.f_code.co_code[frame.f_lasti] == _STORE:
+        return True
+    return ".fill(" in written(frame).partition("(")[0] + "("
+
+
+def assignment() -> Any:
+    """The refusal of an assignment to an item of an expression, or of an expression to an item."""
+    return fail(
+        TypeError,
+        "item assignment: expected a value that can change, but an expression is immutable, and "
+        "a NumPy array does not hold one; write x = x.at[i].set(v) instead of x[i] = v, with x an "
+        "expression, or build the array by np.stack([...])",
+    )
+
+
+def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
+    """What Python reads off the value that a traced expression has at this call.
+
+    The value is computed when it is first asked for, and kept. What records questions is told.
+    """
+    answer = reading(_value(root, asker))
+    traced = root.traced
+    if traced is not False and traced is not True:
+        traced.record(root, reading, answer)
+    return answer
+
+
+def _value(root: Cell, asker: str) -> Any:
+    stack = [root]
+    while stack:
+        expr = stack[-1]
+        if hasattr(expr, "_value"):
+            stack.pop()
+            continue
+        if expr.op is INPUT:
+            raise _no_value(expr if root.traced else root, asker)
+        pending = [arg for arg in expr.args if not hasattr(arg, "_value")]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        set_value(expr, _step(expr))
+    return root._value
+
+
+def _step(expr: Cell) -> Any:
+    if expr.op is CONSTANT:
+        return expr.params[0][1].array
+    with np.errstate(all="ignore"):
+        return expr.op.run(*[arg._value for arg in expr.args], **dict(expr.params))
+
+
+def _has_input(root: Cell) -> bool:
+    return any(expr.op is INPUT for expr in subexpressions(root))
+
+
+def _no_value(expr: Cell, asker: str) -> Any:
+    text = functions["text"](expr)
+    shown = "; repr(x) is its formula" if asker in ("str()", "a format") else ""
+    return fail(
+        TypeError,
+        f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "
+        "choose with fg.cond or np.where(condition, a, b); a function that is differentiated with "
+        f"grad(f), and neither mapped nor a loop's, knows its values{shown}",
+    )
+
+
+def _shorten(text: str) -> str:
+    line = text.splitlines()[-1]
+    return repr(line if len(line) <= 40 else line[:37] + "...")

@@ -1,0 +1,93 @@
+"""What the rules of linear algebra are made of: stacks of matrices, in the last two axes.
+
+Transposes are plain, without conjugation, as everywhere; a rule that conjugates is linear over the reals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.op import Op, differentiable, lift_fully
+from funcgrad.ops.shape import astype
+from funcgrad.source import fail
+
+
+def mT(x: Any) -> Any:
+    """Each matrix transposed."""
+    return np.swapaxes(x, -1, -2)
+
+
+def mH(x: Any) -> Any:
+    """Each matrix transposed and conjugated."""
+    return np.conjugate(mT(x)) if x.dtype.kind == "c" else mT(x)
+
+
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the parts of a complex dtype; a real one is its own."""
+    return np.finfo(dtype).dtype
+
+
+def eye_like(x: Any) -> Any:
+    """The identity matrix as wide as x, in the dtype of its parts."""
+    return np.eye(np.shape(x)[-1], dtype=real_dtype(x.dtype))
+
+
+def wide(z: Any) -> Any:
+    """One number a matrix, with two axes more, to multiply matrices with."""
+    return np.expand_dims(z, (-2, -1))
+
+
+def between(left: Any, right: Any) -> LinearMap:
+    """X -> left @ X @ right."""
+    return Structural(
+        lambda v: np.matmul(np.matmul(left, v), right),
+        lambda g: np.matmul(np.matmul(mT(left), g), mT(right)),
+    )
+
+
+def hermitian_from(triangle: str) -> LinearMap:
+    """What LAPACK takes a matrix for, of which it reads one triangle: real on the diagonal.
+
+    Its transpose puts what reaches both triangles into the one that was read.
+    """
+    cut = np.tril if triangle == "L" else np.triu
+    strict = -1 if triangle == "L" else 1
+
+    def forward(v: Any) -> Any:
+        half = cut(v, strict)
+        return half + mH(half) + np.real(v) * eye_like(v)
+
+    def backward(g: Any) -> Any:
+        return cut(g + mH(g), strict) + np.real(g) * eye_like(g)
+
+    return Structural(forward, backward)
+
+
+def matrices(name: str, x: Any, *, square: bool = True) -> Any:
+    """An argument as a stack of float matrices."""
+    x = lift_fully(x)
+    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
+        kind = "square matrices" if square else "matrices"
+        raise fail(
+            ValueError,
+            f"{name}: expected {kind} in the last two axes, but got {x.type}; "
+            + ("give a vector a second axis" if x.ndim < 2 else "see lstsq and pinv for others"),
+        )
+    if not differentiable(x.dtype):
+        return astype(x, float)
+    if x.dtype.char not in "fdFD":
+        raise fail(
+            TypeError,
+            f"{name}: expected single or double precision, which LAPACK has, but got {x.type}; "
+            "convert it with astype(float)",
+        )
+    return x
+
+
+def of_stacks(op: Callable[[], Op]) -> Callable[..., Any]:
+    """The batching rule of an operation of one operand on stacks: the batch makes the stack longer."""
+    return lambda size, batched, a, **params: op()(a, **params)

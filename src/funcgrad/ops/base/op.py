@@ -1,0 +1,357 @@
+"""How an operation is declared: name, how NumPy runs it, its type, and one edge an argument.
+
+An *edge* is a function of the output, the inputs and the params to the `LinearMap` that takes a
+tangent of that input to a tangent of the output. An argument without an edge is not differentiable.
+Edges are written in plain ``numpy``, which serves numbers, arrays and expressions alike; so each rule
+is stated once for both modes and every order.
+
+Elementwise operations see operands of one shape, and of the dtypes that NumPy's loop works in:
+`fit` makes broadcasting and casting visible as nodes of their own, and the transpose of `broadcast_to`
+is the only place where a cotangent is summed back to a smaller shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad import expr as expr_room
+from funcgrad.expr import Expr, assemble_node, const, make, scalar
+from funcgrad.graph import ArrayType, Params
+from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
+from funcgrad.ops.base.array_capture import capture
+from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.promotion import (
+    PYTHON_NUMBERS,
+    Kind,
+    elementwise_plan,
+    elementwise_types,
+    ufunc_loop,
+)
+from funcgrad.source import fail
+
+Edge: TypeAlias = Callable[..., LinearMap]
+"""``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""
+
+
+class Infix(NamedTuple):
+    """How a binary operator is written, and how tightly it binds (higher binds tighter)."""
+
+    symbol: str
+    binding: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Op:
+    """An operation. Calling it with an expression among its arguments builds an expression.
+
+    ``edges`` is one edge (or None) for each argument, or, where their number varies, a function from
+    the position to the edge. ``batch(size, batched, *args, **params)`` is the operation on a batch of
+    ``size`` examples: each operand that is ``batched`` has one axis more, the first, and so has the
+    result. ``moves`` marks those that only move, select or repeat entries: they commute with masking.
+    ``joint`` stands in the place of edges where operands move together: see `funcgrad.linear.Joint`.
+    ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    infer: Callable[..., ArrayType]
+    edges: tuple[Edge | None, ...] | Callable[[int], Edge | None] = ()
+    batch: Callable[..., Any] | None = None
+    joint: Callable[..., Joint] | None = None
+    moves: bool = False
+    hidden: bool = False
+    infix: Infix | None = None
+    notation: Callable[..., str] | None = None
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        for arg in args:
+            if type(arg) is Expr:
+                return build(self, args, params)
+        return self.run(*args, **params)
+
+    def edge(self, index: int) -> Edge | None:
+        """The edge of an argument; None where the operation is not differentiable in it."""
+        if self.joint is not None:
+            joint = self.joint
+            return lambda z, *inputs, **params: joint(z, *inputs, **params).edge(index)
+        return self.edges(index) if callable(self.edges) else self.edges[index]
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return op_named, (self.name,)
+
+
+class Elementwise(Op):
+    """An operation that acts entry by entry, on operands of one shape and of its loop's dtypes."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        # Written out for the common numbers of operands: half of what a loop over them costs.
+        kinds: tuple[Kind, ...]
+        if len(args) == 2:
+            x, y = args
+            kinds = (x.type if type(x) is Expr else type(x), y.type if type(y) is Expr else type(y))
+        elif len(args) == 1:
+            (x,) = args
+            kinds = (x.type if type(x) is Expr else type(x),)
+        else:
+            kinds = tuple([arg.type if type(arg) is Expr else type(arg) for arg in args])
+        how, targets, output = elementwise_plan(self, kinds)
+        if how == "fitted":
+            return make(self, args, (), output)
+        if how == "fit":
+            return make(self, tuple(map(fit, args, targets)), (), output)
+        if how == "run":
+            return self.run(*args)
+        return self(*[arg if type(arg) in _LIFTED else lift(arg, args) for arg in args])
+
+
+_LIFTED = (Expr, *PYTHON_NUMBERS)
+
+
+def op_named(name: str) -> Op:
+    """The operation of the package that has this name."""
+    op: Any = expr_room.table.ops.get(name)
+    if op is None:
+        raise ValueError(f"operation: expected the name of one, but got {name!r}")
+    found: Op = op
+    return found
+
+
+# -- building ------------------------------------------------------------------------------------
+def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
+    """The expression of a structural operation: arguments lifted, type inferred."""
+    exprs = tuple(args) if all([type(arg) is Expr for arg in args]) else lift_all(args)
+    inferred = op.infer(*[expr.type for expr in exprs], **params)
+    return make(op, exprs, tuple(params.items()), inferred)
+
+
+def infer_type(op: Op, args: Sequence[Expr], params: Params) -> ArrayType:
+    """The type of an operation on operands that fit it."""
+    types = tuple([arg.type for arg in args])
+    return (
+        elementwise_types(op, types)[1]
+        if isinstance(op, Elementwise)
+        else op.infer(*types, **dict(params))
+    )
+
+
+def lift_all(args: Sequence[Any]) -> tuple[Expr, ...]:
+    """The arguments as expressions; Python's numbers become float64, int64, … as in ``np.asarray``."""
+    return tuple([arg if type(arg) is Expr else lift_fully(arg, args) for arg in args])
+
+
+def lift_fully(arg: Any, beside: Sequence[Any] = ()) -> Expr:
+    """An argument as an expression."""
+    lifted = lift(arg, beside)
+    return lifted if isinstance(lifted, Expr) else const(lifted)
+
+
+def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
+    """An argument as an expression; Python's numbers are left, since their dtype follows the others'.
+
+    An array met beside a traced expression is held as `array_capture` does; elsewhere it is copied.
+    """
+    if type(arg) is np.ndarray:
+        return _lift_array(arg, beside)
+    if isinstance(arg, np.generic):  # before numbers: np.float64 is a float as well
+        return const(arg)
+    if isinstance(arg, Expr) or type(arg) in PYTHON_NUMBERS:
+        return arg
+    base: Any
+    for base in PYTHON_NUMBERS:  # of a subclass, such as an IntEnum
+        if isinstance(arg, base):
+            return base(arg)
+    if isinstance(arg, list | tuple):
+        joined = expr_room.table.functions["array"](arg)
+        return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
+    if isinstance(arg, np.ndarray):
+        refuse_other_arrays("operand", arg)
+        return _lift_array(np.asarray(arg), beside)
+    refuse_others("operand", arg)
+    raise fail(
+        TypeError,
+        f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
+    )
+
+
+def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
+    """Refuse the subclasses of arrays whose meaning would be lost."""
+    if isinstance(array, np.ma.MaskedArray | np.matrix):
+        raise fail(
+            TypeError,
+            f"{who}: expected a plain array, but got a {type(array).__name__}, which it would not count "
+            "as; write np.asarray(a), with x.filled(0) and a condition in the place of a mask",
+        )
+
+
+def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:
+    if array.ndim:
+        for other in beside:
+            if type(other) is Expr and other.traced:
+                return capture(array)
+    return const(array)
+
+
+def fit(arg: Any, target: ArrayType | None) -> Expr:
+    """An operand with the type that the operation works on, None for its own: cast first, then broadcast."""
+    if target is None:
+        return arg  # type: ignore[no-any-return]
+    if type(arg) is not Expr:
+        arg = scalar(arg, target.dtype)
+        if not target.shape:
+            return arg  # type: ignore[no-any-return]
+    if arg.type == target:
+        return arg  # type: ignore[no-any-return]
+    if arg.type.dtype != target.dtype:
+        cast = ArrayType(arg.type.shape, target.dtype)
+        arg = assemble_node(astype, (arg,), (("dtype", target.dtype),), cast, traced=arg.traced)
+    if arg.type.shape != target.shape:
+        arg = assemble_node(
+            broadcast_to, (arg,), (("shape", target.shape),), target, traced=arg.traced
+        )
+    return arg  # type: ignore[no-any-return]
+
+
+def elementwise(
+    name: str,
+    run: Callable[..., Any],
+    *partials: Callable[..., Any] | None,
+    like: np.ufunc | None = None,
+    loop: Callable[..., tuple[np.dtype[Any], ...]] | None = None,
+    infix: tuple[str, int] | None = None,
+) -> Op:
+    """An elementwise operation from its partial derivatives, each a function of (z, *inputs).
+
+    ``like`` is a ufunc whose dtypes it shares, where ``run`` is not a ufunc itself.
+    """
+    ufunc: Any = like or run
+    infer: Any = loop or partial(ufunc_loop, ufunc)
+    return Elementwise(
+        name=name,
+        run=run,
+        infer=infer,
+        edges=tuple(d and diagonal(d) for d in partials),
+        infix=infix and Infix(*infix),
+    )
+
+
+# -- batching ------------------------------------------------------------------------------------
+def on_batch(op: Op, size: int, batched: Sequence[bool], args: Sequence[Any], params: Any) -> Any:
+    """An operation on a batch of operands: those that are ``batched`` have a first axis for it."""
+    if isinstance(op, Elementwise):
+        # The operands have one shape, so that NumPy's broadcasting repeats those without the axis.
+        return op(*args)
+    if op.batch is None:
+        raise fail(TypeError, f"vmap: expected an operation that can be batched, but got {op.name}")
+    return op.batch(size, batched, *args, **params)
+
+
+def same_on_batch(op: Callable[[], Op]) -> Callable[..., Any]:
+    """The batching rule of an operation of one operand that acts entry by entry, whatever the shape."""
+    return lambda size, batched, x, **params: op()(x, **params)
+
+
+def spread(x: Any, size: int) -> Any:
+    """The same value for every example of a batch."""
+    return broadcast_to(x, shape=(size, *np.shape(x)))
+
+
+# -- the two that fit operands -------------------------------------------------------------------
+def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
+    def sum_to_shape(g: Any) -> Any:
+        small = np.shape(x)
+        lead = len(shape) - len(small)
+        stretched = tuple(lead + i for i, n in enumerate(small) if n != shape[lead + i])
+        return np.reshape(np.sum(g, axis=(*range(lead), *stretched)), small)
+
+    return Structural(lambda v: broadcast_to(v, shape=shape), sum_to_shape)
+
+
+def _broadcast_batch(size: int, batched: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    small = np.shape(x)[1:]
+    wide = np.reshape(x, (size, *(1,) * (len(shape) - len(small)), *small))
+    return broadcast_to(wide, shape=(size, *shape))
+
+
+broadcast_to = Op(
+    name="broadcast_to",
+    run=lambda x, shape: np.broadcast_to(x, shape),
+    infer=lambda type, shape: ArrayType(shape, type.dtype),
+    edges=(_broadcast_edge,),
+    batch=_broadcast_batch,
+    moves=True,
+    hidden=True,
+)
+
+
+def _astype_edge(z: Any, x: Any, *, dtype: np.dtype[Any]) -> LinearMap:
+    def back(g: Any) -> Any:
+        if dtype.kind == "c" and x.dtype.kind != "c":
+            g = np.real(g)
+        return astype(g, dtype=x.dtype)
+
+    return Structural(lambda v: astype(v, dtype=dtype), back)
+
+
+def _astype_run(x: Any, dtype: np.dtype[Any]) -> Any:
+    array = np.asarray(x)
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        array = array.real
+    return array.astype(dtype)[()]
+
+
+astype: Op = Op(
+    name="astype",
+    run=_astype_run,
+    infer=lambda type, dtype: ArrayType(type.shape, dtype),
+    edges=(_astype_edge,),
+    batch=same_on_batch(lambda: astype),
+    hidden=True,
+)
+
+
+def _leaf_edge(z: Any, x: Any, **_: Any) -> LinearMap:
+    return Identity()
+
+
+# A fresh leaf: an identity whose ``scope`` is like no other, so that a derivative with respect to it can
+# never be confused with one with respect to what it stands for. Its parent is the value at this call.
+leaf: Op = Op(
+    name="leaf",
+    run=lambda x, scope, place: x,
+    infer=lambda type, scope, place: type,
+    edges=(_leaf_edge,),
+    batch=same_on_batch(lambda: leaf),
+    hidden=True,
+)
+
+
+def _one_example(x: Any) -> Any:
+    raise fail(
+        TypeError,
+        "vmap: expected a program that does not depend on values, but Python asked for the value of "
+        "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond",
+    )
+
+
+# What a batched function is run on: one example, whichever, of those along the first axis.
+example = Op(
+    name="example",
+    run=_one_example,
+    infer=lambda type: ArrayType(type.shape[1:], type.dtype),
+    hidden=True,
+)
+
+
+def differentiable(dtype: np.dtype[Any]) -> bool:
+    """Whether values of this dtype carry derivatives: floats, complex numbers and tuples of values do."""
+    return dtype.kind in "fcO"

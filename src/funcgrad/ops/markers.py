@@ -1,0 +1,23 @@
+"""Identities that carry a mark: they change nothing, and no law removes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.linear import Identity, LinearMap
+from funcgrad.ops.base.op import Op, same_on_batch
+from funcgrad.ops.base.promotion import same_type
+
+
+def _identity(z: Any, x: Any, **_: Any) -> LinearMap:
+    return Identity()
+
+
+name_op: Op = Op(
+    name="name",
+    run=lambda x, name: x,
+    infer=same_type,
+    edges=(_identity,),
+    batch=same_on_batch(lambda: name_op),
+    hidden=True,
+)

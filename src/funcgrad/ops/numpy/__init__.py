@@ -1,0 +1,1 @@
+"""NumPy functions composed of operations, and the dispatch from NumPy names to them."""

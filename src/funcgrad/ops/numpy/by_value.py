@@ -1,0 +1,165 @@
+"""NumPy's functions whose answers have no derivative: asked by value, and told to what records questions.
+
+Where entries of the argument come back, as from `numpy.unique`, only their places are asked for, so that
+they keep their derivative. A function of integers alone has nothing to differentiate, whichever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, concrete
+from funcgrad.expr.concrete import plain
+from funcgrad.ops import indexing, reduction, shape
+from funcgrad.ops import scans_and_sorts as along
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.source import fail
+
+
+def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
+    """What a function without a derivative answers by value, or NotImplemented."""
+    stand_in = ANSWERED.get(func)
+    if stand_in is not None:
+        return stand_in(*args, **kwargs)
+    exprs = list(_expressions((args, kwargs)))
+    whole = all([x.traced and x.dtype.kind in "biu" for x in exprs])
+    if func in _OF_VALUES or (exprs and whole):
+        inside, named = by_value((args, kwargs), name)
+        return func(*inside, **named)
+    return NotImplemented
+
+
+def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of an array whose further arguments say how often or where: traced ones are asked."""
+
+    def on_plain(x: Any, *args: Any, **kwargs: Any) -> Any:
+        inside, named = by_value((args, kwargs), function.__name__)
+        return function(x, *inside, **named)
+
+    return on_plain
+
+
+def by_value(tree: Any, asker: str) -> Any:
+    """Nested lists, tuples and dicts, with values in the place of traced expressions."""
+    if isinstance(tree, list | tuple):
+        return type(tree)([by_value(item, asker) for item in tree])
+    if isinstance(tree, dict):
+        return {key: by_value(item, asker) for key, item in tree.items()}
+    return plain(tree, asker)
+
+
+def _expressions(tree: Any) -> Iterable[Any]:
+    if isinstance(tree, Expr):
+        yield tree
+    elif isinstance(tree, list | tuple | dict):
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from _expressions(item)
+
+
+def unique(
+    ar: Any,
+    return_index: Any = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+) -> Any:
+    """As `numpy.unique`: which entries come back is asked, and they keep their derivative.
+
+    >>> from funcgrad import grad
+    >>> grad(lambda x: np.sum(np.unique(x) * np.array([1.0, 10.0])))(np.array([3.0, 2.0, 3.0]))
+    array([10., 1., 0.])
+    """
+    x = lift_fully(ar)
+    flat, place = (shape.ravel(x), 0) if axis is None else (x, axis)
+    length = flat.shape[place]
+    # One vector: the places, then for each entry the number of its like.
+    answer = concrete(flat, "unique", _places(axis, bool(equal_nan)))
+    index, inverse = answer[: len(answer) - length], answer[len(answer) - length :]
+    found = [np.take(flat, index, place)]
+    if return_index:
+        found.append(index)
+    if return_inverse:
+        found.append(inverse.reshape(x.shape) if axis is None else inverse)
+    if return_counts:
+        found.append(np.bincount(inverse, minlength=len(index)))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _places(axis: int | None, equal_nan: bool) -> Callable[[Any], Any]:
+    def unique(value: Any) -> Any:
+        _, index, inverse = np.unique(value, True, True, axis=axis, equal_nan=equal_nan)
+        return np.concatenate([index, np.ravel(inverse)])
+
+    return unique
+
+
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """As `numpy.bincount`, differentiable in the weights; how many bins there are is asked."""
+    places = lift_fully(x)
+    if places.ndim != 1 or places.dtype.kind not in "biu":
+        raise fail(TypeError, f"bincount: expected a vector of integers, but got {places.type}")
+    low, high = (int(np.min(places)), int(np.max(places))) if places.size else (0, -1)
+    if low < 0:
+        raise fail(ValueError, f"bincount: expected places of 0 or more, but got {low}")
+    count = max(high + 1, int(minlength))
+    if weights is None:
+        weights = np.ones(places.size, int)
+    else:
+        weights = shape.astype(lift_fully(weights), float)
+    zeros = np.zeros(count, weights.dtype)
+    return indexing.index_update(zeros, shape.astype(places, int), weights, "add")
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, **_: Any
+) -> Any:
+    """As `numpy.isin`, by comparing each with each."""
+    x, among = lift_fully(element), shape.ravel(lift_fully(test_elements))
+    found = reduction.any(shape.expand_dims(x, -1) == among, axis=-1)
+    return ~found if invert else found
+
+
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    """As `numpy.digitize`; whether the bins rise or fall is asked."""
+    bins = lift_fully(bins)
+    steps = bins[1:] - bins[:-1]
+    if bool(np.all(steps >= 0)):
+        return along.searchsorted(bins, x, "left" if right else "right")
+    if bool(np.all(steps <= 0)):
+        return len(bins) - along.searchsorted(bins[::-1], x, "left" if right else "right")
+    raise fail(
+        ValueError, f"digitize: expected bins that rise or fall, but got {bins.type} that do both"
+    )
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """As `numpy.array_equiv`: a truth value, asked for when Python needs it."""
+    a, b = lift_fully(a1), lift_fully(a2)
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return reduction.all(a == b)
+
+
+ANSWERED: Mapping[Any, Callable[..., Any]] = MappingProxyType(
+    {
+        np.unique: unique,
+        np.bincount: bincount,
+        np.isin: isin,
+        np.digitize: digitize,
+        np.array_equiv: array_equiv,
+    }
+)
+"""What answers in the place of each of these functions of NumPy."""
+
+_OF_VALUES = frozenset({np.lexsort, np.array_str, np.array_repr, np.array2string})
+"""Functions whose answers are places or texts, of floats as well."""

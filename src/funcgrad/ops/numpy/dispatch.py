@@ -1,0 +1,304 @@
+"""From NumPy's functions and ufuncs to operations: what ``import numpy as np`` reaches.
+
+The tables are read off the families' modules: a function that bears the name of a NumPy function
+stands in for it. What has no stand-in is a TypeError that names it and the nearest that has.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import expr as expr_room
+from funcgrad.expr import Expr
+from funcgrad.ops import (
+    contraction,
+    decompositions,
+    determinants,
+    elementwise,
+    fourier,
+    indexing,
+    reduction,
+    shape,
+    tuples,
+)
+from funcgrad.ops import markers as marks
+from funcgrad.ops import scans_and_sorts as along
+from funcgrad.ops import solve as linalg
+from funcgrad.ops.base import op
+from funcgrad.ops.base.index_spec import as_indices
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.numpy import by_value as asked
+from funcgrad.ops.numpy import interpolation as samples
+from funcgrad.ops.numpy import linalg as matrices
+from funcgrad.ops.numpy import nan_reductions as missing
+from funcgrad.ops.numpy import polynomial as polynomials
+from funcgrad.ops.numpy import rearrange as arranging
+from funcgrad.ops.numpy import select_compare as choices
+from funcgrad.ops.numpy import statistics
+from funcgrad.source import fail
+
+FAMILIES: tuple[ModuleType, ...] = (
+    op,
+    elementwise,
+    shape,
+    reduction,
+    missing,
+    along,
+    samples,
+    statistics,
+    indexing,
+    arranging,
+    choices,
+    contraction,
+    fourier,
+    linalg,
+    decompositions,
+    determinants,
+    matrices,
+    polynomials,
+    tuples,
+    marks,
+)
+
+
+def all_ops(*more: ModuleType) -> Mapping[str, Op]:
+    """Every operation of the families, and of further modules, by name."""
+    found = [
+        value
+        for module in (*FAMILIES, *more)
+        for value in vars(module).values()
+        if isinstance(value, Op)
+    ]
+    return MappingProxyType({item.name: item for item in found})
+
+
+def public_functions() -> dict[str, Callable[..., Any]]:
+    """The families' functions and callable operations, by the name they are written with."""
+    result: dict[str, Callable[..., Any]] = {}
+    for module in FAMILIES[1:-2]:
+        for name, value in vars(module).items():
+            own = inspect.isfunction(value) and value.__module__ == module.__name__
+            if (
+                not name.startswith("_")
+                and not name.endswith("_op")
+                and (own or isinstance(value, Op))
+            ):
+                result[name] = value
+    return result | {"clip": clip, "round": round_, "divmod": divmod_} | _renamed(result)
+
+
+def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    return {
+        "abs": found["absolute"],
+        "amax": found["max"],
+        "amin": found["min"],
+        "hstack": shape.hstack,
+        "vstack": shape.vstack,
+        "expit": elementwise.sigmoid,
+        "float_power": _float_power,
+        "degrees": elementwise.rad2deg,
+        "radians": elementwise.deg2rad,
+    }
+
+
+def numpy_functions(
+    functions: Mapping[str, Callable[..., Any]],
+) -> Mapping[Any, Callable[..., Any]]:
+    """What stands in for each function of NumPy's, of ``linalg`` and of ``fft`` that is not a ufunc."""
+    result: dict[Any, Callable[..., Any]] = {}
+    for home in (np, np.linalg, np.fft):
+        for name, function in functions.items():
+            theirs = getattr(home, name, None)
+            if callable(theirs) and not isinstance(theirs, np.ufunc | type):
+                result[theirs] = function
+    # These take the last two axes where their namesakes take the first.
+    result |= {np.linalg.diagonal: _last(indexing.diagonal), np.linalg.trace: _last(indexing.trace)}
+    result[np.linalg.norm] = matrices.any_norm
+    for name in ("tile", "split", "rot90", "delete"):
+        result[getattr(np, name)] = asked.counted(functions[name])
+    result |= {np.copy: lambda x, **_: x, np.where: where}
+    result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
+    result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
+    return MappingProxyType(result)
+
+
+def _last(function: Callable[..., Any]) -> Callable[..., Any]:
+    def of_last_axes(x: Any, *, offset: int = 0) -> Any:
+        return function(x, offset, -2, -1)
+
+    return of_last_axes
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    """As `numpy.float_power`: in double precision at least."""
+    x, y = op.lift_all((x, y))
+    dtype = np.result_type(x.dtype, y.dtype, float)
+    return elementwise.power(shape.astype(x, dtype), shape.astype(y, dtype))
+
+
+def where(condition: Any, *branches: Any) -> Any:
+    """As `numpy.where`; with a condition alone, the indices where it holds, asked for by value."""
+    if not branches:
+        condition = op.lift_fully(condition)
+        chosen = condition if condition.dtype.kind == "b" else condition != 0
+        return tuple(as_indices(chosen))
+    return elementwise.where(condition, *branches)
+
+
+def size(x: Any, axis: int | None = None) -> int:
+    """As `numpy.size`."""
+    return int(x.size if axis is None else x.shape[axis])
+
+
+def result_type(*items: Any) -> np.dtype[Any]:
+    """As `numpy.result_type`."""
+    return np.result_type(*[item.dtype if isinstance(item, Expr) else item for item in items])
+
+
+def clip(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """As `numpy.clip`: minimum(maximum(x, low), high), so half the derivative flows at a bound."""
+    low = min if a_min is None else a_min
+    high = max if a_max is None else a_max
+    x = x if low is None else elementwise.maximum(x, low)
+    return x if high is None else elementwise.minimum(x, high)
+
+
+def round_(x: Any, decimals: int = 0) -> Any:
+    """As `numpy.round`; not differentiable."""
+    x = op.lift_fully(x)
+    whole = x.dtype.kind in "iu"
+    if decimals >= 0:
+        scale = 10.0**decimals
+        return (
+            x if whole else elementwise.rint(x * scale) / scale if decimals else elementwise.rint(x)
+        )
+    scale = 10.0**-decimals
+    rounded = elementwise.rint(x / scale) * scale
+    return shape.astype(rounded, x.dtype) if whole else rounded
+
+
+def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
+    """As `numpy.divmod`."""
+    return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
+
+
+_IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
+
+
+def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer ``__array_function__``."""
+    stand_in = expr_room.table.numpy.get(func)
+    name = getattr(func, "__name__", str(func))
+    if func in _IN_PLACE:
+        raise fail(
+            TypeError,
+            f"{name}: would change an array in place, but expressions are immutable; write "
+            "x = x.at[i].set(v), or np.where(condition, new, old)",
+        )
+    if stand_in is None:
+        answer = asked.answered(name, func, args, kwargs)
+        if answer is NotImplemented:
+            known = (*expr_room.table.numpy, *asked.ANSWERED)
+            raise _unsupported(name, (f.__name__ for f in known))
+        return answer
+    if kwargs.pop("out", None) is not None:
+        raise _no_out(name)
+    try:
+        return stand_in(*args, **kwargs)
+    except TypeError:
+        _check_arguments(name, stand_in, args, kwargs)
+        raise
+
+
+def _check_arguments(
+    name: str, stand_in: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Say which of NumPy's arguments is not supported, where that is why a call failed."""
+    try:
+        inspect.signature(stand_in).bind(*args, **kwargs)
+    except TypeError as error:
+        raise fail(
+            TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}"
+        ) from None
+
+
+_REDUCERS: dict[str, Callable[..., Any]] = {
+    "add": reduction.sum,
+    "multiply": reduction.prod,
+    "maximum": reduction.max,
+    "minimum": reduction.min,
+    "logical_and": reduction.all,
+    "logical_or": reduction.any,
+    "logaddexp": reduction.logsumexp,
+}
+_SCANNERS: dict[str, Callable[..., Any]] = {"add": along.cumsum, "multiply": along.cumprod}
+
+
+def apply_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Answer ``__array_ufunc__``."""
+    name = ufunc.__name__
+    if kwargs.pop("out", None) is not None:
+        raise _no_out(name)
+    dtype = kwargs.pop("dtype", None)
+    stand_in: Callable[..., Any] | None
+    if method == "__call__":
+        stand_in = expr_room.table.ufuncs.get(name)
+    elif method == "reduce":
+        stand_in = _REDUCERS.get(name)
+        kwargs = {"axis": 0} | kwargs
+    elif method == "accumulate":
+        stand_in = _SCANNERS.get(name)
+        kwargs = {"axis": 0} | kwargs
+    elif method == "outer":
+        x, y = op.lift_all(inputs)
+        inputs = (shape.reshape(x, x.shape + (1,) * y.ndim), y)
+        stand_in = expr_room.table.ufuncs.get(name)
+    else:
+        stand_in = None
+    if stand_in is None:
+        given = kwargs if dtype is None else kwargs | {"dtype": dtype}
+        answer = asked.answered(name, getattr(ufunc, method), inputs, given)
+        if answer is not NotImplemented:
+            return answer
+        written = name if method == "__call__" else f"{name}.{method}"
+        raise _unsupported(written, expr_room.table.ufuncs)
+    if kwargs.get("where", True) is not True:
+        raise fail(
+            TypeError, f"{name}: where= is not supported; write np.where(condition, new, old)"
+        )
+    kwargs.pop("where", None)
+    result = stand_in(*inputs, **kwargs)
+    return result if dtype is None else shape.astype(result, dtype)
+
+
+def _no_out(name: str) -> Any:
+    return fail(
+        TypeError,
+        f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
+        "immutable; write a = a + b",
+    )
+
+
+def _unsupported(name: str, known: Iterable[str]) -> Any:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.6)
+    hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
+    return fail(
+        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
+    )
+
+
+def formula_functions() -> Mapping[str, Callable[..., Any]]:
+    """The functions that a formula given as text may call: none makes more than its operands hold."""
+    kept = (elementwise, reduction, missing, along, samples, statistics, contraction)
+    own = public_functions()
+    names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]
+    return MappingProxyType({name: own[name] for name in [*names, "abs", "clip", "round"]})

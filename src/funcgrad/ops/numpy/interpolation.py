@@ -1,0 +1,253 @@
+"""Functions known by samples: their integrals, their slopes, what lies between, convolutions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from funcgrad.expr import Expr
+from funcgrad.ops.base.arguments import cut, inexact
+from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.elementwise import mask
+from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
+from funcgrad.ops.shape import _holds_expr, astype, reshape
+from funcgrad.source import fail
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """As `numpy.trapezoid`: the integral of what connects the samples."""
+    y = lift_fully(y)
+    place = normalize_axis_index(operator.index(axis), y.ndim)
+    width = dx if x is None else _steps(x, place, y.ndim)
+    pairs = cut(y, place, slice(1, None)) + cut(y, place, slice(None, -1))
+    return np.sum(width * pairs / 2.0, axis=place)
+
+
+def _steps(x: Any, axis: int, ndim: int) -> Any:
+    """Differences of coordinates along an axis, with as many axes as what they belong to."""
+    x = lift_fully(x)
+    if x.ndim != 1:
+        return diff(x, axis=axis)
+    return reshape(diff(x), (-1,) + (1,) * (ndim - 1 - axis))
+
+
+# -- slopes --------------------------------------------------------------------------------------
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """As `numpy.gradient`: slopes of samples, by differences of second order inside.
+
+    What differentiates a formula is `funcgrad.gradient`.
+    """
+    f = inexact(f)
+    places = range(f.ndim) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    varargs = tuple([lift_fully(h) if _holds_expr(h) else h for h in varargs])
+    alike = len(varargs) == 1 and np.ndim(varargs[0]) == 0
+    spacings = varargs * len(places) if alike else varargs or (1.0,) * len(places)
+    if len(spacings) != len(places):
+        raise fail(
+            TypeError,
+            f"gradient: expected one spacing, or one for each of {len(places)} axes, but got "
+            f"{len(varargs)}",
+        )
+    if edge_order not in (1, 2):
+        raise fail(ValueError, f"gradient: expected edge_order 1 or 2, but got {edge_order!r}")
+    slopes = tuple(
+        [_slope(f, h, place, edge_order) for h, place in zip(spacings, places, strict=True)]
+    )
+    return slopes[0] if len(slopes) == 1 else slopes
+
+
+def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
+    count = f.shape[axis]
+    if count <= edge_order:
+        raise fail(
+            ValueError,
+            f"gradient: expected {edge_order + 1} entries or more along axis {axis}, but got {f.type}",
+        )
+    steps = _widths(spacing, count, axis)
+    samples = [cut(f, axis, part) for part in (slice(-2), slice(1, -1), slice(2, None))]
+    if np.ndim(steps) == 0:
+        # Without the sample in the middle, whose weight is 0: it may be no number.
+        inside = (samples[2] - samples[0]) / (2.0 * steps)
+        ends = steps, steps
+    else:
+        wide = reshape(steps, (-1,) + (1,) * (f.ndim - 1 - axis))
+        inside = _weighted(_inner_weights(wide[:-1], wide[1:]), samples)
+        ends = wide[:1], wide[-1:]
+    if edge_order == 1:
+        pairs = cut(f, axis, slice(2)), cut(f, axis, slice(-2, None))
+        first, last = (diff(pair, axis=axis) / h for pair, h in zip(pairs, ends, strict=True))
+    else:
+        first, last = _outer_slopes(f, axis, steps if np.ndim(steps) == 0 else wide)
+    return astype(np.concatenate([first, inside, last], axis=axis), f.dtype)
+
+
+def _widths(spacing: Any, count: int, axis: int) -> Any:
+    """The steps between samples: one number where they are known to be even."""
+    if np.ndim(spacing) == 0:
+        return spacing
+    traced = isinstance(spacing, Expr)
+    spacing = inexact(spacing) if traced else np.asarray(spacing) + 0.0
+    steps = np.diff(spacing)
+    if steps.shape != (count - 1,):
+        raise fail(
+            ValueError,
+            f"gradient: expected a distance, or {count} coordinates along axis {axis}, but got shape "
+            f"{np.shape(spacing)}",
+        )
+    return steps[0] if not traced and (steps == steps[0]).all() else steps
+
+
+def _weighted(weights: Sequence[Any], samples: Sequence[Any]) -> Any:
+    return weights[0] * samples[0] + weights[1] * samples[1] + weights[2] * samples[2]
+
+
+def _inner_weights(h: Any, k: Any) -> tuple[Any, Any, Any]:
+    """Of three samples, steps h and k apart, for the slope of their parabola in the middle."""
+    return -k / (h * (h + k)), (k - h) / (h * k), h / (k * (h + k))
+
+
+def _outer_slopes(f: Any, axis: int, steps: Any) -> tuple[Any, Any]:
+    """Those of the parabolas of the first three samples and the last three, at the ends."""
+    first = [cut(f, axis, slice(i, i + 1)) for i in range(3)]
+    last = [cut(f, axis, slice(f.shape[axis] - i, f.shape[axis] - i + 1)) for i in (3, 2, 1)]
+    if np.ndim(steps) == 0:
+        at_first = at_last = (-1.5 / steps, 2.0 / steps, -0.5 / steps)
+    else:
+        at_first = _end_weights(steps[:1], steps[1:2])
+        at_last = _end_weights(steps[-1:], steps[-2:-1])
+    return _weighted(at_first, first), _weighted([-w for w in at_last[::-1]], last)
+
+
+def _end_weights(h: Any, k: Any) -> tuple[Any, Any, Any]:
+    return -(2.0 * h + k) / (h * (h + k)), (h + k) / (h * k), -h / (k * (h + k))
+
+
+# -- what lies between ---------------------------------------------------------------------------
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """As `numpy.interp`, differentiable in all three; at a knot it has the slope to the right of it.
+
+    At the last knot, that is the slope to the left of it.
+    """
+    x, xp, fp = (inexact(item) for item in (x, xp, fp))
+    if "c" in (x.dtype.kind, xp.dtype.kind):
+        raise fail(TypeError, f"interp: expected real places, but got {x.type} among {xp.type}")
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
+        raise fail(
+            ValueError,
+            f"interp: expected vectors of one length for xp and fp, but got {xp.type} and {fp.type}",
+        )
+    # NumPy interpolates in double precision.
+    x, xp = (astype(item, float) for item in (x, xp))
+    fp = astype(fp, np.promote_types(fp.dtype, float))
+    if period is not None:
+        x, xp, fp = _around(x, xp, fp, period)
+        left = right = None
+    left, right = (fp[0] if left is None else left), (fp[-1] if right is None else right)
+    inside = fp[0] + 0 * x if xp.shape[0] == 1 else _between_knots(x, xp, fp)
+    return np.where(x < xp[0], left, np.where(x > xp[-1], right, inside))
+
+
+def _around(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """Places and knots within one period, with the knots before and after it."""
+    if not isinstance(period, Expr) and period == 0:
+        raise fail(ValueError, "interp: expected a period other than 0, but got 0")
+    period = np.abs(period)
+    x, xp = np.remainder(x, period), np.remainder(xp, period)
+    order = argsort(xp)
+    xp, fp = xp[order], fp[order]
+    xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
+
+
+def _between_knots(x: Any, xp: Any, fp: Any) -> Any:
+    if fp.dtype.kind == "c":
+        # Apart, since an infinity in one part would leave no number in the other.
+        return _between_knots(x, xp, np.real(fp)) + 1j * _between_knots(x, xp, np.imag(fp))
+    # Of knots that fall together the last counts, as in NumPy.
+    i = np.clip(searchsorted(xp, x, "right") - 1, 0, xp.shape[0] - 2)
+    start, end, below, above = xp[i], xp[i + 1], fp[i], fp[i + 1]
+    width = end - start
+    slope = (above - below) / np.where(width == 0, 1, width)
+    up, down = below + slope * (x - start), above + slope * (x - end)
+    # From the other knot at the last one, and where an infinity leaves no number.
+    z = np.where((x == end) | (up != up), down, up)
+    # At a knot the value is its own, however steep it is beside it; between equal infinities it is theirs.
+    steep = ~np.isfinite(slope)
+    z = np.where(steep & (x == end), above, np.where(steep & (x == start), below, z))
+    return np.where((z != z) & (below == above) & (x == x), below, z)
+
+
+# -- convolutions --------------------------------------------------------------------------------
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """As `numpy.convolve`: a matrix of shifted entries times the shorter vector."""
+    a, v = _two_vectors("convolve", a, v, mode)
+    if a.size < v.size:
+        a, v = v, a
+    return _convolved(a, v, _KEPT[mode](a.size, v.size))
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """As `numpy.correlate`: conjugates the second."""
+    a, v = _two_vectors("correlate", a, v, mode)
+    v = np.conjugate(v) if v.dtype.kind == "c" else v
+    first, count = _KEPT[mode](max(a.size, v.size), min(a.size, v.size))
+    if a.size < v.size:  # NumPy exchanges them, and turns the result round
+        return np.flip(_convolved(v, np.flip(a), (first, count)))
+    return _convolved(a, np.flip(v), (first, count))
+
+
+_KEPT: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "full": lambda m, n: (0, m + n - 1),
+    "same": lambda m, n: ((n - 1) // 2, m),
+    "valid": lambda m, n: (n - 1, m - n + 1),
+}
+
+
+def _two_vectors(name: str, a: Any, v: Any, mode: Any) -> tuple[Any, Any]:
+    a, v = lift_all((a, v))
+    a, v = (np.atleast_1d(astype(x, np.result_type(a.dtype, v.dtype))) for x in (a, v))
+    if mode not in _KEPT:
+        raise fail(
+            ValueError, f"{name}: expected a mode among 'full', 'same', 'valid', but got {mode!r}"
+        )
+    if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
+        raise fail(
+            ValueError, f"{name}: expected two vectors with entries, but got {a.type} and {v.type}"
+        )
+    return a, v
+
+
+def _convolved(a: Any, v: Any, kept: tuple[int, int]) -> Any:
+    """The entries from ``first`` on, ``count`` of them, of the full convolution."""
+    (first, count), (m, n) = kept, (a.size, v.size)
+    turned, beyond = np.flip(v), np.zeros(n - 1, a.dtype)
+    before, after = max(0, n - 1 - first), max(0, first + count - m)
+    inside = np.arange(first + before, first + count - after) - (n - 1)
+    parts = [np.matmul(a[inside[:, None] + np.arange(n)], turned)]
+    if before:
+        start = np.concatenate([beyond, a[: n - 1]])
+        parts.insert(
+            0, _overlap(start, turned, np.arange(n - 1 - before, n - 1), slice(n - 1, None))
+        )
+    if after:
+        end = np.concatenate([a[m - n + 1 :], beyond])
+        parts.append(_overlap(end, turned, np.arange(after), slice(n - 1)))
+    return np.concatenate(parts)
+
+
+def _overlap(row: Any, turned: Any, starts: Any, known: slice) -> Any:
+    """Sums of products where one vector reaches beyond the other, whose entries are the known ones.
+
+    What is beyond is 0, and so is what it would be multiplied by: it may be infinite.
+    """
+    within = np.zeros(row.size, bool)
+    within[known] = True
+    places = starts[:, None] + np.arange(turned.size)
+    products = row[places] * mask(within[places], turned)
+    return np.sum(products, axis=1, dtype=products.dtype)

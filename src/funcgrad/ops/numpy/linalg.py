@@ -1,0 +1,262 @@
+"""What NumPy builds upon decompositions: norms, ranks, powers, least squares, tensors; compositions all."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from funcgrad.ops import reduction
+from funcgrad.ops.base.matrix_stacks import eye_like, matrices
+from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.decompositions import svdvals
+from funcgrad.ops.shape import broadcast_to, moveaxis, reshape
+from funcgrad.ops.solve import inv, pinv, solve
+from funcgrad.source import fail
+
+
+# -- norms ---------------------------------------------------------------------------------------
+def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+    """As `numpy.linalg.matrix_norm`: 'fro', 'nuc', and 1, -1, 2, -2, inf, -inf.
+
+    At a kink the derivative is a subgradient: of 'nuc', where singular values are 0; of 2 and -2, where
+    the value is repeated, that along the vectors which LAPACK chose, shared equally.
+    """
+    x = matrices("matrix_norm", x, square=False)
+    if ord in ("fro", None):
+        z = reduction.norm(x, axis=(-2, -1))
+    elif ord == "nuc":
+        z = np.sum(svdvals(x), axis=-1)
+    elif ord in (2, -2):
+        z = (np.max if ord == 2 else np.min)(svdvals(x), axis=-1)
+    elif ord in (1, -1, np.inf, -np.inf):
+        along, across = (-2, -1) if abs(ord) == 1 else (-1, -1)
+        sums = np.sum(np.abs(x), axis=along)
+        z = (np.max if ord > 0 else np.min)(sums, axis=across)
+    else:
+        raise fail(
+            ValueError,
+            f"norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices, but got {ord!r}",
+        )
+    return np.expand_dims(z, (-2, -1)) if keepdims is True else z
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+    """As `numpy.linalg.vector_norm`: of the flattened array without an axis, or along axes."""
+    x = lift_fully(x)
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    lengths = tuple(x.shape[i] for i in kept)
+    flat = reshape(np.transpose(x, (*kept, *axes)), (*lengths, math.prod(x.shape[i] for i in axes)))
+    z = reduction.norm(flat, ord, axis=-1)
+    return np.expand_dims(z, axes) if keepdims is True else z
+
+
+def any_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """As `numpy.linalg.norm`: of vectors, as `vector_norm`, or of matrices, as `matrix_norm`."""
+    x = lift_fully(x)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    if len(axes) != 2 or ord in (None, "fro"):
+        return reduction.norm(x, ord, axis, keepdims)
+    z = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
+    return np.expand_dims(z, axes) if keepdims is True else z
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2."""
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    x = matrices("cond", x)
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+
+
+def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """As `numpy.linalg.matrix_rank`; not differentiable."""
+    a = lift_fully(a)
+    if a.ndim < 2:
+        return np.any(a != 0).astype(int)
+    s = svdvals(a)
+    if tol is None:
+        scale = max(a.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        tol = np.max(s, axis=-1) * scale
+    return np.count_nonzero(s > np.expand_dims(lift_fully(tol), -1), axis=-1)
+
+
+# -- products ------------------------------------------------------------------------------------
+def matrix_power(a: Any, n: int) -> Any:
+    """As `numpy.linalg.matrix_power`, by squaring; a negative power is that of the inverse."""
+    a, n = matrices("matrix_power", a), operator.index(n)
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 0:
+        return broadcast_to(lift_fully(eye_like(a).astype(a.dtype)), a.shape)
+    power = None
+    while n:
+        if n & 1:
+            power = a if power is None else np.matmul(power, a)
+        n >>= 1
+        a = np.matmul(a, a) if n else a
+    return power
+
+
+def multi_dot(arrays: Any) -> Any:
+    """As `numpy.linalg.multi_dot`: a product of matrices in the order that costs least."""
+    parts: list[Any] = list(lift_all(tuple(arrays)))
+    if len(parts) < 2:
+        raise fail(ValueError, f"multi_dot: expected two arrays at least, but got {len(parts)}")
+    first, last = parts[0].ndim == 1, parts[-1].ndim == 1
+    if first:
+        parts[0] = np.expand_dims(parts[0], 0)
+    if last:
+        parts[-1] = np.expand_dims(parts[-1], 1)
+    z = _cheapest(parts)
+    return reshape(z, z.shape[first : 2 - last] if z.ndim == 2 else z.shape)
+
+
+def _cheapest(parts: list[Any]) -> Any:
+    """The product, by the classical table of costs of all ranges."""
+    count = len(parts)
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
+    for width in range(1, count):
+        for i in range(count - width):
+            j = i + width
+            best[i, j] = min(
+                (
+                    best[i, k][0]
+                    + best[k + 1, j][0]
+                    + parts[i].shape[0] * parts[k].shape[-1] * parts[j].shape[-1],
+                    k,
+                )
+                for k in range(i, j)
+            )
+    product = {(i, i): part for i, part in enumerate(parts)}
+    pending = [(0, count - 1)]
+    while pending:
+        i, j = pending[-1]
+        halves = [] if i == j else [(i, best[i, j][1]), (best[i, j][1] + 1, j)]
+        missing = [half for half in halves if half not in product]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        if halves:
+            product[i, j] = np.matmul(product[halves[0]], product[halves[1]])
+    return product[0, count - 1]
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """As `numpy.cross`, of vectors of three."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = lift_all((a, b))
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise fail(ValueError, f"cross: expected vectors of three, but got {a.type} and {b.type}")
+    x, y = ([v[..., i] for i in range(3)] for v in (a, b))
+    rows = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    z = np.stack(rows, axis=-1)
+    return moveaxis(z, -1, normalize_axis_index(axisc, z.ndim))
+
+
+def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
+    """As `numpy.vecdot`: conjugates the first."""
+    x, y = lift_all((x, y))
+    if not x.ndim or not y.ndim:
+        raise fail(ValueError, f"vecdot: expected vectors, but got {x.type} and {y.type}")
+    x = np.conjugate(x) if x.dtype.kind == "c" else x
+    products = x * y
+    # NumPy sums small integers in their own dtype here.
+    return np.sum(products, axis=axis, dtype=products.dtype)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """As `numpy.linalg.matrix_transpose`: the last two axes exchanged."""
+    return np.swapaxes(x, -1, -2)
+
+
+# -- equations -----------------------------------------------------------------------------------
+class LstsqResult(NamedTuple):
+    """What `numpy.linalg.lstsq` returns, by its names."""
+
+    x: Any
+    residuals: Any
+    rank: Any
+    s: Any
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """As `numpy.linalg.lstsq`: the shortest x that minimizes |a @ x - b|, by the pseudoinverse.
+
+    The residuals are those of full rank (NumPy leaves them out of a lower one).
+    """
+    a, b = matrices("lstsq", a, square=False), lift_fully(b)
+    m, n = a.shape
+    if b.ndim not in (1, 2) or b.shape[0] != m:
+        raise fail(ValueError, f"lstsq: expected a right side of {m} rows, but got {b.type}")
+    cut = max(m, n) * np.finfo(a.dtype).eps if rcond is None else rcond
+    x = np.matmul(pinv(a, rcond=cut), b)
+    size = np.abs(np.matmul(a, x) - b)
+    total = np.sum(size * size, axis=0)
+    residuals = np.atleast_1d(total) if m > n else reshape(total[..., None][..., :0], (0,))
+    s = svdvals(a)
+    rank = np.count_nonzero(s > (s[0] * cut if min(m, n) else 0))
+    return LstsqResult(x, residuals, rank, s)
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """As `numpy.linalg.tensorsolve`: x with tensordot(a, x, x.ndim) = b."""
+    a, b = lift_all((a, b))
+    if axes is not None:
+        moved = normalize_axis_tuple(axes, a.ndim)
+        a = np.transpose(a, (*[i for i in range(a.ndim) if i not in moved], *moved))
+    shape = a.shape[b.ndim :]
+    if math.prod(shape) != b.size:
+        raise fail(
+            ValueError,
+            f"tensorsolve: expected as many unknowns as equations, but got {math.prod(shape)} "
+            f"in {a.type} for {b.type}",
+        )
+    x = solve(reshape(a, (b.size, b.size)), reshape(b, (b.size,)))
+    return reshape(x, shape)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """As `numpy.linalg.tensorinv`: the inverse for `numpy.tensordot` along ``ind`` axes."""
+    a = lift_fully(a)
+    rows, columns = a.shape[:ind], a.shape[ind:]
+    if ind <= 0 or math.prod(rows) != math.prod(columns):
+        raise fail(
+            ValueError,
+            f"tensorinv: expected as many entries in the first {ind} axes as in the others, but got "
+            f"{a.type}",
+        )
+    n = math.prod(rows)
+    return reshape(inv(reshape(a, (n, n))), (*columns, *rows))
+
+
+def matvec(a: Any, x: Any, /) -> Any:
+    """As `numpy.matvec`: each matrix of a stack times its vector."""
+    a, x = _matrix_and_vector("matvec", a, x)
+    return np.squeeze(np.matmul(a, np.expand_dims(x, -1)), -1)
+
+
+def vecmat(x: Any, a: Any, /) -> Any:
+    """As `numpy.vecmat`: each vector, conjugated, times its matrix."""
+    a, x = _matrix_and_vector("vecmat", a, x)
+    x = np.conjugate(x) if x.dtype.kind == "c" else x
+    return np.squeeze(np.matmul(np.expand_dims(x, -2), a), -2)
+
+
+def _matrix_and_vector(name: str, a: Any, x: Any) -> tuple[Any, Any]:
+    a, x = lift_all((a, x))
+    if a.ndim < 2 or not x.ndim:
+        raise fail(
+            ValueError, f"{name}: expected a matrix and a vector, but got {a.type} and {x.type}"
+        )
+    return a, x

@@ -1,0 +1,134 @@
+"""Entries turned, shifted, repeated, left out or framed: compositions of indexing and joining."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.elementwise import mask
+from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
+from funcgrad.source import fail
+
+
+def flip(x: Any, axis: Any = None) -> Any:
+    """As `numpy.flip`."""
+    x = lift_fully(x)
+    places = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """As `numpy.roll`, along axes or the flattened array."""
+    x = lift_fully(x)
+    if isinstance(shift, Sequence) or isinstance(axis, Sequence):
+        shifts, axes = np.broadcast_arrays(shift, -1 if axis is None else axis)
+        flat = x if axis is not None else ravel(x)
+        for step, place in zip(shifts.tolist(), axes.tolist(), strict=True):
+            flat = roll(flat, step, place)
+        return reshape(flat, x.shape)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    place = normalize_axis_index(axis, x.ndim)
+    n = x.shape[place]
+    cut = (n - shift) % n if n else 0
+    before = (slice(None),) * place
+    return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
+
+
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    """As `numpy.repeat`: one count for all entries, or one for each."""
+    x = lift_fully(x)
+    if axis is None or x.ndim == 0:
+        x, axis = ravel(x), 0
+    place = normalize_axis_index(axis, x.ndim)
+    if np.ndim(repeats):
+        return x[(slice(None),) * place + (np.repeat(np.arange(x.shape[place]), repeats),)]
+    count = operator.index(repeats)
+    wide = broadcast_to(
+        expand_dims(x, place + 1), (*x.shape[: place + 1], count, *x.shape[place + 1 :])
+    )
+    return reshape(wide, (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :]))
+
+
+def tile(x: Any, reps: Any) -> Any:
+    """As `numpy.tile`."""
+    x = lift_fully(x)
+    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+    ndim = max(len(counts), x.ndim)
+    counts = (1,) * (ndim - len(counts)) + counts
+    x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+    for axis, count in enumerate(counts):
+        if count == 0:
+            x = x[(slice(None),) * axis + (slice(0, 0),)]
+        elif count != 1:
+            x = concatenate([x] * count, axis=axis)
+    return x
+
+
+def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """As `numpy.rot90`: from the first axis towards the second."""
+    x = lift_fully(x)
+    first, *others = (normalize_axis_index(axis, x.ndim) for axis in axes)
+    if len(others) != 1 or first in others:
+        raise fail(ValueError, f"rot90: expected two axes, but got {tuple(axes)} of {x.type}")
+    (second,) = others
+    if k % 2:
+        x = np.swapaxes(x, first, second)
+    turned = {0: (), 1: (first,), 2: (first, second), 3: (second,)}[k % 4]
+    return np.flip(x, turned) if turned else x
+
+
+def flipud(x: Any) -> Any:
+    """As `numpy.flipud`."""
+    return np.flip(x, 0)
+
+
+def fliplr(x: Any) -> Any:
+    """As `numpy.fliplr`."""
+    return np.flip(x, 1)
+
+
+def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
+    """As `numpy.delete`."""
+    x = lift_fully(x)
+    if axis is None:
+        x, axis = np.ravel(x), 0
+    place = normalize_axis_index(axis, x.ndim)
+    try:
+        kept = np.delete(np.arange(x.shape[place]), obj)
+    except (IndexError, ValueError) as error:
+        raise fail(type(error), f"delete: {error} (along axis {place} of {x.type})") from None
+    return np.take(x, kept, place)
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """As `numpy.pad` in mode ``constant``."""
+    x = lift_fully(x)
+    if mode != "constant":
+        raise fail(TypeError, f"pad: expected mode 'constant', but got {mode!r}")
+    if x.ndim == 0:
+        return x
+    widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
+    inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
+    frame = np.pad(np.zeros(x.shape, x.dtype), widths, constant_values=constant_values)
+    return lift_fully(frame).at[inside].set(x)
+
+
+def _triangle(keep: Any, x: Any, k: int) -> Any:
+    x = lift_fully(x)
+    return mask(keep(np.ones(x.shape[-2:], bool), k), x)
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """As `numpy.tril`."""
+    return _triangle(np.tril, x, k)
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """As `numpy.triu`."""
+    return _triangle(np.triu, x, k)

@@ -1,0 +1,184 @@
+"""Statistics of samples: weighted averages, quantiles, covariances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.base.arguments import inexact
+from funcgrad.ops.base.axes import axes_of, nonempty
+from funcgrad.ops.base.op import differentiable, lift_fully
+from funcgrad.ops.shape import astype, expand_dims, reshape
+from funcgrad.source import fail
+
+
+def average(
+    x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+) -> Any:
+    """As `numpy.average`."""
+    x = inexact(x)
+    if weights is None:
+        weights = np.ones((), x.dtype)
+    weights = lift_fully(weights)
+    if weights.shape not in ((), x.shape):
+        (place,) = axes_of(axis, x.ndim) if weights.ndim == 1 and axis is not None else (None,)
+        if place is None or weights.shape[0] != x.shape[place]:
+            raise fail(
+                ValueError,
+                f"average: expected weights of the shape of {x.type}, or as many as along axis, but "
+                f"got {weights.type}",
+            )
+        weights = expand_dims(weights, tuple(i for i in range(x.ndim) if i != place))
+    weights = np.broadcast_to(weights, x.shape)
+    total = np.sum(weights, axis, keepdims=keepdims)
+    result = np.sum(x * weights, axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+def ptp(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.ptp`: the largest less the smallest."""
+    x = lift_fully(x)
+    return np.max(x, axis, keepdims=keepdims) - np.min(x, axis, keepdims=keepdims)
+
+
+# -- by order ------------------------------------------------------------------------------------
+def median(a: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+    """As `numpy.median`; what lies in the middle has the derivative."""
+    return _quantile("median", a, 0.5, axis, "linear", keepdims, rest)
+
+
+def percentile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: Any = False, **rest: Any
+) -> Any:
+    """As `numpy.percentile`, differentiable in ``a``: see `quantile`."""
+    _constant("percentile", q)
+    share = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
+    return _quantile("percentile", a, share, axis, method, keepdims, rest)
+
+
+def quantile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: Any = False, **rest: Any
+) -> Any:
+    """As `numpy.quantile` with one of the methods linear, lower, higher, nearest and midpoint.
+
+    It is differentiable in ``a``: what lies next to the quantile has the derivative. Beside an infinity
+    NumPy's answer is nan; here it is the entry where the quantile is one, and else the infinity.
+    """
+    _constant("quantile", q)
+    return _quantile("quantile", a, q, axis, method, keepdims, rest)
+
+
+def _constant(name: str, q: Any) -> None:
+    if isinstance(q, Expr):
+        raise fail(TypeError, f"{name}: expected q to be numbers, but got an expression, {q!r}")
+
+
+_PLACES: dict[str, Callable[[Any], Any]] = {
+    "linear": lambda place: place,
+    "lower": np.floor,
+    "higher": np.ceil,
+    "nearest": np.rint,
+    "midpoint": lambda place: (np.floor(place) + np.ceil(place)) / 2,
+}
+_ENTRIES = ("lower", "higher", "nearest")
+"""The methods whose result is one of the entries."""
+
+
+def _quantile(
+    name: str, a: Any, q: Any, axis: Any, method: str, keepdims: Any, rest: dict[str, Any]
+) -> Any:
+    # Nothing is ever overwritten, and what is None is not given.
+    given = [key for key, value in rest.items() if key != "overwrite_input" and value is not None]
+    if given or method not in _PLACES:
+        raise fail(
+            TypeError,
+            f"{name}: expected axis, keepdims and a method among {', '.join(_PLACES)}, but got "
+            f"{', '.join(given) or repr(method)}",
+        )
+    a = lift_fully(a)
+    if a.dtype.kind == "c" and name != "median":
+        raise fail(TypeError, f"{name}: expected real entries, but got {a.type}")
+    shares = np.asarray(q)
+    if not ((shares >= 0) & (shares <= 1)).all():
+        raise fail(
+            ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
+        )
+    axes = axes_of(axis, a.ndim)
+    rows = _rows(name, a, axes)
+    place = _PLACES[method](shares * (len(rows) - 1))
+    # As in NumPy, whole numbers of the whole choose entries too.
+    if method in _ENTRIES or (method == "linear" and shares.dtype.kind in "iu"):
+        z = rows[place.astype(int)]
+    else:
+        z = _between(rows, place, weak=type(q) in (int, float))
+    if differentiable(rows.dtype):
+        z = np.where(rows[-1] == rows[-1], z, rows[-1])  # sorted, what is none stands last
+    return (
+        np.expand_dims(z, tuple(place.ndim + i for i in axes)) if keepdims is True and axes else z
+    )
+
+
+def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
+    """The entries in order along a first axis, in the place of the axes that are reduced."""
+    kept = tuple(i for i in range(a.ndim) if i not in axes)
+    count, lengths = math.prod([a.shape[i] for i in axes]), tuple(a.shape[i] for i in kept)
+    if count:
+        return np.sort(reshape(np.transpose(a, (*axes, *kept)), (count, *lengths)), axis=0)
+    if name != "median":
+        nonempty(name, a, axes)
+    # The median of nothing is no number.
+    return np.full_like(inexact(a), np.nan, shape=(1, *lengths))
+
+
+def _between(rows: Any, place: Any, weak: bool) -> Any:
+    """Sorted rows, at a place that may lie between two."""
+    low, high = np.floor(place).astype(int), np.ceil(place).astype(int)
+    share = np.reshape(place - low.astype(place.dtype), (*np.shape(place), *[1] * (rows.ndim - 1)))
+    if weak:  # a number of Python's gives way to the dtype of the entries
+        rows = inexact(rows)
+        share = share.astype(np.real(np.ones((), rows.dtype)).dtype)
+    else:
+        rows = astype(rows, np.result_type(rows.dtype, share.dtype))
+    below, above = rows[low], rows[high]
+    # No inf - inf where nothing lies between.
+    return below + np.where(share == 0, 0, (above - below) * share)
+
+
+# -- together ------------------------------------------------------------------------------------
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
+) -> Any:
+    """As `numpy.cov` without weights: each row a variable."""
+    m, others = (_variables(x, rowvar) for x in (m, y))
+    if others is not None:
+        m = np.concatenate([m, others], axis=0)
+    centered = m - np.mean(m, axis=1, keepdims=True)
+    free = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    other = np.conjugate(centered) if m.dtype.kind == "c" else centered
+    return np.squeeze(np.matmul(centered, np.transpose(other)) / max(free, 0))
+
+
+def _variables(x: Any, rowvar: bool) -> Any:
+    if x is None:
+        return None
+    x = lift_fully(x)
+    if x.ndim > 2:
+        raise fail(ValueError, f"cov: expected a vector or a matrix, but got {x.type}")
+    x = astype(x, np.promote_types(x.dtype, float))
+    return np.transpose(x) if x.ndim == 2 and not rowvar else np.atleast_2d(x)
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    """As `numpy.corrcoef`: covariances over the products of deviations, from -1 to 1."""
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return c / c
+    deviation = np.sqrt(np.real(np.diag(c)))
+    c = c / deviation[:, None] / deviation
+    if c.dtype.kind != "c":
+        return np.clip(c, -1, 1)
+    return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)

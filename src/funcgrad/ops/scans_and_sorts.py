@@ -1,0 +1,178 @@
+"""Operations along one axis: where its extremes are, its order, running sums and products."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Structural
+from funcgrad.ops.base.arguments import cut
+from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes, scan_products
+from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
+from funcgrad.ops.base.promotion import numpy_dtype
+from funcgrad.ops.shape import astype, reshape
+from funcgrad.source import fail
+
+
+def _position(name: str, run: Callable[..., Any]) -> Op:
+    return Op(
+        name=name,
+        run=lambda x, axis: run(x, axis=axis),
+        infer=lambda type, axis: ArrayType(dropped(type.shape, (axis,)), np.dtype(np.intp)),
+        edges=(None,),
+        batch=on_moved_axes(name),
+    )
+
+
+argmax_op = _position("argmax", np.argmax)
+argmin_op = _position("argmin", np.argmin)
+argsort_op = Op(
+    name="argsort",
+    run=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
+    infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
+    edges=(None,),
+    batch=on_moved_axes("argsort"),
+)
+cumsum_op = Op(
+    name="cumsum",
+    run=lambda x, axis: np.cumsum(x, axis=axis),
+    infer=lambda type, axis: ArrayType(type.shape, numpy_dtype(np.cumsum, type.dtype)),
+    batch=on_moved_axes("cumsum"),
+    edges=(
+        lambda z, x, *, axis: Structural(
+            lambda v: np.cumsum(v, axis=axis),
+            lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
+        ),
+    ),
+)
+
+
+# -- NumPy's functions ---------------------------------------------------------------------------
+def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
+    x = lift_fully(x)
+    if axis is None or (x.ndim == 0 and axis in (0, -1)):
+        return reshape(x, -1), 0
+    return x, normalize_axis_index(axis, x.ndim)
+
+
+def argmax(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.argmax`; not differentiable."""
+    return _locate(argmax_op, x, axis, keepdims)
+
+
+def argmin(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.argmin`; not differentiable."""
+    return _locate(argmin_op, x, axis, keepdims)
+
+
+def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
+    x = nonempty(op.name, x, axis)
+    flat, place = _flat(x, axis)
+    z = op(flat, axis=place)
+    if keepdims is not True:
+        return z
+    whole = axis is None or x.ndim == 0
+    return reshape(z, (1,) * x.ndim) if whole else np.expand_dims(z, place)
+
+
+def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+    """As `numpy.argsort`, stable; not differentiable."""
+    x, place = _flat(x, axis)
+    return argsort_op(x, axis=place)
+
+
+def sort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+    """As `numpy.sort`: the entries taken in the order of `argsort`."""
+    x = lift_fully(x)
+    x, place = _flat(x, axis if axis is None else normalize_axis_index(axis, x.ndim))
+    return np.take_along_axis(x, argsort_op(x, axis=place), place)
+
+
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """As `numpy.cumsum`."""
+    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    return cumsum_op(x, axis=place)
+
+
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """As `numpy.cumprod`: a composition, exact where entries are zero."""
+    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    return scan_products(astype(x, dtype or numpy_dtype(np.cumprod, x.dtype)), place)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """As `numpy.cumulative_sum`."""
+    return _cumulative("cumulative_sum", cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """As `numpy.cumulative_prod`."""
+    return _cumulative("cumulative_prod", cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def _cumulative(
+    name: str, scan: Any, x: Any, axis: int | None, dtype: Any, first: int | None
+) -> Any:
+    x = lift_fully(x)
+    if axis is None and x.ndim > 1:
+        raise fail(ValueError, f"{name}: expected an axis for {x.type}, which has several")
+    x, place = _flat(x, axis)
+    z = scan(x, place, dtype)
+    if first is None:
+        return z
+    shape = (*z.shape[:place], 1, *z.shape[place + 1 :])
+    return np.concatenate([np.full_like(z, first, shape=shape), z], axis=place)
+
+
+def diff(
+    x: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue
+) -> Any:
+    """As `numpy.diff`."""
+    x = lift_fully(x)
+    if n == 0:
+        return x
+    if n < 0:
+        raise fail(ValueError, f"diff: expected n of 0 or more, but got {n}")
+    place = normalize_axis_index(operator.index(axis), x.ndim)
+    ends = [
+        x if end is x else _end(end, x, place)
+        for end in (prepend, x, append)
+        if end is not np._NoValue
+    ]
+    x = np.concatenate(ends, axis=place) if len(ends) > 1 else x
+    step = np.not_equal if x.dtype.kind == "b" else np.subtract
+    for _ in range(n):
+        x = step(cut(x, place, slice(1, None)), cut(x, place, slice(None, -1)))
+    return x
+
+
+def _end(value: Any, x: Any, axis: int) -> Any:
+    value = lift_fully(value)
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    return np.broadcast_to(value, shape) if value.ndim == 0 else value
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """As `numpy.searchsorted`, by comparing each with each; not differentiable."""
+    if side not in ("left", "right"):
+        raise fail(ValueError, f"searchsorted: expected side 'left' or 'right', but got {side!r}")
+    a, v = lift_all((a, v))
+    a = a if sorter is None else a[sorter]
+    v = np.expand_dims(v, -1)
+    return np.sum(_before(a, v) if side == "left" else ~_before(v, a), axis=-1)
+
+
+def _before(x: Any, y: Any) -> Any:
+    """Whether one comes before the other in NumPy's order, where what is no number comes last."""
+    if not differentiable(y.dtype):
+        return x < y
+    return (x < y) | ((y != y) & (x == x))

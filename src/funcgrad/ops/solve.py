@@ -1,0 +1,210 @@
+"""Linear algebra: `solve`, `inv`, `pinv` and `cholesky`.
+
+Every operation works on stacks of matrices, in the last two axes, so that a batch is a longer stack.
+Where NumPy raises `LinAlgError` (a singular matrix in `solve` and `inv`, one that is not positive
+definite in `cholesky`), a program that runs does, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.matrix_stacks import (
+    between,
+    eye_like,
+    hermitian_from,
+    matrices,
+    mH,
+    mT,
+    of_stacks,
+)
+from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.shape import astype, broadcast_to
+from funcgrad.source import fail
+
+
+# -- solve and inv -------------------------------------------------------------------------------
+def _solve_left(z: Any, a: Any, b: Any) -> LinearMap:
+    """a z = b, so da z + a dz = 0."""
+    return Structural(
+        lambda v: -solve_op(a, np.matmul(v, z)),
+        lambda g: -np.matmul(solve_op(mT(a), g), mT(z)),
+    )
+
+
+def _solve_right(z: Any, a: Any, b: Any) -> LinearMap:
+    return Structural(lambda v: solve_op(a, v), lambda g: solve_op(mT(a), g))
+
+
+def _solve_batch(size: int, batched: Sequence[bool], a: Any, b: Any) -> Any:
+    if batched[0]:
+        return solve_op(a, b if batched[1] else spread(b, size))
+    # One matrix for all examples is factored once: the examples are columns beside each other.
+    columns = np.moveaxis(b, 0, -2)
+    shape = np.shape(columns)
+    flat = solve_op(a, np.reshape(columns, (*shape[:-2], shape[-2] * shape[-1])))
+    return np.moveaxis(np.reshape(flat, shape), -2, 0)
+
+
+solve_op: Op = Op(
+    name="solve",
+    run=lambda a, b: np.linalg.solve(a, b),
+    infer=lambda a, b: b,
+    edges=(_solve_left, _solve_right),
+    batch=_solve_batch,
+)
+
+
+def solve(a: Any, b: Any) -> Any:
+    """As `numpy.linalg.solve`: x with a @ x = b, for stacks of matrices and of right sides.
+
+    A singular matrix raises `numpy.linalg.LinAlgError` as the program runs, as in NumPy.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.linalg.solve(a, np.ones(2))[0])(np.diag([2.0, 4.0]))
+    array([[-0.25 , -0.125],
+           [-0.   , -0.   ]])
+    """
+    a, b = matrices("solve", a), lift_fully(b)
+    vector = b.ndim == 1
+    b = matrices("solve", np.expand_dims(b, 1) if vector else b, square=False)
+    if a.shape[-1] != b.shape[-2]:
+        raise fail(
+            ValueError,
+            "solve: expected a right side with as many rows as the matrix, but got "
+            f"{a.type} and {b.type}",
+        )
+    a, b = _same_stack("solve", a, b)
+    x = solve_op(a, b)
+    return np.squeeze(x, -1) if vector else x
+
+
+def _same_stack(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+    dtype = np.result_type(a.dtype, b.dtype)
+    try:
+        stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise fail(
+            ValueError, f"{name}: expected stacks that broadcast, but got {a.type} and {b.type}"
+        ) from None
+    return _stacked(astype(a, dtype), stack), _stacked(astype(b, dtype), stack)
+
+
+def _stacked(x: Any, stack: tuple[int, ...]) -> Any:
+    shape = (*stack, *x.shape[-2:])
+    return x if x.shape == shape else broadcast_to(x, shape)
+
+
+def _inv_edge(z: Any, a: Any) -> LinearMap:
+    """a z = 1, so dz = -z da z."""
+    minus = Structural(lambda v: -v, lambda g: -g)
+    return minus @ between(z, z)
+
+
+inv_op: Op = Op(
+    name="inv",
+    run=lambda a: np.linalg.inv(a),
+    infer=lambda a: a,
+    edges=(_inv_edge,),
+    batch=of_stacks(lambda: inv_op),
+)
+
+
+def inv(a: Any) -> Any:
+    """As `numpy.linalg.inv`; a singular matrix raises `numpy.linalg.LinAlgError` as the program runs.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.trace(np.linalg.inv(a)))(np.diag([2.0, 4.0]))
+    array([[-0.25  ,  0.    ],
+           [ 0.    , -0.0625]])
+    """
+    return inv_op(matrices("inv", a))
+
+
+# -- pinv ----------------------------------------------------------------------------------------
+def _pinv_edge(z: Any, a: Any, *, rcond: float, hermitian: bool) -> LinearMap:
+    """At constant rank (Golub and Pereyra 1973): -z da z and what turns the row and column spaces."""
+    inside = between(z, z)
+    columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
+    rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
+
+    def forward(v: Any) -> Any:
+        return columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v)
+
+    def backward(g: Any) -> Any:
+        return mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g)
+
+    return Structural(forward, backward)
+
+
+pinv_op: Op = Op(
+    name="pinv",
+    run=lambda a, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
+    infer=lambda a, **_: ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype),
+    edges=(_pinv_edge,),
+    batch=of_stacks(lambda: pinv_op),
+)
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+    """As `numpy.linalg.pinv`, with the derivative at constant rank.
+
+    Where the rank changes, the pseudoinverse jumps, and has no derivative.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.linalg.pinv(a)[0, 0])(np.array([[2.0], [0.0]]))
+    array([[-0.25],
+           [ 0.  ]])
+    """
+    a = matrices("pinv", a, square=hermitian)
+    if rcond is None and rtol is None:  # the array standard's, where NumPy is given rtol=None
+        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
+    elif rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else rtol
+    return pinv_op(a, rcond=float(rcond), hermitian=bool(hermitian))
+
+
+# -- cholesky ------------------------------------------------------------------------------------
+def _cholesky_edge(z: Any, a: Any) -> LinearMap:
+    """z z^H = a, so z^-1 dz is the lower half of z^-1 da z^-H (Smith 1995, Murray 2016)."""
+
+    def lower_half(x: Any) -> Any:
+        return np.tril(x, -1) + x * (eye_like(x) / 2)
+
+    def forward(v: Any) -> Any:
+        return np.matmul(z, lower_half(solve_op(z, mH(solve_op(z, v)))))
+
+    def backward(g: Any) -> Any:
+        half = lower_half(np.matmul(mT(z), g))
+        return mT(solve_op(mH(z), mT(solve_op(mT(z), half))))
+
+    return Structural(forward, backward) @ hermitian_from("L")
+
+
+cholesky_op: Op = Op(
+    name="cholesky",
+    run=lambda a: np.linalg.cholesky(a),
+    infer=lambda a: a,
+    edges=(_cholesky_edge,),
+    batch=of_stacks(lambda: cholesky_op),
+)
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """As `numpy.linalg.cholesky`. NumPy reads the lower triangle alone, and so the gradient lies there.
+
+    JAX gives the symmetric gradient of (a + a.T)/2: write that for it. A matrix that is not positive
+    definite raises `numpy.linalg.LinAlgError` as the program runs.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: np.sum(np.linalg.cholesky(a)))(np.diag([4.0, 1.0]))
+    array([[0.25, 0.  ],
+           [0.5 , 0.5 ]])
+    """
+    a = matrices("cholesky", a)
+    return mH(cholesky_op(mH(a))) if upper else cholesky_op(a)

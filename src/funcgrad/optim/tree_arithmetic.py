@@ -1,0 +1,102 @@
+"""Trees of parameters, gradients and moments, worked on leaf by leaf.
+
+What a function here makes is new; what a state keeps is made read-only, so that a state stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.source import fail
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.tracing import result
+
+
+def mapped(who: str, f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """The tree of f's values on the leaves of trees that have one structure and the same shapes.
+
+    >>> mapped("me", lambda x, y: x + y, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 20.0})
+    {'a': 11.0, 'b': 22.0}
+    """
+    first = flatten(tree)
+    columns = [first.leaves, *[_matching(who, first, flatten(other)) for other in others]]
+    return first.rebuild([result(f(*leaves)) for leaves in zip(*columns, strict=True)])
+
+
+def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
+    got, wanted = [
+        {path: _shape(leaf) for path, leaf in zip(t.paths, t.leaves, strict=True)}
+        for t in (tree, like)
+    ]
+    if got != wanted:
+        raise fail(
+            TypeError,
+            f"{who}: expected trees of one structure and the same shapes, but got "
+            f"{_described(wanted)} and {_described(got)}",
+        )
+    return tree.leaves
+
+
+def _shape(leaf: Any) -> tuple[int, ...]:
+    return getattr(leaf, "shape", ())
+
+
+def _described(shapes: dict[str, tuple[int, ...]]) -> str:
+    named = [
+        f"{path.removeprefix('_') or 'one leaf'}{shape or ''}" for path, shape in shapes.items()
+    ]
+    return ", ".join(named[:6] + ["..."] * (len(named) > 6)) or "no leaves"
+
+
+def kept(tree: Any) -> Any:
+    """A tree whose arrays refuse assignment: for what a state keeps and we have just made."""
+    for leaf in flatten(tree).leaves:
+        if isinstance(leaf, np.ndarray):
+            leaf.setflags(write=False)
+    return tree
+
+
+def zeros(params: Any, real: bool = False) -> Any:
+    """Zeros like the parameters, read-only; of real type for what sums squares of absolute values."""
+    return kept(mapped("init", lambda p: _zero(p, real), params))
+
+
+def _zero(leaf: Any, real: bool) -> Any:
+    known = leaf if isinstance(leaf, Expr) else np.asarray(leaf)
+    dtype = known.dtype if known.dtype.kind in "fc" else np.dtype(float)
+    return np.zeros(known.shape, np.zeros(0, dtype).real.dtype if real else dtype)[()]
+
+
+def is_complex(leaf: Any) -> bool:
+    """Whether a number, an array or an expression is complex."""
+    return bool(leaf.dtype.kind == "c" if isinstance(leaf, Expr) else np.iscomplexobj(leaf))
+
+
+def squared(leaf: Any) -> Any:
+    """The squares of absolute values."""
+    return np.real(leaf * np.conj(leaf)) if is_complex(leaf) else leaf * leaf
+
+
+def weak(number: Any) -> Any:
+    """A number that leaves float32 as it is: NumPy's scalars become Python's own."""
+    if isinstance(number, np.generic) or (isinstance(number, np.ndarray) and not number.ndim):
+        return number.item()
+    return number
+
+
+def number(who: str, name: str, value: Any, low: float = 0.0, high: float = np.inf) -> Any:
+    """A hyperparameter, checked: a number in [low, high), or a scalar expression."""
+    value = weak(value)
+    if isinstance(value, Expr) and not value.shape:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        kind = value.type if isinstance(value, Expr) else type(value).__name__
+        raise fail(TypeError, f"{who}: expected a number for {name}, but got {kind}")
+    if not low <= value < high:
+        span = f"in [{low:g}, {high:g})" if high < np.inf else f"of at least {low:g}, finite"
+        raise fail(ValueError, f"{who}: expected {name} {span}, but got {value}")
+    return value

@@ -1,1 +1,0 @@
-"""From an expression to something that runs: evaluate, simplify, substitute, lower."""

@@ -1,0 +1,1 @@
+"""Expression to expression: simplification by laws, substitution, evaluation."""

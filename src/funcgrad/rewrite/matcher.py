@@ -1,0 +1,305 @@
+"""The table of laws (`funcgrad.rewrite.laws`) put to use: which law a node's formula is an instance of.
+
+Within one simplification equal operands are one object (`funcgrad.rewrite.simplify`), so that a pattern's
+repeated variable is compared by identity, and matching never hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops import elementwise
+from funcgrad.ops.base.op import Op, broadcast_to
+from funcgrad.rewrite.laws import COMMUTING, LAWS, Law
+from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
+
+Check: TypeAlias = tuple[Literal["opens", "binds", "again", "number", "named"], int, Any]
+"""A check on one place of an expression; places are numbered as they open, the root is 0.
+
+It ``opens``: is that operation, and gives its operands the next places. It ``binds`` a variable, or is
+``again`` what another place has. It is a ``number``, for a variable, or the ``named`` one.
+"""
+
+
+class _Reading(NamedTuple):
+    """One way to read expressions as a law's left side: of operands that commute, one order."""
+
+    operands: tuple[Any, ...]
+    """What the root's are, in this order, to be told without looking into them: see `_may_be`."""
+    checks: tuple[Check, ...]
+    law: Law
+    names: tuple[str, ...]
+    allowed: Callable[[dict[str, Any], Any], bool]
+    """Whether the law applies, given the bindings and what it makes."""
+
+
+class _Pattern(NamedTuple):
+    """A law's left side as an expression, on variables by the names that the law gives them."""
+
+    root: Expr
+    law: Law
+    names: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> dict[Op, list[_Pattern]]:
+    """The table of laws, by the operation at the root of the left side."""
+    stands = {name: var(name, dtype=bool if name == "p" else float) for name in "cdpxy"}
+    found: dict[Op, list[_Pattern]] = {}
+    for law in LAWS:
+        code: Any = law.left.__code__
+        names = code.co_varnames[: code.co_argcount]
+        root = law.left(*[stands[name] for name in names])
+        found.setdefault(root.op, []).append(_Pattern(root, law, names))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _readings(op: Op, readable: bool) -> tuple[_Reading, ...]:
+    """The ways to read an operation as a law's left side: worked out for those that programs have."""
+    found: list[_Reading] = []
+    for root, law, names in _patterns().get(op, ()):
+        allowed = _always if readable and law.holds == "for readers" else _ALLOWED[law.holds]
+        read = dict.fromkeys(_checks(root, order) for order in _orders(root))
+        found.extend([_Reading(*order, law, names, allowed) for order in read])
+    return tuple(found)
+
+
+def _orders(pattern: Expr) -> Iterator[dict[int, bool]]:
+    """For each operation in a pattern whether its operands are read the other way round."""
+    inner = [expr for expr in subexpressions(pattern)[::-1] if expr.args]
+    choices = [(False, True) if expr.op.name in COMMUTING else (False,) for expr in inner]
+    for chosen in product(*choices):
+        yield {id(expr): swapped for expr, swapped in zip(inner, chosen, strict=True)}
+
+
+def _checks(pattern: Expr, swapped: dict[int, bool]) -> tuple[tuple[Any, ...], tuple[Check, ...]]:
+    """The root's operands in the order that they are read in, and all checks: operations first."""
+    places = [pattern]
+    opens: list[Check] = []
+    others: list[Check] = []
+    met: dict[str, int] = {}
+    for at, expr in enumerate(places):  # which grows
+        if expr.op is CONSTANT:
+            others.append(("named", at, value_of(expr)))
+        elif expr.op is INPUT:
+            name = str(expr.params[0][1])
+            if name in met:
+                others.append(("again", at, met[name]))
+            else:
+                met[name] = at
+                others.append(("number" if name in _NUMBERS else "binds", at, name))
+        else:
+            opens.append(("opens", at, expr.op))
+            places.extend(expr.args[::-1] if swapped[id(expr)] else expr.args)
+    others.sort(key=lambda check: check[0] == "binds")  # what may fail comes first
+    operands = tuple([_operand(expr) for expr in places[1 : 1 + len(pattern.args)]])
+    return operands, (*opens, *others)
+
+
+def _is_number(pattern: Expr) -> bool:
+    return pattern.op is CONSTANT or (pattern.op is INPUT and pattern.params[0][1] in _NUMBERS)
+
+
+def _operand(pattern: Expr) -> Any:
+    """The name of a variable, or its kind: see `Look`."""
+    if pattern.op is INPUT:
+        return pattern.params[0][1]
+    if pattern.op is CONSTANT:
+        return _Constant(value_of(pattern).item())
+    return _OnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
+
+
+_NUMBERS = ("c", "d")
+"""The variables that stand for constants."""
+
+
+def _always(found: dict[str, Any], new: Any) -> bool:
+    return True
+
+
+def _has_normal_constant(found: dict[str, Any], new: Expr) -> bool:
+    values = [value_of(arg) for arg in new.args]
+    least = np.finfo(new.dtype).tiny
+    return all(value is None or least <= abs(value) < np.inf for value in values)
+
+
+def _is_far_from_overflow(found: dict[str, Any], new: Any) -> bool:
+    return "c" in found and 1 <= abs(found["c"]) <= 1024
+
+
+_ALLOWED: dict[str, Callable[[dict[str, Any], Any], bool]] = {
+    "everywhere": _always,
+    "for reals": _always,
+    "for normal constants": _has_normal_constant,
+    "for readers": _is_far_from_overflow,
+}
+
+
+class _Constant(NamedTuple):
+    """What a constant operand is to a law before it is looked into: its value, where a law names it."""
+
+    value: float | None
+
+
+@lru_cache(maxsize=1)
+def _named_values() -> frozenset[Any]:
+    """The constants that laws name, such as 0 and 1."""
+    roots = [pattern.root for patterns in _patterns().values() for pattern in patterns]
+    return frozenset(
+        value_of(expr).item() for expr in subexpressions(*roots) if expr.op is CONSTANT
+    )
+
+
+class _OnConstant(NamedTuple):
+    """What the result of an operation is to a law where one operand of it is a constant."""
+
+    op: Op
+
+
+def _kind_of_result(op: Op, operands: tuple[Any, ...]) -> Any:
+    if op is broadcast_to and isinstance(operands[0], _Constant):
+        return operands[0]
+    held = any(kind is CONSTANT or isinstance(kind, _Constant) for kind in operands)
+    return _OnConstant(op) if held else op
+
+
+class Applicable(NamedTuple):
+    """What may apply to a node, told from what its operands are."""
+
+    structural: tuple[Callable[[Expr], Expr | None], ...]
+    readings: tuple[_Reading, ...]
+    swaps: bool
+    """Whether the operands stand in the wrong order: constants come first in products, last in sums."""
+
+
+class Look(NamedTuple):
+    """What a look at a node's operands tells of it, but not at theirs."""
+
+    laws: Applicable | None
+    """Nothing applies to most nodes."""
+    kind: Any
+    """What it is to a law itself, as an operand."""
+
+
+@lru_cache(maxsize=8192)
+def look(readable: bool, op: Op, dtype: str, alike: bool, operands: tuple[Any, ...]) -> Look:
+    """What there is to know of a node of this operation and kind of dtype, given its operands' kinds.
+
+    ``alike`` where both of its operands are one expression.
+    """
+    return Look(_applicable(readable, op, dtype, alike, operands), _kind_of_result(op, operands))
+
+
+def look_at_source(expr: Expr) -> Look:
+    """What a look at an input or a constant tells."""
+    value = value_of(expr)
+    if value is None:
+        return Look(None, expr.op)
+    named = value.item() if value.item() in _named_values() else None
+    return Look(None, _Constant(named))
+
+
+def _applicable(
+    readable: bool, op: Op, dtype: str, alike: bool, kinds: tuple[Any, ...]
+) -> Applicable | None:
+    ops = [kind.op if isinstance(kind, _OnConstant) else kind for kind in kinds]
+    structural: list[Callable[[Expr], Expr | None]] = []
+    if all(isinstance(kind, _Constant) for kind in kinds):
+        structural.append(fold_constants)
+    for law, operands in STRUCTURAL.get(op.name, ()):
+        if not operands or any(known in operands for known in ops):
+            structural.append(law)
+    readings: list[_Reading] = []
+    swaps = False
+    if dtype in "fc":
+        for row in _readings(op, readable):
+            real = row.law.holds == "for reals" and dtype == "c"
+            if not real and _may_match(row.operands, kinds, alike):
+                readings.append(row)
+        if op is elementwise.multiply or op is elementwise.add:
+            first, last = kinds if op is elementwise.multiply else kinds[::-1]
+            swaps = isinstance(last, _Constant) and not isinstance(first, _Constant)
+    if not (structural or readings or swaps):
+        return None
+    return Applicable(tuple(structural), tuple(readings), swaps)
+
+
+def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -> bool:
+    if (
+        not alike
+        and len(operands) == 2
+        and isinstance(operands[0], str)
+        and operands[0] == operands[1]
+    ):
+        return False
+    return all(map(_may_be, operands, kinds))
+
+
+def _may_be(operand: Any, kind: Any) -> bool:
+    if isinstance(operand, str):
+        return operand not in _NUMBERS or isinstance(kind, _Constant)
+    return bool(operand == kind) or kind == _OnConstant(operand)
+
+
+def rewritten(expr: Expr, laws: Applicable) -> Expr | None:
+    """What the first of the laws that applies makes of a node; None where none does."""
+    for law in laws.structural:
+        new = law(expr)
+        if new is not None:
+            return new
+    for reading in laws.readings:
+        new = _by(reading, expr)
+        if new is not None:
+            return new
+    return rebuild(expr, expr.args[::-1]) if laws.swaps else None
+
+
+def _by(reading: _Reading, expr: Expr) -> Expr | None:
+    """What a law makes of a node, if it is an instance of its left side and the law allows it."""
+    found = _read(expr, reading.checks)
+    if found is None:
+        return None
+    try:
+        new = reading.law.right(*[found[name] for name in reading.names])
+    except ArithmeticError:  # a constant over 0, or one that Python cannot hold
+        return None
+    if not reading.allowed(found, new):
+        return None
+    return new if isinstance(new, Expr) else scalar(new, expr.dtype)
+
+
+def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
+    """What each variable of a pattern stands for in an expression; None where that is no instance of it."""
+    places = [root]
+    found: dict[str, Any] = {}
+    for what, at, wanted in checks:
+        expr = places[at]
+        if what == "opens":
+            if expr.op is not wanted:
+                return None
+            places.extend(expr.args)
+        elif what == "binds":
+            found[wanted] = expr
+        elif what == "again":
+            if expr is not places[wanted]:
+                return None
+        else:
+            value = value_of(expr)
+            if value is None:
+                return None
+            if what == "number":
+                if not np.isfinite(value):
+                    return None
+                # A Python number, so that the right side's arithmetic is exact and its dtype weak.
+                found[wanted] = value.item()
+            elif value != wanted:
+                return None
+    return found

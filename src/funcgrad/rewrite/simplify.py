@@ -1,0 +1,186 @@
+"""Simplification: a fold whose algebra rebuilds each node with a smart constructor.
+
+A smart constructor tries the laws (`funcgrad.rewrite.laws`) on a node whose operands are simple
+already, and simplifies what a law puts there. Laws that lower a measure end by themselves; a budget of
+rewrites a node makes sure. The invariant: the result has the same type, and the same value wherever
+the original is defined. What is run keeps the order of its factors, so that no product overflows that
+did not before; a formula for a reader does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.ops.base.op import fit
+from funcgrad.rewrite.matcher import Look, look, look_at_source, rewritten
+from funcgrad.source import fail
+
+# Rewrites that one node may go through before it is left as it is.
+BUDGET = 40
+
+
+def simplify(expr: Expr) -> Expr:
+    """An expression of the same type and value that is simpler to read, to run and to differentiate.
+
+    It folds constants, drops neutral elements, collects like terms and brings in stable forms
+    (``log(1 + exp(x))`` becomes ``softplus(x)``). It does not expand products. Values are taken to be
+    finite (``x - x`` becomes 0), and products to be far from overflow (``x/y/y`` becomes ``x/y**2``).
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> simplify(2 * (3 * x) + 0 * x)
+    6*x
+    """
+    if not isinstance(expr, Expr):
+        raise fail(
+            TypeError,
+            f"simplify: expected an expression, but got {type(expr).__name__}; make one of var('x')",
+        )
+    return simplify_all([expr], readable=True)[0]
+
+
+def simplify_all(
+    exprs: Sequence[Expr], *, readable: bool = False, forms: Forms | None = None
+) -> list[Expr]:
+    """`simplify` several expressions that may share parts; to be run, unless ``readable``.
+
+    ``forms`` are those of an earlier simplification, of which these expressions have parts.
+    """
+    if forms is None:
+        if not readable and all(map(is_simple, exprs)):
+            return list(exprs)
+        forms = Forms(readable)
+    order = subexpressions(*exprs)
+    became: dict[int, Expr] = {}
+    for expr in order:
+        if not forms.readable and is_simple(expr):
+            became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
+        else:
+            args = tuple([became[id(arg)] for arg in expr.args])
+            became[id(expr)] = forms.of(expr, args, BUDGET)
+    return [became[id(expr)] for expr in exprs]
+
+
+class Forms:
+    """The normal forms met in one simplification, where equal expressions are one object.
+
+    A node is looked up by its operation and its operands' identities, which say what its key says at a
+    tenth of the cost.
+    """
+
+    def __init__(self, readable: bool = False) -> None:
+        self.readable = readable
+        self.ones: dict[Any, Expr] = {}
+        """The expressions that stand for all that are equal to them: settled."""
+        self.kinds: dict[int, Any] = {}
+        """What each of them is to a law, by its id."""
+        self.known: dict[int, Expr] = {}
+        """Their normal forms, where they are others."""
+        self.unread: set[int] = set()
+        """The ids of those that no law has looked at."""
+        self.same: dict[int, Expr] = {}
+        """What stands for those that are known to be simple, by their ids."""
+        self.looks: dict[Any, Look] = {}
+        """What there is to try on which operands: a part of what `look` remembers, found in half the time."""
+
+    @property
+    def holds_tuples(self) -> bool:
+        """Whether any of them is a tuple, as of a closed subgraph's results."""
+        return any(kind == "O" for _, kind, _, _ in self.looks)
+
+    def settle(self, expr: Expr, args: tuple[Expr, ...], identity: Any) -> tuple[Expr, Look]:
+        """The node on ``args``, which stands for all that are equal to it from now on."""
+        self.ones[identity] = node = rebuild(expr, args)
+        seen = self.look(node)
+        self.kinds[id(node)] = seen.kind
+        return node, seen
+
+    def look(self, expr: Expr) -> Look:
+        """What a look at the operands of a node tells."""
+        args, kinds = expr.args, self.kinds
+        if len(args) == 2:  # most have: a list would take half as long as the rest
+            x, y = args
+            operands: tuple[Any, ...] = (kinds[id(x)], kinds[id(y)])
+            alike = x is y
+        elif args:
+            operands = tuple([kinds[id(arg)] for arg in args])
+            alike = False
+        else:
+            return look_at_source(expr)
+        key = (expr.op, expr.type.dtype.kind, alike, operands)
+        found = self.looks.get(key)
+        if found is None:
+            found = self.looks[key] = look(self.readable, *key)
+        return found
+
+    def kept(self, root: Expr) -> Expr:
+        """What stands for an expression that is known to be simple: itself, on operands as they are."""
+        same = self.same
+        stack = [root]
+        while stack:
+            expr = stack[-1]
+            waiting = [arg for arg in expr.args if id(arg) not in same]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            args = tuple([same[id(arg)] for arg in expr.args])
+            identity = _identity(expr, args)
+            node = self.ones.get(identity)
+            if node is None:
+                node, _ = self.settle(expr, args, identity)
+                if not is_simple(expr):
+                    self.unread.add(id(node))
+            elif is_simple(expr):  # as an equal one was found to be in another simplification
+                self.unread.discard(id(node))
+                self.known.pop(id(node), None)
+            same[id(expr)] = node
+        return same[id(root)]
+
+    def of(self, expr: Expr, args: tuple[Expr, ...], budget: int) -> Expr:
+        """The normal form of a node on ``args``, which are settled."""
+        identity = _identity(expr, args)
+        node = self.ones.get(identity)
+        if node is None:
+            node, seen = self.settle(expr, args, identity)
+        elif id(node) in self.unread:
+            self.unread.remove(id(node))
+            seen = self.look(node)
+        else:
+            return self.known.get(id(node), node)
+        if seen.laws is not None and budget > 0:
+            # The node itself may stand in what replaces it, under a mask: there it is simple.
+            new = rewritten(node, seen.laws)
+            if new is not None:
+                me = id(node)
+                node = self.known[me] = self._replacement(fit(new, node.type), budget - 1)
+        if not self.readable:
+            mark_simple(node)
+        return node
+
+    def _replacement(self, root: Expr, budget: int) -> Expr:
+        """The normal form of what a law has made of settled expressions."""
+        became: dict[int, Expr] = {}
+        stack = [root]
+        while stack:
+            expr = stack[-1]
+            me = id(expr)
+            if me in became or me in self.kinds:
+                stack.pop()
+                continue
+            waiting = [a for a in expr.args if id(a) not in became and id(a) not in self.kinds]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            args = tuple([became.get(id(arg), arg) for arg in expr.args])
+            became[me] = self.of(expr, args, budget if expr is root else budget // 2)
+        return became.get(id(root), root)
+
+
+def _identity(expr: Expr, args: tuple[Expr, ...]) -> Any:
+    if len(args) == 2:
+        return expr.op, expr.params, id(args[0]), id(args[1])
+    return (expr.op, expr.params, *map(id, args)) if args else expr.key

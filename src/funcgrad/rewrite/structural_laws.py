@@ -1,0 +1,280 @@
+"""Laws that no pattern of formulas can state: on axes, moves, masks, tuples, and sums of exponentials.
+
+Each is a function from a node whose operands are simple to what may stand in its place, or None.
+`STRUCTURAL` says which are tried on which operation, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr, scalar
+from funcgrad.graph import CONSTANT
+from funcgrad.ops import contraction, elementwise, indexing, reduction, shape, tuples
+from funcgrad.ops.base import op
+from funcgrad.ops.base.op import Op
+
+
+def value_of(expr: Expr) -> Any:
+    """The scalar that a constant repeats, seen through broadcasting; None for anything else."""
+    while expr.op is op.broadcast_to:
+        expr = expr.args[0]
+    return (
+        expr.params[0][1].array.reshape(())[()] if expr.op is CONSTANT and expr.size == 1 else None
+    )
+
+
+def fold_constants(expr: Expr) -> Expr | None:
+    """An operation on constants alone, that acts entry by entry, is done."""
+    if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype):
+        return None
+    values = [value_of(arg) for arg in expr.args]
+    with np.errstate(all="ignore"):
+        result = expr.op.run(*[np.reshape(v, ())[()] for v in values], **dict(expr.params))
+    return scalar(np.asarray(result)[()], expr.dtype)
+
+
+def _is(expr: Expr, operation: Op) -> bool:
+    return expr.op is operation
+
+
+def _nested_move(expr: Expr) -> Expr | None:
+    """reshape(reshape(x)) = reshape(x); broadcast, transpose, likewise; what changes nothing goes."""
+    (x,) = expr.args
+    if _is(expr, op.astype):
+        return x if x.dtype == expr.dtype else None
+    if _is(expr, shape.transpose_op):
+        axes = dict(expr.params)["axes"]
+        if _is(x, shape.transpose_op):
+            inner = dict(x.params)["axes"]
+            return shape.transpose(x.args[0], tuple(inner[i] for i in axes))  # type: ignore[no-any-return]
+        return None
+    if x.type == expr.type:
+        return x
+    if _is(x, expr.op):
+        return expr.op(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
+    value = value_of(x)
+    if _is(expr, shape.reshape_op) and value is not None:
+        return shape.broadcast_to(scalar(value, x.dtype), expr.shape)  # type: ignore[no-any-return]
+    return None
+
+
+def _moved_mask(expr: Expr) -> Expr | None:
+    """move(mask(p, x)) = mask(move(p), move(x)), for what only moves entries.
+
+    Where a scatter may add several entries to one, some of which are masked, the mask inside stays.
+    """
+    x = expr.args[0]
+    if not _is(x, elementwise.mask):
+        return None
+    p, inside = x.args
+    rest, params = expr.args[1:], dict(expr.params)
+    if _is(expr, indexing.scatter_op) and rest:
+        return elementwise.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
+    return elementwise.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
+
+
+def _selected(expr: Expr) -> Expr | None:
+    """scatter(g)*(1/y) = mask(selected, scatter(g)*(1/y)): a factor may be infinite where no index led.
+
+    Only beside a division, which is where infinite factors come from.
+    """
+    x, y = expr.args
+    if _is(expr, elementwise.multiply):
+        if _is(y, indexing.scatter_op):
+            x, y = y, x
+        if not _is(y, elementwise.divide):
+            return None
+    if not _is(x, indexing.scatter_op) or value_of(y) is not None:
+        return None
+    chosen = shape.full_like(x.args[0], True, bool)
+    return elementwise.mask(indexing.scatter_op(chosen, *x.args[1:], **dict(x.params)), expr)  # type: ignore[no-any-return]
+
+
+def _masked_sum(expr: Expr) -> Expr | None:
+    """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): nothing selected is a zero that stays one."""
+    (x,) = expr.args
+    if not _is(x, elementwise.mask):
+        return None
+    axes = dict(expr.params)["axis"]
+    return elementwise.mask(reduction.any_op(x.args[0], axis=axes), expr)  # type: ignore[no-any-return]
+
+
+def _mask_cases(expr: Expr) -> Expr | None:
+    """mask(True, x) = x; mask(False, x) = 0; mask(p, 0) = 0."""
+    p, x = expr.args
+    chosen = value_of(p)
+    if chosen is not None:
+        return x if chosen else scalar(0, expr.dtype)
+    value = value_of(x)
+    return scalar(0, expr.dtype) if value is not None and value == 0 else None
+
+
+def _logical_cases(expr: Expr) -> Expr | None:
+    """p | True = True; p | False = p; p & True = p; p & False = False."""
+    if expr.dtype.kind != "b":
+        return None
+    decisive = _is(expr, elementwise.bitwise_or) or _is(expr, elementwise.logical_or)
+    for x, y in (expr.args, expr.args[::-1]):
+        value = value_of(x)
+        if value is not None and x.dtype.kind == "b":
+            return scalar(decisive, expr.dtype) if bool(value) is decisive else y
+    return None
+
+
+def _joined_masks(expr: Expr) -> Expr | None:
+    """mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
+    x, y = expr.args
+    if not (_is(x, elementwise.mask) and _is(y, elementwise.mask)):
+        return None
+    if x.args[0].key == y.args[0].key:
+        return None
+    return elementwise.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
+
+
+def _sum_cases(expr: Expr) -> Expr | None:
+    """sum over no axes = x; the sum of a repeated scalar = count * scalar."""
+    (x,) = expr.args
+    axes = dict(expr.params)["axis"]
+    if not axes and x.dtype == expr.dtype:
+        return x
+    if _is(x, op.broadcast_to) and not x.args[0].shape:
+        count = int(np.prod([x.shape[i] for i in axes], dtype=int))
+        return x.args[0] * count if x.args[0].dtype == expr.dtype else None
+    return None
+
+
+def _through(expr: Expr, *operations: Op) -> Expr:
+    while expr.op in operations:
+        expr = expr.args[0]
+    return expr
+
+
+def _log_sum_exp(expr: Expr) -> Expr | None:
+    """log(sum(exp(x))) = logsumexp(x)."""
+    (x,) = expr.args
+    outer = []
+    while x.op in (shape.reshape_op, op.broadcast_to):
+        outer.append(x)
+        x = x.args[0]
+    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.exp)) or x.dtype.kind != "f":
+        return None
+    new = reduction.logsumexp_op(x.args[0].args[0], **dict(x.params))
+    for move in reversed(outer):
+        new = move.op(new, **dict(move.params))
+    return new  # type: ignore[no-any-return]
+
+
+def _shifted_log_sum_exp(expr: Expr) -> Expr | None:
+    """logsumexp(x - c) + c = logsumexp(x), for c that is alike along the axes: the shift by a maximum."""
+    for total, shift in (expr.args, expr.args[::-1]):
+        found = _through(total, shape.reshape_op)
+        if not (_is(found, reduction.logsumexp_op) and _is(found.args[0], elementwise.subtract)):
+            continue
+        x, wide = found.args[0].args
+        axes = dict(found.params)["axis"]
+        kept = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+        narrow = _through(wide, op.broadcast_to)
+        if narrow.shape != kept[len(kept) - narrow.ndim :] or narrow.size != found.size:
+            continue
+        if shift.size == found.size and _unmoved(shift).key == _unmoved(narrow).key:
+            whole = reduction.logsumexp_op(x, **dict(found.params))
+            return shape.reshape(whole, expr.shape)  # type: ignore[no-any-return]
+    return None
+
+
+def _unmoved(expr: Expr) -> Expr:
+    """What is below reshapes, and indices that do no more than drop axes of length 1."""
+    while _is(expr, shape.reshape_op) or (
+        _is(expr, indexing.getitem_op)
+        and len(expr.args) == 1
+        and expr.args[0].size == expr.size
+        and all(not isinstance(i, tuple) or i[3] in (None, 1) for i in dict(expr.params)["spec"])
+    ):
+        expr = expr.args[0]
+    return expr
+
+
+def _softmax(expr: Expr) -> Expr | None:
+    """exp(x) / sum(exp(x)) = exp(x - logsumexp(x))."""
+    top, bottom = expr.args
+    total = _through(bottom, op.broadcast_to, shape.reshape_op)
+    if not (_is(top, elementwise.exp) and _is(total, reduction.sum_op)):
+        return None
+    if total.args[0].key != top.key:
+        return None
+    logs = _log_sum_exp(elementwise.log(bottom))
+    return None if logs is None else np.exp(top.args[0] - logs)
+
+
+def _root_of_squares(expr: Expr) -> Expr | None:
+    """sqrt(sum(x**2)) = sqrt(x @ x) = norm(x), derivative 0 at 0; a constant factor comes out."""
+    (x,) = expr.args
+    if _is(x, elementwise.divide) and (value_of(x.args[1]) or 0) > 0:
+        inner = _root_of_squares(elementwise.sqrt(x.args[0]))
+        return None if inner is None else inner / np.sqrt(value_of(x.args[1])).item()
+    if _is(x, elementwise.multiply) and (value_of(x.args[0]) or 0) > 0:
+        inner = _root_of_squares(elementwise.sqrt(x.args[1]))
+        return None if inner is None else inner * np.sqrt(value_of(x.args[0])).item()
+    if _is(x, contraction.matmul_op) and not x.shape and x.args[0].key == x.args[1].key:
+        inside, axes = x.args[0], (0,)
+    elif _is(x, reduction.sum_op) and _is(x.args[0], elementwise.square):
+        inside, axes = x.args[0].args[0], dict(x.params)["axis"]
+    else:
+        return None
+    return reduction.norm_op(inside, axis=axes) if inside.dtype.kind == "f" else None
+
+
+def _square_of_norm(expr: Expr) -> Expr | None:
+    """norm(x)**2 = sum(x**2)."""
+    (x,) = expr.args
+    if not _is(x, reduction.norm_op) or x.args[0].dtype.kind != "f":
+        return None
+    return reduction.sum_op(np.square(x.args[0]), **dict(x.params))  # type: ignore[no-any-return]
+
+
+def _picked(expr: Expr) -> Expr | None:
+    """(x, y)[0] = x."""
+    (t,) = expr.args
+    return t.args[dict(expr.params)["index"]] if _is(t, tuples.together_op) else None
+
+
+class Structural(NamedTuple):
+    """A law, and the operations of which one of the operands' has to be, where only some will do."""
+
+    law: Callable[[Expr], Expr | None]
+    operands: tuple[Op, ...] = ()
+
+
+_TOTALS = (shape.reshape_op, reduction.logsumexp_op)
+_MOVED = Structural(_moved_mask, (elementwise.mask,))
+_MOVES = (Structural(_nested_move), _MOVED)
+_SCATTERED = Structural(_selected, (indexing.scatter_op,))
+_LOGICAL = (Structural(_logical_cases),)
+STRUCTURAL: dict[str, tuple[Structural, ...]] = {
+    "reshape": _MOVES,
+    "broadcast_to": _MOVES,
+    "transpose": _MOVES,
+    "astype": (Structural(_nested_move),),
+    "getitem": (_MOVED,),
+    "scatter_add": (_MOVED,),
+    "multiply": (_SCATTERED,),
+    "sum": (Structural(_sum_cases), Structural(_masked_sum, (elementwise.mask,))),
+    "mask": (Structural(_mask_cases),),
+    "add": (
+        Structural(_joined_masks, (elementwise.mask,)),
+        Structural(_shifted_log_sum_exp, _TOTALS),
+    ),
+    "bitwise_or": _LOGICAL,
+    "bitwise_and": _LOGICAL,
+    "logical_or": _LOGICAL,
+    "logical_and": _LOGICAL,
+    "log": (Structural(_log_sum_exp),),
+    "divide": (Structural(_softmax, (elementwise.exp,)), _SCATTERED),
+    "sqrt": (Structural(_root_of_squares),),
+    "square": (Structural(_square_of_norm, (reduction.norm_op,)),),
+    "pick": (Structural(_picked, (tuples.together_op,)),),
+}

@@ -1,0 +1,70 @@
+"""Putting expressions in the place of others: the fold whose algebra rebuilds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.graph import INPUT, Key
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.source import fail
+
+
+def substitute(expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **named: Any) -> Expr:
+    """The expression with others put in the place of variables or of any of its nodes.
+
+    ``replacements`` maps expressions, keys or names to expressions or numbers of the same type.
+    As a fold: ``node = replacement if there is one else rebuilt on what its parents became``.
+
+    Raises TypeError where a replacement has another type than what it replaces.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> substitute(x**2 + x, {x: y + 1})
+    let a = y + 1
+    in a**2 + a
+    >>> substitute(x**2 + x, x=3.0)
+    3**2 + 3
+    """
+    by_name = variables(expr) if named or replacements else {}
+    given: dict[Key, Expr] = {}
+    for target, new in [*(replacements or {}).items(), *named.items()]:
+        if isinstance(target, str):
+            if target not in by_name:
+                known = ", ".join(by_name) or "none"
+                raise fail(
+                    TypeError, f"substitute: expected a variable ({known}), but got {target!r}"
+                )
+            target = by_name[target]
+        given[target if isinstance(target, Key) else target.key] = lift_fully(new)
+    return substitute_all([expr], given)[0]
+
+
+def substitute_all(
+    exprs: Sequence[Expr],
+    given: Mapping[Key, Expr],
+    *,
+    simple: bool = False,
+    inputs: bool = False,
+) -> list[Expr]:
+    """`substitute` by key, in several expressions at once.
+
+    ``simple``: what is put in is opaque to the laws, so that what was simple still is. ``inputs``: it is
+    put in the place of inputs alone, so that nothing else is hashed.
+    """
+    became: dict[int, Expr] = {}
+    for expr in subexpressions(*exprs):
+        new = given.get(expr.key) if not inputs or expr.op is INPUT else None
+        if new is None:
+            new = rebuild(expr, tuple([became[id(arg)] for arg in expr.args]))
+            if simple and new is not expr and is_simple(expr):
+                mark_simple(new)
+        elif new.type != expr.type:
+            raise fail(
+                TypeError,
+                f"substitute: expected {expr.type} in the place of {expr.type}, but got {new.type}",
+            )
+        became[id(expr)] = new
+    return [became[id(expr)] for expr in exprs]

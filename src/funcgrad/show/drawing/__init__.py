@@ -1,0 +1,1 @@
+"""Pictures of programs: DOT, SVG and the explorer page."""

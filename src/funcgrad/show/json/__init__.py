@@ -1,0 +1,1 @@
+"""Programs as JSON files: the format, its params, and validation of what is read."""

@@ -1,0 +1,212 @@
+"""How each operation is written in LaTeX: fractions, powers, roots, cases, subscripts, or as a call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from funcgrad.expr import Expr
+from funcgrad.ops.base.op import Op
+from funcgrad.show.text import Written
+
+ATOM, CALL, POWER, UNARY, PRODUCT, SUM, CASES = 100, 99, 40, 30, 20, 10, 1
+
+
+def wrap(part: Written, binding: int) -> str:
+    """An operand's text, in parentheses where it binds less than it must."""
+    return part.text if part.binding >= binding else rf"\left({part.text}\right)"
+
+
+def grouped(texts: tuple[str, ...]) -> str:
+    """One text as it is, several as a tuple."""
+    return texts[0] if len(texts) == 1 else rf"\left({', '.join(texts)}\right)"
+
+
+def escaped(text: str) -> str:
+    """A name or a text as LaTeX prints it."""
+    # In \text, braces and the like need their backslash, and a backslash its name.
+    return "".join(rf"\{c}" if c in "#$%&_{}" else {"\\": "/"}.get(c, c) for c in text)
+
+
+def call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
+    """``name(operands; params)``, which every operation has; an axis stands below the name."""
+    head = _HEADS.get(operation.name) or rf"\operatorname{{{escaped(operation.name)}}}"
+    params = dict(expr.params)
+    axis = params.pop("axis", None)
+    if axis is not None and axis != tuple(range(expr.args[0].ndim)):
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        head += f"_{{{', '.join(map(str, axes))}}}"
+    inside = [p.text for p in parts]
+    inside += [rf"\text{{{escaped(f'{key}={value}')}}}" for key, value in params.items()]
+    return Written(rf"{head}\left({', '.join(inside)}\right)", CALL)
+
+
+# -- operations with a notation of their own -----------------------------------------------------
+Writer: TypeAlias = Callable[[Expr, list[Written]], Written | None]
+
+
+def _infix(symbol: str, binding: int) -> Writer:
+    def write(expr: Expr, parts: list[Written]) -> Written:
+        left, right = wrap(parts[0], binding), parts[1]
+        # A sum may stand to the right of a plus without parentheses, and x + -3 reads as x - 3.
+        if symbol == "+" and right.text.startswith("-") and right.binding >= PRODUCT:
+            return Written(f"{left} - {right.text[1:]}", binding)
+        within = ATOM if right.text.startswith("-") else binding + (symbol != "+")
+        return Written(f"{left} {symbol} {wrap(right, within)}", binding)
+
+    return write
+
+
+def _boolean(write: Writer) -> Writer:
+    """``&`` and ``|`` of truth values, which are *and* and *or*."""
+    return lambda expr, parts: write(expr, parts) if expr.dtype == bool else None
+
+
+def _product(expr: Expr, parts: list[Written]) -> Written:
+    left, right = wrap(parts[0], PRODUCT), _factor(parts[1])
+    sources = [arg.args[0] if arg.op.name == "broadcast_to" else arg for arg in expr.args]
+    if all(e.ndim for e in sources):
+        sign = r" \odot "
+    elif right[0].isdigit() or left[-1] == "." or (left[-1].isdigit() and right[0] == "."):
+        sign = r" \cdot "
+    else:
+        simple = re.fullmatch(r"-?[0-9.]+", left) is not None
+        sign = " " if simple else r" \, "
+    return Written(f"{left}{sign}{right}", PRODUCT)
+
+
+def _factor(part: Written) -> str:
+    return wrap(part, ATOM if part.text.startswith("-") else PRODUCT)
+
+
+def _matrix_product(expr: Expr, parts: list[Written]) -> Written:
+    return Written(rf"{wrap(parts[0], UNARY)} \, {wrap(parts[1], UNARY + 1)}", PRODUCT)
+
+
+def _fraction(expr: Expr, parts: list[Written]) -> Written:
+    return Written(rf"\frac{{{parts[0].text}}}{{{parts[1].text}}}", UNARY)
+
+
+def _power(expr: Expr, parts: list[Written]) -> Written:
+    return _raised(expr.args[0], parts[0], parts[1].text)
+
+
+def _raised(base: Expr, part: Written, exponent: str) -> Written:
+    # sin^2(x), but not sin^{-1}(x), which is read as the inverse function.
+    head = _HEADS.get(base.op.name) if base.op else None
+    if head in _RAISABLE and part.text.startswith(head + r"\left(") and exponent.isdigit():
+        return Written(f"{head}^{{{exponent}}}{part.text[len(head) :]}", POWER)
+    return Written(f"{wrap(part, ATOM)}^{{{exponent}}}", POWER)
+
+
+def _negative(expr: Expr, parts: list[Written]) -> Written:
+    return Written("-" + _factor(parts[0]), PRODUCT)
+
+
+def _fenced(left: str, right: str) -> Callable[[Expr, list[Written]], Written]:
+    return lambda expr, parts: Written(rf"\left{left}{parts[0].text}\right{right}", ATOM)
+
+
+def _norm(expr: Expr, parts: list[Written]) -> Written | None:
+    if dict(expr.params).get("axis") != tuple(range(expr.args[0].ndim)):
+        return None
+    return Written(rf"\left\lVert {parts[0].text}\right\rVert", ATOM)
+
+
+def _cases(expr: Expr, parts: list[Written]) -> Written:
+    condition, chosen = parts[0].text, parts[1].text
+    other = parts[2].text if len(parts) > 2 else "0"
+    return Written(
+        rf"\begin{{cases}} {chosen} & \text{{if }} {condition} \\ {other} & \text{{otherwise}} "
+        r"\end{cases}",
+        CASES,
+    )
+
+
+def _transposed(expr: Expr, parts: list[Written]) -> Written | None:
+    if dict(expr.params)["axes"] != (1, 0):
+        return None
+    return Written(rf"{wrap(parts[0], ATOM)}^{{\top}}", POWER)
+
+
+def _indexed(expr: Expr, parts: list[Written]) -> Written:
+    rest = iter([p.text for p in parts[1:]])
+    items = []
+    for item in dict(expr.params)["spec"]:
+        if isinstance(item, tuple):
+            bounds = ["" if b is None else str(b) for b in item[1:]]
+            items.append("{:}".join(bounds[:2] if not bounds[2] else bounds))
+        elif item == "array":
+            items.append(next(rest))
+        else:
+            items.append({"new": r"\mathrm{new}", "...": r"\ldots"}.get(item, str(item)))
+    return Written(_subscripted(wrap(parts[0], ATOM), ", ".join(items)), ATOM)
+
+
+def _subscripted(head: str, below: Any) -> str:
+    # A second subscript is an error in LaTeX; braces close the first.
+    return f"{{{head}}}_{{{below}}}" if "_" in head else f"{head}_{{{below}}}"
+
+
+def _template(text: str, binding: int) -> Callable[[Expr, list[Written]], Written]:
+    return lambda expr, parts: Written(text.replace("@", parts[0].text), binding)
+
+
+SPECIAL: Mapping[str, Writer] = MappingProxyType(
+    {
+        "add": _infix("+", SUM),
+        "subtract": _infix("-", SUM),
+        "multiply": _product,
+        "matmul": _matrix_product,
+        "divide": _fraction,
+        "power": _power,
+        "negative": _negative,
+        "positive": lambda expr, parts: parts[0],
+        "square": lambda expr, parts: _raised(expr.args[0], parts[0], "2"),
+        "reciprocal": _template(r"\frac{1}{@}", UNARY),
+        "sqrt": _template(r"\sqrt{@}", CALL),
+        "cbrt": _template(r"\sqrt[3]{@}", CALL),
+        "exp2": _template("2^{@}", POWER),
+        "conjugate": _template(r"\overline{@}", CALL),
+        "absolute": _fenced("|", "|"),
+        "fabs": _fenced("|", "|"),
+        "floor": _fenced(r"\lfloor ", r"\rfloor "),
+        "ceil": _fenced(r"\lceil ", r"\rceil "),
+        "norm": _norm,
+        "less": _infix(r"\lt", 5),
+        "less_equal": _infix(r"\le", 5),
+        "greater": _infix(r"\gt", 5),
+        "greater_equal": _infix(r"\ge", 5),
+        "equal": _infix("=", 5),
+        "not_equal": _infix(r"\ne", 5),
+        "logical_and": _infix(r"\land", 3),
+        "logical_or": _infix(r"\lor", 2),
+        "bitwise_and": _boolean(_infix(r"\land", 3)),
+        "bitwise_or": _boolean(_infix(r"\lor", 2)),
+        "where": _cases,
+        "mask": _cases,
+        "transpose": _transposed,
+        "getitem": _indexed,
+        "pick": lambda expr, parts: Written(
+            _subscripted(wrap(parts[0], CALL - 1), dict(expr.params)["index"]), ATOM
+        ),
+        "together": lambda expr, parts: Written(grouped(tuple([p.text for p in parts])), ATOM),
+        "foreign": lambda expr, parts: Written(
+            rf"\operatorname{{{escaped(dict(expr.params)['function'].name)}}}"
+            rf"\left({', '.join([p.text for p in parts])}\right)",
+            CALL,
+        ),
+    }
+)
+_TRIGONOMETRIC = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
+_RAISABLE = frozenset(f"\\{name}" for name in (*_TRIGONOMETRIC, "log"))
+_HEADS: Mapping[str, str] = MappingProxyType(
+    {name: f"\\{name}" for name in (*_TRIGONOMETRIC, "log", "arcsin", "arccos", "arctan")}
+    | {"log2": r"\log_{2}", "log10": r"\log_{10}", "exp": r"\exp", "sigmoid": r"\sigma"}
+    | {"max": r"\max", "min": r"\min", "maximum": r"\max", "minimum": r"\min"}
+    | {"real": r"\operatorname{Re}", "imag": r"\operatorname{Im}", "sign": r"\operatorname{sgn}"}
+    | {"arcsinh": r"\operatorname{arsinh}", "arccosh": r"\operatorname{arcosh}"}
+    | {"arctanh": r"\operatorname{artanh}", "logical_not": r"\lnot"}
+)

@@ -1,0 +1,223 @@
+"""Formulas in LaTeX, as a person would write them: fractions, powers, roots, Greek names, subscripts.
+
+The fold is that of `funcgrad.show.text`: shared and long parts get names, and then the formula is an
+``aligned`` block that begins with *let*; so it is linear in the graph. Broadcasts and casts are not
+written. A product of two arrays, entry by entry, has a circled dot; that of matrices has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.op import leaf
+from funcgrad.show.functions import (
+    Application,
+    Function,
+    applied,
+    held_within,
+    is_plain_pick,
+    named,
+    operands_written,
+)
+from funcgrad.show.latex.latex_operations import (
+    ATOM,
+    CALL,
+    POWER,
+    PRODUCT,
+    SPECIAL,
+    SUM,
+    UNARY,
+    call,
+    escaped,
+    grouped,
+)
+from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
+from funcgrad.show.text import FIRST, LAST, Written, _names, short
+
+LONGEST = 160  # characters of LaTeX that are written in place
+
+_GREEK = frozenset(
+    (
+        *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
+        *("lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi"),
+        *("omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi"),
+        *("Psi", "Omega"),
+    )
+)
+_ESCAPES = {c: f"\\{c}" for c in "#$%&_{}"} | {
+    "\\": r"\backslash ",
+    "~": r"\sim ",
+    "^": r"\hat{\ }",
+    "<": r"\lt ",
+    ">": r"\gt ",
+}
+
+
+def to_latex(expr: Expr) -> str:
+    r"""The formula in LaTeX's mathematics, without dollar signs.
+
+    Parts that are shared, or long, get names in a block; of a long program, the middle is left out.
+
+    Raises TypeError for what is no expression.
+
+    >>> import funcgrad as fg
+    >>> x, alpha = fg.var("x_1"), fg.var("alpha")
+    >>> print(to_latex(fg.exp(-x**2 / 2) / fg.sqrt(alpha)))
+    \frac{e^{\frac{-x_{1}^{2}}{2}}}{\sqrt{\alpha}}
+    >>> y = alpha**2 + 1
+    >>> print(to_latex(fg.sin(y) * y))
+    \begin{aligned}
+    \text{let } a &= \alpha^{2} + 1 \\
+    \text{in }\phantom{a} &\phantom{{}={}} \sin\left(a\right) \, a
+    \end{aligned}
+    """
+    nodes = distinct(expr, "to_latex")
+    items = held_within([expr])
+    variables = {name_of(e) for e in nodes if e.op is INPUT}
+    functions = named(items, variables | {"e"})
+    taken = variables | {n for own in functions.values() for n in (own.name, *own.inputs)}
+    shown = {body: _identified(own) for body, own in functions.items()}
+    rules = Rules(
+        lambda e, parts: _write(e, parts, taken, shown),
+        _names(taken | {"e"}),
+        operands_written,
+        CALL,
+        LONGEST,
+        identifier,
+        lambda e: bool(getattr(e.op, "hidden", False)) or is_plain_pick(e),
+    )
+    rows = [row for item in items for row in _definition(item.body, shown, rules)]
+    lines, (root,) = let_all([expr], {}, rules)
+    rows += [f"{identifier(name)} &= {body}" for name, body in lines]
+    if not rows:
+        return root.text
+    rows = _shortened(rows)
+    rows[0] = rf"\text{{let }} {rows[0]}"
+    rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
+    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def _shortened(rows: list[str]) -> list[str]:
+    if len(rows) <= FIRST + LAST + 1:
+        return rows
+    hidden = len(rows) - FIRST - LAST
+    return [*rows[:FIRST], rf"&\vdots \quad \text{{({hidden} more)}}", *rows[-LAST:]]
+
+
+def _identified(own: Function) -> Function:
+    return Function(identifier(own.name), tuple([identifier(name) for name in own.inputs]))
+
+
+def _definition(body: Body, functions: Mapping[Body, Function], rules: Rules) -> list[str]:
+    """A body as rows of the block: what it gives, then its parts that have names."""
+    own = functions[body]
+    given = {x.key: Written(name, ATOM) for x, name in zip(body.inputs, own.inputs, strict=True)}
+    lines, outputs = let_all(body.outputs, given, rules)
+    head = rf"{own.name}\left({', '.join(own.inputs)}\right)"
+    result = r",\; ".join([part.text for part in outputs]) or r"\left(\right)"
+    where = [rf"&\quad \text{{where }} {identifier(n)} = {text}" for n, text in lines]
+    return [f"{head} &= {result}", *_shortened(where)]
+
+
+def _applied(made: Application) -> Written:
+    head = made.head if made.own else rf"\operatorname{{{escaped(made.head)}}}"
+    inside = ", ".join([_labelled(label, texts) for label, texts in made.parts])
+    # Less than a call, so that it gets a name where it is used twice.
+    return Written(rf"{head}\left({inside}\right)", CALL - 1)
+
+
+def _labelled(label: str, texts: tuple[str, ...]) -> str:
+    if label and texts == ("True",):
+        return rf"\text{{{label}}}"
+    return (rf"\text{{{label} }}" if label else "") + grouped(texts)
+
+
+def notebook_latex(expr: Expr) -> str:
+    r"""The formula between dollar signs, as a notebook asks for it (``_repr_latex_``).
+
+    >>> import funcgrad as fg
+    >>> print(notebook_latex(fg.var("x") ** 2))
+    $\displaystyle x^{2}$
+    """
+    return rf"$\displaystyle {to_latex(expr)}$"
+
+
+def identifier(name: str) -> str:
+    r"""A name: Greek letters by their commands, digits and what follows an underscore below the line.
+
+    >>> print(identifier("x12"), identifier("theta_max"), identifier("rate"))
+    x_{12} \theta_{\mathrm{max}} \mathrm{rate}
+    """
+    match = re.fullmatch(r"([A-Za-z]+)_?(\d+)|([A-Za-z]+)_([A-Za-z0-9]+)", name)
+    if match is None:
+        return _word(name)
+    head, below = (match[1], match[2]) if match[1] else (match[3], match[4])
+    return f"{_word(head)}_{{{below if below.isdigit() else _word(below)}}}"
+
+
+def _word(word: str) -> str:
+    if len(word) == 1 and word.isalpha():
+        return word
+    if word in _GREEK:
+        return f"\\{word}"
+    shown = "".join(_ESCAPES.get(c, c if c.isprintable() else "?") for c in word)
+    return rf"\mathrm{{{shown}}}"
+
+
+# -- nodes ---------------------------------------------------------------------------------------
+def _write(
+    expr: Expr, parts: list[Written], taken: set[str], functions: Mapping[Body, Function]
+) -> Written:
+    """One node's formula, from its operands'."""
+    if expr.op is INPUT:
+        return Written(identifier(name_of(expr)), ATOM)
+    if expr.op is CONSTANT:
+        return _constant(array_of(expr))
+    operation: Any = expr.op
+    if operation is leaf:
+        return Written(identifier(expr.label), ATOM) if expr.label else parts[0]
+    if operation.hidden or is_plain_pick(expr):
+        return parts[0]
+    made = applied(expr, [part.text for part in parts], functions)
+    if made is not None:
+        return _applied(made)
+    if operation.name == "exp" and "e" not in taken and len(parts[0].text) <= 40:
+        return Written(f"e^{{{parts[0].text}}}", POWER)
+    special = SPECIAL.get(operation.name)
+    found = special(expr, parts) if special else None
+    return found or call(expr, operation, parts)
+
+
+def _constant(array: Any) -> Written:
+    if array.ndim == 0:
+        return _number(array[()])
+    if array.size and array.size <= 9 and array.ndim <= 2:
+        rows = array.reshape(1, -1) if array.ndim == 1 else array
+        lines = [" & ".join(_number(entry).text for entry in row) for row in rows]
+        body = r" \\ ".join(lines)
+        return Written(rf"\begin{{bmatrix}} {body} \end{{bmatrix}}", ATOM)
+    lengths = r" \times ".join(map(str, array.shape))
+    return Written(rf"\mathrm{{{array.dtype}}}_{{{lengths}}}", ATOM)
+
+
+def _number(value: Any) -> Written:
+    shown = short(value)
+    if shown.lstrip("-") in ("inf", "nan"):
+        shown = shown.replace("inf", r"\infty").replace("nan", r"\mathrm{nan}")
+    elif shown in ("True", "False"):
+        shown = rf"\mathrm{{{shown.lower()}}}"
+    elif "j" in shown:
+        inner = shown.strip("()").replace("j", r"\,\mathrm{i}")
+        return Written(inner, SUM)
+    elif "e" in shown:
+        digits, power = shown.split("e")
+        ten = f"10^{{{int(power)}}}"
+        if digits == "1":
+            return Written(ten, POWER)
+        return Written(rf"{digits} \cdot {ten}", PRODUCT)
+    return Written(shown, UNARY if shown.startswith("-") else ATOM)

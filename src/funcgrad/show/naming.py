@@ -1,0 +1,153 @@
+"""What the faces of a program share: its distinct nodes in canonical order, and named parts.
+
+The invariant: whatever is written is linear in the graph, since a part that is used twice, or that has
+grown long, gets a name and is written once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.base import op as _op
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.show.text import Written
+from funcgrad.source import fail
+
+
+def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -> list[Expr]:
+    """The nodes of an expression, each once, parents first: `toposort`, as expressions.
+
+    Raises TypeError for what is no expression, and ValueError for more nodes than ``most``.
+    """
+    if not isinstance(expr, Expr):
+        raise TypeError(
+            f"{who}: expected an expression, but got {type(expr).__name__}; make one with "
+            "var('x') or trace(f, x)"
+        )
+    found: dict[Key, Expr] = {}
+    for e in subexpressions(expr):
+        found.setdefault(e.key, e)
+    if most is not None and len(found) > most:
+        raise ValueError(
+            f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; ")
+        )
+    return list(found.values())
+
+
+def check_values(
+    who: str, nodes: list[Expr], values: Mapping[Any, Any] | None, named: Mapping[str, Any]
+) -> None:
+    """Refuse values that do not fit: by position, or not for every variable."""
+    if values is not None and not isinstance(values, Mapping):
+        raise fail(
+            TypeError,
+            f"{who}: expected values by name or in a dict, but got {type(values).__name__}; write "
+            f"{who}(e, x=2.0)",
+        )
+    names = [name_of(e) for e in nodes if e.op is INPUT]
+    missing = [name for name in names if name not in named]
+    if values is None and missing:
+        sample = ", ".join([f"{name}=2.0" for name in names[:3]])
+        raise fail(
+            TypeError,
+            f"{who}: expected values for {', '.join(names)}, but got {', '.join(named) or 'none'}; write "
+            f"{who}(e, {sample})",
+        )
+
+
+def places(nodes: list[Expr]) -> dict[Key, int]:
+    """Where each node stands."""
+    return {e.key: i for i, e in enumerate(nodes)}
+
+
+def name_of(expr: Expr) -> str:
+    """The name of a variable."""
+    return str(expr.params[0][1])
+
+
+def array_of(expr: Expr) -> Any:
+    """The array of a constant."""
+    return expr.params[0][1].array
+
+
+def printable(text: str) -> str:
+    """A text without control characters and what UTF-8 cannot hold; its lines stay."""
+    return "".join(
+        [c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text]
+    )
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """The operands, without the broadcasts that NumPy does by itself."""
+    if not isinstance(expr.op, Elementwise):
+        return expr.args
+    plain = tuple([e.args[0] if e.op is _op.broadcast_to else e for e in expr.args])
+    if np.broadcast_shapes(*[e.shape for e in plain]) == expr.shape:
+        return plain
+    return expr.args
+
+
+def let(
+    nodes: list[Expr],
+    write: Callable[[Expr, list[Written]], Written],
+    names: Iterator[str],
+    parents: Callable[[Expr], tuple[Expr, ...]],
+    *,
+    atom: int,
+    longest: int,
+    name: Callable[[str], str] = str,
+    transparent: Callable[[Expr], bool] = lambda e: False,
+) -> tuple[list[tuple[str, str]], Written]:
+    """Named parts as pairs (name, text), in order, and what is written of the root.
+
+    ``parents`` gives the operands as they are written; what none of them leads to is not written.
+    """
+    rules = Rules(write, names, parents, atom, longest, name, transparent)
+    lines, (root,) = let_all([nodes[-1]], {}, rules)
+    return lines, root
+
+
+class Rules(NamedTuple):
+    """How the parts of formulas are written, and which of them get names: see `let`."""
+
+    write: Callable[[Expr, list[Written]], Written]
+    names: Iterator[str]
+    parents: Callable[[Expr], tuple[Expr, ...]]
+    atom: int
+    longest: int
+    name: Callable[[str], str] = str
+    transparent: Callable[[Expr], bool] = lambda e: False
+
+
+def let_all(
+    roots: Sequence[Expr], given: Mapping[Key, Written], rules: Rules
+) -> tuple[list[tuple[str, str]], list[Written]]:
+    """Named parts as pairs (name, text), and what is written of each root; ``given`` is written already."""
+    nodes = list({e.key: e for e in subexpressions(*roots)}.values())
+    tops = [root.key for root in roots]
+    needed = set(tops)
+    for e in reversed(nodes):
+        if e.key in needed:
+            needed.update([arg.key for arg in rules.parents(e)])
+    uses = Counter(tops)
+    uses.update([arg.key for e in nodes if e.key in needed for arg in rules.parents(e)])
+    written = dict(given)
+    lines: list[tuple[str, str]] = []
+    for e in nodes:
+        if e.key not in needed or e.key in written:
+            continue
+        piece = rules.write(e, [written[arg.key] for arg in rules.parents(e)])
+        shared = uses[e.key] > 1 and piece.binding < rules.atom
+        long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
+        if (shared or (long and e.key not in tops)) and not rules.transparent(e):
+            fresh = next(rules.names)
+            lines.append((fresh, piece.text))
+            piece = Written(rules.name(fresh), rules.atom)
+        written[e.key] = piece
+    return lines, [written[key] for key in tops]

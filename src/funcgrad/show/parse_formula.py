@@ -1,0 +1,142 @@
+"""Formulas from text: parsed against a whitelist, never evaluated as Python.
+
+Numbers, names, arithmetic, comparisons and calls of the package's elementwise functions, reductions
+and contractions. Whatever else Python allows is a `FormulaError` of one line.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, const
+from funcgrad.ops.numpy.dispatch import formula_functions
+
+LONGEST = 10_000  # characters of a formula
+DEEPEST = 200  # parts within parts
+
+CONSTANTS = MappingProxyType({"pi": np.pi, "e": np.e, "inf": np.inf})
+
+_BINARY: Mapping[type, Callable[[Any, Any], Any]] = MappingProxyType(
+    {
+        ast.Add: operator.add,
+        ast.Sub: operator.sub,
+        ast.Mult: operator.mul,
+        ast.Div: operator.truediv,
+        ast.FloorDiv: operator.floordiv,
+        ast.Mod: operator.mod,
+        ast.Pow: operator.pow,
+        ast.MatMult: operator.matmul,
+        ast.Lt: operator.lt,
+        ast.LtE: operator.le,
+        ast.Gt: operator.gt,
+        ast.GtE: operator.ge,
+        ast.Eq: operator.eq,
+        ast.NotEq: operator.ne,
+    }
+)
+_UNARY: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
+    {ast.USub: operator.neg, ast.UAdd: operator.pos}
+)
+
+
+class FormulaError(ValueError):
+    """A text that is no formula."""
+
+
+def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
+    """The expression of a formula over the given variables.
+
+    >>> import funcgrad as fg
+    >>> parse("2*x + sin(pi*x)", {"x": fg.var("x")})
+    2*x + sin(3.14159*x)
+    """
+    if len(source) > LONGEST:
+        raise FormulaError(f"formula: expected at most {LONGEST} characters, but got {len(source)}")
+    _check_depth(source)
+    try:
+        tree = ast.parse(source.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        reason = getattr(error, "msg", None) or "it is nested too deeply"
+        raise FormulaError(f"formula: expected an expression, but {reason}") from None
+    with np.errstate(all="ignore"):
+        return const(_read(tree.body, variables, 0))
+
+
+def _check_depth(source: str) -> None:
+    depth = deepest = 0
+    for character in source:
+        depth += (character in "([") - (character in ")]")
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST:
+        raise FormulaError(
+            f"formula: expected at most {DEEPEST} nested parentheses, but got {deepest}"
+        )
+
+
+def _read(node: ast.expr, variables: Mapping[str, Expr], depth: int) -> Any:
+    if depth > DEEPEST:
+        raise FormulaError(f"formula: expected at most {DEEPEST} nested parts, but got more")
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return _finite(node, float(value) if abs(value) < 1e308 else np.inf)
+        case ast.Name(id=name):
+            return _named(name, variables)
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return _finite(node, _UNARY[type(op)](_read(operand, variables, depth + 1)))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            parts = (_read(left, variables, depth + 1), _read(right, variables, depth + 1))
+            return _finite(node, _apply(_BINARY[type(op)], parts))
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _BINARY:
+            parts = (_read(left, variables, depth + 1), _read(right, variables, depth + 1))
+            return _apply(_BINARY[type(op)], parts)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return _finite(node, _call(name, [_read(arg, variables, depth + 1) for arg in args]))
+    written = ast.unparse(node) if depth < 50 else type(node).__name__
+    raise FormulaError(
+        "formula: expected numbers, names, arithmetic and calls such as sin(x), "
+        f"but got {type(node).__name__}: {written[:60]}"
+    )
+
+
+def _finite(node: ast.expr, value: Any) -> Any:
+    """A constant part must be a finite number: 9**9**9**9 is a slip, not a formula."""
+    if not isinstance(value, Expr) and not np.all(np.isfinite(value)):
+        raise FormulaError(f"formula: expected finite numbers, but got {ast.unparse(node)[:60]}")
+    return value
+
+
+def _apply(function: Callable[..., Any], parts: tuple[Any, ...]) -> Any:
+    try:
+        return function(*parts)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise FormulaError(f"formula: {str(error).splitlines()[0]}") from None
+
+
+def _named(name: str, variables: Mapping[str, Expr]) -> Any:
+    if name in variables:
+        return variables[name]
+    if name in CONSTANTS:
+        return CONSTANTS[name]
+    known = ", ".join(variables) or "none"
+    raise FormulaError(
+        f"formula: expected a value for {name!r} (given: {known}); write {name}=1.0 after the formula"
+    )
+
+
+def _call(name: str, parts: list[Any]) -> Any:
+    functions = formula_functions()
+    if name not in functions:
+        raise FormulaError(f"formula: expected a function such as sin or exp, but got {name!r}")
+    if name in ("max", "min") and len(parts) != 1:
+        raise FormulaError(
+            f"formula: expected one array in {name}, but got {len(parts)} parts; use {name}imum(x, y)"
+        )
+    return _apply(functions[name], tuple(parts))

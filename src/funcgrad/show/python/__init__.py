@@ -1,0 +1,1 @@
+"""Programs as Python source, over NumPy or over `math`."""

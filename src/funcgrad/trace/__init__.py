@@ -1,0 +1,1 @@
+"""From functions to graphs: pytrees, leaves, skeletons."""

@@ -1,0 +1,111 @@
+"""Branches, as users write them: signatures follow JAX.
+
+A branch is traced once; only the one that is chosen runs, and only its derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.call_and_branch import branch_op, built
+from funcgrad.control.closed_program import Body, body_of, symbol, symbols, trace_body, types_of
+from funcgrad.expr import Expr
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """``true_fun(*operands)`` where ``pred`` holds, else ``false_fun(*operands)``, as `jax.lax.cond`.
+
+    Only the branch that is chosen runs, and only its derivative; under `vmap` both run, and each
+    example chooses. Both must return the same structure, shapes and dtypes.
+
+    >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
+    4.0
+    """
+    known = lift_fully(pred)
+    if known.shape or known.dtype.kind not in "biu":
+        raise fail(
+            TypeError, f"cond: expected one bool, but got {known.type}; write x > 0 or the like"
+        )
+    chosen = pred if known.dtype.kind == "b" else known != 0
+    return _branch("cond", chosen, [false_fun, true_fun], operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, the index clamped to the branches there are, as `jax.lax.switch`.
+
+    >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
+    8.0
+    """
+    known = lift_fully(index)
+    if known.shape or known.dtype.kind not in "iu" or not branches:
+        raise fail(
+            TypeError,
+            f"switch: expected one integer and some branches, but got {known.type} "
+            f"and {len(branches)}",
+        )
+    return _branch("switch", index, branches, operands)
+
+
+def _branch(
+    who: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
+) -> Any:
+    if not isinstance(index, Expr):
+        place = min(max(int(index), 0), len(functions) - 1)
+        return functions[place](*operands)
+    trees = [flatten(item) for item in operands]
+    types = [t for tree in trees for t in types_of(tree)]
+    traced = [trace_body(f, trees, symbols(trees, types)) for f in functions]
+    first = traced[0]
+    shape = flatten(first[2])
+    for body, _, output in traced[1:]:
+        if flatten(output).paths != shape.paths or [t.shape for t in body.types] != [
+            t.shape for t in first[0].types
+        ]:
+            raise fail(
+                TypeError,
+                f"{who}: expected branches that return the same structure and types, but got "
+                f"{_listed(first[0])} and {_listed(body)}",
+            )
+    bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
+    leaves = [leaf for tree in trees for leaf in tree.leaves]
+    captured = [value for _, values, _ in traced for value in values]
+    values = built(
+        branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies)
+    )
+    return shape.rebuild(values)
+
+
+def _listed(body: Body) -> str:
+    return f"({', '.join(str(t) for t in body.types)})"
+
+
+def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) -> list[Body]:
+    """Bodies on one list of operands: n of all, then what each has captured; results of one type."""
+    dtypes = [
+        np.result_type(*[b.types[k].dtype for b, _ in bodies])
+        for k in range(len(bodies[0][0].outputs))
+    ]
+    common = bodies[0][0].inputs[:n]
+    own = [
+        [symbol(f"m{b}_{k}", x.type) for k, x in enumerate(body.inputs[n:])]
+        for b, (body, _) in enumerate(bodies)
+    ]
+    inputs = [*common, *[x for group in own for x in group]]
+    return [
+        body_of(
+            inputs,
+            [
+                out if out.dtype == dtype else out.astype(dtype)
+                for out, dtype in zip(body.on([*common, *group]), dtypes, strict=True)
+            ],
+        )
+        for (body, _), group in zip(bodies, own, strict=True)
+    ]

@@ -1,0 +1,150 @@
+"""Differentiable folds with the names and the feel of functools, itertools and toolz.
+
+Each is a `scan`: the function is traced once, and derivatives of every order flow through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.control_flow.loops import scan
+
+
+class _Missing:
+    """What stands for no initial value."""
+
+    def __repr__(self) -> str:
+        return "the first of xs"
+
+
+_FIRST = _Missing()
+
+
+def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
+    """``f(f(f(initial, xs[0]), xs[1]), ...)``, as `functools.reduce`, on the first axis of ``xs``.
+
+    ``xs`` may be a tree of arrays, whose slices f then gets. The value keeps its structure and types.
+    Without ``initial``, it is the first slice, and the others follow.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda r: reduce(lambda y, x: r * y + x, np.array([1.0, 2.0, 3.0]), 0.0))(10.0)
+    22.0
+    >>> reduce(np.maximum, np.array([1.0, 3.0, 2.0]))
+    3.0
+    """
+    initial, xs = _started("reduce", xs, initial)
+    return scan(lambda value, x: (f(value, x), ()), initial, xs)[0]
+
+
+def _started(name: str, xs: Any, initial: Any) -> tuple[Any, Any]:
+    """The initial value and what follows: without one, the first slice and the others."""
+    if initial is not _FIRST:
+        return initial, xs
+    tree = flatten(xs)
+    if not tree.leaves or any([not np.ndim(x) or not np.shape(x)[0] for x in tree.leaves]):
+        shapes = ", ".join([str(np.shape(x)) for x in tree.leaves]) or "none"
+        raise fail(
+            TypeError,
+            f"{name}: expected arrays with a first entry to begin with, but got shapes {shapes}; give an "
+            "initial value, and np.array(xs) for a list of numbers",
+        )
+    first, rest = (
+        tree.rebuild([x[part] for x in map(_indexed, tree.leaves)]) for part in (0, slice(1, None))
+    )
+    return first, rest
+
+
+def _indexed(x: Any) -> Any:
+    return x if isinstance(x, Expr) else np.asarray(x)
+
+
+def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
+    """The values that `reduce` goes through, ``initial`` first, stacked: as `itertools.accumulate`.
+
+    >>> import numpy as np
+    >>> accumulate(lambda y, x: 2 * y + x, np.array([1.0, 1.0, 1.0]), 0.0)
+    array([0., 1., 3., 7.])
+    >>> accumulate(np.multiply, np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 6.])
+    """
+    initial, xs = _started("accumulate", xs, initial)
+
+    def step(value: Any, x: Any) -> tuple[Any, Any]:
+        after = f(value, x)
+        return after, after
+
+    _, ys = scan(step, initial, xs)
+    return _after(initial, ys)
+
+
+def iterate(f: Callable[[Any], Any], x: Any, n: int) -> Any:
+    """``x, f(x), f(f(x)), ...``, n values stacked: as ``toolz.take(n, toolz.iterate(f, x))``.
+
+    >>> iterate(lambda x: x * x, 2.0, 4)
+    array([  2.,   4.,  16., 256.])
+    """
+    if not isinstance(n, int) or n < 1:
+        raise fail(ValueError, f"iterate: expected a number of values, at least 1, but got {n!r}")
+
+    def step(value: Any, _: Any) -> tuple[Any, Any]:
+        after = f(value)
+        return after, after
+
+    _, ys = scan(step, x, None, n - 1)
+    return _after(x, ys)
+
+
+def _after(initial: Any, ys: Any) -> Any:
+    """The first value followed by the stacked others."""
+    rest = flatten(ys)
+    first = flatten(initial).leaves
+    joined = [
+        np.concatenate([np.expand_dims(x, 0), y]) for x, y in zip(first, rest.leaves, strict=True)
+    ]
+    return rest.rebuild(joined)
+
+
+def associative_scan(
+    f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """Running values of an associative function, in about log2(n) steps on whole arrays.
+
+    ``f(a, b)`` gets trees of arrays with entries along the axis side by side, and must act on each place
+    by itself, as `jax.lax.associative_scan` asks: entry k of the result is ``f(...f(x0, x1)..., xk)``.
+    With ``reverse``, it runs from the last to the first.
+
+    >>> import numpy as np
+    >>> associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
+    array([ 1.,  2.,  6., 24.])
+    """
+    tree = flatten(xs)
+    shapes = {np.shape(value)[axis] if np.ndim(value) else None for value in tree.leaves}
+    if len(shapes) != 1 or None in shapes:
+        raise fail(
+            ValueError,
+            f"associative_scan: expected arrays of one length along axis {axis}, but got "
+            f"{[np.shape(value) for value in tree.leaves]}",
+        )
+    length = shapes.pop() or 0
+    moved = [np.moveaxis(value, axis, 0) for value in tree.leaves]
+    if reverse:
+        moved = [np.flip(value, 0) for value in moved]
+    step = 1
+    while step < length:  # Hillis and Steele: every entry takes in the one that is a step before
+        before = tree.rebuild([value[:-step] for value in moved])
+        after = tree.rebuild([value[step:] for value in moved])
+        made = flatten(f(before, after)).leaves
+        moved = [
+            np.concatenate([value[:step], new]) for value, new in zip(moved, made, strict=True)
+        ]
+        step *= 2
+    if reverse:
+        moved = [np.flip(value, 0) for value in moved]
+    return tree.rebuild([np.moveaxis(value, 0, axis) for value in moved])

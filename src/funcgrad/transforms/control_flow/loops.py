@@ -1,0 +1,320 @@
+"""Rolled loops, as users write them: signatures follow JAX.
+
+What runs in them is traced once, however often it runs; closures over traced values and arrays are
+found and handed in. Outside any trace they compute at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.call_and_branch import built
+from funcgrad.control.closed_program import (
+    Body,
+    body_of,
+    symbol,
+    symbols,
+    trace_body,
+    types_of,
+)
+from funcgrad.control.loop import OPEN, Shape, loop_op
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.source import fail
+from funcgrad.trace.pytree import Tree, flatten
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    *,
+    checkpoint: int | str | None = None,
+) -> tuple[Any, Any]:
+    """A loop that carries a state and puts something out at every turn, as `jax.lax.scan`.
+
+    ``f(carry, x)`` returns ``(carry, y)``; ``xs`` is a tree of arrays whose first axes count the turns,
+    or None with a ``length``. Returns the last carry and the tree of stacked y. With ``reverse`` the
+    turns run from the last to the first. The carry keeps its structure, shapes and dtypes.
+
+    ``checkpoint`` says what reverse mode keeps: every state (None), those of every k-th turn (an int), of
+    about the square root of all turns ("sqrt"), or about eight for each power of eight in their number
+    ("log"), where binomial schedules keep about as many; the others are computed again, once for "sqrt",
+    once for each power of eight for "log".
+
+    >>> import numpy as np
+    >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
+    (6.0, array([0., 1., 3.]))
+    """
+    return _scan("scan", f, init, xs, length, reverse, checkpoint)
+
+
+def _scan(
+    who: str,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool = False,
+    checkpoint: int | str | None = None,
+) -> tuple[Any, Any]:
+    sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
+    turns = _turns(sequences, length)
+    chunk = _chunk(checkpoint, turns)
+    items = [ArrayType(np.shape(v)[1:], lift_fully(v).dtype) for v in sequences.leaves]
+
+    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+        made = f(carry, x)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise fail(
+                TypeError,
+                f"{who}: expected f to return a pair (carry, y), but got {type(made).__name__}",
+            )
+        return made
+
+    carry, body, captured, output = _settled(who, step, flatten(init), sequences, items)
+    if chunk is not None and chunk < turns:
+        inner = "log" if checkpoint == "log" else None
+        return _in_chunks(step, carry.rebuild(carry.leaves), xs, turns, chunk, reverse, inner)
+    operands = [*carry.leaves, *sequences.leaves, *captured]
+    shape = Shape(len(carry.leaves), len(items), turns, reverse)
+    values = built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
+    count = len(carry.leaves)
+    return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
+
+
+def _turns(sequences: Tree, length: int | None) -> int:
+    if length is not None and (not _is_count(length) or length < 0):
+        got = repr(length) if isinstance(length, int | float) else type(length).__name__
+        raise fail(
+            ValueError,
+            f"scan: expected length to be an int of 0 or more, but got {got}; a number of turns that "
+            "depends on the data is for while_loop or fori_loop",
+        )
+    shapes = [np.shape(value) for value in sequences.leaves]
+    if any(not shape for shape in shapes):
+        raise fail(
+            ValueError,
+            "scan: expected xs with a first axis to run over, but got a scalar; a list of numbers is a "
+            "tree of scalars: write np.array(xs)",
+        )
+    lengths = {shape[0] for shape in shapes} | ({length} if length is not None else set())
+    if len(lengths) != 1:
+        known = ", ".join(str(n) for n in sorted(lengths)) or "none; give xs or length="
+        raise fail(ValueError, f"scan: expected one length of all xs, but got {known}")
+    return int(lengths.pop())
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _settled(
+    who: str, f: Callable[..., Any], init: Tree, sequences: Tree, items: Sequence[ArrayType]
+) -> tuple[Tree, Body, list[Any], Any]:
+    """The body of a loop, traced until the carry has the types that it has after a turn.
+
+    A Python number is widened to what it becomes; anything else keeps its type, or is an error.
+    """
+    carry = init
+    for _ in range(3):
+        types = types_of(carry)
+        body, captured, output = trace_body(
+            f, [carry, sequences], symbols([carry, sequences], [*types, *items])
+        )
+        state = output[0] if isinstance(output, tuple) else output
+        made = flatten(state)
+        if made.paths != carry.paths:
+            raise fail(
+                TypeError,
+                f"{who}: expected a carry of the structure that it had before, with "
+                f"{len(carry.leaves)} parts, but got {len(made.leaves)}",
+            )
+        after = types_of(made)
+        if after == types:
+            return carry, body, captured, output
+        widened = [
+            _widened(who, value, label, old, new)
+            for value, label, old, new in zip(carry.leaves, carry.paths, types, after, strict=True)
+        ]
+        carry = Tree(widened, carry.rebuild, carry.paths)
+    raise fail(TypeError, f"{who}: expected a carry that keeps its type, but it changes every turn")
+
+
+def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -> Any:
+    if old == new:
+        return value
+    weak = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+    if weak and np.can_cast(old.dtype, new.dtype, "same_kind"):
+        if new.shape:
+            return np.full(new.shape, value, new.dtype)
+        return new.dtype.type(value)
+    if np.can_cast(new.dtype, old.dtype, "same_kind") and old.shape == new.shape and weak:
+        return value
+    raise fail(
+        TypeError,
+        f"{who}: expected a carry that keeps its type, but {label.strip('_') or 'it'} was {old} and became "
+        f"{new}; start with what it becomes, as in np.zeros({new.shape}, {str(new.dtype)!r})",
+    )
+
+
+def _chunk(checkpoint: int | str | None, turns: int) -> int | None:
+    if checkpoint is None:
+        return None
+    if checkpoint == "sqrt":
+        return max(1, math.isqrt(max(turns - 1, 0)) + 1)
+    if checkpoint == "log":
+        chunk = 1
+        while chunk * _BASE < turns:
+            chunk *= _BASE
+        return chunk if chunk > 1 else None
+    if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
+        return checkpoint
+    raise fail(
+        ValueError,
+        "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of turns, but got "
+        f"{checkpoint!r}",
+    )
+
+
+# How many parts a checkpointed scan is cut into at each level of "log".
+_BASE = 8
+
+
+def _in_chunks(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    turns: int,
+    chunk: int,
+    reverse: bool,
+    inner: str | None,
+) -> tuple[Any, Any]:
+    """A scan over chunks of turns, each a scan: reverse mode keeps the states between chunks.
+
+    ``inner`` says what is kept inside a chunk, while it is run backwards.
+    """
+    whole = turns // chunk
+    sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
+
+    def part(start: int, stop: int) -> Any:
+        return sequences.rebuild([v[start:stop] for v in sequences.leaves])
+
+    def chunks(start: int) -> Any:
+        shaped = [
+            np.reshape(v[start : start + whole * chunk], (whole, chunk, *np.shape(v)[1:]))
+            for v in sequences.leaves
+        ]
+        return sequences.rebuild(shaped)
+
+    def over_chunk(carry: Any, x: Any) -> tuple[Any, Any]:
+        return scan(f, carry, x, chunk, reverse, checkpoint=inner)
+
+    rest = turns - whole * chunk
+    # The rest comes last in the order of running.
+    start = rest if reverse else 0
+    carry, ys = scan(over_chunk, init, chunks(start), whole, reverse)
+    stacked = flatten(ys)
+    joined = [np.reshape(v, (whole * chunk, *np.shape(v)[2:])) for v in stacked.leaves]
+    if rest:
+        tail = part(0, rest) if reverse else part(whole * chunk, turns)
+        carry, more = scan(f, carry, tail, rest, reverse, checkpoint=inner)
+        pairs = zip(joined, flatten(more).leaves, strict=True)
+        joined = [np.concatenate([b, a] if reverse else [a, b]) for a, b in pairs]
+    return carry, stacked.rebuild(joined)
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """``body_fun`` again and again while ``cond_fun`` of the value holds, as `jax.lax.while_loop`.
+
+    How often may depend on the data; reverse mode keeps the values of every turn. The value keeps its
+    structure, shapes and dtypes.
+
+    >>> while_loop(lambda x: x < 100.0, lambda x: x * x, 3.0)
+    6561.0
+    """
+    return _while("while_loop", cond_fun, body_fun, init_val)
+
+
+def _while(
+    who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    init = flatten(init_val)
+    empty = Tree([], lambda _: None, [])
+    carry, body, captured, _ = _settled(
+        who, lambda value, _: (body_fun(value), ()), init, empty, []
+    )
+    cond, more, _output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
+    if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
+        got = ", ".join(str(t) for t in cond.types) or "nothing"
+        raise fail(TypeError, f"while_loop: expected cond_fun to return one bool, but got {got}")
+    n = len(carry.leaves)
+    body, cond = _sharing(body, len(captured), cond, len(more), n)
+    operands = [*carry.leaves, *captured, *more]
+    shape = Shape(n, 0, OPEN)
+    values = built(loop_op, operands, n, body=body, cond=cond, shape=shape)
+    return carry.rebuild(values)
+
+
+def _sharing(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, Body]:
+    """Two bodies on one list of operands: n of both, a of the first, b of the second."""
+    extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(b)]
+    inputs = [*first.inputs, *extra]
+    seen = second.on([*first.inputs[:n], *extra])
+    return body_of(inputs, first.outputs), body_of(inputs, seen)
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    checkpoint: int | str | None = None,
+) -> Any:
+    """``for i in range(lower, upper): value = body_fun(i, value)``, as `jax.lax.fori_loop`.
+
+    ``checkpoint`` as in `scan`, for bounds that are known; with a traced bound every state is kept.
+
+    >>> fori_loop(1, 6, lambda i, product: product * i, 1)
+    120
+    """
+    for bound in (lower, upper):
+        known = lift_fully(bound)
+        if known.shape or known.dtype.kind not in "iu":
+            raise fail(
+                TypeError,
+                f"fori_loop: expected integers as bounds, but got {known.type}; write int(n), or "
+                "n.astype(int) of a traced value",
+            )
+    if isinstance(lower, Expr) or isinstance(upper, Expr):
+        if checkpoint is not None:
+            raise fail(
+                ValueError,
+                "fori_loop: expected bounds that are known for checkpoint=, but got a traced one; leave "
+                "checkpoint out, or write int(n)",
+            )
+        first = lift_fully(lower)
+        first = first if first.dtype == np.dtype(int) else first.astype(int)
+        _, value = _while(
+            "fori_loop",
+            lambda state: state[0] < upper,
+            lambda state: (state[0] + 1, body_fun(state[0], state[1])),
+            (first, init_val),
+        )
+        return value
+    turns = np.arange(lower, max(lower, upper))
+
+    def turn(value: Any, i: Any) -> tuple[Any, Any]:
+        return body_fun(i, value), ()
+
+    return _scan("fori_loop", turn, init_val, turns, None, checkpoint=checkpoint)[0]

@@ -1,0 +1,1 @@
+"""Derivatives that users supply: custom rules, primitives, implicit functions."""

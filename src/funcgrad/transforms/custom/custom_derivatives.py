@@ -1,0 +1,338 @@
+"""Derivatives of one's own: custom_vjp and custom_jvp as in JAX, and `primitive` for foreign functions.
+
+A rule is given in one direction, as an expression; the other direction, batching and higher orders
+follow from it. A rule may call the function that it is given for, as in JAX: such a call has the rule in
+turn, written out `ORDERS` times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import update_wrapper
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.closed_program import Body, body_of, symbol, trace_body, zeros
+from funcgrad.control.custom_rule import ruled
+from funcgrad.expr import Expr
+from funcgrad.linear import LinearMap
+from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully, same_on_batch
+from funcgrad.ops.base.promotion import same_type
+from funcgrad.ops.shape import zeros_like
+from funcgrad.source import fail
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.transforms.grad import positions
+
+ORDERS = 3
+"""How often a function whose rule calls it may be differentiated: the rule is written out so many times."""
+
+_NONE: Mapping[int, int] = MappingProxyType({})
+_running: ContextVar[Mapping[int, int]] = ContextVar(
+    "the rules that are being traced", default=_NONE
+)
+
+
+def _refuse(_: Any) -> Any:
+    raise fail(
+        TypeError,
+        f"custom rule: expected at most {ORDERS} derivatives of a function whose rule calls the function "
+        "itself, but got more; write the plain formula in the rule instead",
+    )
+
+
+class _Beyond(LinearMap):
+    """A derivative that there is not: refused where it is run, since most are not."""
+
+    def apply(self, v: Any) -> Any:
+        return _beyond(v)
+
+    def transpose(self, g: Any) -> Any:
+        return _beyond(g)
+
+
+# Over a call of a function within its own rule that is not to be written out once more; its derivative.
+_last: Op = Op(
+    name="last",
+    run=lambda x: x,
+    infer=same_type,
+    edges=(lambda z, x: _Beyond(),),
+    batch=same_on_batch(lambda: _last),
+    hidden=True,
+)
+_beyond: Op = Op(
+    name="beyond",
+    run=_refuse,
+    infer=same_type,
+    edges=(lambda z, x: _Beyond(),),
+    batch=same_on_batch(lambda: _beyond),
+)
+
+
+class _Custom:
+    """A function that carries a rule; without a rule it is differentiated as it is written."""
+
+    _who = "custom"
+
+    def __init__(self, f: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+        if not callable(f):
+            raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
+        self.f = f
+        fixed = [nondiff_argnums] if isinstance(nondiff_argnums, int) else nondiff_argnums
+        self.nondiff_argnums = tuple(fixed)
+        update_wrapper(self, f)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, as rules take them: those given by name, and defaults."""
+        if not kwargs:
+            return args
+        bound = signature(self.f).bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise fail(
+                TypeError,
+                f"{self._who}: expected arguments that may be given by position, but got "
+                f"{', '.join(bound.kwargs)}",
+            )
+        return bound.args
+
+    def _is_deep(self) -> bool:
+        """Whether the rule runs already, as often within itself as it may."""
+        return _running.get().get(id(self), 0) >= ORDERS
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """While the rule runs: a call of the function in it is differentiated by the rule in turn."""
+        met = _running.get()
+        token = _running.set({**met, id(self): met.get(id(self), 0) + 1})
+        try:
+            yield
+        finally:
+            _running.reset(token)
+
+    def _plainly(self, args: tuple[Any, ...]) -> Any:
+        value = flatten(self.f(*args))
+        return value.rebuild(
+            [_last(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
+        )
+
+    def _divided(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
+        """The values of the arguments that are not differentiated in, and the places of the others."""
+        fixed = positions(self._who, self.nondiff_argnums, len(args))
+        return [args[i] for i in fixed], [i for i in range(len(args)) if i not in fixed]
+
+
+def _traced(args: Sequence[Any]) -> bool:
+    return any(isinstance(leaf, Expr) for arg in args for leaf in flatten(arg).leaves)
+
+
+class custom_vjp(_Custom):  # noqa: N801  # JAX's name
+    """A function with a reverse rule of its own, as `jax.custom_vjp`.
+
+    ``f.defvjp(fwd, bwd)``: ``fwd(*args)`` returns the value and residuals, ``bwd(residuals, cotangent)``
+    a tuple of cotangents, one an argument (None for none). Of ``nondiff_argnums``, ``bwd`` gets the values
+    first. ``bwd`` must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as well.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> @custom_vjp
+    ... def f(x):
+    ...     return np.sin(x)
+    >>> f.defvjp(lambda x: (np.sin(x), np.cos(x)), lambda c, g: (100 * c * g,))
+    >>> fg.grad(f)(0.0), fg.jvp(f, (0.0,), (1.0,))
+    (100.0, (0.0, 100.0))
+    """
+
+    _who = "custom_vjp"
+    _rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Give the rule: ``fwd(*args) -> (value, residuals)`` and ``bwd(residuals, cotangent)``."""
+        self._rule = (fwd, bwd)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._positional(args, kwargs)
+        if self._rule is None or not _traced(args):
+            return self.f(*args)
+        if self._is_deep():
+            return self._plainly(args)
+        fwd, bwd = self._rule
+        fixed, places = self._divided(args)
+        with self._inside():
+            pair = fwd(*args)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise fail(
+                TypeError,
+                "custom_vjp: expected fwd to return a pair (value, residuals), but got "
+                f"{type(pair).__name__}",
+            )
+        value, residuals = (flatten(part) for part in pair)
+        results = [lift_fully(leaf) for leaf in value.leaves]
+        kept = [lift_fully(leaf) for leaf in residuals.leaves]
+        trees = [flatten(args[i]) for i in places]
+        arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
+        seeds = [symbol(f"g{k}", x.type) for k, x in enumerate(results)]
+
+        def back(residuals: Any, cotangent: Any) -> Any:
+            with self._inside():
+                found = bwd(*fixed, residuals, cotangent)
+            return _cotangents(found, trees, arguments)
+
+        body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
+        context = [*kept, *[lift_fully(item) for item in captured]]
+        body = _context_first(body, len(kept), len(seeds))
+        return value.rebuild(ruled(results, arguments, context, body, forward=False))
+
+
+def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) -> list[Any]:
+    """What bwd returned as one cotangent a leaf of the arguments."""
+    if not isinstance(found, tuple | list) or len(found) != len(trees):
+        got = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
+        raise fail(
+            TypeError,
+            f"custom_vjp: expected bwd to return a tuple of {len(trees)} cotangents, one for each "
+            f"argument, but got {got}",
+        )
+    rest = iter(arguments)
+    ready: list[Any] = []
+    for item, tree in zip(found, trees, strict=True):
+        own = [next(rest) for _ in tree.leaves]
+        if item is None:
+            ready.extend(zeros(x.type) for x in own)
+            continue
+        parts = flatten(item).leaves
+        made = [lift_fully(part) for part in parts]
+        if len(made) != len(own) or not all(map(_fits, made, own)):
+            types, got = (", ".join(str(x.type) for x in items) for items in (own, made))
+            raise fail(
+                TypeError,
+                f"custom_vjp: expected bwd to return a cotangent of type {types}, but got "
+                f"{got or 'nothing'}",
+            )
+        ready.extend(fit(p, x.type) for p, x in zip(made, own, strict=True))
+    return ready
+
+
+def _fits(flow: Expr, x: Expr) -> bool:
+    """Whether a tangent or cotangent may be one of x: a complex one would lose a part in a real one."""
+    kind = not differentiable(x.dtype) or np.can_cast(flow.dtype, x.dtype, "same_kind")
+    return flow.shape == x.shape and kind
+
+
+def _context_first(body: Body, before: int, linear: int) -> Body:
+    """The body with its linear inputs, which stand after ``before`` others, moved to the end."""
+    middle = before + linear
+    inputs = [*body.inputs[:before], *body.inputs[middle:], *body.inputs[before:middle]]
+    return body_of(inputs, body.outputs)
+
+
+class custom_jvp(_Custom):  # noqa: N801  # JAX's name
+    """A function with a forward rule of its own, as `jax.custom_jvp`.
+
+    ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its tangent, linear in the
+    tangents; of ``nondiff_argnums`` it gets the values first. ``f.defjvps(*partials)``: one
+    ``partial(tangent, value, *args)`` an argument, or None. Reverse mode follows.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> @custom_jvp
+    ... def f(x):
+    ...     return np.sin(x)
+    >>> f.defjvps(lambda t, z, x: 100 * np.cos(x) * t)
+    >>> fg.grad(f)(0.0), fg.jvp(f, (0.0,), (1.0,))
+    (100.0, (0.0, 100.0))
+    """
+
+    _who = "custom_jvp"
+    _rule: Callable[..., Any] | None = None
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the rule ``rule(primals, tangents) -> (value, tangent)``; may be used as a decorator."""
+        self._rule = rule
+        return rule
+
+    def defjvps(self, *partials: Callable[..., Any] | None) -> None:
+        """Give one ``partial(tangent, value, *args)`` an argument; None where the derivative is zero."""
+
+        if self.nondiff_argnums:
+            raise fail(
+                TypeError,
+                "custom_jvp: expected defjvps without nondiff_argnums; give a rule by defjvp, or None in "
+                "the place of what is not differentiated in",
+            )
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            if len(partials) != len(primals):
+                raise fail(
+                    TypeError,
+                    f"custom_jvp: expected defjvps with one partial for each of {len(primals)} "
+                    f"arguments, but got {len(partials)}",
+                )
+            value = self(*primals)
+            pairs = zip(partials, tangents, strict=True)
+            moved = [flatten(each(t, value, *primals)).leaves for each, t in pairs if each]
+            whole = flatten(value)
+            zero = [zeros_like(lift_fully(leaf)) for leaf in whole.leaves]
+            if any(len(parts) != len(zero) for parts in moved):
+                raise fail(
+                    TypeError,
+                    "custom_jvp: expected partials that return tangents of the value's structure "
+                    f"({len(zero)} parts), but got {[len(parts) for parts in moved]}",
+                )
+            return value, whole.rebuild(
+                [sum(p[1:], p[0]) for p in zip(*moved, strict=True)] if moved else zero
+            )
+
+        self._rule = rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._positional(args, kwargs)
+        if self._rule is None or not _traced(args):
+            return self.f(*args)
+        if self._is_deep():
+            return self._plainly(args)
+        rule = self._rule
+        fixed, places = self._divided(args)
+        value = flatten(self.f(*args))
+        results = [lift_fully(leaf) for leaf in value.leaves]
+        primals = flatten(tuple(args[i] for i in places))
+        arguments = [lift_fully(leaf) for leaf in primals.leaves]
+        seeds = [
+            symbol(f"t{k}", x.type if differentiable(x.dtype) else _as_float(x))
+            for k, x in enumerate(arguments)
+        ]
+
+        def forward(primals: Any, tangents: Any) -> Any:
+            with self._inside():
+                pair = rule(*fixed, primals, tangents)
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise fail(
+                    TypeError,
+                    "custom_jvp: expected the rule to return a pair (value, tangent), but got "
+                    f"{type(pair).__name__}",
+                )
+            moved = [lift_fully(leaf) for leaf in flatten(pair[1]).leaves]
+            if len(moved) != len(results) or not all(map(_fits, moved, results)):
+                types, got = (", ".join(str(x.type) for x in xs) for xs in (results, moved))
+                raise fail(
+                    TypeError,
+                    f"custom_jvp: expected a tangent of the value's type {types}, but got "
+                    f"{got or 'nothing'}",
+                )
+            return [fit(x, z.type) for x, z in zip(moved, results, strict=True)]
+
+        body, captured, _ = trace_body(forward, [primals, primals], [*arguments, *seeds])
+        context = [*arguments, *[lift_fully(item) for item in captured]]
+        body = _context_first(body, len(arguments), len(seeds))
+        return value.rebuild(ruled(results, arguments, context, body, forward=True))
+
+
+def _as_float(x: Expr) -> Any:
+    return x.type._replace(dtype=np.dtype(float))

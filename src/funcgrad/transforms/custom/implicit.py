@@ -1,0 +1,285 @@
+"""Solutions of equations as functions, with the derivative of the implicit function theorem.
+
+Where ``F(x, theta) = 0``, ``dF/dx dx + dF/dtheta dtheta = 0``. The operation `implicit` holds the residual
+as a body; its value is whatever a solver finds, and its linear map is that equation, solved at the node
+itself. So the map is an expression of the solution, and every order follows; no step of a solver is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.closed_program import (
+    Body,
+    body_of,
+    on_examples,
+    pulled,
+    pushed,
+    symbol,
+    symbols,
+    trace_body,
+)
+from funcgrad.expr import Expr, scalar
+from funcgrad.graph import ArrayType, TupleType
+from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.op import Op, fit, lift_fully, spread
+from funcgrad.ops.tuples import pick
+from funcgrad.rewrite.evaluate import evaluate
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.custom.solvers import Problem, slope_in_x
+
+Levels = tuple[tuple[int, tuple[bool, ...]], ...]
+"""The batches that a node stands for, outermost first: how many examples, and which operands have them."""
+
+
+def implicit_root(
+    residual: Callable[..., Any], solver: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The function ``solve(x0, *theta)`` that finds x with ``residual(x, *theta) = 0``, near x0.
+
+    It is differentiable in theta, and in what ``residual`` captures, in both modes and to every order, by
+    the implicit function theorem; x0 has no influence, and no gradient. x and each theta may be trees of
+    real arrays; the residual has as many entries as x. Under `vmap` each example is solved by itself.
+
+    ``solver(fun, x0) -> x`` gets the residual as a function of an array (of one axis, where x is a tree of
+    several). The default is SciPy's `optimize.root`, given the Jacobian, and a few steps of Newton. Raises
+    RuntimeError where it does not converge; the derivative raises `numpy.linalg.LinAlgError` where dF/dx
+    is singular.
+
+    >>> import funcgrad as fg
+    >>> sqrt = implicit_root(lambda x, a: x * x - a)
+    >>> sqrt(1.0, 4.0), fg.grad(sqrt, 1)(1.0, 4.0)
+    (2.0, 0.25)
+    """
+    return _solving("implicit_root", "root", residual, solver)
+
+
+def implicit_argmin(
+    objective: Callable[..., Any], solver: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The function ``solve(x0, *theta)`` that finds a minimum of ``objective(x, *theta)`` in x, near x0.
+
+    Differentiable as `implicit_root` is: at a minimum the gradient in x is 0, and stays so. ``solver(fun,
+    x0) -> x`` gets the objective; the default is SciPy's `optimize.minimize`, given the gradient, and a
+    few steps of Newton.
+
+    >>> import funcgrad as fg
+    >>> nearest = implicit_argmin(lambda x, a: (x - a) ** 2 + x**2)
+    >>> round(fg.grad(nearest, 1)(0.0, 3.0), 6)
+    0.5
+    """
+    return _solving("implicit_argmin", "argmin", objective, solver)
+
+
+def fixed_point(
+    g: Callable[..., Any], solver: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The function ``solve(x0, *theta)`` that finds x with ``x = g(x, *theta)``, by iteration from x0.
+
+    Differentiable as `implicit_root` is. ``solver(fun, x0) -> x`` gets g; the default repeats it until x
+    moves by no more than rounding, and raises RuntimeError where 10000 times do not do.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> dottie = fixed_point(lambda x, a: np.cos(a * x))
+    >>> dottie(0.5, 1.0), fg.grad(dottie, 1)(0.5, 1.0)
+    (0.7390851, -0.2974743)
+    """
+    return _solving("fixed_point", "fixed point", g, solver)
+
+
+def _solving(
+    who: str, kind: str, f: Callable[..., Any], solver: Callable[..., Any] | None
+) -> Callable[..., Any]:
+    for name, item in (("function", f), ("solver", solver)):
+        if not callable(item) and not (item is None and name == "solver"):
+            raise fail(TypeError, f"{who}: expected a {name}, but got {type(item).__name__}")
+
+    def solve(x0: Any, *theta: Any) -> Any:
+        start = flatten(x0, "x")
+        trees = [start, *[flatten(part, f"theta{i}") for i, part in enumerate(theta)]]
+        firsts = [_real(who, item) for item in start.leaves]
+        given = [lift_fully(item) for tree in trees[1:] for item in tree.leaves]
+        inside = [*symbols([start], [x.type for x in firsts]), *given]
+        body, captured, output = trace_body(f, trees, inside)
+        _check(who, kind, body, output, len(firsts))
+        problem = Problem(who, kind, body, _residual(kind, body, len(firsts)), len(firsts), solver)
+        operands = [*firsts, *given, *[lift_fully(item) for item in captured]]
+        node = implicit_op(*operands, problem=problem, levels=())
+        found = [pick(node, k) for k in range(len(firsts))]
+        if not any(isinstance(item, Expr) for tree in trees for item in [*tree.leaves, *captured]):
+            found = [evaluate(x) for x in found]
+        return start.rebuild(found)
+
+    return solve
+
+
+def _real(who: str, item: Any) -> Expr:
+    x = lift_fully(item)
+    if x.dtype.kind in "iub":
+        x = x.astype(float)
+    if x.dtype.kind != "f":
+        raise fail(
+            TypeError,
+            f"{who}: expected an x0 of real numbers, but got {x.type}; split it into real and imaginary "
+            "parts",
+        )
+    return x
+
+
+def _check(who: str, kind: str, body: Body, output: Any, count: int) -> None:
+    wanted, found = [x.type for x in body.inputs[:count]], list(body.types)
+    if kind == "argmin":
+        if len(found) != 1 or found[0].shape or found[0].dtype.kind != "f":
+            raise fail(
+                TypeError,
+                f"{who}: expected an objective that returns a real scalar, but got "
+                f"{', '.join(map(str, found))}; sum it",
+            )
+        return
+    sizes = [sum(type.size for type in types) for types in (wanted, found)]
+    shapes = [[type.shape for type in types] for types in (wanted, found)]
+    if any(type.dtype.kind != "f" for type in found) or (
+        sizes[0] != sizes[1] if kind == "root" else shapes[0] != shapes[1]
+    ):
+        what = "as many real numbers as x0 has" if kind == "root" else "a tree as x0"
+        raise fail(
+            ValueError,
+            f"{who}: expected the function to return {what}, {', '.join(map(str, wanted))}, but got "
+            f"{', '.join(map(str, found))}",
+        )
+
+
+def _residual(kind: str, body: Body, count: int) -> Body:
+    """The body that is 0 at a solution."""
+    xs = body.inputs[:count]
+    if kind == "root":
+        return body
+    if kind == "fixed point":
+        moved = [fit(g, x.type) - x for g, x in zip(body.outputs, xs, strict=True)]
+        return Body(body.inputs, moved)
+    seeds, back = pulled(body, [0], range(count))
+    one = {seeds[0].key: scalar(1.0, seeds[0].dtype)}
+    slopes = [back[i] if i in back else x * 0 for i, x in enumerate(xs)]
+    return Body(body.inputs, substitute_all(slopes, one))
+
+
+# -- the operation -------------------------------------------------------------------------------
+def _flat(parts: Sequence[Any]) -> Any:
+    """Values in one vector."""
+    return np.concatenate([np.reshape(part, (-1,)) for part in parts])
+
+
+def _apart(vector: Any, types: Sequence[ArrayType]) -> list[Expr]:
+    """A vector as values of types."""
+    parts, place = [], 0
+    for type in types:
+        piece = np.reshape(vector[place : place + type.size], type.shape)
+        parts.append(fit(piece, type))
+        place += type.size
+    return parts
+
+
+def _along(problem: Problem, active: Sequence[int]) -> Body:
+    """From x, theta and the tangents of active operands to that of x: -(dF/dx)^-1 dF."""
+    body, count = problem.residual, problem.count
+    tangents, moved = pushed(body, active)
+    flows = [
+        np.zeros(out.shape, out.dtype) if flow is None else flow
+        for flow, out in zip(moved, body.outputs, strict=True)
+    ]
+    dx = -np.linalg.solve(slope_in_x(body, count), _flat([lift_fully(flow) for flow in flows]))
+    return body_of([*body.inputs, *tangents], _apart(dx, [x.type for x in body.inputs[:count]]))
+
+
+def _against(problem: Problem, given: Sequence[int]) -> tuple[Body, list[int]]:
+    """From x, theta and the cotangents of parts of x to those of operands, whose places are returned."""
+    body, count = problem.residual, problem.count
+    xs = body.inputs[:count]
+    cotangents = [symbol(f"g{k}", x.type) for k, x in enumerate(xs) if k in given]
+    known = dict(zip(given, cotangents, strict=True))
+    zeros = [lift_fully(np.zeros(x.shape, x.dtype)) for x in xs]
+    seed = _flat([known.get(k, zero) for k, zero in enumerate(zeros)])
+    weight = -np.linalg.solve(slope_in_x(body, count).T, seed)
+    seeds, back = pulled(body, range(len(body.outputs)), range(count, len(body.inputs)))
+    put = dict(zip([s.key for s in seeds], _apart(weight, [s.type for s in seeds]), strict=True))
+    outputs = substitute_all(list(back.values()), put)
+    return body_of([*body.inputs, *cotangents], outputs), list(back)
+
+
+def _on_levels(body: Body, levels: Levels, linear: Sequence[Sequence[bool]], count: int) -> Body:
+    """The body on batches of batches: ``linear`` says which tangents or cotangents have each axis."""
+    for (size, flags), more in zip(reversed(levels), reversed(linear), strict=True):
+        own = [*[True] * count, *flags[count:], *more]
+        inputs, pairs = on_examples(body, size, own)
+        body = body_of(inputs, [expr if yes else spread(expr, size) for expr, yes in pairs])
+    return body
+
+
+def _joint(z: Any, *operands: Expr, problem: Problem, levels: Levels) -> Joint:
+    count = problem.count
+    seen = [*[pick(z, k) for k in range(count)], *operands[count:]]
+
+    def forward(flows: Mapping[int, Any]) -> Parts:
+        active = sorted(i for i in flows if i >= count)
+        if not active:
+            return Parts({})
+        linear = [[flags[i] for i in active] for _, flags in levels]
+        body = _on_levels(_along(problem, active), levels, linear, count)
+        return Parts(dict(enumerate(body.on([*seen, *[flows[i] for i in active]]))))
+
+    def backward(g: Parts) -> Mapping[int, Any]:
+        given = sorted(g.of)
+        single, places = _against(problem, given)
+        body = _on_levels(single, levels, [[True] * len(given) for _ in levels], count)
+        values = body.on([*seen, *[g.of[k] for k in given]])
+        return {i: _gathered(value, i) for i, value in zip(places, values, strict=True)}
+
+    def _gathered(value: Any, place: int) -> Any:
+        """What examples that share an operand bring to it, together."""
+        shared = tuple([k for k, (_, flags) in enumerate(levels) if not flags[place]])
+        return np.sum(value, axis=shared) if shared else value
+
+    return Joint(forward, backward)
+
+
+def _run(*operands: Any, problem: Problem, levels: Levels) -> tuple[Any, ...]:
+    sizes = tuple([size for size, _ in levels])
+    found = [np.empty(type.shape, type.dtype) for type in _types(problem, levels)]
+    for index in np.ndindex(*sizes):
+        values = [
+            np.asarray(x)[
+                tuple([i for i, (_, flags) in zip(index, levels, strict=True) if flags[k]])
+            ]
+            for k, x in enumerate(operands)
+        ]
+        for part, value in zip(found, problem.solve(values), strict=True):
+            part[index] = value
+    return tuple([part[()] for part in found])
+
+
+def _types(problem: Problem, levels: Levels) -> tuple[ArrayType, ...]:
+    sizes = tuple([size for size, _ in levels])
+    types = [x.type for x in problem.body.inputs[: problem.count]]
+    return tuple([ArrayType((*sizes, *type.shape), type.dtype) for type in types])
+
+
+def _batch(
+    size: int, flags: Sequence[bool], *operands: Any, problem: Problem, levels: Levels
+) -> Any:
+    return implicit_op(*operands, problem=problem, levels=((size, tuple(flags)), *levels))
+
+
+implicit_op: Op = Op(
+    name="implicit",
+    run=_run,
+    infer=lambda *types, problem, levels: TupleType(_types(problem, levels)),  # type: ignore[arg-type]
+    joint=_joint,
+    batch=_batch,
+    notation=lambda *operands, problem, levels: f"{problem.who}({', '.join(operands)})",
+)

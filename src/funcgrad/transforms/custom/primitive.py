@@ -1,0 +1,239 @@
+"""primitive: a foreign function (a C library, a solver, SciPy) as an operation with a derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Diagonal, LinearMap, Structural
+from funcgrad.ops.base.op import Edge, Op, broadcast_to, lift_all, spread
+from funcgrad.source import fail
+from funcgrad.transforms.grad import _named_after
+
+RULES = ("complex-step", "finite-difference")
+
+
+class Foreign:
+    """A function that is not looked into, with the partial derivatives that it was given."""
+
+    __slots__ = ("elementwise", "f", "name", "out", "partials")
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        name: str,
+        partials: Sequence[Callable[..., Any] | None] | None,
+        out: Callable[..., Any] | None,
+    ) -> None:
+        self.f = f
+        self.name = name
+        self.partials = partials
+        self.out = out
+        self.elementwise = out is None
+
+    def __repr__(self) -> str:
+        return f"{self.name}@{id(self):x}"
+
+
+def primitive(
+    f: Callable[..., Any] | None = None,
+    partials: Sequence[Callable[..., Any] | None] | str | None = None,
+    *,
+    out: Callable[..., ArrayType] | None = None,
+    name: str | None = None,
+) -> Callable[..., Any]:
+    """f as one operation, which takes and gives arrays and is not looked into.
+
+    Without ``out``, f acts entry by entry on arrays that broadcast, in floating point. ``partials`` has
+    one function an argument, of the same arguments, that gives the partial derivative as an expression
+    (None: not differentiable); from it follow both modes, batching and all orders. Instead of them,
+    ``"complex-step"`` (f takes complex arrays and is analytic) or ``"finite-difference"`` (central, about
+    ten digits) ask for a numerical rule, which the printed formula names. ``out`` says the `ArrayType` of
+    the result, given those of the arguments, where f does not act entry by entry; give such a function
+    its derivative by `custom_vjp` or `custom_jvp`. Without f, a decorator.
+
+    >>> import math
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> erf = primitive(
+    ...     np.vectorize(math.erf), [lambda x: 2 / math.sqrt(math.pi) * np.exp(-(x**2))]
+    ... )
+    >>> fg.grad(erf)(0.0)
+    1.1283791670955126
+    """
+    if f is None:
+        return partial(primitive, partials=partials, out=out, name=name)
+    _check_partials(partials, out)
+    function = f
+    title = str(name or getattr(f, "__name__", "primitive"))
+    title = title if title.isidentifier() else "primitive"
+    rules = _numerical(f, title, partials) if isinstance(partials, str) else partials
+    held = Foreign(f, title, rules, out)
+
+    @_named_after(f)
+    def operation(*args: Any) -> Any:
+        if not any(isinstance(arg, Expr) for arg in args):
+            return function(*args)
+        if isinstance(held.partials, list | tuple) and len(held.partials) != len(args):
+            raise fail(
+                TypeError,
+                f"{title}: expected as many arguments as partials ({len(held.partials)}), but got "
+                f"{len(args)}",
+            )
+        exprs = lift_all(args)
+        if held.elementwise:
+            exprs = _fitted(exprs)
+        return foreign_op(*exprs, function=held)
+
+    return operation
+
+
+def _check_partials(partials: Any, out: Any) -> None:
+    if partials is not None and not isinstance(partials, str | list | tuple):
+        raise fail(
+            TypeError,
+            "primitive: expected partials to be a list with one function an argument, or one of "
+            f"{RULES}, but got {type(partials).__name__}; write [df]",
+        )
+    if partials is not None and out is not None:
+        raise fail(
+            ValueError,
+            "primitive: expected partials or out=, but got both: partial derivatives are those of a "
+            "function that acts entry by entry; give this one a derivative by custom_vjp or custom_jvp",
+        )
+
+
+def _fitted(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
+    shape = np.broadcast_shapes(*[x.shape for x in exprs])
+    dtype = np.result_type(*[x.dtype for x in exprs])
+    dtype = dtype if dtype.kind in "fc" else np.dtype(float)
+    return tuple(
+        [
+            x if x.shape == shape else broadcast_to(x, shape=shape)
+            for x in [x if x.dtype == dtype else x.astype(dtype) for x in exprs]
+        ]
+    )
+
+
+def _run(*arrays: Any, function: Foreign) -> Any:
+    value = np.asarray(function.f(*arrays))
+    return value[()] if value.base is None else np.array(value)[()]
+
+
+def _checked_run(*arrays: Any, function: Foreign) -> Any:
+    value = _run(*arrays, function=function)
+    # Program inputs may be Python's numbers, which have no dtype of their own.
+    type = _type(*[_type_of(x) for x in arrays], function=function)
+    if np.shape(value) != type.shape:
+        how = (
+            "entry by entry; give out= the type of the result"
+            if function.elementwise
+            else "as out= says"
+        )
+        raise ValueError(
+            f"{function.name}: expected a result of shape {type.shape}, but got {np.shape(value)}, {how}"
+        )
+    return np.asarray(value, type.dtype)[()]
+
+
+def _type_of(x: Any) -> ArrayType:
+    array = np.asarray(x)
+    return ArrayType(array.shape, array.dtype)
+
+
+def _type(*types: ArrayType, function: Foreign) -> ArrayType:
+    return types[0] if function.out is None else function.out(*types)
+
+
+def _edge(place: int) -> Edge:
+    def edge(z: Any, *args: Any, function: Foreign) -> LinearMap:
+        rules = function.partials
+        if rules is None:
+            raise fail(
+                TypeError,
+                f"{function.name}: expected a derivative, but this primitive was given none; give "
+                "partials=, or one of the numerical rules " + " and ".join(map(repr, RULES)),
+            )
+        rule = rules[place]
+        if rule is None:
+            return Structural(lambda v: None, lambda g: None)
+        slope = rule(*args)
+        if np.broadcast_shapes(np.shape(slope), z.shape) != z.shape:
+            raise fail(
+                TypeError,
+                f"{function.name}: expected partial {place} of shape {z.shape}, entry by entry, but "
+                f"got {np.shape(slope)}",
+            )
+        return Diagonal(slope)
+
+    return edge
+
+
+def _batch(size: int, flags: Sequence[bool], *args: Any, function: Foreign) -> Any:
+    if not function.elementwise:
+        raise fail(
+            TypeError,
+            f"vmap: expected {function.name} to act entry by entry, but it was given out=; "
+            "map over it with a loop, or write it with scan",
+        )
+    wide = [x if own else spread(x, size) for x, own in zip(args, flags, strict=True)]
+    return foreign_op(*wide, function=function)
+
+
+foreign_op: Op = Op(
+    name="foreign",
+    run=_checked_run,
+    infer=_type,
+    edges=_edge,
+    batch=_batch,
+    notation=lambda *args, function: f"{function.name}({', '.join(args)})",
+)
+
+
+# -- numerical rules -----------------------------------------------------------------------------
+def _numerical(f: Callable[..., Any], title: str, rule: str) -> Any:
+    if rule not in RULES:
+        raise fail(ValueError, f"primitive: expected partials, or one of {RULES}, but got {rule!r}")
+    return _Partials(f, title, rule)
+
+
+class _Partials(Sequence[Callable[..., Any]]):
+    """The numerical partial derivatives of a function, each a primitive itself."""
+
+    def __init__(self, f: Callable[..., Any], title: str, rule: str) -> None:
+        self.f, self.title, self.rule = f, title, rule
+
+    def __len__(self) -> int:
+        raise TypeError("a numerical rule serves any number of arguments")
+
+    def __getitem__(self, place: Any) -> Any:
+        step = _complex_step if self.rule == "complex-step" else _central
+        name = f"{self.rule.replace('-', '_')}_{self.title}_{place}"
+        # The derivative of a numerical derivative is a numerical one again.
+        return primitive(partial(step, self.f, place), "finite-difference", name=name)
+
+
+def _complex_step(f: Callable[..., Any], place: int, *args: Any) -> Any:
+    if np.iscomplexobj(args[place]):
+        raise TypeError(
+            f"complex-step: expected real arguments, but got {np.asarray(args[place]).dtype}; "
+            "ask for 'finite-difference'"
+        )
+    # In double precision, whatever x has: in single, the step would be zero.
+    h = 1e-100
+    moved = [np.asarray(x, complex) + 1j * h if i == place else x for i, x in enumerate(args)]
+    return np.imag(f(*moved)) / h
+
+
+def _central(f: Callable[..., Any], place: int, *args: Any) -> Any:
+    x = np.asarray(args[place])
+    # The step that balances truncation with rounding: the cube root of the resolution.
+    h = np.cbrt(np.finfo(x.dtype).eps) * np.maximum(np.abs(x), 1.0)
+    up, down = x + h, x - h
+    values = [f(*[moved if i == place else y for i, y in enumerate(args)]) for moved in (up, down)]
+    return (values[0] - values[1]) / (up - down)

@@ -1,0 +1,205 @@
+"""Solving one problem on numbers: a root, a minimum or a fixed point, by SciPy or a solver that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr
+from funcgrad.source import fail
+from funcgrad.transforms.jacobian import columns
+
+# Repetitions of a fixed point's function, and steps of Newton after SciPy's solvers.
+MOST, POLISHING = 10_000, 5
+
+
+def slope_in_x(residual: Body, count: int) -> Expr:
+    """The matrix dF/dx of a residual in its first inputs."""
+    xs = list(residual.inputs[:count])
+    blocks = iter(columns(list(residual.outputs), xs))
+    rows = [
+        np.concatenate([np.reshape(next(blocks), (out.size, x.size)) for x in xs], axis=1)
+        for out in residual.outputs
+    ]
+    matrix: Any = np.concatenate(rows, axis=0)
+    return matrix  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=256)
+def _slope(residual: Body, count: int) -> Body:
+    return Body(residual.inputs, [slope_in_x(residual, count)])
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is solved, as bodies of x (the first ``count`` inputs) and theta, and by what."""
+
+    who: str
+    kind: str
+    body: Body
+    residual: Body
+    count: int
+    solver: Callable[..., Any] | None
+
+    def __repr__(self) -> str:
+        # Part of a key; a solver is known by its identity, which this reference keeps from being reused.
+        own = "" if self.solver is None else f", solver@{id(self.solver):x}"
+        return f"{self.who}({self.body!r}{own})"
+
+    def solve(self, values: Sequence[Any]) -> list[Any]:
+        """The parts of x at a solution, for a first guess of them and theta."""
+        run = Run(self, values)
+        if run.start.size == 0:
+            return run.parts(run.start)
+        if self.solver is not None:
+            found = np.asarray(self.solver(run.asked, run.shown(run.start)))
+            if found.size != run.start.size:
+                raise fail(
+                    ValueError,
+                    f"{self.who}: expected the solver to return x with {run.start.size} entries, but got "
+                    f"shape {found.shape}",
+                )
+            x = found.reshape(-1)
+        else:
+            x = _SOLVERS[self.kind](run)
+        if not np.all(np.isfinite(x)):
+            raise run.failed("it found what is not finite", x)
+        return run.parts(x)
+
+
+class Run:
+    """A problem at one theta, as functions of one vector."""
+
+    def __init__(self, problem: Problem, values: Sequence[Any]) -> None:
+        self.problem = problem
+        self.types = [x.type for x in problem.body.inputs[: problem.count]]
+        self.theta = list(values[problem.count :])
+        self.start = self.joined(values[: problem.count])
+        self.eps = max(float(np.finfo(type.dtype).eps) for type in self.types)
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Values as one vector."""
+        return np.concatenate([np.reshape(part, -1).astype(float) for part in parts])
+
+    def parts(self, x: Any) -> list[Any]:
+        """A vector as values, of their shapes and dtypes."""
+        found, place = [], 0
+        for type in self.types:
+            piece = np.array(x[place : place + type.size], type.dtype)
+            found.append(piece.reshape(type.shape))
+            place += type.size
+        return found
+
+    def run(self, body: Body, x: Any) -> list[Any]:
+        """The results of a body at x."""
+        with np.errstate(all="ignore"):
+            return list(body.program.step([*self.parts(x), *self.theta]))
+
+    def residual(self, x: Any) -> Any:
+        """F(x), which is 0 at a solution."""
+        return self.joined(self.run(self.problem.residual, x))
+
+    def slope(self, x: Any) -> Any:
+        """dF/dx."""
+        (matrix,) = self.run(_slope(self.problem.residual, self.problem.count), x)
+        return np.asarray(matrix, float)
+
+    def value(self, x: Any) -> Any:
+        """The function that was given: an objective's number, or a vector."""
+        found = self.run(self.problem.body, x)
+        return float(found[0]) if self.problem.kind == "argmin" else self.joined(found)
+
+    def shown(self, x: Any) -> Any:
+        """x as a solver of one's own sees it: in its own shape, or as a vector where it is a tree."""
+        return self.parts(x)[0] if self.problem.count == 1 else np.array(x)
+
+    def asked(self, x: Any) -> Any:
+        """What such a solver asks: the function that was given."""
+        found = self.run(self.problem.body, np.reshape(np.asarray(x, float), -1))
+        if self.problem.kind == "argmin":
+            return float(found[0])
+        return np.array(found[0]) if len(found) == 1 else self.joined(found)
+
+    def polished(self, x: Any) -> Any:
+        """A few steps of Newton, as long as they make the residual smaller."""
+        size = np.max(np.abs(self.residual(x)))
+        for _ in range(POLISHING):
+            try:
+                new = x - np.linalg.solve(self.slope(x), self.residual(x))
+            except np.linalg.LinAlgError:
+                return x
+            left = np.max(np.abs(self.residual(new)))
+            if not left < size:
+                return x
+            x, size = new, left
+        return x
+
+    def failed(self, why: str, x: Any) -> Exception:
+        """The error of a solver that did not converge."""
+        size = np.max(np.abs(self.residual(x)), initial=0.0)
+        error: Exception = fail(
+            RuntimeError,
+            f"{self.problem.who}: expected the solver to converge, but {why} (the residual is {size:.3g}); "
+            "start nearer to a solution, see whether there is one, or give solver=",
+        )
+        return error
+
+
+def _optimize(run: Run) -> Any:
+    try:
+        import scipy.optimize
+    except ImportError:
+        raise fail(
+            ImportError,
+            f"{run.problem.who}: expected SciPy, but it is not installed; pip install scipy, or give "
+            "solver=",
+        ) from None
+    return scipy.optimize
+
+
+def _root(run: Run) -> Any:
+    start = np.max(np.abs(run.residual(run.start)))
+    found = _optimize(run).root(run.residual, run.start, jac=run.slope, tol=8 * run.eps)
+    left = np.max(np.abs(run.residual(found.x)))
+    # Where it is as near as rounding lets it come, it may say that it makes no good progress.
+    if not (found.success or left <= np.sqrt(run.eps) * max(start, 1.0)):
+        raise run.failed(" ".join(found.message.split()).rstrip("."), found.x)
+    return run.polished(found.x)
+
+
+def _argmin(run: Run) -> Any:
+    gtol = max(1e-8, np.sqrt(run.eps))
+    start = np.max(np.abs(run.residual(run.start)))
+    found = _optimize(run).minimize(
+        run.value, run.start, jac=run.residual, method="BFGS", options={"gtol": gtol}
+    )
+    left = np.max(np.abs(run.residual(found.x)))
+    if not (found.success or left <= np.cbrt(run.eps) * max(start, 1.0)):
+        raise run.failed(" ".join(found.message.split()).rstrip("."), found.x)
+    return run.polished(found.x)
+
+
+def _iterate(run: Run) -> Any:
+    x, last = run.start, np.inf
+    for _ in range(MOST):
+        new = run.value(x)
+        step, scale = np.max(np.abs(new - x)), max(np.max(np.abs(new)), 1.0)
+        if not np.isfinite(step):
+            raise run.failed("x became infinite or nan", x)
+        # Rounding may keep x moving to and fro.
+        if step <= 4 * run.eps * scale or last <= step <= run.eps**0.6 * scale:
+            return new
+        x, last = new, step
+    raise run.failed(f"x still moved by {last:.3g} after {MOST} repetitions", x)
+
+
+_SOLVERS: dict[str, Callable[[Run], Any]] = {
+    "root": _root,
+    "argmin": _argmin,
+    "fixed point": _iterate,
+}

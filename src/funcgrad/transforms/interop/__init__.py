@@ -1,0 +1,1 @@
+"""Functions that run as programs of JAX, PyTorch or CuPy."""

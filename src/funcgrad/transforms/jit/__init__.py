@@ -1,0 +1,1 @@
+"""jit: signatures, guard trees, captured variables, and the stages that it shows."""

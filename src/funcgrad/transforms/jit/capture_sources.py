@@ -1,0 +1,196 @@
+"""Places that a compiled function looks at beside its arguments, and the comparison of what they hold.
+
+In generated code a comparison of one is a condition on constants; many together are a function.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from keyword import iskeyword
+from types import CellType, CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.ops.base.array_capture import COPIED
+
+ABSENT = object()
+"""What a name stands for that is not bound. (A builtin is such among the globals.)"""
+
+_content = np.ndarray.tobytes
+
+
+class Cell(NamedTuple):
+    """A closure cell."""
+
+    name: str
+    cell: Any
+
+    def get(self) -> Any:
+        """What it holds now."""
+        try:
+            return self.cell.cell_contents
+        except ValueError:  # not bound yet
+            return ABSENT
+
+    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str:
+        """A condition, true while it holds that value; what it names joins ``objects``."""
+        objects[f"c{k}"], objects[f"v{k}"] = self.cell, value
+        return f"c{k}.cell_contents is v{k}"
+
+
+class Item(NamedTuple):
+    """A name in a namespace, such as a global."""
+
+    name: str
+    home: dict[str, Any]
+    key: str
+
+    def get(self) -> Any:
+        """What it holds now."""
+        return self.home.get(self.key, ABSENT)
+
+    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str:
+        """A condition, as above."""
+        objects[f"w{k}"] = self.home
+        if value is ABSENT:
+            return f"{self.key!r} not in w{k}"
+        objects[f"v{k}"] = value
+        return f"w{k}[{self.key!r}] is v{k}"
+
+
+class Attribute(NamedTuple):
+    """An attribute of a function that may be set anew, such as its defaults."""
+
+    name: str
+    holder: Any
+    key: str
+
+    def get(self) -> Any:
+        """What it is now."""
+        return getattr(self.holder, self.key)
+
+    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str:
+        """A condition, as above."""
+        objects[f"c{k}"], objects[f"v{k}"] = self.holder, value
+        return f"c{k}.{self.key} is v{k}"
+
+
+class Fixed(NamedTuple):
+    """Something that is always the same object, such as an item of defaults."""
+
+    name: str
+    value: Any
+
+    def get(self) -> Any:
+        """That object."""
+        return self.value
+
+
+class Seen(NamedTuple):
+    """What a place held: the object, and what may change of it in place, where it is an array."""
+
+    place: Cell | Item | Attribute | Fixed
+    value: Any
+    form: Any = None
+    content: bytes | None = None
+
+    def event(self, now: Seen) -> str:
+        """What has happened to it by then; nothing is ''."""
+        if now.value is not self.value:
+            return f"{self.place.name} was bound anew"
+        same = now.form == self.form and now.content == self.content
+        return "" if same else f"{self.place.name} was changed in place"
+
+    def in_place(self, k: int, objects: dict[str, Any]) -> Iterator[str]:
+        """Conditions of generated code, true as long as it is not changed in place."""
+        if self.form is not None:
+            objects[f"v{k}"], (objects[f"f{k}"], objects[f"d{k}"]) = self.value, self.form
+            yield f"v{k}.shape == f{k} and v{k}.dtype is d{k}"
+        if self.content is not None:
+            objects[f"b{k}"], objects["content0"] = self.content, _content
+            yield f"content0(v{k}) == b{k}"
+
+
+def key_of(place: Any) -> Any:
+    """What tells places apart, for as long as they are there."""
+    return id(place[1]), place[2:]
+
+
+def seen(place: Any) -> Seen:
+    """A place as it is now."""
+    value = place.get()
+    if not isinstance(value, np.ndarray):
+        return Seen(place, value)
+    content = _content(value) if value.nbytes <= COPIED else None
+    return Seen(place, value, (value.shape, value.dtype), content)
+
+
+# -- many names at once --------------------------------------------------------------------------
+FEWEST = 4
+"""Names from which a function of its own compares them: to call it costs as much as three do.
+
+There each is looked up as Python does, in 3 ns, where a look into a cell or a namespace takes 13.
+"""
+
+_OWN = re.compile(r"[cv]\d+|missing")
+
+
+def checked(held: Sequence[Seen]) -> list[Seen]:
+    """The cells, and the globals of one namespace, where they are many."""
+    homes = Counter(id(item.place.home) for item in held if isinstance(item.place, Item))
+    most = max(homes, key=homes.__getitem__, default=None)
+    found = [
+        item
+        for item in held
+        if isinstance(item.place, Cell)
+        or (isinstance(item.place, Item) and id(item.place.home) == most and _is_global(item))
+    ]
+    return found if len(found) >= FEWEST else []
+
+
+def _is_global(item: Seen) -> bool:
+    """Whether code with that namespace for globals finds there, by that name, what was seen."""
+    key, home = item.place[-1], item.place[1]
+    own = key.isidentifier() and not iskeyword(key) and not _OWN.fullmatch(key)
+    return own and "__name__" in home and (item.value is not ABSENT or hasattr(builtins, key))
+
+
+def checker(held: Sequence[Seen]) -> Callable[[], bool]:
+    """A function that says whether names are bound to what they were."""
+    homes = [item.place.home for item in held if isinstance(item.place, Item)]
+    given: dict[str, Any] = {"missing": CellType(NameError)}
+    tests = []
+    for k, item in enumerate(held):
+        name, value = f"c{k}", item.value
+        if isinstance(item.place, Cell):
+            given[name] = item.place.cell
+        else:
+            name = item.place[-1]
+            value = getattr(builtins, name) if value is ABSENT else value
+        given[f"v{k}"] = CellType(value)
+        tests.append(f"{name} is v{k}")
+    code = _compiled(tuple(tests), tuple(given))
+    cells = tuple([given[name] for name in code.co_freevars])
+    return FunctionType(code, homes[0] if homes else {}, closure=cells)
+
+
+@lru_cache(maxsize=256)
+def _compiled(tests: Sequence[str], given: Sequence[str]) -> CodeType:
+    text = f"""
+def around({", ".join(given)}):
+    def same():
+        try:
+            return {" and ".join(tests)}
+        except missing:
+            return False
+    return same
+"""
+    home: dict[str, Any] = {}
+    exec(compile(text, "<funcgrad jit>", "exec", dont_inherit=True), home)
+    code: CodeType = home["around"](*given).__code__
+    return code

@@ -1,0 +1,81 @@
+"""jit: traced once a signature and path, then run as compiled programs (`signature_cache`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from funcgrad.source import fail
+from funcgrad.transforms.grad import _check_function, _named_after
+from funcgrad.transforms.jit.signature import Static
+from funcgrad.transforms.jit.signature_cache import Compiled
+from funcgrad.transforms.jit.stage_text import Latest
+
+
+def jit(
+    f: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    backend: str = "numpy",
+) -> Callable[..., Any]:
+    """The same function, compiled: f is traced once for each signature and path, and not run again.
+
+    Numbers and arrays among the arguments, which may be trees, are values that the program takes; what
+    else there is, and the arguments of ``static_argnums`` and ``static_argnames``, is part of the signature
+    and must hash. f must be pure, and return trees of numbers and arrays. Python's questions to values
+    (``if``, ``while``, ``range(n)``, ``float(x)``) are followed.
+
+    What f names is watched, and what plain functions that it calls name (up to 64, not those of installed
+    packages): closure cells, globals, attributes of your modules, defaults, arguments of partial functions.
+    When one is bound anew, or an array among them changes its shape or type in place, or a small one
+    (64 KiB) its content, f is traced again; large ones are read at each call, where the program uses them
+    as they are, but not what is taken out of them first (``X[:50]``, ``X.sum()``). Not watched: what is
+    inside other containers or reached through other attributes, modules' own names, and code that is
+    replaced.
+
+    The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
+    prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without
+    f, a decorator. With ``backend="jax"``, ``"torch"`` or ``"cupy"`` the programs are that library's, as
+    those of `to_jax` and `to_torch`: its arrays come out, ints are part of the signature, and values
+    cannot be asked for.
+
+    >>> import funcgrad as fg
+    >>> @jit
+    ... def f(x):
+    ...     return x**2 if x > 0 else -x
+    >>> f(3.0), f(-3.0), fg.grad(f)(3.0)
+    (9.0, 3.0, 6.0)
+    >>> print(f.explain_misses())
+    f(float64): the first call with these types
+    f(float64): bool() of x > 0 was False for the first time
+    """
+    if f is None:
+        return partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, backend=backend
+        )
+    _check_function("jit", f)
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    static = Static(numbers, names)
+    if backend != "numpy":
+        return _elsewhere(f, backend, static)
+    compiled = Compiled(f, static)
+    jitted = _named_after(f)(compiled.entry.function())
+    jitted.lower = compiled.lower  # type: ignore[attr-defined]
+    jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
+    jitted.clear = compiled.clear  # type: ignore[attr-defined]
+    jitted.program = Latest(compiled.source)  # type: ignore[attr-defined]
+    return jitted
+
+
+def _elsewhere(f: Callable[..., Any], backend: str, static: Static) -> Callable[..., Any]:
+    if backend not in ("jax", "torch", "cupy"):
+        raise fail(
+            ValueError,
+            f"jit: expected a backend among 'numpy', 'jax', 'torch' and 'cupy', but got {backend!r}",
+        )
+    # Imported here: few programs ask for it, and all would wait for it.
+    from funcgrad.transforms.interop.export import jit_elsewhere
+
+    return jit_elsewhere(f, backend, static)

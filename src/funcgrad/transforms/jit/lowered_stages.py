@@ -1,0 +1,111 @@
+"""The stages of a jitted function's program, collected from the passes that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from funcgrad.compiler.flat_program import Flat, flatten, text_of
+from funcgrad.compiler.numpy.numpy_codegen import planned, prepared, scheduled
+from funcgrad.compiler.print_ir import Inner, Steps, closed_below, names_of
+from funcgrad.compiler.print_schedule import Calls
+from funcgrad.compiler.program import Program, lower
+from funcgrad.compiler.python.loop_codegen import loop_text
+from funcgrad.expr import Expr, assemble_node, subexpressions
+from funcgrad.graph import INPUT
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.source import position
+from funcgrad.transforms.jit.guard_tree import Question, Step, Tree, answer_key
+from funcgrad.transforms.jit.stage_text import Guard, Lowered, differ, short
+
+
+def stages(tree: Tree, asked: Sequence[Question], derived: bool) -> Lowered:
+    """The stages of a tree's path; ``derived``: its results are a derivative's, which is simple already."""
+    node, guards = tree.root, []
+    for question in asked:
+        if node is None or node.step is None:
+            raise RuntimeError("lower: expected questions that lead through the tree")
+        guards.append(_guard(question, node.step, tree))
+        node = node.children.get(answer_key(question.answer))
+    if node is None or node.step is None:
+        raise RuntimeError("lower: expected questions that lead to results")
+    program, given = node.step.program, _given(node.step, tree)
+    constant = "" if node.exprs else short(node.rebuild(()))
+    outputs = node.exprs if derived else tuple(program.on(given))
+    simplified, shared = outputs, tuple[Expr, ...]()
+    if not (derived or asked) and _holds_tuples(outputs):
+        before = tuple(simplify_all(node.exprs))
+        if differ(before, outputs):
+            simplified, shared = before, outputs
+    hoisted = program._outputs()
+    moved = lower(hoisted, program.inputs).on(given) if differ(hoisted, program.outputs) else ()
+    return Lowered(
+        node.exprs,
+        simplified,
+        text_of(program.compiled),
+        tuple(guards),
+        shared,
+        tuple(moved),
+        *_run(program, names_of(given)),
+        constant,
+    )
+
+
+def _run(
+    program: Program, names: tuple[str, ...]
+) -> tuple[Steps, tuple[Inner, ...], Steps | None, Calls | str, tuple[tuple[str, str], ...]]:
+    """The stages from steps on, of a program whose inputs have these names."""
+    flat, text = program._flat(), text_of(program.compiled)
+    kind = program.compiled.__code__.co_filename.split()[1]
+    if kind == "tape":
+        comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
+        return Steps(flat, names), (), None, "\n".join(comments), ()
+    if kind != "array":
+        return Steps(flat, names), (), None, "", ()
+    closed = closed_below(flat)
+    bodies = closed[0].steps.bodies if closed else {}
+    steps = Steps(flat, names, bodies)
+    ready = prepared(flatten(program._outputs(), program.inputs))
+    plan = planned(ready)
+    calls = Calls(plan, scheduled(plan), names, bodies)
+    other = None if ready == flat else Steps(ready, names, bodies)
+    return steps, closed, other, calls, tuple(_loops(flat, bodies))
+
+
+def _loops(flat: Flat, bodies: Mapping[Any, str]) -> Iterator[tuple[str, str]]:
+    met = set()
+    for step in flat.steps:
+        params = dict(step.params)
+        if step.op.name == "loop" and step.params not in met:
+            met.add(step.params)
+            yield bodies[params["body"]], loop_text(params["body"], params["cond"], params["shape"])
+
+
+def _guard(question: Question, step: Step, tree: Tree) -> Guard:
+    program = step.program
+    return Guard(
+        question.asked,
+        question.reading.__name__.strip("_"),
+        question.answer,
+        position(question.line),
+        Steps(
+            program._flat(), names_of(_given(step, tree)), outputs=tuple(map(_handed, step.gives))
+        ),
+        text_of(program.compiled),
+    )
+
+
+def _given(step: Step, tree: Tree) -> list[Expr]:
+    """The inputs of a node's program, by the names of the arguments, or as what is handed on."""
+    return [
+        tree.inputs[k] if k >= 0 else assemble_node(INPUT, (), (("name", _handed(k)),), x.type)
+        for k, x in zip(step.takes, step.program.inputs, strict=True)
+    ]
+
+
+def _handed(place: int) -> str:
+    return f"h{~place}"
+
+
+def _holds_tuples(exprs: Sequence[Expr]) -> bool:
+    return any([expr.type.dtype.kind == "O" for expr in subexpressions(*exprs)])

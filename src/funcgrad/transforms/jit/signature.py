@@ -1,0 +1,214 @@
+"""The signature of a call: how its arguments are built, and of what kinds their leaves are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+import optree
+from pyrsistent import PMap
+
+from funcgrad.expr import Expr, assemble_node, const
+from funcgrad.graph import INPUT, ArrayType
+from funcgrad.ops.base.array_capture import COPIED
+from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten, own_children
+from funcgrad.trace.tracing import names_of
+from funcgrad.transforms.jit.guard_tree import Tree, first
+
+# Dtypes that Python's numbers do not give way to.
+WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
+
+
+def static(value: Any) -> tuple[Any, ...]:
+    """A value as part of a signature: equal ones of one type, 0.0 and -0.0 being two."""
+    return "static", exactly(value)
+
+
+def exactly(value: Any) -> Any:
+    """A key that is equal for values that nothing tells apart: 1, 1.0 and True are three."""
+    kind = type(value)
+    if kind is tuple or kind is frozenset:
+        return kind, tuple([exactly(item) for item in value])
+    return kind, repr(value) if kind in (float, complex) else value
+
+
+def is_static(kind: Any) -> bool:
+    """Whether a leaf of this kind is part of the signature, and not a value of the program."""
+    return isinstance(kind, tuple) and kind[0] == "static"
+
+
+def checked_static(value: Any) -> tuple[Any, ...]:
+    """A leaf that is no number: refused where it is known by its identity alone, since it may change."""
+    refuse_others("jit", value)
+    kind: Any = type(value)
+    if kind.__hash__ is object.__hash__ and not (isinstance(value, type) or callable(value)):
+        raise fail(
+            TypeError,
+            f"jit: expected numbers, arrays, trees of them, and values that hash by what they are, but got "
+            f"{kind.__name__}, which may change; make it a dataclass, or name it in static_argnums",
+        )
+    return static(value)
+
+
+NUMBERS = frozenset((float, int, bool, complex))
+PLAIN = NUMBERS | {np.ndarray}
+_TEXT = frozenset((str,))
+
+
+def structure(tree: Any) -> Any:
+    """What two trees share that differ in their leaves alone: types, names and their order; hashable."""
+    if isinstance(tree, dict):
+        held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
+        kind: Any = type(tree)
+        made = None if kind is dict else getattr(tree, "default_factory", None)
+        # 1, True and 1.0 are one key to a dict, but three to whoever reads the results.
+        kinds = None if _TEXT.issuperset(map(type, tree)) else tuple(map(type, tree))
+        return kind, made, tuple(tree), kinds, tuple(held)
+    if isinstance(tree, list | tuple):
+        if PLAIN.issuperset(map(type, tree)):
+            return type(tree), len(tree)
+        inside = [None if type(item) in PLAIN else structure(item) for item in tree]
+        return type(tree), tuple(inside)
+    parts = own_children(tree)
+    if parts is not None:
+        labels, items, _ = parts
+        keys = tuple(tree) if isinstance(tree, PMap) else tuple(labels)
+        return type(tree), keys, tuple([structure(item) for item in items])
+    items, spec = optree.tree_flatten(tree, is_leaf=lambda item: item is not tree)
+    return None if len(items) == 1 and items[0] is tree else (type(tree), spec, len(items))
+
+
+def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
+    """From the results that were expressions to what f returned, with its other leaves as they were."""
+    if _is_single(shape):
+        return first
+    kept = [None if isinstance(item, Expr) else (_result(item),) for item in shape.leaves]
+    if not any(kept):
+        whole: Callable[[Sequence[Any]], Any] = shape.rebuild
+        return whole
+
+    def rebuild(results: Sequence[Any]) -> Any:
+        rest = iter(results)
+        return shape.rebuild([next(rest) if item is None else _own(item[0]) for item in kept])
+
+    return rebuild
+
+
+def _result(value: Any) -> Any:
+    """A leaf of what f returned that is no expression: kept, if it is a value that does not change."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if value is None or isinstance(value, _LASTING):
+        return value
+    raise fail(
+        TypeError,
+        "jit: expected f to return trees of numbers and arrays, and lasting values beside them, but got "
+        f"{type(value).__name__}; return what it holds in a tuple or a dict",
+    )
+
+
+_LASTING = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum)
+
+
+def _is_single(shape: Any) -> bool:
+    return (
+        len(shape.leaves) == 1
+        and isinstance(shape.leaves[0], Expr)
+        and shape.rebuild(shape.leaves) is shape.leaves[0]
+    )
+
+
+def _own(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def kind_text(kind: Any) -> str:
+    if isinstance(kind, type):
+        return {float: "float64", int: "int64"}.get(kind, kind.__name__)
+    if kind[0] == "static":
+        value = kind[1][1]
+        return value if kind[1][0] in (float, complex) else repr(value)
+    if kind[0] == "scalar":
+        return str(kind[1])
+    return str(ArrayType(*kind))
+
+
+def labels(f: Any, kinds: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    """Names for the values of a call, after the parameters that they come by; each once."""
+    named = zip(names_of(f, len(args)), args, strict=True)
+    paths = [path for name, arg in named for path in flatten(arg, name).paths]
+    for name in sorted(kwargs):
+        paths.extend(flatten(kwargs[name], name).paths)
+    found = [path for path, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
+    return found if len(set(found)) == len(found) else [f"x{i}" for i in range(len(found))]
+
+
+class Signature:
+    """The traces of one signature, and the arrays that they read beside the arguments."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self.labels = labels
+        self.count = len(labels)
+        self.tree = Tree()
+        self.arrays: list[Any] = []
+        self.plain = False
+
+    def named(
+        self,
+        types: Sequence[ArrayType],
+        values: Sequence[Any],
+        watched: dict[int, Any],
+        origins: dict[int, Any],
+    ) -> list[Expr]:
+        """The tree's own inputs in the place of a trace's: arrays by identity, small new ones by content."""
+        # Both lists grow together; an interrupt may have come between.
+        known = min(len(self.arrays), max(len(self.tree.inputs) - self.count, 0))
+        del self.arrays[known:], self.tree.inputs[self.count + known :]
+        given: list[Expr] = []
+        for i, (type, value) in enumerate(zip(types, values, strict=True)):
+            if i < self.count:
+                if i == len(self.tree.inputs):
+                    self.tree.inputs.append(_input(self.labels[i], type))
+                given.append(self.tree.inputs[i])
+                continue
+            origin = origins.get(id(value), value)
+            if id(origin) not in watched and value.nbytes <= COPIED:
+                given.append(const(value))
+                continue
+            place = self._place(origin, id(origin) in watched)
+            if place == len(self.arrays):
+                self.arrays.append(origin)
+                self.tree.inputs.append(_input(f"array {place}", type))
+            given.append(self.tree.inputs[self.count + place])
+        return given
+
+    def _place(self, array: Any, watched: bool) -> int:
+        """Where an array is among those known; one that f has made is known by its content."""
+        for k, known in enumerate(self.arrays):
+            alike = known.shape == array.shape and known.dtype == array.dtype
+            if known is array or (not watched and alike and known.tobytes() == array.tobytes()):
+                return k
+        return len(self.arrays)
+
+
+def _input(name: str, type: ArrayType) -> Expr:
+    return assemble_node(INPUT, (), (("name", name),), type)
+
+
+class Static(NamedTuple):
+    """Which arguments are part of the signature by value: by position and by name, as in JAX."""
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def of(self, f: Any, count: int, kwargs: dict[str, Any]) -> tuple[set[int], set[str]]:
+        """The positions and the keywords of a call; one that is named counts however it is given."""
+        parameters = names_of(f, max(count, *[i + 1 for i in self.numbers], 0))
+        places = {i % count for i in self.numbers if -count <= i < count}
+        places |= {i for i in range(count) if parameters[i] in self.names}
+        known = {parameters[i] for i in self.numbers if 0 <= i < len(parameters)}
+        return places, {name for name in kwargs if name in self.names or name in known}

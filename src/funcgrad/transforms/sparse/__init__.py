@@ -1,0 +1,1 @@
+"""Sparse Jacobians and Hessians: sparsity propagation and coloring."""

@@ -1,0 +1,250 @@
+"""Which entry of a node depends on which of an operand: the pattern on each edge.
+
+An edge from y to its operand x has a boolean matrix of (entries of y, entries of x). Nothing is
+evaluated for it but indices and the zeros of constants. The invariant: a pattern covers the true one.
+An operation that is not known here is dense: every entry of its result depends on every entry of that
+operand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
+from funcgrad.ops import scans_and_sorts as along
+from funcgrad.ops.base import op
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.source import fail
+
+Facts: TypeAlias = tuple[Any, ...]
+"""What is known of each operand of a node: indices, or where it is not zero; None where nothing is."""
+
+Pattern: TypeAlias = Any
+"""A boolean ``scipy.sparse.csr_array``, or one of the two that need no matrix."""
+
+SAME: Final = "each entry depends on the one in its place"
+DENSE: Final = "each entry depends on every one"
+
+
+def scipy_sparse() -> Any:
+    """The module `scipy.sparse`, which is not a requirement of the package."""
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise fail(
+            ImportError, "sparse: expected SciPy, but it is not installed; pip install scipy"
+        ) from None
+    return scipy.sparse
+
+
+def matrix(rows: Any, columns: Any, size: tuple[int, int]) -> Pattern:
+    """The boolean matrix with these entries."""
+    here = (np.ravel(rows), np.ravel(columns))
+    return scipy_sparse().csr_array((np.ones(here[0].size, bool), here), shape=size)
+
+
+# -- what is known of operands -------------------------------------------------------------------
+def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
+    """For each node whose pattern has to do with values: what is known of them, by id.
+
+    ``given`` has the arrays of inputs that are not differentiated in, by id. Known is what is computed
+    from them and from constants alone: index arrays, conditions, constant factors.
+    """
+    values = dict(given)
+    found: dict[int, Facts] = {}
+    for expr in subexpressions(*roots):
+        mine = [values.get(id(arg)) for arg in expr.args]
+        if expr.op is CONSTANT:
+            values[id(expr)] = expr.params[0][1].array
+        elif expr.op is INPUT:
+            continue
+        elif not any([value is None for value in mine]):
+            with np.errstate(all="ignore"):
+                values[id(expr)] = expr.op.run(*mine, **dict(expr.params))
+        elif expr.op in _READ:
+            found[id(expr)] = tuple(map(_READ[expr.op], mine))
+    return found
+
+
+def _nonzero(value: Any) -> Any:
+    """Where a constant factor is not zero; None where it nowhere is."""
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.size and not any(array.strides):  # one number, repeated
+        return None if array.flat[0] != 0 else np.zeros(array.shape, bool)
+    chosen = np.not_equal(array, 0)
+    return None if chosen.all() else chosen
+
+
+def digest(found: Mapping[int, Facts]) -> bytes:
+    """An address of what is known: equal facts have equal patterns, for the same program."""
+    state = hashlib.blake2b(digest_size=16)
+    for known in found.values():
+        for value in known:
+            array = np.asarray(0 if value is None else value)
+            state.update(repr((value is None, array.shape, array.dtype.str)).encode())
+            state.update(array.tobytes())
+    return state.digest()
+
+
+# -- the pattern on an edge ----------------------------------------------------------------------
+def edge_pattern(expr: Expr, place: int, known: Facts) -> Pattern:
+    """Which entries of a node depend on which of an operand."""
+    rule = _RULES.get(expr.op)
+    if rule is not None:
+        return rule(expr, place, known)
+    if isinstance(expr.op, Elementwise):
+        return SAME
+    return _moved(expr, place, known) if expr.op.moves else DENSE
+
+
+def _same(expr: Expr, place: int, known: Facts) -> Pattern:
+    return SAME
+
+
+def _moved(expr: Expr, place: int, known: Facts) -> Pattern:
+    """Of what only moves entries: run on their numbers, from 1; 0 stands for the other operands."""
+    operands = [np.zeros(x.shape, int) for x in expr.args]
+    own = operands[place]
+    operands[place] = np.arange(1, own.size + 1).reshape(own.shape)
+    origin = np.ravel(expr.op.run(*operands, **dict(expr.params)))
+    rows = np.flatnonzero(origin)
+    return matrix(rows, origin[rows] - 1, (expr.size, own.size))
+
+
+def _gathered(expr: Expr, place: int, known: Facts) -> Pattern:
+    x, *arrays = expr.args
+    if len(known) <= len(arrays) or any([value is None for value in known[1:]]):
+        return DENSE if arrays else _moved(expr, place, known)
+    origin = np.ravel(expr.op.run(_numbers(x), *known[1:], **dict(expr.params)))
+    return matrix(np.arange(expr.size), origin, (expr.size, x.size))
+
+
+def _scattered(expr: Expr, place: int, known: Facts) -> Pattern:
+    x, *arrays = expr.args
+    if any([value is None for value in known[1:]]) or len(known) <= len(arrays):
+        return DENSE
+    spec = dict(expr.params)["spec"]
+    goal = indexing.getitem_op.run(_numbers(expr), *known[1:], spec=spec, shape=x.shape)
+    return matrix(goal, np.arange(x.size), (expr.size, x.size))
+
+
+def _numbers(expr: Expr) -> Any:
+    return np.arange(expr.size).reshape(expr.shape)
+
+
+def _chosen(expr: Expr, place: int, known: Facts) -> Pattern:
+    condition = known[0] if known else None
+    if condition is None:
+        return SAME
+    return _where(condition if place == 1 else np.logical_not(condition))
+
+
+def _scaled(expr: Expr, place: int, known: Facts) -> Pattern:
+    factor = known[1 - place] if known else None
+    return SAME if factor is None else _where(factor)
+
+
+def _where(chosen: Any) -> Pattern:
+    places = np.flatnonzero(chosen)
+    return matrix(places, places, (chosen.size, chosen.size))
+
+
+def _reduced(expr: Expr, place: int, known: Facts) -> Pattern:
+    (x,) = expr.args
+    whole = np.expand_dims(_numbers(expr), dict(expr.params)["axis"])
+    goal = np.broadcast_to(whole, x.shape)
+    return matrix(goal, np.arange(x.size), (expr.size, x.size))
+
+
+def _scanned(expr: Expr, place: int, known: Facts) -> Pattern:
+    lanes = np.moveaxis(_numbers(expr), dict(expr.params)["axis"], -1)
+    after, before = np.tril_indices(lanes.shape[-1])
+    return matrix(lanes[..., after], lanes[..., before], (expr.size, expr.size))
+
+
+def _multiplied(expr: Expr, place: int, known: Facts) -> Pattern:
+    a, b = expr.args
+    stack = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: max(a.ndim, b.ndim, 2) - 2]
+    left, right = "i" * (a.ndim > 1), "k" * (b.ndim > 1)
+    output = stack + left + right
+    return _contracted(expr, place, known, (f"{stack}{left}j", f"{stack}j{right}"), output)
+
+
+def _summed(expr: Expr, place: int, known: Facts) -> Pattern:
+    inputs, output = dict(expr.params)["subscripts"].split("->")
+    return _contracted(expr, place, known, tuple(inputs.split(",")), output)
+
+
+def _contracted(
+    expr: Expr, place: int, known: Facts, terms: tuple[str, ...], output: str
+) -> Pattern:
+    """Of a contraction: entries are joined where the letters that they share have the same value."""
+    own = terms[place]
+    if any(len(set(term)) < len(term) for term in terms):
+        return DENSE
+    size = {c: n for t, x in zip(terms, expr.args, strict=True) for c, n in zip(t, x.shape)}  # noqa: B905
+    letters = "".join(dict.fromkeys(output + own))
+    grid = tuple(size[c] for c in letters)
+    rows = np.broadcast_to(_aligned(_numbers(expr), output, letters), grid)
+    columns = np.broadcast_to(_aligned(_numbers(expr.args[place]), own, letters), grid)
+    area = (expr.size, expr.args[place].size)
+    factors = [
+        (term, value)
+        for i, (term, value) in enumerate(zip(terms, known, strict=False))
+        if i != place and value is not None
+    ]
+    if not factors:
+        return matrix(rows, columns, area)
+    shared = "".join(c for c in letters if any(c in term for term, _ in factors))
+    paths = np.einsum(
+        ",".join(term for term, _ in factors) + "->" + shared,
+        *[value.astype(float) for _, value in factors],
+    )
+    keep = np.broadcast_to(_aligned(paths > 0, shared, letters), grid)
+    return matrix(rows[keep], columns[keep], area)
+
+
+def _aligned(array: Any, term: str, letters: str) -> Any:
+    """An array with an axis for each letter, of length 1 where its term has none."""
+    order = sorted(range(len(term)), key=lambda i: letters.index(term[i]))
+    missing = tuple(i for i, c in enumerate(letters) if c not in term)
+    return np.expand_dims(np.transpose(array, order), missing)
+
+
+_REDUCTIONS = (
+    reduction.sum_op,
+    reduction.max_op,
+    reduction.min_op,
+    reduction.prod_op,
+    reduction.logsumexp_op,
+    reduction.norm_op,
+)
+_RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
+    op.astype: _same,
+    op.leaf: _same,
+    elementwise.sinc_derivative: _same,
+    elementwise.where: _chosen,
+    elementwise.mask: _chosen,
+    elementwise.multiply: _scaled,
+    indexing.getitem_op: _gathered,
+    indexing.scatter_op: _scattered,
+    shape.concatenate_op: _moved,
+    along.cumsum_op: _scanned,
+    contraction.matmul_op: _multiplied,
+    contraction.einsum_op: _summed,
+    **dict.fromkeys(_REDUCTIONS, _reduced),
+}
+# The operations whose patterns have to do with the values of operands, and what they look at.
+_READ: dict[Any, Callable[[Any], Any]] = {
+    **dict.fromkeys((indexing.getitem_op, indexing.scatter_op), lambda value: value),
+    **dict.fromkeys((elementwise.where, elementwise.mask), lambda value: value),
+    **dict.fromkeys((elementwise.multiply, contraction.matmul_op, contraction.einsum_op), _nonzero),
+}

@@ -1,0 +1,137 @@
+"""The pattern of a Jacobian: the sum over all paths of the products of the patterns on their edges.
+
+As for derivatives, the products may be taken forward, from the leaves, or backward, from the roots.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.fold import Edge, Semiring, sum_product
+from funcgrad.graph import ancestors
+from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.tuples import together_op
+from funcgrad.transforms.sparse.edge_patterns import (
+    DENSE,
+    SAME,
+    Facts,
+    Pattern,
+    edge_pattern,
+    matrix,
+    scipy_sparse,
+)
+
+
+def jacobian_pattern(
+    roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]
+) -> Pattern:
+    """Which entries of the roots, one after another, depend on which of the leaves.
+
+    Forward where there are fewer leaves' entries than roots', backward else: no product on the way
+    has more rows, or columns, than the smaller number.
+    """
+    inputs, outputs = sum([x.size for x in leaves]), sum([x.size for x in roots])
+    accumulate = _forward if inputs <= outputs else _backward
+    pattern = accumulate(roots, leaves, known)
+    pattern.sort_indices()
+    return pattern
+
+
+def _edges(expr: Expr, known: Mapping[int, Facts]) -> list[tuple[Expr, Callable[[], Pattern]]]:
+    """The operands through which derivatives flow, with their patterns, to be asked for."""
+    mine = known.get(id(expr), ())
+    return [
+        (arg, partial(edge_pattern, expr, place, mine))
+        for place, arg in enumerate(expr.args)
+        if differentiable(arg.dtype) and expr.op.edge(place) is not None
+    ]
+
+
+def _offsets(exprs: Sequence[Expr]) -> list[int]:
+    return [0, *np.cumsum([x.size for x in exprs], dtype=int).tolist()]
+
+
+def _forward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]) -> Pattern:
+    starts = _offsets(leaves)
+    width = starts[-1]
+    rows: dict[int, Pattern] = {}
+    for leaf, start in zip(leaves, starts[:-1], strict=True):
+        here = np.arange(leaf.size)
+        rows[id(leaf)] = matrix(here, here + start, (leaf.size, width))
+    order = subexpressions(*roots)
+    users = Counter([id(arg) for expr in order for arg in expr.args]) + Counter(map(id, roots))
+    for expr in order:
+        if id(expr) not in rows and differentiable(expr.dtype):
+            for arg, edge in _edges(expr, known):
+                if id(arg) in rows:
+                    term = _after(edge(), rows[id(arg)], expr.size)
+                    rows[id(expr)] = rows[id(expr)] + term if id(expr) in rows else term
+        for arg in expr.args:  # what nobody asks for again is let go
+            users[id(arg)] -= 1
+            if not users[id(arg)]:
+                rows.pop(id(arg), None)
+    parts = [rows.get(id(root)) for root in roots]
+    filled = [
+        matrix((), (), (root.size, width)) if part is None else part
+        for root, part in zip(roots, parts, strict=True)
+    ]
+    return scipy_sparse().vstack(filled, format="csr") if filled else matrix((), (), (0, width))
+
+
+def _after(edge: Pattern, below: Pattern, size: int) -> Pattern:
+    if edge is SAME:
+        return below
+    if edge is DENSE:
+        met = np.unique(below.indices)
+        return matrix(
+            np.repeat(np.arange(size), met.size), np.tile(met, size), (size, below.shape[1])
+        )
+    return edge @ below
+
+
+def _backward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]) -> Pattern:
+    """`sum_product` on patterns: where paths meet, what they reach is joined."""
+    starts = _offsets(roots)
+    height = starts[-1]
+    whole = together_op(*roots)
+    exprs = {expr.key: expr for expr in subexpressions(whole)}
+    ends = {leaf.key for leaf in leaves}
+    inside = set(ancestors(whole, list(ends)))
+
+    def weight(edge: Edge) -> tuple[Pattern, int] | None:
+        child, arg = exprs[edge.child], exprs[edge.parent]
+        if edge.parent not in inside or edge.child in ends or not differentiable(arg.dtype):
+            return None
+        if child is whole:  # each root's rows among those of all
+            here = np.arange(arg.size)
+            return matrix(here + starts[edge.place], here, (height, arg.size)), arg.size
+        if child.op.edge(edge.place) is None:
+            return None
+        return edge_pattern(child, edge.place, known.get(id(child), ())), arg.size
+
+    def joined(above: Pattern | None, weight: tuple[Pattern, int]) -> Pattern:
+        return weight[0] if above is None else _before(above, *weight)
+
+    found = sum_product(whole, Semiring(operator.add, joined, None), weight)
+    filled = [
+        found[leaf.key] if leaf.key in found else matrix((), (), (height, leaf.size))
+        for leaf in leaves
+    ]
+    return scipy_sparse().hstack(filled, format="csr") if filled else matrix((), (), (height, 0))
+
+
+def _before(above: Pattern, edge: Pattern, size: int) -> Pattern:
+    if edge is SAME:
+        return above
+    if edge is DENSE:
+        met = np.flatnonzero(np.diff(above.indptr))
+        return matrix(
+            np.repeat(met, size), np.tile(np.arange(size), met.size), (above.shape[0], size)
+        )
+    return above @ edge

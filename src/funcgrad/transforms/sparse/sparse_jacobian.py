@@ -1,0 +1,274 @@
+"""Sparse Jacobians and Hessians: a pattern read off the graph, then one product a color.
+
+The pattern and its coloring rest on the program and its indices alone; they are kept by each function
+that `sparse_jacobian` returns, so that a call costs the program of values and of few products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.autodiff.accumulate import gradients
+from funcgrad.autodiff.power_series import coefficients
+from funcgrad.compiler.program import Program, lower
+from funcgrad.expr import Expr, subexpressions, var
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.base.op import broadcast_to as broadcast_op
+from funcgrad.ops.base.op import differentiable, lift_fully
+from funcgrad.ops.shape import broadcast_to, zeros_like
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.tracing import Row, Skeleton, instantiate, run, skeleton
+from funcgrad.transforms.grad import differentiable_value, grad, positions
+from funcgrad.transforms.sparse import coloring
+from funcgrad.transforms.sparse import edge_patterns as patterns
+from funcgrad.transforms.sparse.propagation import jacobian_pattern
+
+# Programs whose coloring one function remembers.
+KEPT = 32
+
+
+def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0) -> Any:
+    """The pattern of f's Jacobian at these arguments: a boolean ``scipy.sparse.csr_array``.
+
+    Rows are the entries of f's result, columns those of the arguments of ``argnums``, trees raveled
+    leaf by leaf. It is read off the graph, without evaluating derivatives: it covers every entry that
+    can be nonzero along the branches that f took.
+
+    >>> import numpy as np
+    >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
+    array([[1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    if not args:
+        raise fail(
+            TypeError,
+            "sparsity: expected f's arguments after f, but got none; write sparsity(f, x)",
+        )
+    roots, leaves = _traced("sparsity", f, argnums, args, {})
+    inputs, simple, known = _read(skeleton(roots, leaves), len(leaves))
+    return jacobian_pattern(simple, inputs[: len(leaves)], known)
+
+
+def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that computes f's Jacobian as a ``scipy.sparse.csr_array``.
+
+    Columns that share no row are computed by one pushforward, or rows that share no column by one
+    pullback, whichever are fewer. Results and arguments may be trees: they are raveled leaf by leaf.
+    Fits ``scipy.optimize.least_squares(jac=...)``.
+
+    >>> import numpy as np
+    >>> J = sparse_jacobian(lambda x: x[1:] * x[:-1])
+    >>> J(np.array([1.0, 2.0, 3.0])).toarray()
+    array([[2., 1., 0.],
+           [0., 3., 2.]])
+    """
+    return _compressed("sparse_jacobian", f, f, argnums, _jacobian_plan)
+
+
+def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that computes the Hessian of f, a real scalar, as a ``scipy.sparse.csr_array``.
+
+    Each entry is read where its row or its column can be told apart, so that an arrow needs two
+    products. Fits ``scipy.optimize.minimize(hess=..., method="trust-constr")``.
+
+    >>> import numpy as np
+    >>> H = sparse_hessian(lambda x: np.sum(x[1:] * x[:-1] ** 2))
+    >>> H(np.array([1.0, 2.0, 3.0])).toarray()
+    array([[4., 2., 0.],
+           [2., 6., 4.],
+           [0., 4., 0.]])
+    """
+    return _compressed("sparse_hessian", f, grad(f, argnums), argnums, _hessian_plan)
+
+
+def _traced(
+    who: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> tuple[list[Expr], list[Expr]]:
+    if not callable(f) or isinstance(f, Expr):
+        raise fail(TypeError, f"{who}: expected a function, but got {type(f).__name__}")
+    wanted = (argnums,) if isinstance(argnums, int) else argnums
+    places = positions(who, wanted, len(args))
+    output, leaves, _ = run(f, args, kwargs, places, partial(differentiable_value, who))
+    roots = [lift_fully(item) for item in flatten(output).leaves]
+    for expr in (*leaves, *roots):
+        if expr.dtype.kind == "c":
+            raise fail(
+                TypeError,
+                f"{who}: expected real arguments and results, but got {expr.type}; "
+                "treat the real and imaginary parts as two arrays",
+            )
+    return roots, leaves
+
+
+# -- what is worked out once a program -----------------------------------------------------------
+class Plan(NamedTuple):
+    """A pattern, and where its entries stand in the products: entry = products[color][place]."""
+
+    pattern: Any
+    forward: bool
+    colors: coloring.Colors
+    color: Any
+    place: Any
+
+
+def _jacobian_plan(pattern: Any) -> Plan:
+    rows, columns = pattern.tocoo().coords
+    colors = coloring.columns(pattern)
+    turned = pattern.T.tocsr()
+    if coloring.count(colors) > coloring.longest(turned):
+        by_row = coloring.columns(turned)
+        if coloring.count(by_row) < coloring.count(colors):
+            return Plan(pattern, False, by_row, by_row[rows], columns)
+    return Plan(pattern, True, colors, colors[columns], rows)
+
+
+def _hessian_plan(pattern: Any) -> Plan:
+    both = pattern.multiply(pattern.T).tocsr()  # each of the two covers the true one
+    both.sort_indices()
+    rows, columns = both.tocoo().coords
+    colors = coloring.star(both)
+    where = rows.astype(np.int64) * (coloring.count(colors) + 1) + colors[columns]
+    _, inverse, counts = np.unique(where, return_inverse=True, return_counts=True)
+    alone = counts[inverse] == 1
+    color = np.where(alone, colors[columns], colors[rows])
+    return Plan(both, True, colors, color, np.where(alone, rows, columns))
+
+
+def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[int, patterns.Facts]]:
+    """The inputs and roots of a simplified skeleton, and what is known of values in it."""
+    inputs, simple = _simplified(found.rows, found.roots)
+    pairs = list(zip(inputs, found.inputs, strict=True))[leaves:]
+    given = {id(x): value for x, value in pairs if not isinstance(value, Expr)}
+    return inputs, simple, patterns.facts(simple, given)
+
+
+@lru_cache(maxsize=256)
+def _simplified(rows: tuple[Row, ...], roots: tuple[int, ...]) -> tuple[list[Expr], list[Expr]]:
+    exprs = instantiate(rows)
+    return [x for x in exprs if x.op is INPUT], simplify_all([exprs[i] for i in roots])
+
+
+def _compressed(
+    who: str,
+    named: Callable[..., Any],
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    plan_of: Callable[[Any], Plan],
+) -> Callable[..., Any]:
+    plans: dict[Any, Plan] = {}
+
+    def plan(found: Skeleton, leaves: int) -> Plan:
+        inputs, simple, known = _read(found, leaves)
+        key = (found.rows, found.roots, patterns.digest(known))
+        if key not in plans:
+            made = plan_of(jacobian_pattern(simple, inputs[:leaves], known))
+            while len(plans) >= KEPT:
+                plans.pop(next(iter(plans)))
+            plans[key] = made
+        return plans[key]
+
+    def matrix_of(*args: Any, **kwargs: Any) -> Any:
+        roots, leaves = _traced(who, f, argnums, args, kwargs)
+        found = skeleton(roots, leaves)
+        if found.symbolic:
+            raise fail(
+                TypeError,
+                f"{who}: expected numbers, but got expressions of a transform around it, which no "
+                "sparse matrix can hold; use jacobian there",
+            )
+        return _filled(plan(found, len(leaves)), found, roots, leaves)
+
+    matrix_of.__name__ = matrix_of.__qualname__ = f"{who}_of_{getattr(named, '__name__', 'f')}"
+    return matrix_of
+
+
+def _filled(plan: Plan, found: Skeleton, roots: Sequence[Expr], leaves: Sequence[Expr]) -> Any:
+    """The matrix of a plan: a product for each color, and each entry from its place."""
+    first, second = linearized(found.rows, found.roots, len(leaves), plan.forward)
+    seeded, answered = (leaves, roots) if plan.forward else (roots, leaves)
+    known = [*found.inputs, *first.run(found.inputs)]
+    dtype = np.result_type(float if not roots else np.float16, *[x.dtype for x in roots])
+    size = sum([x.size for x in answered])
+    products = np.zeros((coloring.count(plan.colors), size), dtype)
+    cuts = [0, *accumulate([x.size for x in seeded])]
+    for color, product in enumerate(products):
+        chosen = plan.colors == color
+        seeds = [
+            chosen[i:j].reshape(x.shape).astype(_float(x))
+            for x, (i, j) in zip(seeded, pairwise(cuts), strict=True)
+        ]
+        parts = second.run([*known, *seeds])
+        np.concatenate([np.ravel(part) for part in parts], out=product, casting="same_kind")
+    pattern = plan.pattern
+    data = products[plan.color, plan.place]
+    # Copies, since a csr_array may be changed in place by whom it is given to.
+    return patterns.scipy_sparse().csr_array(
+        (data, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape
+    )
+
+
+def _float(expr: Expr) -> np.dtype[Any]:
+    return expr.dtype if differentiable(expr.dtype) else np.dtype(float)
+
+
+@lru_cache(maxsize=256)
+def linearized(
+    rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int, forward: bool
+) -> tuple[Program, Program]:
+    """The program of a skeleton's derivative in two: what does not depend on the seeds, and the rest.
+
+    The second takes the inputs, the results of the first, and seeds: tangents of the leaves, or
+    cotangents of the roots. So it may be run for many seeds.
+    """
+    inputs, simple = _simplified(rows, roots)
+    primals = inputs[:leaves]
+    seeded = primals if forward else simple
+    seeds = [var(f"s{i}", x.shape, _float(x)) for i, x in enumerate(seeded)]
+    derive = _tangents if forward else _cotangents
+    outputs = simplify_all(derive(simple, primals, seeds))
+    return _split(outputs, inputs, seeds)
+
+
+def _tangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> list[Expr]:
+    # The pushforward is the series of order 1, which joins many parts in one go.
+    given = {x.key: (x, seed) for x, seed in zip(primals, seeds, strict=True)}
+    flows = [flow for _, flow in coefficients(roots, given, 1)]
+    return [
+        zeros_like(root, _float(root)) if flow is None else broadcast_to(flow, root.shape)
+        for root, flow in zip(roots, flows, strict=True)
+    ]
+
+
+def _cotangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> list[Expr]:
+    pairs = [(r, s) for r, s in zip(roots, seeds, strict=True) if differentiable(r.dtype)]
+    products = [np.sum(root * seed) for root, seed in pairs]
+    return gradients(sum(products[1:], products[0]), primals)
+
+
+def _split(outputs: list[Expr], inputs: list[Expr], seeds: list[Expr]) -> tuple[Program, Program]:
+    late = {seed.key for seed in seeds}
+    cut: dict[Key, Expr] = {}
+    for expr in subexpressions(*outputs):
+        if any([arg.key in late for arg in expr.args]):
+            late.add(expr.key)
+            for arg in expr.args:
+                while arg.op is broadcast_op and arg.key not in late:
+                    arg = arg.args[0]  # lowering elides it where it stands
+                if arg.key not in late and arg.op not in (INPUT, CONSTANT):
+                    cut[arg.key] = arg
+    known = {key: var(f"k{i}", x.shape, x.dtype) for i, (key, x) in enumerate(cut.items())}
+    rest = substitute_all(outputs, known)
+    return lower(list(cut.values()), inputs), lower(rest, [*inputs, *known.values(), *seeds])

@@ -1,0 +1,285 @@
+"""Programs as tapes against the same programs by NumPy, step by step."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numba")
+
+import funcgrad as fg
+from funcgrad.autodiff.accumulate import gradients
+from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.native import bytecode as tape
+from funcgrad.compiler.native import numba_jit as native
+from funcgrad.compiler.native import vm as machine
+from funcgrad.compiler.native.bytecode import compile_tape, lower
+from funcgrad.compiler.native.disassembler import listing
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.rewrite.simplify import simplify_all
+
+X, Y = fg.var("x"), fg.var("y")
+POINTS = [
+    0.0,
+    0.1,
+    0.5,
+    1.0,
+    2.0,
+    2.5,
+    3.0,
+    1e-160,
+    5e-324,
+    709.5,
+    710.0,
+    745.2,
+    1e18,
+    1e200,
+    math.inf,
+]
+POINTS += [-point for point in POINTS] + [math.nan]
+VALUES = {"f": POINTS, "b": [False, True]}
+ARITIES = {name: len(op.edges) for name, op in all_ops().items() if isinstance(op, Elementwise)}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Tapes of any length."""
+    monkeypatch.setattr(tape, "LEAST", 0)
+
+
+def same(got, want, ulps):
+    if type(got) is not type(want):
+        return False
+    if not isinstance(got, float) or math.isinf(want) or want == 0:
+        return str(got) == str(want)
+    return (got != got) if want != want else abs(got - want) <= ulps * math.ulp(want)
+
+
+@pytest.mark.parametrize("kind", "fb")
+@pytest.mark.parametrize("name", ARITIES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what infer gives for bools of arithmetic
+def test_every_operation_at_every_point(name, kind):
+    kinds = {"where": "b" + kind * 2, "mask": "b" + kind}.get(name, kind * ARITIES[name])
+    inputs = [fg.var(f"x{i}", (), {"f": float, "b": bool}[k]) for i, k in enumerate(kinds)]
+    try:
+        output = all_ops()[name](*inputs)
+    except TypeError:
+        pytest.skip("NumPy has no loop for this")
+    flat = flatten([output], inputs)
+    run = compile_tape(flat)
+    if run is None:
+        pytest.skip("left to Python")
+    exact = name in ("add", "subtract", "multiply", "divide", "negative", "sqrt", "where", "mask")
+    for values in itertools.product(*[VALUES[k] for k in kinds]):
+        (want,) = interpret(flat, values)
+        (got,) = run(*values)
+        assert same(got, want, 0 if exact or kind == "b" else 4), (values, got, want)
+
+
+def test_what_a_gradient_needs_is_known():
+    y = sum([np.sin(X * Y) / np.exp(X), np.maximum(X, Y), np.where(X > Y, np.tanh(X), Y**3)])
+    y = y + np.logaddexp(X, Y) + np.sqrt(np.abs(X)) + np.log(1 + np.exp(Y)) + np.hypot(X, Y)
+    roots = simplify_all([y, *gradients(simplify_all([y])[0], [X, Y])])
+    flat = flatten(roots, [X, Y])
+    np.testing.assert_allclose(
+        compile_tape(flat)(0.3, -1.2), interpret(flat, (0.3, -1.2)), rtol=1e-13
+    )
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "subtract", "multiply", "negative", "stop"]),
+        st.integers(0, 99),
+        st.integers(0, 99),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    STEPS,
+    st.lists(st.integers(0, 99), min_size=1, max_size=4),
+    st.tuples(*[st.floats(-4, 4) | st.sampled_from([0.0, -0.0, 1.0])] * 3),
+)
+def test_every_rounding_of_sums_and_products_stays(steps, roots, values):
+    inputs = [X, Y, fg.var("z")]
+    made = [*inputs, fg.const(0.1), fg.const(-3.0)]
+    for name, i, j in steps:
+        x, y = made[i % len(made)], made[j % len(made)]
+        if name == "stop":
+            made.append(fg.stop_gradient(x))
+        else:
+            made.append(getattr(np, name)(x, y) if name != "negative" else -x)
+    flat = flatten([made[i % len(made)] for i in roots], inputs)
+    got, want = compile_tape(flat)(*values), interpret(flat, values)
+    assert [str(v) for v in got] == [str(v) for v in want]
+
+
+def test_alternating_differences_take_linear_time():
+    y = X
+    for _ in range(20_000):
+        y = Y - y * 0.5
+    flat = flatten([y], [X, Y])
+    code = lower(flat, machine.NUMBERS).code
+    assert len(code) <= 10 * 20_000
+    assert compile_tape(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
+    for _ in range(20_000):
+        y = y - X * Y
+    flat = flatten([y], [X, Y])
+    assert len(lower(flat, machine.NUMBERS).code) < 20 * 20_000
+    assert compile_tape(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
+
+
+def test_a_long_chain():
+    y = X
+    for _ in range(30_000):
+        y = np.sin(y) + Y
+    flat = flatten([y], [X, Y])
+    np.testing.assert_allclose(compile_tape(flat)(0.3, 0.1), interpret(flat, (0.3, 0.1)), rtol=1e-9)
+
+
+def test_inputs_and_constants_may_be_results_and_repeat():
+    flat = flatten([X, fg.const(2.5), X * Y, X, X > Y, fg.const(True)], [X, Y])
+    assert compile_tape(flat)(3.0, 2.0) == (3.0, 2.5, 6.0, 3.0, True, True)
+    assert [type(v) for v in compile_tape(flat)(3, np.float64(2.0))] == [float] * 4 + [bool] * 2
+
+
+@pytest.mark.parametrize("dtype", [int, complex, "float32"])
+def test_other_numbers_are_left_to_others(dtype):
+    x = fg.var("x", (), dtype)
+    assert compile_tape(flatten([x * x], [x])) is None
+
+
+def test_arrays_and_short_programs_are_left_to_others(monkeypatch):
+    a = fg.var("a", 3)
+    assert compile_tape(flatten([np.sum(a)], [a])) is None
+    monkeypatch.setattr(tape, "LEAST", 5000)
+    assert compile_tape(flatten([X * Y], [X, Y])) is None
+
+
+def test_without_numba_there_is_no_tape(monkeypatch):
+    monkeypatch.setattr(native, "available", lambda: False)
+    assert compile_tape(flatten([X * Y], [X, Y])) is None
+
+
+def large(xs):
+    nodes = list(xs)
+    for _ in range(2500):
+        nodes.append(np.tanh(nodes[-1] * nodes[-3]) + nodes[-2] / (1.5 + np.exp(nodes[-5])))
+    return sum(nodes[::50])
+
+
+def test_jit_of_a_large_graph_is_a_tape_that_prints(monkeypatch):
+    monkeypatch.setattr(tape, "LEAST", 5000)
+    xs = [0.1, 0.2, -0.3, 0.4, 0.5]
+    f = fg.jit(fg.value_and_grad(large))
+    value, slopes = f(xs)
+    want, expected = fg.value_and_grad(large)(xs)
+    assert "machine(tape, memory)" in f.program.source
+    assert "# m" in f.program.source
+    np.testing.assert_allclose([value, *slopes], [want, *expected], rtol=1e-9)
+
+
+def test_a_tape_is_written_as_formulas():
+    z = X * Y - 2.5 * X + np.exp(X) - np.sin(Y) / X + np.log1p(np.exp(Y))
+    flat = flatten(simplify_all([z, fg.sigmoid(Y)]), [X, Y])
+    made = lower(flat, machine.NUMBERS)
+    text = listing(made.code.tolist(), made.held, machine.WIDTHS)
+    assert "m0*m1 - 2.5*m0 + " in text
+    assert "= softplus(m1), and m" in text
+    assert " / m0" in text
+    assert listing(made.code.tolist(), made.held, machine.WIDTHS, 2).endswith("# …")
+
+
+def test_threads_share_a_tape():
+    flat = flatten([large([X, Y, X * 2, Y * 3, X + Y])], [X, Y])
+    run = compile_tape(flat)
+    want = {k: run(k / 10, 0.5) for k in range(8)}
+    wrong = []
+
+    def work(k):
+        for _ in range(200):
+            if run(k / 10, 0.5) != want[k]:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_machine_is_compiled_once_an_installation():
+    code = "from funcgrad.compiler.native import vm; print(sum(vm.run.stats.cache_hits.values()))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert found.stdout.strip() == "1"
+
+
+# -- rows ----------------------------------------------------------------------------------------
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.lists(st.integers(0, 99), min_size=1, max_size=4), st.integers(1, 7))
+def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
+    rng = np.random.default_rng(length)
+    inputs = [fg.var("x", length), Y, fg.var("p", length, bool)]
+    made = [inputs[0], Y + inputs[0], np.where(inputs[2], inputs[0], 2.0), inputs[0] * 0.1]
+    for name, i, j in steps:
+        x, y = made[i % len(made)], made[j % len(made)]
+        made.append(-x if name in ("negative", "stop") else getattr(np, name)(x, y))
+    flat = flatten([*[made[i % len(made)] for i in roots], inputs[0] > Y], inputs)
+    values = rng.normal(size=length), 0.5, rng.normal(size=length) > 0
+    for got, want in zip(compile_tape(flat)(*values), interpret(flat, values), strict=True):
+        assert got.dtype == want.dtype
+        assert got.flags.owndata
+        np.testing.assert_array_equal(got, want)
+
+
+def test_many_rows_and_other_shapes_are_left_to_numpy():
+    many = fg.var("x", 1000)
+    assert compile_tape(flatten([many * many], [many])) is None
+    other, few = fg.var("y", 3), fg.var("x", 2)
+    assert compile_tape(flatten([few * few, other * other], [few, other])) is None
+    none = fg.var("x", 0)
+    assert compile_tape(flatten([none * none], [none])) is None
+    assert compile_tape(flatten([np.sum(few)], [few])) is None
+    assert compile_tape(flatten([few * fg.const([1.0, 2.0])], [few])) is None
+
+
+def test_jit_of_a_batch_of_large_graphs(monkeypatch):
+    monkeypatch.setattr(tape, "LEAST", 5000)
+    xs = [np.random.default_rng(k).normal(size=9) for k in range(5)]
+    f = fg.jit(fg.vmap(fg.grad(large)))
+    got = f(xs)
+    assert "# m" in f.program.source
+    for k in range(9):
+        np.testing.assert_allclose(
+            [slope[k] for slope in got], fg.grad(large)([x[k] for x in xs]), rtol=1e-8, atol=1e-12
+        )
+
+
+def test_inputs_alone_are_handed_back():
+    values = [np.full(3, float(k)) for k in range(tape.LEAST + 1)]
+    found = fg.jit(lambda *arrays: arrays[::-1])(*values)
+    np.testing.assert_array_equal(found, values[::-1])
+
+
+def test_where_numba_does_not_compile_there_is_no_tape():
+    code = (
+        "import math, funcgrad as fg; from funcgrad.compiler.native import bytecode as tape; tape.LEAST = 0\n"
+        "f = fg.jit(lambda x, y: (fg.numpy.log(x), x / y)); assert f(1.0, 2.0) == (0.0, 0.5)\n"
+        "assert f(0.0, 2.0)[0] == -math.inf and math.isnan(f(0.0, 0.0)[1])"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -1,0 +1,224 @@
+"""Programs kept on disk: warm starts, and entries that are not what they should be."""
+
+import builtins
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.compiler.disk_cache import cache as store
+from funcgrad.compiler.disk_cache import entry_format as entries
+from funcgrad.rewrite.simplify import simplify_all
+
+PROGRAM = """
+import numpy as np, funcgrad as fg
+from funcgrad.compiler.disk_cache import entry_format as entries
+from funcgrad.rewrite import simplify
+made = []
+plain = entries.write
+entries.write = lambda path, *rest: made.append(path) or plain(path, *rest)
+A = np.arange(6.0).reshape(2, 3)
+def f(x):
+    y, _ = fg.scan(lambda c, t: (np.sin(c) * t, c), np.sum(A @ x), np.arange(4.0))
+    return fg.cond(y > 0, lambda y: y**2, lambda y: -y, y) + np.sum(np.where(x > 0, x, 0.0))
+x = np.array([0.3, -0.2, 0.5])
+print(len(made), [float(v) for v in fg.grad(f)(x)], [float(v) for v in fg.jit(fg.grad(f))(x)], len(made))
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def run(home):
+    environment = os.environ | {store.VARIABLE: str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split(" ", 1)
+
+
+def test_a_second_process_starts_warm_and_agrees(home):
+    _, first = run(home)
+    entries = sorted(home.iterdir())
+    assert entries
+    _, second = run(home)
+    assert first.rsplit(" ", 1)[0] == second.rsplit(" ", 1)[0]
+    assert second.rsplit(" ", 1)[1].strip() == "0"  # nothing was made anew
+    assert sorted(home.iterdir()) == entries
+
+
+def derived(home, make):
+    x = fg.var("x")
+    return store.remembered("test", [x * x + 0, x], make)
+
+
+def test_what_is_there_is_read(home):
+    x = fg.var("x")
+    calls = []
+
+    def make():
+        calls.append(1)
+        return simplify_all([x * x + 0, x])
+
+    first, second = derived(home, make), derived(home, make)
+    assert len(calls) == 1
+    assert [e.key for e in first] == [e.key for e in second]
+
+
+class Evil:
+    def __reduce__(self):
+        return exec, ("import builtins; builtins.executed = True",)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1] + b"?",
+        lambda content: b"another tool's file",
+        lambda content: content[:52] + bytes(32) + content[84:],
+        lambda content: content[:20] + bytes(32) + content[52:],
+        lambda content: signed(content, pickle.dumps(Evil())),
+        lambda content: signed(content, pickle.dumps([1, 2])),
+        lambda content: signed(content, b"not a pickle"),
+    ],
+)
+def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
+    x = fg.var("x")
+
+    def make():
+        return [x * x]
+
+    derived(home, make)
+    (entry,) = home.iterdir()
+    good = entry.read_bytes()
+    entry.write_bytes(spoil(good))
+    assert derived(home, make)[0].key == (x * x).key
+    assert not hasattr(builtins, "executed")
+    assert entry.read_bytes() == good
+
+
+def signed(content, body):
+    return entries._head(content[20:52], body) + body
+
+
+def answers(home):
+    """Two programs, of two results and of one: as they are made, or as they are read."""
+    x = fg.var("x")
+    made = []
+
+    def make(*exprs):
+        return lambda: made.append(exprs) or list(exprs)
+
+    pair = store.remembered("pair", [x * 3], make(x * x, x))
+    single = store.remembered("single", [x], make(np.sin(x)))
+    return [[e.key for e in pair], [e.key for e in single]], len(made)
+
+
+def test_an_entry_under_the_name_of_another_is_not_taken_for_it(home):
+    want, _ = answers(home)
+    one, other = home.iterdir()
+    contents = one.read_bytes(), other.read_bytes()
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+    assert answers(home) == (want, 2)
+    assert (one.read_bytes(), other.read_bytes()) == contents
+    assert answers(home) == (want, 0)
+    one.write_bytes(contents[1])
+    assert answers(home) == (want, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_waited_for(home):
+    want, _ = answers(home)
+    for entry in list(home.iterdir()):
+        entry.unlink()
+        os.mkfifo(entry)
+    assert answers(home) == (want, 2)
+    assert all(entry.is_file() for entry in home.iterdir())
+    assert answers(home) == (want, 0)
+
+
+def test_a_directory_in_the_place_of_an_entry_stays_there(home):
+    want, _ = answers(home)
+    for entry in list(home.iterdir()):
+        entry.unlink()
+        entry.mkdir()
+    assert answers(home) == (want, 2)
+    assert len(list(home.iterdir())) == 2  # and nothing that was begun
+
+
+def test_no_directory_no_file_and_no_variable(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv(store.VARIABLE, str(blocked))
+    assert fg.grad(lambda x: x**2 * 1.25)(2.0) == 5.0
+    monkeypatch.delenv(store.VARIABLE)
+    assert fg.grad(lambda x: x**2 * 2.25)(2.0) == 9.0
+    assert blocked.read_text() == "not a directory"
+
+
+def test_values_that_cannot_be_stored_are_not(home):
+    f = fg.primitive(lambda x: np.sin(x), [np.cos], name="f")
+    assert fg.grad(lambda x: f(x) * 3.0)(0.0) == 3.0
+    assert not [p for p in home.iterdir() if p.stat().st_size == 0]
+
+
+def test_what_differs_in_its_settings_alone_is_not_mixed_up(home):
+    def expand(*arguments):
+        code = (
+            "import funcgrad as fg\n"
+            f"print(fg.taylor(lambda p: p[0] * p[1], {', '.join(map(repr, arguments))}))"
+        )
+        environment = os.environ | {store.VARIABLE: str(home)}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert expand((2.0, 3.0, 1.0, 10.0), 2) == "(6.0, 5.0, 1.0)"
+    assert expand((2.0, 3.0), 2, (1.0, 10.0)) == "(6.0, 23.0, 10.0)"
+    assert expand((2.0, 3.0, 1.0, 10.0), 3) == "(6.0, 5.0, 1.0, 0.0)"
+
+
+def test_derivations_are_named_by_what_they_are():
+    from functools import partial
+
+    from funcgrad.autodiff.batching import Batch
+    from funcgrad.transforms.grad import _jvp
+    from funcgrad.transforms.jacobian import rows
+    from funcgrad.transforms.taylor import Expansion
+
+    def local(roots, leaves):
+        return roots
+
+    known = [
+        _jvp,
+        rows,
+        Batch(2),
+        Batch(3),
+        *[Expansion(k, d) for k in (1, 2) for d in (True, False)],
+    ]
+    assert len({store.named(each, 1) for each in known}) == len(known)
+    assert all(store.named(each, 1) != store.named(each, 2) for each in known)
+    for each in (local, lambda roots, leaves: roots, partial(rows, []), Batch(local)):
+        assert store.named(each, 1) is None
+
+
+def test_what_has_no_name_is_not_stored(home):
+    x = fg.var("x")
+    made = store.remembered(None, [x], lambda: [x * x])
+    assert made[0].key == (x * x).key
+    assert not list(home.iterdir())

@@ -1,0 +1,246 @@
+"""Compiled array programs give what their operations give one by one, and share memory with nothing."""
+
+import gc
+import linecache
+import sys
+import threading
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+from funcgrad.autodiff.accumulate import gradients
+from funcgrad.compiler.call_ir import lifetimes
+from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.numpy import instruction_selection as calls_room
+from funcgrad.compiler.numpy import numpy_codegen as arrays
+from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, source
+from funcgrad.compiler.passes import fusion as blocks
+from funcgrad.ops.base.array_capture import refer
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.rewrite.simplify import simplify_all
+from tests.ops.samples import SAMPLES
+from tests.ops.test_random_programs import programs, sample
+
+CASES = [
+    pytest.param(name, sampled, id=f"{name}-{i}")
+    for name, samples in SAMPLES.items()
+    for i, sampled in enumerate(samples)
+]
+
+
+def leaves_of(sampled):
+    args = [np.asarray(arg) for arg in sampled.args]
+    return args, [fg.var(f"x{i}", a.shape, a.dtype) for i, a in enumerate(args)]
+
+
+def check(roots, inputs, values):
+    """The compiled program gives, twice, what the steps give; its results are nobody else's memory."""
+    before = [np.array(value) for value in values]
+    flat = flatten(roots, inputs)
+    run = compile_arrays(roots, inputs)
+    expected = interpret(flat, values)
+    for _ in range(2):
+        results = run(*values)
+        for got, want in zip(results, expected, strict=True):
+            assert type(got) is type(want)
+            assert np.shape(got) == np.shape(want)
+            assert np.asarray(got).dtype == np.asarray(want).dtype
+            close = 8 * np.finfo(np.asarray(want).dtype).eps if _inexact(want) else 0
+            np.testing.assert_allclose(got, want, rtol=close, atol=close)
+        for value, copy in zip(values, before, strict=True):
+            np.testing.assert_array_equal(value, copy)
+        arrays = [r for r in results if isinstance(r, np.ndarray)]
+        constants = [s.constant for s in flat.steps if s.op.name == "constant"]
+        for i, array in enumerate(arrays):
+            assert array.flags.writeable
+            for other in [*values, *constants, *arrays[:i]]:
+                assert not np.shares_memory(array, other)
+            array[...] = 1  # what a caller does with a result is not seen by the next call
+
+
+def _inexact(value):
+    return np.asarray(value).dtype.kind in "fc"
+
+
+@pytest.mark.parametrize(("name", "sampled"), CASES)
+def test_every_operation(name, sampled):
+    args, inputs = leaves_of(sampled)
+    output = all_ops()[name](*inputs, **sampled.params)
+    check([output], inputs, args)
+    check([output, output, *inputs], inputs, args)
+
+
+@pytest.mark.parametrize(("name", "sampled"), CASES)
+def test_every_gradient(name, sampled):
+    args, inputs = leaves_of(sampled)
+    output = all_ops()[name](*inputs, **sampled.params)
+    if output.dtype.kind not in "fc" or name == "argsort":
+        pytest.skip("not differentiable")
+    weights = np.cos(np.arange(output.size)).reshape(output.shape)
+    root = np.sum(np.real(output * weights))
+    targets = [x for x in inputs if x.dtype.kind in "fc"]
+    check([root, *gradients(root, targets)], inputs, args)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(programs(), st.integers(0, 5), st.booleans(), st.booleans())
+def test_random_programs(program, seed, every, large):
+    with pytest.MonkeyPatch.context() as patch:
+        if large:  # what is done for large arrays, on small ones
+            patch.setattr(arrays, "_POOLED", 0)
+            patch.setattr(arrays, "_LARGE", 0)
+            patch.setattr(calls_room, "_BRANCHLESS", 0)
+            patch.setattr(blocks, "_ENTRIES", 2)
+            patch.setattr(blocks, "_TALL", 0)
+            patch.setattr(blocks, "_CACHE", 64)
+            patch.setattr(blocks, "_THREADED", 8)
+        check_program(program, seed, every)
+
+
+def check_program(program, seed, every):
+    shapes, steps = program
+    values = sample(shapes, seed)
+    inputs = [fg.var(f"x{i}", shape) for i, shape in enumerate(shapes)]
+    known = list(inputs)
+    for f, places in steps:
+        known.append(f(*[known[i] for i in places]))
+    root = sum(np.sum(v * (k + 1)) for k, v in enumerate(known))
+    made = simplify_all([root, *gradients(root, inputs)])
+    check([*known, *made] if every else made, inputs, values)
+
+
+def test_arrays_that_are_over_are_written_to():
+    x = fg.var("x", 5)
+    text = source(calls(flatten([np.sin(np.exp(x) * x + 1) * x], [x])))
+    assert "a1" not in text
+
+
+def test_what_a_view_shows_is_not_over():
+    x = fg.var("x", (3, 4))
+    y = np.exp(x)
+    view = np.transpose(y)
+    check([np.sum(np.sin(y)) + np.sum(view * np.cos(view)), view], [x], [np.ones((3, 4))])
+
+
+def test_lifetimes_reach_through_views():
+    x = fg.var("x", (3, 4))
+    plan = calls(flatten([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
+    effects = [call.effect for call in plan.calls]
+    assert effects == ["source", "fill", "view", "fill", "new"]
+    assert lifetimes(plan) == [1, 3, 3, 4, 5]
+
+
+def test_captured_arrays_are_read_at_each_call():
+    array = np.ones(3)
+    x = fg.var("x", 3)
+    run = compile_arrays([refer(array) * x], [x])
+    array[0] = 5.0
+    assert run(np.ones(3))[0].tolist() == [5.0, 1.0, 1.0]
+
+
+def test_captured_arrays_as_inputs():
+    array = np.ones(3)
+    x = fg.var("x", 3)
+    captured = refer(array)
+    run = compile_arrays([captured * x], [x, captured])
+    assert run(np.ones(3), np.full(3, 7.0))[0].tolist() == [7.0, 7.0, 7.0]
+
+
+def test_float32_stays():
+    x = fg.var("x", 3, "float32")
+    check([np.sum(fg.sigmoid(x) * 2.5), x * 2 + 1], [x], [np.ones(3, "float32")])
+
+
+def test_scalars_and_numbers_are_taken():
+    x, y = fg.var("x"), fg.var("y", 2)
+    run = compile_arrays([x * y, x * x, np.sqrt(x)], [x, y])
+    product, square, root = run(-2.0, np.array([1.0, 2.0]))
+    assert product.tolist() == [-2.0, -4.0]
+    assert (type(square), square) == (float, 4.0)
+    assert np.isnan(root)
+    assert np.geterr()["invalid"] != "ignore"
+
+
+def test_operations_of_others_run_in_the_context_of_the_caller():
+    def foreign(x):
+        return np.array([np.geterr()["divide"] == "ignore"]) * x
+
+    foreign.__module__ = "elsewhere"
+    op = Op(name="foreign", run=foreign, infer=lambda type: type, edges=(None,))
+    x = fg.var("x", 1)
+    plan = calls(flatten([op(x)], [x]))
+    assert plan.foreign
+    assert compile_arrays([op(x)], [x])(np.ones(1))[0].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("size", [1000, 40000])
+def test_threads_share_a_program(size):
+    x = fg.var("x", size)
+    run = compile_arrays([np.exp(np.sin(x) * x) + x, np.sum(x * np.cos(x))], [x])
+    values = [np.full(size, float(i)) for i in range(8)]
+    expected = [run(value) for value in values]
+    wrong = []
+
+    def work(i):
+        for _ in range(50):
+            array, total = run(values[i])
+            if total != expected[i][1] or not np.array_equal(array, expected[i][0]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_tracebacks_show_the_line_and_go_with_the_function():
+    x = fg.var("x", 3)
+    run = compile_arrays([np.exp(x) @ np.ones(3) + np.ones(2)], [x])
+    with pytest.raises(ValueError, match="matmul") as caught:
+        run(np.ones(4))
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "matmul(a0, k" in shown
+    name = run.__code__.co_filename
+    assert name in linecache.cache
+    del run, caught
+    sys.exc_info()
+    gc.collect()
+    assert name not in linecache.cache
+
+
+def test_results_are_not_arrays_that_are_kept():
+    x = fg.var("x", 40000)
+    outputs = [np.exp(np.sin(x)), np.sum(np.cos(np.sin(x) * x)), np.reshape(np.cos(x), (200, 200))]
+    text = source(calls(flatten(outputs, [x])))
+    assert "pool.append(held)" in text
+    check(outputs, [x], [np.linspace(0, 1, 40000)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [5, 5000])
+def test_selection_is_exact(size, dtype):
+    points = np.resize(np.array([1.5, -0.0, 0.0, np.inf, -np.inf, np.nan, -3.0]), size)
+    x, y = fg.var("x", size, dtype), fg.var("y", size, dtype)
+    outputs = [np.where(x > 0, x, y), np.where(x > 0, y, 0.0), fg.ops.elementwise.mask(x < 0, y)]
+    outputs += [
+        np.where(x > 0, *pair) for pair in [(0.5, 1.0), (0.1, 0.7), (-0.0, 1.0), (1, np.inf)]
+    ]
+    values = [points.astype(dtype), points[::-1].astype(dtype)]
+    got = compile_arrays(outputs, [x, y])(*values)
+    for a, b in zip(got, interpret(flatten(outputs, [x, y]), values), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+def test_unknown_variables_are_an_error():
+    with pytest.raises(ValueError, match="expected every variable among the inputs, but got 'y'"):
+        compile_arrays([fg.var("x") + fg.var("y")], [fg.var("x")])

@@ -1,0 +1,434 @@
+"""Linear algebra: against NumPy's values, finite differences, JAX, mpmath, and at singular points."""
+
+import itertools
+from functools import reduce
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.show.python.to_python import to_python
+from funcgrad.trace.pytree import flatten
+
+RNG = np.random.default_rng(3)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape)
+
+
+def cnormal(*shape):
+    return normal(*shape) + 1j * normal(*shape)
+
+
+A, B = normal(4, 4), normal(4, 3)
+C = cnormal(3, 3)
+SPD = A @ A.T + np.eye(4)
+HPD = C @ C.conj().T + np.eye(3)
+STACK = normal(2, 3, 3)
+TALL, WIDE = normal(5, 3), normal(3, 5)
+ROTATION = np.linalg.qr(normal(4, 4))[0]
+LA = np.linalg
+
+
+def sym(x):
+    return (x + x.mT.conj()) / 2
+
+
+def of_svd(a):
+    """What does not depend on the phases of the vectors."""
+    u, s, v = LA.svd(a, full_matrices=False)
+    return (u * np.expand_dims(np.exp(s / 5), -2)) @ v
+
+
+def squares(*parts):
+    """Without the signs of vectors, in which LAPACK jumps."""
+    return tuple([part * part for part in parts])
+
+
+def of_eigh(a):
+    w, v = LA.eigh(a)
+    return (v * np.expand_dims(np.exp(w / 5), -2)) @ np.conjugate(np.swapaxes(v, -1, -2))
+
+
+PROGRAMS = {
+    "solve": (LA.solve, (A, B)),
+    "solve a vector": (LA.solve, (A, B[:, 0])),
+    "solve stacks": (LA.solve, (STACK, normal(3, 2))),
+    "solve one matrix for a stack": (LA.solve, (A, normal(2, 4, 1))),
+    "solve complex": (LA.solve, (C, cnormal(3))),
+    "inv": (LA.inv, (STACK,)),
+    "inv complex": (LA.inv, (C,)),
+    "pinv tall": (LA.pinv, (TALL,)),
+    "pinv wide": (LA.pinv, (WIDE,)),
+    "pinv complex": (LA.pinv, (cnormal(3, 2),)),
+    "cholesky": (LA.cholesky, (SPD,)),
+    "cholesky upper": (lambda a: LA.cholesky(a, upper=True), (SPD,)),
+    "cholesky complex": (LA.cholesky, (HPD,)),
+    "slogdet": (LA.slogdet, (STACK,)),
+    "slogdet complex": (LA.slogdet, (C,)),
+    "det": (LA.det, (STACK,)),
+    "det of four": (LA.det, (A,)),
+    "det complex": (LA.det, (cnormal(4, 4),)),
+    "eigh": (LA.eigh, (SPD,)),
+    "eigh upper": (lambda a: LA.eigh(a, "U"), (SPD,)),
+    "eigh stack": (LA.eigh, (sym(STACK),)),
+    "eigh complex": (of_eigh, (HPD,)),
+    "eigvalsh": (LA.eigvalsh, (HPD,)),
+    "svd": (LA.svd, (A,)),
+    "svd tall": (lambda a: squares(*LA.svd(a, full_matrices=False)), (TALL,)),
+    "svd wide": (lambda a: squares(*LA.svd(a, full_matrices=False)), (WIDE,)),
+    "svd complex tall": (of_svd, (cnormal(3, 2),)),
+    "svd complex wide": (of_svd, (cnormal(2, 3),)),
+    "svdvals": (LA.svdvals, (cnormal(3, 2),)),
+    "qr": (LA.qr, (A,)),
+    "qr tall": (LA.qr, (TALL,)),
+    "qr wide": (LA.qr, (WIDE,)),
+    "qr complex": (LA.qr, (cnormal(4, 3),)),
+    "qr complete": (lambda a: LA.qr(a, mode="complete"), (A,)),
+    "qr of a stack, r alone": (lambda a: LA.qr(a, mode="r"), (STACK,)),
+    **{
+        f"norm {ord}": (lambda a, ord=ord: LA.norm(a, ord), (TALL,))
+        for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+    },
+    "norm along axes": (lambda a: LA.norm(a, 2, axis=(0, 2), keepdims=True), (normal(3, 2, 4),)),
+    "matrix_norm": (lambda a: LA.matrix_norm(a, ord="nuc", keepdims=True), (STACK,)),
+    "vector_norm": (lambda a: LA.vector_norm(a, axis=(0, 2), ord=3), (STACK,)),
+    **{
+        f"cond {p}": (lambda a, p=p: LA.cond(a, p), (A,))
+        for p in (None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc")
+    },
+    **{f"power {n}": (lambda a, n=n: LA.matrix_power(a, n), (STACK,)) for n in (-2, -1, 1, 2, 5)},
+    "multi_dot": (lambda *xs: LA.multi_dot(xs), (B[:, 0], B, normal(3, 6), normal(6, 2))),
+    "multi_dot to a number": (lambda *xs: LA.multi_dot(xs), (B[:, 0], B, normal(3))),
+    "cross": (lambda x, y: np.cross(x, y), (normal(2, 3), normal(2, 3))),
+    "cross along axes": (lambda x, y: np.cross(x, y, axis=0), (normal(3, 2), normal(3, 2))),
+    "linalg.cross": (lambda x, y: LA.cross(x, y), (normal(3), normal(3))),
+    "lstsq": (lambda a, b: LA.lstsq(a, b)[:2], (TALL, normal(5))),
+    "lstsq of several": (lambda a, b: LA.lstsq(a, b)[0], (TALL, normal(5, 2))),
+    "lstsq, shortest": (lambda a, b: LA.lstsq(a, b)[:2], (WIDE, normal(3))),
+    "tensorsolve": (LA.tensorsolve, (normal(2, 3, 6), normal(2, 3))),
+    "tensorsolve axes": (
+        lambda a, b: LA.tensorsolve(a, b, axes=(1,)),
+        (normal(2, 6, 3), normal(2, 3)),
+    ),
+    "tensorinv": (LA.tensorinv, (normal(2, 3, 6),)),
+    "matrix_transpose": (LA.matrix_transpose, (STACK,)),
+}
+
+
+def leaves(tree):
+    return list(tree) if isinstance(tree, tuple) else [tree]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_numpys_and_derivatives_those_of_differences(name):
+    f, args = PROGRAMS[name]
+    found, _ = fg.vjp(f, *args)
+    for ours, theirs in zip(leaves(found), leaves(f(*args)), strict=True):
+        assert np.shape(ours) == np.shape(theirs)
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+    fg.check_grads(f, args, order=2)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_single_precision_stays_single(name):
+    f, args = PROGRAMS[name]
+    low = [a.astype(np.complex64 if a.dtype.kind == "c" else np.float32) for a in args]
+    value, back = fg.vjp(f, *low)
+    for ours, theirs in zip(leaves(value), leaves(f(*low)), strict=True):
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+    seeds = [np.ones_like(v) for v in leaves(value)]
+    pulled = back(flatten(value).rebuild(seeds))
+    assert [p.dtype for p in pulled] == [a.dtype for a in low]
+    assert all(np.all(np.isfinite(p)) for p in pulled)
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n != "lstsq, shortest"])
+def test_a_batch_is_a_loop(name):
+    f, args = PROGRAMS[name]
+    stacked = [np.stack([a, a * 1.1, a * 0.9]) for a in args]
+    for chosen in itertools.product([True, False], repeat=len(args)):
+        if not any(chosen):
+            continue
+        given = [s if own else a for s, a, own in zip(stacked, args, chosen, strict=True)]
+        axes = tuple(0 if own else None for own in chosen)
+        found = leaves(fg.vmap(lambda *xs: tuple(leaves(f(*xs))), in_axes=axes)(*given))
+        for i in range(3):
+            one = [s[i] if own else s for s, own in zip(given, chosen, strict=True)]
+            for ours, theirs in zip(found, leaves(f(*one)), strict=True):
+                np.testing.assert_allclose(ours[i], theirs, rtol=1e-8, atol=1e-10)
+
+
+# -- against JAX ---------------------------------------------------------------------------------
+JAX = {
+    "solve": (lambda m, a, b: m.linalg.solve(a, b), (A, B)),
+    "inv": (lambda m, a: m.linalg.inv(a), (A,)),
+    "pinv": (lambda m, a: m.linalg.pinv(a), (TALL,)),
+    "cholesky": (lambda m, a: m.linalg.cholesky(sym(a)), (SPD,)),
+    "cholesky complex": (lambda m, a: m.abs(m.linalg.cholesky(sym(a))), (HPD,)),
+    "logdet": (lambda m, a: m.linalg.slogdet(a)[1], (C,)),
+    "sign of det": (lambda m, a: m.real(m.linalg.slogdet(a)[0]), (C,)),
+    "det": (lambda m, a: m.linalg.det(a), (A,)),
+    "eigh": (lambda m, a: (lambda w, v: v * v * w)(*m.linalg.eigh(sym(a))), (SPD,)),
+    "svd": (
+        lambda m, a: (lambda u, s, v: (u * s) ** 2 @ v**2)(*m.linalg.svd(a, full_matrices=False)),
+        (TALL,),
+    ),
+    "qr": (lambda m, a: (lambda q, r: q**2 @ r**2)(*m.linalg.qr(a)), (TALL,)),
+    "nuc": (lambda m, a: m.linalg.norm(a, "nuc"), (WIDE,)),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", JAX)
+def test_gradients_are_those_of_jax(name):
+    jax = pytest.importorskip("jax")
+    f, args = JAX[name]
+
+    def weighed(m, *xs):
+        z = f(m, *xs)
+        return m.sum(m.real(z * np.cos(np.arange(np.prod(np.shape(z)))).reshape(np.shape(z))))
+
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else _x64(jax):
+        wanted = jax.grad(lambda *xs: weighed(jax.numpy, *xs), tuple(range(len(args))))(*args)
+    found = fg.grad(lambda *xs: weighed(np, *xs), tuple(range(len(args))))(*args)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, np.asarray(theirs), rtol=1e-9, atol=1e-11)
+
+
+def _x64(jax):
+    from jax.experimental import enable_x64
+
+    return enable_x64()
+
+
+# -- determinants --------------------------------------------------------------------------------
+def polynomial(a):
+    """det(a) by the sum over permutations: differentiable everywhere, to every order."""
+    n = a.shape[0]
+    total = 0.0
+    for order in itertools.permutations(range(n)):
+        sign = LA.det(np.eye(n)[list(order)])
+        term = round(sign)
+        for i, j in enumerate(order):
+            term = term * a[i, j]
+        total = total + term
+    return total
+
+
+def along(f, a, order, directions):
+    """The mixed derivative of f along directions."""
+
+    def step(g, v):
+        return lambda x: fg.jvp(g, (x,), (v,))[1]
+
+    return reduce(step, directions[:order], f)(a)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("rank", range(6))
+def test_det_is_a_polynomial_at_matrices_of_any_rank(n, rank):
+    if rank > n:
+        pytest.skip("no such matrix")
+    rng = np.random.default_rng(n * 10 + rank)
+    a = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, n))
+    vs = rng.normal(size=(3, n, n))
+    # From four rows on the third derivative needs singular values that differ.
+    orders = 3 if n <= 3 or rank >= n - 1 else 2
+    for order in range(1, orders + 1):
+        found, wanted = along(LA.det, a, order, vs), along(polynomial, a, order, vs)
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(fg.grad(LA.det)(a), fg.grad(polynomial)(a), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        fg.hessian(LA.det)(a), fg.hessian(polynomial)(a), rtol=1e-8, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("a", [np.eye(4), 2 * ROTATION, np.diag([1.0, 1.0, 3.0, 3.0])])
+def test_det_where_singular_values_are_repeated(a):
+    vs = np.random.default_rng(1).normal(size=(4, 4, 4))
+    for order in (1, 2, 3, 4):
+        np.testing.assert_allclose(
+            along(LA.det, a, order, vs), along(polynomial, a, order, vs), rtol=1e-9
+        )
+
+
+def test_slogdet_at_a_singular_matrix():
+    a = np.ones((2, 2))
+    assert fg.evaluate(LA.slogdet(fg.var("a", (2, 2))).logabsdet, {"a": a}) == -np.inf
+    with pytest.raises(LA.LinAlgError, match="Singular"):
+        fg.grad(lambda a: LA.slogdet(a)[1])(a)
+
+
+def test_a_real_sign_is_flat():
+    value, slope = fg.jvp(lambda a: LA.slogdet(a)[0] * a[0, 0], (-np.eye(3),), (np.ones((3, 3)),))
+    assert (value, slope) == (1.0, -1.0)
+    assert not fg.grad(lambda a: LA.slogdet(a)[0])(A).any()
+
+
+def test_log_det_against_mpmath():
+    mp = pytest.importorskip("mpmath")
+
+    def hilbert(t):
+        i = np.arange(6)
+        return LA.slogdet(1 / (i[:, None] + i + 1.0) + t * np.eye(6))[1]
+
+    def exact(t):
+        h = mp.matrix(6, 6)
+        for i, j in itertools.product(range(6), range(6)):
+            h[i, j] = mp.mpf(1) / (i + j + 1) + (t if i == j else 0)
+        return mp.log(mp.det(h))
+
+    f = hilbert
+    with mp.workdps(60):
+        for order in (1, 2, 3):
+            f = fg.grad(f)
+            np.testing.assert_allclose(
+                f(0.1), float(mp.diff(exact, mp.mpf("0.1"), order)), rtol=1e-10
+            )
+
+
+# -- degenerate points ---------------------------------------------------------------------------
+def test_repeated_eigenvalues():
+    v = sym(normal(3, 3))
+    # Sums over equal eigenvalues do not depend on the choice of vectors.
+    f = lambda a: np.sum(LA.eigvalsh(a) ** 3)  # noqa: E731
+    np.testing.assert_allclose(fg.jvp(f, (np.eye(3),), (v,))[1], 3 * np.trace(v), rtol=1e-12)
+    _, turned = fg.jvp(lambda a: LA.eigh(a)[1], (np.eye(3),), (v,))
+    np.testing.assert_array_equal(turned, np.zeros((3, 3)))
+    assert np.all(np.isfinite(fg.grad(lambda a: np.sum(LA.eigh(a)[1] ** 3))(np.eye(3))))
+
+
+def test_singular_values_of_zero():
+    gradient = fg.grad(lambda a: LA.norm(a, "nuc"))(np.zeros((3, 2)))
+    assert LA.norm(gradient, 2) <= 1 + 1e-12  # a subgradient
+    slopes = fg.grad(lambda a: np.sum(of_svd(a)))(np.diag([2.0, 0.0]))
+    assert np.all(np.isfinite(slopes))
+
+
+def test_triangles():
+    """What is not read has no gradient, and what is not there does not matter."""
+    low = fg.grad(lambda a: np.sum(LA.cholesky(a)))(SPD)
+    assert not np.triu(low, 1).any()
+    assert np.all(low[np.tril_indices(4)])
+    noisy = np.tril(SPD) + np.triu(normal(4, 4), 1)
+    np.testing.assert_array_equal(fg.grad(lambda a: np.sum(LA.cholesky(a)))(noisy), low)
+    up = fg.grad(lambda a: LA.eigh(a, "U")[0][0])(SPD)
+    assert not np.tril(up, -1).any()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_empty_and_single(n):
+    a = np.eye(n) * 2
+    f = lambda a: (  # noqa: E731
+        np.sum(LA.inv(a)) + np.sum(LA.cholesky(a)) + LA.det(a) + LA.slogdet(a)[1]
+        + np.sum(LA.solve(a, np.ones(n))) + np.sum(LA.eigvalsh(a)) + np.sum(LA.svdvals(a))
+        + np.sum(LA.qr(a)[1])
+    )  # fmt: skip
+    value, gradient = fg.value_and_grad(f)(a)
+    np.testing.assert_allclose(value, f(a), rtol=1e-12)
+    assert gradient.shape == (n, n)
+    stack = np.zeros((0, 3, 3))
+    assert fg.grad(lambda a: np.sum(LA.inv(a)))(stack).shape == (0, 3, 3)
+    assert fg.grad(lambda a: np.sum(LA.det(a)))(stack).shape == (0, 3, 3)
+
+
+def test_rank_is_counted():
+    a = normal(4, 2) @ normal(2, 3)
+    found = fg.evaluate(LA.matrix_rank(fg.var("a", (4, 3))), {"a": a})
+    assert (found, found.__class__) == (2, int)
+    assert LA.lstsq(fg.const(a), np.ones(4))[2]() == 2
+    shape = LA.matrix_rank(fg.var("a", (5, 4, 3))).shape
+    assert shape == (5,)
+
+
+# -- errors --------------------------------------------------------------------------------------
+M, V, S = fg.var("M", (2, 3)), fg.var("V", 3), fg.var("S", (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: LA.inv(M), r"inv: expected square matrices .*float64\[2, 3\]; see lstsq and pinv"),
+        (lambda: LA.solve(V, V), "solve: expected square matrices .*; give a vector a second axis"),
+        (lambda: LA.solve(S, M), "solve: expected a right side with as many rows as the matrix"),
+        (
+            lambda: LA.solve(fg.var("T", (2, 3, 3)), fg.var("U", (4, 3, 1))),
+            "solve: expected stacks",
+        ),
+        (lambda: LA.cholesky(M), "cholesky: expected square matrices"),
+        (lambda: LA.det(V), "det: expected square matrices"),
+        (lambda: LA.slogdet(M), "slogdet: expected square"),
+        (lambda: LA.eigh(M), "eigh: expected square"),
+        (lambda: LA.eigh(S, "X"), "eigh: expected UPLO 'L' or 'U', but got 'X'"),
+        (lambda: LA.svd(V), "svd: expected matrices"),
+        (lambda: LA.svd(M), r"svd: expected full_matrices=False for float64\[2, 3\]"),
+        (lambda: LA.qr(fg.var("W", (3, 2)), "complete"), "qr: expected mode 'reduced' or 'r'"),
+        (lambda: LA.qr(S, "raw"), "qr: expected mode"),
+        (lambda: LA.norm(S, 3), "norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"),
+        (lambda: LA.multi_dot([S]), "multi_dot: expected two arrays at least, but got 1"),
+        (lambda: np.cross(M, M[:, :2]), "cross: expected vectors of three"),
+        (lambda: LA.lstsq(M, V), "lstsq: expected a right side of 2 rows"),
+        (lambda: LA.tensorsolve(M, V), "tensorsolve: expected as many unknowns as equations"),
+        (lambda: LA.tensorinv(M, 1), "tensorinv: expected as many entries"),
+    ],
+)
+def test_errors_teach(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+def test_half_precision_is_refused():
+    with pytest.raises(TypeError, match="inv: expected single or double precision"):
+        LA.inv(fg.var("h", (2, 2), "float16"))
+
+
+def test_whole_numbers_become_floats():
+    assert LA.inv(fg.var("i", (2, 2), int)).dtype == float
+    np.testing.assert_allclose(LA.solve(fg.const([[2, 0], [0, 4]]), [1, 1])(), [0.5, 0.25])
+
+
+def test_what_numpy_refuses_is_refused_as_the_program_runs():
+    with pytest.raises(LA.LinAlgError, match="Singular"):
+        fg.grad(lambda a: np.sum(LA.inv(a)))(np.ones((2, 2)))
+    with pytest.raises(LA.LinAlgError, match="positive definite"):
+        fg.grad(lambda a: np.sum(LA.cholesky(a)))(-np.eye(2))
+
+
+# -- as programs ---------------------------------------------------------------------------------
+def test_one_matrix_is_factored_once_for_a_batch():
+    """A Jacobian in the right side has one solve, of columns beside each other."""
+    program = fg.trace(fg.jacobian(lambda b: LA.solve(A, b)), np.ones(4))
+    solves = [e for e in subexpressions(program) if e.op.name == "solve"]
+    assert [e.args[0].shape for e in solves] == [(4, 4)]
+    np.testing.assert_allclose(fg.jacobian(lambda b: LA.solve(A, b))(np.ones(4)), LA.inv(A))
+
+
+def test_results_are_named_as_numpys():
+    found = LA.slogdet(S)
+    assert isinstance(found.sign, Expr)
+    assert isinstance(LA.eigh(S).eigenvalues, Expr)
+    assert LA.svd(S).Vh.shape == (3, 3)
+    assert LA.qr(S).R.shape == (3, 3)
+
+
+@pytest.mark.parametrize("name", ["solve", "slogdet", "eigh", "svd tall", "qr wide", "pinv tall"])
+def test_a_program_is_written_as_numpys(name):
+    f, args = PROGRAMS[name]
+    names = [fg.var(f"x{i}", a.shape) for i, a in enumerate(args)]
+    for expr, wanted in zip(leaves(f(*names)), leaves(f(*args)), strict=True):
+        space = {}
+        exec(compile(to_python(expr), "<test>", "exec"), space)
+        np.testing.assert_allclose(space["f"](*args), wanted, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("f", [LA.eigvalsh, lambda a: LA.qr(a)[1], LA.svdvals, LA.det])
+def test_taylor_coefficients_go_through_tuples(f):
+    found = fg.taylor(f, SPD, 3, sym(A))
+    for order in range(4):
+        wanted = along(f, SPD, order, [sym(A)] * 3) / [1, 1, 2, 6][order]
+        np.testing.assert_allclose(found[order], wanted, rtol=1e-8, atol=1e-9)

@@ -1,0 +1,257 @@
+"""jit of functions that branch: trees of guards as one function, what is said of them, and what is freed."""
+
+import gc
+import math
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+from funcgrad.transforms.jit import guard_tree as guards
+
+
+# -- guards written out ----------------------------------------------------------------------------
+def three_ways(x):
+    if x > 1:
+        return np.sin(x)
+    y = np.exp(x)
+    if y < 0.5:
+        return y + x, {"y": y}
+    return y * 2
+
+
+def collatz(n, x):
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        x = x * 1.5
+    return x, n
+
+
+def polynomial(x, n):
+    return sum(x**k for k in range(n))
+
+
+def handed_on(x):
+    y = np.sin(x)
+    if y > 0.5:
+        return x * 2
+    z = y * y
+    if z > 0.1:
+        return z + y
+    return np.exp(y) * z - 1
+
+
+def constants(x):
+    return 1.5 if x > 0 else "negative"
+
+
+def truths(x, y):
+    return (x > 0) if y > x else (y, x <= y)
+
+
+def by_float(x):
+    return x * float(x)
+
+
+def root(x):
+    return math.sqrt(x) if x > 2 else x
+
+
+floats = st.floats(-3, 3, allow_subnormal=False) | st.sampled_from(
+    [0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, 1e300]
+)
+FLOATS = {
+    f: st.lists(st.tuples(*[floats] * count), min_size=1, max_size=12)
+    for f, count in (
+        (three_ways, 1),
+        (handed_on, 1),
+        (constants, 1),
+        (truths, 2),
+        (fg.grad(handed_on), 1),
+        (fg.value_and_grad(lambda x: x**2 if x > 0 else -x), 1),
+    )
+}
+
+
+@pytest.mark.parametrize("f", FLOATS)
+@settings(deadline=None)
+@given(data=st.data())
+def test_answers_in_any_order_are_those_of_the_plain_function(f, data):
+    jitted = fg.jit(f)
+    for args in data.draw(FLOATS[f]):
+        with np.errstate(all="ignore"):
+            expected = fg.trees.flatten(f(*map(np.float64, args)))
+        for _ in range(2):  # by signature, and by the code that is written then
+            found = fg.trees.flatten(jitted(*args))
+            assert found.paths == expected.paths
+            for one, other in zip(found.leaves, expected.leaves, strict=True):
+                if isinstance(other, str):
+                    assert one == other
+                else:
+                    np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 12), floats), min_size=1, max_size=8))
+def test_loops_on_whole_numbers(calls):
+    jitted, power = fg.jit(collatz), fg.jit(polynomial)
+    for n, x in calls:
+        (found, end), (expected, _) = jitted(n, x), collatz(n, x)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        assert end == 1
+        assert power(2.0, n) == polynomial(2.0, n)
+
+
+def test_the_guards_stand_in_the_code():
+    jitted = fg.jit(handed_on)
+    values = (1.0, 0.4, 0.1)
+    expected = [jitted(x) for x in values]
+    calls = []
+    general = jitted.__globals__["general"]
+    jitted.__globals__["general"] = lambda *args: calls.append(args) or general(*args)
+    assert [jitted(x) for x in values] == expected
+    assert not calls
+    jitted(np.float64(1.0))
+    assert calls
+
+
+def test_a_deep_tree_runs_as_well():
+    def counts(x, n):
+        k = 0
+        while k < n:
+            x, k = x + 1, k + 1
+        return x
+
+    jitted = fg.jit(counts)
+    for n in (3, 60, 3, 59, 60):
+        assert jitted(0.5, n) == n + 0.5
+
+
+def test_whole_numbers_beyond_int64_are_left_to_python():
+    jitted = fg.jit(lambda n: n + 1)
+    for n in (2**70, 1, 2**63, -(2**63) - 1, 1, 2**70):
+        assert jitted(n) == n + 1
+    pair = fg.jit(lambda pair: pair[0] * pair[1])
+    assert pair([2, 2.5]) == 5.0
+    assert pair([2**70, 2]) == 2**71
+
+
+# -- what is freed ---------------------------------------------------------------------------------
+def plain(data):
+    f = fg.jit(lambda x: np.sum(x * data))
+    f(2.0)
+    return f
+
+
+def never_called(data):
+    return fg.jit(lambda x: np.sum(x * data))
+
+
+def of_numbers(data):
+    f = fg.jit(lambda x: x * 2 if data is not None else x)
+    f(2.0)
+    return f
+
+
+def recursive(data):
+    @fg.jit
+    def factorial(x):
+        return x * factorial(x - 1) if x > 1 else np.sum(data) * 0 + 1.0
+
+    assert factorial(5.0) == 120.0
+    return factorial
+
+
+def with_static(data):
+    f = fg.jit(lambda x, n: np.sum(x * data) * n, static_argnums=1)
+    f(1.0, 2), f(1.0, 3)
+    return f
+
+
+@pytest.mark.parametrize("make", [plain, never_called, of_numbers, recursive, with_static])
+def test_a_function_that_is_dropped_takes_what_it_captured_along(make):
+    data = np.ones(3)
+    gone = weakref.ref(data)
+    made = make(data)
+    del made, data
+    gc.collect()
+    assert gone() is None
+
+
+# -- interrupts --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_what_strikes_while_a_path_is_compiled_leaves_the_tree_whole(at, error, monkeypatch):
+    jitted = fg.jit(handed_on)
+    jitted(1.0)
+    compiled, made = guards._program, 0
+
+    def struck(body):
+        nonlocal made
+        made += 1
+        if made == at:
+            raise error
+        return compiled(body)
+
+    monkeypatch.setattr(guards, "_program", struck)
+    with pytest.raises(error):
+        jitted(0.1)
+    monkeypatch.undo()
+    for x in (1.0, 0.1, 0.4, 1.0, 0.1):
+        assert jitted(x) == pytest.approx(handed_on(x), rel=1e-15)
+
+
+# -- what is said ------------------------------------------------------------------------------------
+def test_traces_are_told_apart():
+    f = fg.jit(lambda x, n: x * n, static_argnums=1)
+    f(1.0, 2), f(1.0, 3)
+    g = fg.jit(lambda x: fg.trees.flatten(x).leaves[0] * 2)
+    for arg in (1.0, [1.0], (1.0,), {"a": 1.0}):
+        g(arg)
+    lines = [*f.explain_misses().splitlines(), *g.explain_misses().splitlines()]
+    assert len(set(lines)) == 6
+    assert "(2, float64)" in lines[0]
+    assert "({'a': float64})" in lines[-1]
+
+
+def test_what_an_array_held_is_named():
+    f = fg.jit(lambda v: v[v > 0])
+    f(np.array([1.0, -1.0])), f(np.array([1.0, 1.0]))
+    assert "what is in v > 0 was array([ True,  True]) for the first time" in f.explain_misses()
+
+
+def test_the_line_that_branches_is_named():
+    @fg.jit
+    def f(x):
+        y = x * 3
+        if int(y) > 3:  # here
+            return x
+        return -x
+
+    with pytest.warns(UserWarning, match=r"if int\(y\) > 3:  # here"):
+        assert [f(float(k)) for k in range(5, 75)] == [float(k) for k in range(5, 75)]
+
+
+def test_many_numbers_beside_float32_are_warned_of():
+    f = fg.jit(lambda w, rate: w * rate)
+    w = np.ones(2, "float32")
+    with pytest.warns(UserWarning, match=r"give it as np.float32\(x\)"):
+        assert {f(w, float(k)).dtype for k in range(20)} == {w.dtype}
+    g = fg.jit(by_float)
+    with pytest.warns(UserWarning, match=r"by float\(\) of it"):
+        assert [g(float(k)) for k in range(20)] == [float(k) ** 2 for k in range(20)]
+
+
+def test_a_value_that_outlived_its_trace_is_warned_of():
+    kept = []
+    fg.grad(lambda x: kept.append(x) or x * 1.0)(2.0)
+    with pytest.warns(UserWarning, match="outlived the call"):
+        assert fg.jit(lambda x: x * kept[0])(3.0) == 6.0
+
+
+def test_a_value_of_a_trace_around_another_is_not():
+    f = fg.jit(lambda x: fg.grad(lambda z: fg.grad(lambda u: u * z * x)(z))(x))
+    assert f(3.0) == 3.0

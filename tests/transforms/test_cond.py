@@ -1,0 +1,181 @@
+"""cond and switch: one branch runs, and only its derivative."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.transforms.control_flow.cond import cond, switch
+from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.transforms.custom.primitive import primitive
+
+SAFE = (lambda x: x * 2, lambda x: np.log(x) + np.sqrt(x), lambda x: x**3 / (x - 1))
+
+
+def counted(calls, label):
+    def run(x):
+        calls.append(label)
+        return np.sin(x)
+
+    return primitive(run, [lambda x: np.cos(x)], name=label)
+
+
+def test_only_the_chosen_branch_runs():
+    calls = []
+    a, b = counted(calls, "a"), counted(calls, "b")
+    slope = fg.grad(lambda x: cond(x > 0, a, b, x))
+    slope(1.0)
+    assert set(calls) == {"a"} or calls == []  # its value is not needed
+    calls.clear()
+    fg.value_and_grad(lambda x: cond(x > 0, a, b, x))(-1.0)
+    assert set(calls) == {"b"}
+    calls.clear()
+    fg.hessian(lambda x: switch(np.where(x > 0, 0, 1), [a, b], x) ** 2)(1.0)
+    assert set(calls) == {"a"}
+
+
+@pytest.mark.parametrize("index", [-5, 0, 1, 2, 9])
+def test_the_index_is_clamped(index):
+    at = np.clip(index, 0, 2)
+    want = SAFE[at](0.5)
+    assert switch(index, SAFE, 0.5) == want
+    assert fg.trace(lambda i: switch(i, SAFE, 0.5), index)(i=index) == pytest.approx(want)
+    found = fg.vmap(lambda i, x: switch(i, SAFE, x))(np.array([index, 0]), np.array([0.5, 0.25]))
+    np.testing.assert_allclose(found, [want, 0.5])
+    slope = fg.vmap(fg.grad(lambda x, i: switch(i, SAFE, x)))(
+        np.array([0.5, 0.25]), np.array([index, 0])
+    )
+    np.testing.assert_allclose(slope, [fg.grad(SAFE[at])(0.5), 2.0])
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.int32, np.bool_, np.uint8])
+def test_kinds_of_predicates(kind):
+    for value in (0, 1):
+        assert cond(kind(value), lambda x: x + 1, lambda x: x - 1, 3.0) == (4.0 if value else 2.0)
+        program = fg.trace(
+            lambda p, x: cond(p, lambda x: x + 1, lambda x: x - 1, x), kind(value), 3.0
+        )
+        assert program(p=kind(value), x=3.0) == (4.0 if value else 2.0)
+
+
+def test_what_is_not_chosen_leaks_nothing():
+    xs = np.array([-1.0, 0.0, 0.5, 2.0])
+
+    def f(x):
+        return cond(x > 0.25, lambda x: np.log(x) + np.sqrt(x - 0.3 * 0.5), lambda x: x * x, x)
+
+    def plain(x):
+        return np.log(x) + np.sqrt(x - 0.3 * 0.5) if x > 0.25 else x * x
+
+    for order in range(4):
+        np.testing.assert_allclose(fg.vmap(f)(xs), [plain(x) for x in xs.tolist()], rtol=1e-12)
+        if order == 0:
+            total = fg.grad(lambda x, f=f: np.sum(fg.vmap(f)(x)))(xs)
+            np.testing.assert_allclose(total, [fg.grad(plain)(x) for x in xs.tolist()], rtol=1e-12)
+        f, plain = fg.grad(f), fg.grad(plain)
+    for outer in (fg.jacfwd, fg.jacrev):
+        for inner in (fg.jacfwd, fg.jacrev):
+            found = outer(
+                inner(lambda x: np.sum(fg.vmap(lambda v: cond(v > 0.25, np.log, np.square, v))(x)))
+            )(xs)
+            np.testing.assert_allclose(
+                found, np.diag(np.where(xs > 0.25, -1 / xs.clip(0.1) ** 2, 2.0))
+            )
+
+
+def test_trees_closures_and_dtypes():
+    scale = np.array([1.0, 2.0])
+
+    def f(p, w):
+        good = {"a": (p["a"] * w * scale, [p["n"] + 1]), "b": np.float32(1)}
+        bad = {"a": (scale * 0.0, [p["n"]]), "b": np.float32(2)}
+        return cond(p["a"] > 0, lambda q: good, lambda q: bad, p)
+
+    p = {"a": 3.0, "n": 4}
+    program = fg.trace(f, p, 2.0)
+    assert program["a"][0](p_a=3.0, p_n=4, w=2.0).tolist() == [6.0, 12.0]
+    slope = fg.grad(lambda a, w: np.sum(f({"a": a, "n": 4}, w)["a"][0]), (0, 1))
+    assert slope(3.0, 2.0) == (6.0, 9.0)
+    assert slope(-3.0, 2.0) == (0.0, 0.0)
+    widened = fg.trace(lambda x: cond(x > 0, lambda x: x, lambda x: 1, x), 2.0)
+    assert widened(x=-2.0) == 1.0
+    assert fg.grad(lambda x: cond(x > 0, lambda: x * x, lambda: x))(3.0) == 6.0
+
+
+def test_branches_in_branches_in_loops():
+    def f(x):
+        def turn(c, v):
+            inner = cond(v > 0, np.sin, lambda u: cond(u > 0.5, np.cos, np.exp, u), c)
+            return switch(
+                (v * 3).astype(int), [lambda a, b: a + b, lambda a, b: a * b], inner, v
+            ), c
+
+        return scan(turn, x[0], x)[0]
+
+    def plain(x):
+        c = x[0]
+        for v in x:
+            inner = np.sin(c) if v > 0 else np.cos(c) if c > 0.5 else np.exp(c)
+            c = inner + v if int(v * 3) <= 0 else inner * v
+        return c
+
+    xs = np.random.default_rng(0).uniform(-1, 1, (6, 5))
+    for transform in (lambda f: f, fg.grad, fg.hessian, lambda f: fg.jacrev(fg.jacrev(f))):
+        want = np.stack([transform(plain)(x) for x in xs])
+        np.testing.assert_allclose(
+            np.stack([transform(f)(x) for x in xs]), want, rtol=1e-11, atol=1e-13
+        )
+        np.testing.assert_allclose(fg.vmap(transform(f))(xs), want, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda x: cond(x > 0, lambda x: (x, x), lambda x: x, x),
+            r"cond: expected branches that return the same .* but got \(float64\) and \(float64, float64\)",
+        ),
+        (
+            lambda x: cond(x > 0, lambda x: x * np.ones(2), lambda x: x, x),
+            r"cond: .* got \(float64\) and \(float64\[2\]\)",
+        ),
+        (
+            lambda x: cond(x > 0, lambda x: {"a": x}, lambda x: {"b": x}, x),
+            "cond: expected branches that return the same structure",
+        ),
+        (
+            lambda x: switch((x > 0).astype(int), [lambda x: x, lambda x: [x, x]], x),
+            "switch: expected branches that return the same structure",
+        ),
+        (
+            lambda x: cond(x, lambda x: x, lambda x: x, x),
+            "cond: expected one bool, but got float64; write x > 0",
+        ),
+        (
+            lambda x: cond(x * np.ones(2) > 0, lambda x: x, lambda x: x, x),
+            r"cond: expected one bool, but got bool\[2\]",
+        ),
+        (
+            lambda x: cond(np.array([True]), lambda x: x, lambda x: x, x),
+            r"cond: expected one bool, but got bool\[1\]",
+        ),
+        (
+            lambda x: switch(x, [lambda x: x], x),
+            "switch: expected one integer and some branches, but got float64 and 1",
+        ),
+        (
+            lambda x: switch(1.5, [lambda x: x], x),
+            "switch: expected one integer and some branches, but got float64 and 1",
+        ),
+        (
+            lambda x: switch(0, [], x),
+            "switch: expected one integer and some branches, but got int64 and 0",
+        ),
+        (
+            lambda x: cond(x > 0, lambda y: y if y > 1 else 2 * y, np.sin, x),
+            r"bool\(\): expected a number, but .* has none",
+        ),
+    ],
+)
+def test_mistakes(call, message):
+    with pytest.raises(TypeError, match=message):
+        fg.grad(call)(2.0)
