@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.expr import assemble_node
+from funcgrad.expr import assemble_node, table
 from funcgrad.graph import toposort
 from funcgrad.ops.base.op import build
 from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.show.json.json_format import from_json, to_json
 from funcgrad.show.json.validate_node import _is_brief
 from tests.ops.samples import SAMPLES
@@ -436,3 +437,86 @@ def test_no_change_of_a_text_with_bodies_does_harm(data):
         assert len(message.splitlines()) == 1
     else:
         assert from_json(to_json(back)).key == back.key
+
+
+MATRICES = {
+    "square": fg.var("a", (3, 3)),
+    "tall": fg.var("a", (4, 3)),
+    "wide": fg.var("a", (2, 5), "float32"),
+    "stack": fg.var("a", (2, 3, 3)),
+    "complex": fg.var("a", (3, 3), "complex64"),
+    "empty": fg.var("a", (0, 3, 3)),
+}
+SQUARE, ANY = ("square", "stack", "complex", "empty"), tuple(MATRICES)
+FACTORIZATIONS = {
+    "eigh": (lambda a: np.linalg.eigh(a)[1], SQUARE),
+    "eigh, upper": (lambda a: np.linalg.eigh(a, "U")[1], SQUARE),
+    "eigvalsh": (np.linalg.eigvalsh, SQUARE),
+    "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0], ANY),
+    "svdvals": (np.linalg.svdvals, ANY),
+    "nuclear norm": (lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)), ANY),
+    "spectral norm": (lambda a: np.linalg.norm(a, 2, axis=(-2, -1)), ANY[:4]),
+    "qr": (lambda a: np.linalg.qr(a)[1], ANY),
+    "pinv": (np.linalg.pinv, SQUARE),
+    "cond": (np.linalg.cond, SQUARE[:2]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name, (_, kinds) in FACTORIZATIONS.items() for kind in kinds],
+)
+def test_factorizations_and_their_gradients_come_back(name, kind):
+    a = MATRICES[kind]
+    expr = FACTORIZATIONS[name][0](a)
+    programs = [expr, fg.gradient(np.sum(np.abs(expr) ** 2), a)]
+    for program in programs:
+        text = to_json(program)
+        assert from_json(text).key == program.key
+        assert to_json(from_json(text)) == text
+
+
+BAD_FACTORIZATIONS = [
+    (param("eigh", "triangle", "X"), "expected params that fit"),
+    (param("eigh", "triangle", 1), "expected params that fit"),
+    (put(1, "shape", [[3], [3, 4]]), "expected the type (float64[3], float64[3, 3])"),
+    (put(1, "dtype", ["<f8", "<f4"]), "expected the type (float64[3], float64[3, 3])"),
+    (put(1, "op", "svd"), "expected operands and params that fit"),
+    (put(1, "op", "qr"), "expected operands and params that fit"),
+    (put(0, "shape", [3]), "expected"),
+]
+
+
+@pytest.mark.parametrize(("change", "match"), BAD_FACTORIZATIONS)
+def test_bad_factorizations_are_value_errors(change, match):
+    expr = np.sum(np.linalg.eigh(fg.var("a", (3, 3)))[1])
+    with pytest.raises(ValueError, match=r"^from_json: ") as caught:
+        from_json(changed(change, expr))
+    assert match in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_large_factorization_costs_nothing_to_read():
+    a = fg.var("a", (10**5, 10**5))
+    for expr in (np.linalg.eigvalsh(a), np.linalg.svdvals(a), np.linalg.qr(a)[1]):
+        assert from_json(to_json(expr)).key == expr.key
+
+
+MARKED = [fg.name(X, "h") * 2, pick_op(together_op(X, MATRIX), index=1)]
+
+
+@pytest.mark.parametrize("expr", MARKED)
+def test_names_and_tuples_come_back(expr):
+    assert from_json(to_json(expr)).key == expr.key
+
+
+def test_every_operation_of_the_package_is_among_the_tests():
+    programs = [
+        *[sample_expr(name, i) for name, i in CASES],
+        *STORED.values(),
+        *[call(MATRICES["square"]) for call, _ in FACTORIZATIONS.values()],
+        *MARKED,
+    ]
+    found = {node.op.name for program in programs for node in program.graph.values()}
+    # A primitive is refused; an `example` lives no longer than the run of a batch.
+    assert found >= table.ops.keys() - {"foreign", "example"}

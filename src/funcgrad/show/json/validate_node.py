@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import Shape
 from funcgrad.expr import Expr
-from funcgrad.graph import ArrayType, Params
+from funcgrad.graph import ArrayType, Params, TupleType
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.ops.base.promotion import elementwise_types
 from funcgrad.show.json.validate_control_flow import closed_problem, is_closed
@@ -79,8 +79,10 @@ def _elementwise_problem(
     return "" if output == declared else f"expected the type {output}, but got {declared}"
 
 
-def _is_type(inferred: ArrayType) -> bool:
+def _is_type(inferred: ArrayType | TupleType) -> bool:
     """Whether a type rule gave a type, and not what stood in the params for one: (True,), "<f4"."""
+    if isinstance(inferred, TupleType):
+        return all([_is_type(part) for part in inferred.parts])
     shape: Any = inferred.shape
     exact = isinstance(shape, tuple) and all([type(n) is int for n in shape])
     return exact and isinstance(inferred.dtype, np.dtype)
@@ -141,8 +143,15 @@ def _bears_out(op: Op, types: tuple[ArrayType, ...], params: Params) -> bool:
             result = op.run(*[_sample(t) for t in types], **named)
     except Exception:  # NumPy's refusals are of many kinds
         return False
-    found = np.asarray(result)
-    return found.shape == expected.shape and found.dtype == expected.dtype
+    return _is_of_type(result, expected)
+
+
+def _is_of_type(value: Any, type: ArrayType | TupleType) -> bool:
+    if isinstance(type, TupleType):
+        fits = isinstance(value, tuple) and len(value) == len(type.parts)
+        return fits and all(map(_is_of_type, value, type.parts))
+    found = np.asarray(value)
+    return found.shape == type.shape and found.dtype == type.dtype
 
 
 def _sample(type: ArrayType) -> Any:
