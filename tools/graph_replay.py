@@ -135,7 +135,8 @@ def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: mapped(f, part) for key, part in tree.items()}
     if isinstance(tree, list | tuple):
-        return type(tree)([mapped(f, part) for part in tree])
+        parts = [mapped(f, part) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     return f(tree)
 
 
@@ -163,16 +164,25 @@ Section = tuple[str, Callable[[], Any]]
 
 def sections(program: Program) -> Iterator[Section]:
     """The sections of a program: a name, and a function that computes what is recorded."""
+    value = _attempt(lambda: program.f(*program.args))
+    scalar = isinstance(value, float | np.floating)
+    yield "value", lambda: program.f(*program.args)
+    yield from _jit_sections("jit", program.f, program)
+    if not program.brief:
+        yield from _expression_sections(
+            "trace", program, lambda: fg.trace(program.f, *program.args)
+        )
+        yield from _other_forms(program, scalar)
+        yield "vmap", lambda: fg.vmap(program.f)(*_batch(program.args))
+    if value is None or any(map(_differentiable, leaves(value))):
+        yield from _derivative_sections(program, scalar)
+
+
+def _derivative_sections(program: Program, scalar: bool) -> Iterator[Section]:
+    """Derivatives of a function of a real scalar value, or of a sum of all that it gives."""
     f, args = program.f, program.args
     places = tuple([k for k, arg in enumerate(args) if leaves(arg) and _differentiable(arg)])
-    yield from _expression_sections("trace", program, lambda: fg.trace(f, *args))
-    yield "value", lambda: f(*args)
-    yield from _jit_sections("jit", f, program)
-    yield "vmap", lambda: fg.vmap(f)(*_batch(args))
-    value = _attempt(lambda: f(*args))
-    scalar = isinstance(value, float | np.floating)
-    yield from _other_forms(program, scalar)
-    if not places or not (value is None or any(map(_differentiable, leaves(value)))):
+    if not places:
         return
     primals = tuple([args[k] for k in places])
     tangents = mapped(_direction, primals)
@@ -189,8 +199,10 @@ def sections(program: Program) -> Iterator[Section]:
     target = f if scalar else loss
     grad = fg.grad(target, argnums=places)
     yield "grad", lambda: grad(*args)
-    yield from _expression_sections("grad", program, lambda: grad.expr(*args))
     yield from _jit_sections("jit.grad", grad, program)
+    if program.brief:
+        return
+    yield from _expression_sections("grad", program, lambda: grad.expr(*args))
     yield "jvp", lambda: fg.jvp(partial, primals, tangents)
     yield "vjp", lambda: _pulled(partial, primals)
     size = sum([np.size(leaf) for leaf in leaves(primals)])

@@ -19,6 +19,8 @@ class Program(NamedTuple):
     others: tuple[tuple[Any, ...], ...] = ()
     keyed: bool = True
     """Whether its keys are the same in every process: not if it holds functions, which have no content."""
+    brief: bool = False
+    """Whether only its compilation and its values are recorded, of what is large or takes long."""
 
 
 _rng = np.random.default_rng(20)
@@ -46,7 +48,9 @@ UNARY = {
     **_at(
         "negative positive exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh square sign", ANY
     ),
-    **_at("floor ceil trunc rint absolute fabs sinc deg2rad rad2deg isfinite isnan signbit", ANY),
+    **_at(
+        "floor ceil trunc rint absolute fabs sinc deg2rad rad2deg isfinite isinf isnan signbit", ANY
+    ),
     **_at("log log2 log10 log1p sqrt cbrt reciprocal", POSITIVE),
     **_at("tan arcsin arccos arctanh", UNIT),
     "arccosh": POSITIVE + 1.0,
@@ -147,7 +151,7 @@ REDUCTIONS: dict[str, tuple[Any, ...]] = {
     "norms of rows": (lambda x: np.linalg.norm(x, axis=1), ANY),
     "median": (lambda x: np.median(x, axis=1), ANY),
     "quantile": (lambda x: np.quantile(x, 0.3, axis=0), ANY),
-    "argmax": (lambda x: np.argmax(x, axis=1), ANY),
+    "argmax": (lambda x: np.argmax(x, axis=1) - np.argmin(x, axis=1), ANY),
     "any and all": (lambda m: np.any(m, axis=0) & np.all(m, axis=0), TRUTH),
     "cumsum": (lambda x: np.cumsum(x, axis=1), ANY),
     "cumprod": (lambda x: np.cumprod(x, axis=0), POSITIVE),
@@ -220,6 +224,9 @@ CONTRACTIONS: dict[str, tuple[Any, ...]] = {
 LINEAR_ALGEBRA: dict[str, tuple[Any, ...]] = {
     "solve": (lambda a, b: np.linalg.solve(a, b), SQUARE, SIDES),
     "det": (lambda a: np.linalg.det(a), SQUARE),
+    "sign of det": (lambda a: np.linalg.slogdet(a), SQUARE),
+    "complex det": (lambda a: np.linalg.slogdet(a), SQUARE + 0.3j),
+    "gradient of det": (lambda a: fg.grad(np.linalg.det)(a), SQUARE),
     "singular det": (lambda a: np.linalg.det(a), np.ones((3, 3))),
     "slogdet": (lambda a: np.linalg.slogdet(a)[1], SQUARE),
     "inv": (lambda a: np.linalg.inv(a), SQUARE),
@@ -554,6 +561,7 @@ MODELS = (
     Program("chain of 10", chain(10), (0.3, 0.7)),
     Program("chain of 60", chain(60), (0.3, 0.7)),
     Program("chain of 300", chain(300), (0.3, 0.7)),
+    Program("chain of 3000 on a tape", chain(3000), (0.3, 0.7), brief=True),
     Program("chain on arrays", chain(12), (ANY, OTHER)),
     Program("large elementwise", lambda x: np.exp(-x * x) * np.sin(x) + x / (1 + x * x), (WIDE,)),
     Program("large sum", lambda x, y: np.sum(np.tanh(x * y) ** 2 + np.cos(x)), (WIDE, WIDE + 1)),
