@@ -175,7 +175,8 @@ def test_common_subexpressions_coincide():
 
 PROGRAM = """
 import numpy as np, funcgrad as fg
-from funcgrad.trace.tracing import run, skeleton
+from funcgrad.trace.leaves import run
+from funcgrad.trace.skeleton import skeleton
 x, w = fg.var("x", (2, 3)), fg.var("w", 3)
 y = np.sum(np.tanh(x @ w * 2.5)[1:] ** 2) + np.max(w) + fg.const([1.0, 2.0])[0]
 print(y.key.hex(), [k.hex() for k in fg.toposort(y)], fg.gradient(y, "w"), repr(fg.backprop(y)))

@@ -16,7 +16,7 @@ HEAVY = (
     "funcgrad.compiler.disk_cache.entry_format",
     "funcgrad.compiler.python.scalar_codegen",
     "funcgrad.show",
-    "funcgrad.transforms.control",
+    "funcgrad.control",
     "funcgrad.transforms.jit.jit",
     "funcgrad.transforms.vmap",
     "hashlib",

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from funcgrad import expr as _expr
-from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps, gradient
+from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
+from funcgrad.compiler.program import lower as _lower
 from funcgrad.expr import Expr, const, var
 from funcgrad.fold import (
     COUNTING,
@@ -67,7 +68,7 @@ from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
 from funcgrad.rewrite.evaluate import evaluate, evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute
-from funcgrad.trace.tracing import trace
+from funcgrad.trace.derive import trace
 from funcgrad.transforms.grad import (
     elementwise_grad,
     grad,
@@ -75,6 +76,7 @@ from funcgrad.transforms.grad import (
     stop_gradient,
     value_and_grad,
 )
+from funcgrad.transforms.gradient import gradient
 
 if _TYPE_CHECKING:
     from funcgrad import numpy as numpy
@@ -204,6 +206,12 @@ def _latex(expr: Expr) -> str:
     return notebook_latex(expr)
 
 
+def _run_loop(*params: _Any) -> _Any:
+    from funcgrad.compiler.python.loop_codegen import run_loop
+
+    return run_loop(*params)
+
+
 @_lru_cache(maxsize=1)
 def _all_ops() -> _Any:
     """Every operation by its name, wherever it is declared: for stored programs, to find theirs."""
@@ -220,6 +228,8 @@ _expr.assemble(
                 "apply_numpy": _dispatch.apply_numpy,
                 "apply_ufunc": _dispatch.apply_ufunc,
                 "evaluate": evaluate,
+                "lower": _lower,
+                "run_loop": _run_loop,
                 "text": _text,
                 "latex": _latex,
             }

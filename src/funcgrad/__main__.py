@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.autodiff.accumulate import gradient
 from funcgrad.expr import Expr, var
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.parse_formula import FormulaError, parse
 from funcgrad.show.table import table
-from funcgrad.trace.tracing import trace
+from funcgrad.trace.derive import trace
+from funcgrad.transforms.gradient import gradient
 
 USAGE = """\
 usage: funcgrad FORMULA name=value ...

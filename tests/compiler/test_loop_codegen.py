@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten
-from funcgrad.compiler.python.loop_codegen import numbers_text, turns_of
-from funcgrad.control import loop as loops
+from funcgrad.compiler.python.loop_codegen import compile_loop, numbers_text
 from funcgrad.control.closed_program import body_of, symbol
-from funcgrad.control.loop import OPEN, Shape
+from funcgrad.control.loop import OPEN, Shape, turns_of
 from funcgrad.graph import ArrayType
 
 KINDS = {"f": np.dtype(float), "i": np.dtype(int), "b": np.dtype(bool)}
@@ -64,7 +63,7 @@ def agree(operands, body, cond, shape, exact=True):
     expected = plainly(operands, body, cond, shape)
     kept = [np.array(x) for x in operands]
     with np.errstate(all="ignore"):
-        states, stacks = loops.compile_loop(body, cond, shape)(operands)
+        states, stacks = compile_loop(body, cond, shape)(operands)
     for a, b in zip([*states, *stacks], expected, strict=True):
         a, b = np.asarray(a), np.asarray(b)
         assert (a.shape, a.dtype) == (b.shape, b.dtype)

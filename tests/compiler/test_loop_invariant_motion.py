@@ -9,8 +9,8 @@ import funcgrad as fg
 from funcgrad.compiler.passes.loop_invariant_motion import hoisted
 from funcgrad.expr import subexpressions
 from funcgrad.rewrite.evaluate import evaluate, variables
+from funcgrad.trace.leaves import names_of
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.tracing import names_of
 
 RNG = np.random.default_rng(0)
 

@@ -21,8 +21,7 @@ from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.python import loop_codegen as program_loops
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.loop_body_codegen import native_text, numbers_text
-from funcgrad.compiler.python.loop_codegen import compile_loop
-from funcgrad.control import loop as loops
+from funcgrad.compiler.python.loop_codegen import compile_loop, run_loop
 from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.control.loop import OPEN, Shape, plainly
 from funcgrad.expr import subexpressions
@@ -234,16 +233,16 @@ def test_an_open_loop_over_what_another_met():
 # -- derivatives ---------------------------------------------------------------------------------
 def compared(f, *args, monkeypatch):
     """Values of f by Python alone, then by machine code, which has to be there."""
-    loops._running.cache_clear()
+    run_loop.cache_clear()
     available = native.available
     monkeypatch.setattr(native, "available", lambda: False)
     want = [f(*args) for _ in range(25)][-1]
-    loops._running.cache_clear()
+    run_loop.cache_clear()
     monkeypatch.setattr(native, "available", available)
     monkeypatch.setattr(native, "_WORTH", 0)
     monkeypatch.setattr(native, "_WORTH_EACH", 0)
     got = [f(*args) for _ in range(25)][-1]
-    loops._running.cache_clear()
+    run_loop.cache_clear()
     assert native._made
     assert all(native._made.values())  # each text is one that numba compiles
     return got, want

@@ -251,7 +251,7 @@ def test_every_function_is_numpys(name, kind):
 def test_every_supported_function_is_called():
     homes = {f: f"{f.__module__}.{f.__name__}" for f in expr_room.table.numpy}
     del homes[np.array]  # which NumPy does not hand over
-    # Those of linear algebra need matrices of their own kinds: test_linalg.py.
+    # Those of linear algebra need matrices of their own kinds: test_decompositions.py.
     page = (Path(__file__).parent / "test_decompositions.py").read_text()
     linear = {f"linalg.{name}" for name in re.findall(r"\bLA\.(\w+)", page)}
     called = CALLS.keys() | linear | {"cross", "matrix_transpose", "average", "linalg.vecdot"}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import jit
-from funcgrad.trace.tracing import concretize, run
+from funcgrad.trace.derive import concretize
+from funcgrad.trace.leaves import run
 
 
 def same(a, b):

@@ -13,7 +13,7 @@ import funcgrad as fg
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.numpy.dispatch import all_ops
-from funcgrad.trace.tracing import skeleton
+from funcgrad.trace.skeleton import skeleton
 from funcgrad.transforms.sparse import propagation as paths
 from funcgrad.transforms.sparse import sparse_jacobian as sparse
 from funcgrad.transforms.sparse.sparse_jacobian import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.expr import subexpressions
 from funcgrad.ops.numpy.dispatch import all_ops
-from funcgrad.trace.tracing import derived, trace
+from funcgrad.trace.derive import derived, trace
 from funcgrad.transforms.taylor import taylor
 from tests.ops.samples import SAMPLES, call
 

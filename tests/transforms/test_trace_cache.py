@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.trace.tracing import derived
+from funcgrad.trace.derive import derived
 
 X = np.array([0.3, -0.7, 1.1])
 SHARED = np.array([1.0, 2.0, 3.0])

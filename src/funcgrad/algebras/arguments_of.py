@@ -15,8 +15,9 @@ from funcgrad.fold import Algebra, become
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.rewrite.evaluate import fitted, variables
 from funcgrad.source import fail
+from funcgrad.trace.derive import closed
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import closed, run
 
 T = TypeVar("T")
 

@@ -26,8 +26,9 @@ from funcgrad.fold import Algebra
 from funcgrad.graph import ArrayType, Node
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.source import fail
+from funcgrad.trace.derive import closed
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import closed, run
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from funcgrad.expr import Expr, by_key, subexpressions, var
+from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Arcs, Semiring, path_sums, path_sums_steps
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, toposort
@@ -16,9 +15,7 @@ from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.rewrite.simplify import simplify, simplify_all
-from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
-from funcgrad.trace.pytree import flatten
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -218,58 +215,6 @@ def _seed(expr: Expr, seed: Any) -> Any:
             )
         return seed if seed.shape == expr.shape else full_like(expr, seed)
     return full_like(expr, seed)
-
-
-def gradient(expr: Expr, wrt: Any = None) -> Any:
-    """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
-
-    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
-    its structure. Without ``wrt``, a dict with the gradient for each variable.
-
-    >>> import funcgrad as fg
-    >>> x, y = fg.var("x"), fg.var("y")
-    >>> gradient(x**2 * y, x), gradient(x**2 * y)
-    (2*x*y, {'x': 2*x*y, 'y': x**2})
-    """
-
-    if not isinstance(expr, Expr) or expr.shape:
-        kind = expr.type if isinstance(expr, Expr) else type(expr).__name__
-        raise fail(
-            TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
-        )
-    names = variables(expr)
-    tree = flatten(
-        dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
-    )
-    targets = [
-        names[item] if isinstance(item, str) and item in names else item for item in tree.leaves
-    ]
-    for item in targets:
-        if not isinstance(item, Expr):
-            known = ", ".join(names) or "none"
-            raise TypeError(f"gradient: expected variables ({known}), but got {item!r}")
-    slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
-    for item in targets:
-        if item.op is not INPUT and item.key not in slopes:
-            slopes[item.key] = _in_a_part(expr, item)
-    return tree.rebuild([slopes[item.key] for item in targets])
-
-
-def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
-    found = simplify_all(gradients(simplify(expr), targets), readable=True) if targets else []
-    return {item.key: slope for item, slope in zip(targets, found, strict=True)}
-
-
-def _in_a_part(expr: Expr, part: Expr) -> Expr:
-    """The gradient in a part: in a variable in its place, since simplification may remove the part."""
-    if part.op is CONSTANT:
-        return zeros_like(part)  # type: ignore[no-any-return]
-    names = variables(expr, part)
-    free = next(name for n in count() if (name := f"part{n}") not in names)
-    stand_in = var(free, part.shape, part.dtype)
-    slopes = _in_variables(substitute_all([expr], {part.key: stand_in})[0], [stand_in])
-    back = substitute_all([slopes[stand_in.key]], {stand_in.key: part})
-    return simplify_all(back, readable=True)[0]
 
 
 def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:

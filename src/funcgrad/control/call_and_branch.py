@@ -25,8 +25,8 @@ from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.tuples import pick, together_op
+from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.tracing import result
 
 
 # -- making --------------------------------------------------------------------------------------

@@ -10,21 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
+from funcgrad import expr as expr_room
 from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import batched
-from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, assemble_node, subexpressions
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.linear import Parts
-from funcgrad.ops.base.op import differentiable, fit, lift_fully
+from funcgrad.ops.base.op import differentiable, fit
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import Scope, fresh, instantiate, skeleton
+
+
+class Runner(Protocol):
+    """A program that runs. The compiler stands above this room, so the package hands its `lower` over."""
+
+    @property
+    def inputs(self) -> Sequence[Expr]: ...
+    @property
+    def outputs(self) -> Sequence[Expr]: ...
+    @property
+    def compiled(self) -> Callable[..., tuple[Any, ...]]:
+        """The program as a function of its inputs' values."""
+
+    def step(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The outputs' values, which may share memory with the inputs."""
 
 
 class Body:
@@ -59,7 +72,7 @@ class Body:
         return tuple([out.type for out in self.outputs])
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Runner:
         """The body as something that runs."""
         return _lowered(self)
 
@@ -70,8 +83,9 @@ class Body:
 
 
 @lru_cache(maxsize=1024)
-def _lowered(body: Body) -> Program:
-    return lower(simplify_all(body.outputs), body.inputs)
+def _lowered(body: Body) -> Runner:
+    runner: Runner = expr_room.table.functions["lower"](simplify_all(body.outputs), body.inputs)
+    return runner
 
 
 def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
@@ -88,48 +102,6 @@ def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
 def symbol(name: str, type: ArrayType) -> Expr:
     """An input of a body; an axis that is as long as a loop happens to run has the length -1."""
     return assemble_node(INPUT, (), (("name", name),), type)
-
-
-def trace_body(
-    f: Callable[..., Any], trees: Sequence[Tree], stand_ins: Sequence[Expr]
-) -> tuple[Body, list[Any], Any]:
-    """f as a body, the expressions and arrays it captured, which are further inputs, and its result.
-
-    ``trees`` are f's arguments. Their leaves are stood for by expressions of the same types: where those
-    have values, f may ask for them; a `symbol` has none.
-    """
-    scope = Scope()
-    labels = [path or "x" for tree in trees for path in tree.paths]
-    leaves = [
-        fresh(stand_in, scope, k, label)
-        for k, (label, stand_in) in enumerate(zip(labels, stand_ins, strict=True))
-    ]
-    rest = iter(leaves)
-    try:
-        output = f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
-        roots = [lift_fully(item) for item in flatten(output).leaves]
-        found = skeleton(roots, leaves)
-    finally:
-        scope.open = False
-    exprs = instantiate(found.rows)
-    inputs = [expr for expr in exprs if expr.op is INPUT]
-    outputs = simplify_all([exprs[i] for i in found.roots])
-    # What led to a captured value was met on the way to it, and is no part of the body.
-    needed = set(used(inputs, outputs))
-    kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
-    captured = [found.inputs[i] for i in kept[len(leaves) :]]
-    return body_of([inputs[i] for i in kept], outputs), captured, output
-
-
-def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
-    """Stand-ins without values, labelled as the trees' leaves are."""
-    labels = [path or "x" for tree in trees for path in tree.paths]
-    return [symbol(label, type) for label, type in zip(labels, types, strict=True)]
-
-
-def types_of(tree: Tree) -> list[ArrayType]:
-    """The types of a tree's leaves."""
-    return [lift_fully(item).type for item in tree.leaves]
 
 
 # -- derivatives ---------------------------------------------------------------------------------

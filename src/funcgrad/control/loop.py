@@ -9,13 +9,11 @@ carrying cotangents. Since it is a loop like any other, so are its own derivativ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.python.loop_codegen import OPEN as OPEN
-from funcgrad.compiler.python.loop_codegen import Rolled, compile_loop, stacked, turns_of
+from funcgrad import expr as expr_room
 from funcgrad.control.call_and_branch import owned
 from funcgrad.control.closed_program import (
     Body,
@@ -34,6 +32,9 @@ from funcgrad.ops.base.op import Op, differentiable, spread
 from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
 
+OPEN = -1
+"""The length of a loop that is known only when it has run: an open one."""
+
 
 class Shape(NamedTuple):
     """How a loop's operands are divided, and how it runs: its params beside the bodies."""
@@ -45,38 +46,24 @@ class Shape(NamedTuple):
 
 
 # -- running -------------------------------------------------------------------------------------
-class _Running:
-    """A loop as it runs: turn by turn at first, compiled when it has run for some turns."""
-
-    __slots__ = ("body", "compiled", "cond", "shape", "turns")
-
-    def __init__(self, body: Body, cond: Body | None, shape: Shape) -> None:
-        self.body = body
-        self.cond = cond
-        self.shape = shape
-        # Remembered for speed.
-        self.turns = 0
-        self.compiled: Rolled | None = None
-
-    def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
-        if self.compiled is None:
-            if self.cond is None:
-                self.turns += len(turns_of(self.shape, operands))
-                if self.turns < _FEW:
-                    return plainly(operands, self.body, None, self.shape)
-            self.compiled = compile_loop(self.body, self.cond, self.shape)
-        return self.compiled(operands)
-
-
-# Compiling takes about as long as so many turns.
-_FEW = 20
-
-_running = lru_cache(maxsize=1024)(_Running)
-
-
 def _run(*operands: Any, body: Body, cond: Body | None, shape: Shape) -> Any:
-    states, stacks = _running(body, cond, shape)(operands)
+    # The compiler stands above this room: the package hands its runner of loops over.
+    states, stacks = expr_room.table.functions["run_loop"](body, cond, shape)(operands)
     return (*owned(states, operands), *stacks)
+
+
+def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
+    """The turns of a loop without a condition, in the order in which they run."""
+    length = len(operands[shape.states]) if shape.length == OPEN else shape.length
+    return range(length)[::-1] if shape.reverse else range(length)
+
+
+def stacked(values: Sequence[Any], type: Any) -> Any:
+    """What the turns put out, along a new first axis."""
+    result = np.empty((len(values), *type.shape), type.dtype)
+    for t, value in enumerate(values):
+        result[t] = value
+    return result
 
 
 def plainly(

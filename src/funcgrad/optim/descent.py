@@ -24,9 +24,9 @@ from funcgrad.optim.quasi_newton import (
 from funcgrad.optim.ravel import layout, ravel
 from funcgrad.optim.transformations import Optimizer, apply_updates
 from funcgrad.optim.tree_arithmetic import number
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.tracing import result
 from funcgrad.transforms.grad import value_and_grad
 from funcgrad.transforms.linearize import vjp
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.optim.tree_arithmetic import is_complex
+from funcgrad.rewrite.evaluate import result
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import result
 
 Vector = npt.NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.optim.tree_arithmetic import number
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
-from funcgrad.trace.tracing import result
 
 Schedule: TypeAlias = Callable[[Any], Any]
 """From the number of steps made, 0 at first, to the learning rate."""

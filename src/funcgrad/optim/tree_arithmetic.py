@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import result
 
 
 def mapped(who: str, f: Callable[..., Any], tree: Any, *others: Any) -> Any:

@@ -19,10 +19,12 @@ from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
 from funcgrad.ops.elementwise import stopped
 from funcgrad.ops.shape import broadcast_to, zeros_like
+from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
+from funcgrad.trace.derive import closed, concretize, derive
+from funcgrad.trace.leaves import Scope, fresh, run
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import Scope, closed, concretize, derive, fresh, result, run
 from funcgrad.transforms.trace_cache import Derivation
 
 

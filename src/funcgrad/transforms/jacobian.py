@@ -18,9 +18,11 @@ from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const
 from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import moveaxis, reshape, zeros_like
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
+from funcgrad.trace.derive import concretize, derive
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.tracing import concretize, derive, result, run
 from funcgrad.transforms.grad import (
     _check_function,
     _named_after,

@@ -19,10 +19,13 @@ from funcgrad.linear import Parts
 from funcgrad.ops.base.op import broadcast_to, differentiable, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
+from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.trace.derive import concretize
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.tracing import Row, Skeleton, concretize, instantiate, result, run, skeleton
+from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
 from funcgrad.transforms.grad import (
     _aux,
     _check_function,

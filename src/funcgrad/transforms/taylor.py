@@ -13,9 +13,11 @@ from funcgrad.autodiff.power_series import coefficients, zeros_of
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import ones_like
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
+from funcgrad.trace.derive import derive
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.tracing import derive, result, run
 from funcgrad.transforms.grad import (
     _as_leaves,
     _check_function,

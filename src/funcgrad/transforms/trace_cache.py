@@ -14,11 +14,12 @@ from funcgrad.compiler.program import Program
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
-from funcgrad.trace.tracing import Transform, derived, rebuilt, skeleton
+from funcgrad.trace.derive import Transform, derived, rebuilt
+from funcgrad.trace.skeleton import skeleton
 
 
 class Derivation:
-    """`tracing.derive` by one transform, for one function, that remembers the trace of last time."""
+    """`derive` by one transform, for one function, that remembers the trace of last time."""
 
     __slots__ = ("_last", "_transform")
 

@@ -16,9 +16,11 @@ from funcgrad.autodiff.batching import Batch
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import moveaxis
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
+from funcgrad.trace.derive import derive
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten, own_children
-from funcgrad.trace.tracing import derive, result, run
 from funcgrad.transforms.grad import _check_function, _named_after
 
 

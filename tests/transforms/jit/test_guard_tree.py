@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
+from funcgrad.trace import pytree
 from funcgrad.transforms.jit import guard_tree as guards
 
 
@@ -83,9 +84,9 @@ def test_answers_in_any_order_are_those_of_the_plain_function(f, data):
     jitted = fg.jit(f)
     for args in data.draw(FLOATS[f]):
         with np.errstate(all="ignore"):
-            expected = fg.trees.flatten(f(*map(np.float64, args)))
+            expected = pytree.flatten(f(*map(np.float64, args)))
         for _ in range(2):  # by signature, and by the code that is written then
-            found = fg.trees.flatten(jitted(*args))
+            found = pytree.flatten(jitted(*args))
             assert found.paths == expected.paths
             for one, other in zip(found.leaves, expected.leaves, strict=True):
                 if isinstance(other, str):
@@ -208,7 +209,7 @@ def test_what_strikes_while_a_path_is_compiled_leaves_the_tree_whole(at, error, 
 def test_traces_are_told_apart():
     f = fg.jit(lambda x, n: x * n, static_argnums=1)
     f(1.0, 2), f(1.0, 3)
-    g = fg.jit(lambda x: fg.trees.flatten(x).leaves[0] * 2)
+    g = fg.jit(lambda x: pytree.flatten(x).leaves[0] * 2)
     for arg in (1.0, [1.0], (1.0,), {"a": 1.0}):
         g(arg)
     lines = [*f.explain_misses().splitlines(), *g.explain_misses().splitlines()]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.trace import pytree
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import Compiled
 
@@ -42,7 +43,7 @@ both = fg.value_and_grad(wave, (0, 1))
 def test_it_gives_what_the_plain_function_gives(f):
     jitted = fg.jit(f)
     for args in ((0.5, 2.0), (0.5, 2.0), (-1.5, 3.0)):
-        ours, plain = fg.trees.flatten(jitted(*args)), fg.trees.flatten(f(*args))
+        ours, plain = pytree.flatten(jitted(*args)), pytree.flatten(f(*args))
         assert ours.paths == plain.paths
         for one, other in zip(ours.leaves, plain.leaves, strict=True):
             assert type(one) is type(other)

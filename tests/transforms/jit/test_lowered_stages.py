@@ -25,6 +25,7 @@ from funcgrad.compiler.print_ir import MOST, Steps, bounded, closed_below, numbe
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.python import loop_codegen as loops
 from funcgrad.ops.base.op import op_named
+from funcgrad.trace import pytree
 from funcgrad.transforms.jit.jit import jit
 from tests.checker import evaluated
 from tests.checker_plan import check_calls, check_plan
@@ -269,7 +270,7 @@ def questioning(x, n):
 
 
 def test_guards():
-    found = shown(questioning, 2.0, 2).replace(" at test_lowered.py:", " at ")
+    found = shown(questioning, 2.0, 2).replace(" at test_lowered_stages.py:", " at ")
     line = questioning.__code__.co_firstlineno
     assert found == text(
         f"""
@@ -457,8 +458,8 @@ def close(got, want):
 def test_every_stage_computes_it(name):
     f, args = CASES[name]
     lowered = jit(f).lower(*args)
-    leaves = [np.asarray(leaf)[()] for leaf in fg.trees.leaves_of(args)]
-    want = fg.trees.leaves_of(f(*args))  # as it is written, without a program
+    leaves = [np.asarray(leaf)[()] for leaf in pytree.leaves_of(args)]
+    want = pytree.leaves_of(f(*args))  # as it is written, without a program
     names = lowered.steps.names
     inputs = {
         str(e.params[0][1]): e
@@ -495,7 +496,7 @@ def test_guards_hand_on_what_the_results_are_made_of(x, transform):
         results, handed = found if isinstance(found, tuple) else (found, {})
         known |= handed
         assert {"bool": bool, "index": int}[guard.reading](results[0]) == guard.answer
-        assert guard.line.startswith("test_lowered.py:")
+        assert guard.line.startswith("test_lowered_stages.py:")
         (asked,) = evaluated([guard.asked], [fg.var("x")], [x])
         assert asked == results[0]
     close(Reader(list(lowered.steps.lines())).run(known), [f(x)])

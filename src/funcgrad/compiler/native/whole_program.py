@@ -14,14 +14,8 @@ from typing import Any
 from funcgrad.compiler.flat_program import Flat
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.python import scalar_codegen as scalar
-from funcgrad.compiler.python.loop_body_codegen import (
-    KINDS,
-    OPEN,
-    Writer,
-    indented,
-    operations,
-    tuple_of,
-)
+from funcgrad.compiler.python.loop_body_codegen import KINDS, Writer, indented, operations, tuple_of
+from funcgrad.control.loop import OPEN
 
 # What is called in the text of an operation that is exact, or rounded to the nearest number.
 _EXACT = {"float", "int64", "uint64", "abs", "sqrt"}

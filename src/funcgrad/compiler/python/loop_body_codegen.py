@@ -7,7 +7,7 @@ a function beside it. Python's leaves a turn where `math` raises; the other one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,31 +16,9 @@ from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.scalar_codegen import Statement
 from funcgrad.compiler.python.scalar_ops import template_of
+from funcgrad.control.closed_program import Body
+from funcgrad.control.loop import OPEN, Shape
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
-
-OPEN = -1
-"""The length of a loop that is known only when it has run: an open one."""
-
-
-class Shape(Protocol):
-    """How a loop's operands are divided, and how it runs."""
-
-    @property
-    def states(self) -> int: ...
-    @property
-    def sequences(self) -> int: ...
-    @property
-    def length(self) -> int: ...
-    @property
-    def reverse(self) -> bool: ...
-
-
-class Closed(Protocol):
-    """A closed subgraph: its program has ``inputs`` and ``outputs``."""
-
-    @property
-    def program(self) -> Any: ...
-
 
 KINDS: dict[Any, Any] = {
     np.dtype("float64"): float,
@@ -49,7 +27,7 @@ KINDS: dict[Any, Any] = {
 }
 
 
-def flat_of(body: Closed) -> Flat:
+def flat_of(body: Body) -> Flat:
     """The steps of a body."""
     return flatten(body.program.outputs, body.program.inputs)
 

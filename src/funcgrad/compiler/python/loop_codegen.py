@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.loop_body_codegen import (
     KINDS,
-    Closed,
-    Shape,
     flat_of,
     indented,
     names_of,
@@ -34,13 +33,14 @@ from funcgrad.compiler.python.loop_body_codegen import (
     tuple_of,
     unpacked,
 )
-from funcgrad.compiler.python.loop_body_codegen import OPEN as OPEN
+from funcgrad.control.closed_program import Body
+from funcgrad.control.loop import Shape, plainly, stacked, turns_of
 
 Rolled = Callable[[Sequence[Any]], tuple[Sequence[Any], list[Any]]]
 """From a loop's operands to its final states, and what it put out, stacked."""
 
 
-def compile_loop(body: Closed, cond: Closed | None, shape: Shape) -> Rolled:
+def compile_loop(body: Body, cond: Body | None, shape: Shape) -> Rolled:
     """The loop as a function; its final states may share memory with operands and with each other."""
     flat = flat_of(body)
     text = numbers_text(flat, None if cond is None else flat_of(cond), shape)
@@ -49,7 +49,7 @@ def compile_loop(body: Closed, cond: Closed | None, shape: Shape) -> Rolled:
     return _OnNumbers(text, flat, body, cond, shape)
 
 
-def loop_text(body: Closed, cond: Closed | None, shape: Shape) -> str:
+def loop_text(body: Body, cond: Body | None, shape: Shape) -> str:
     """The text of that function: of numbers, or with its turn as an array program.
 
     >>> import funcgrad as fg
@@ -76,27 +76,42 @@ def loop_text(body: Closed, cond: Closed | None, shape: Shape) -> str:
     return _text_on_arrays(_turn(flat), flat, cond, shape) if text is None else text
 
 
-def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
-    """The turns of a loop without a condition, in the order in which they run."""
-    length = len(operands[shape.states]) if shape.length == OPEN else shape.length
-    return range(length)[::-1] if shape.reverse else range(length)
+# -- tiers ---------------------------------------------------------------------------------------
+class TieredLoop:
+    """A loop as it runs: turn by turn at first, compiled when it has run for some turns."""
+
+    __slots__ = ("body", "compiled", "cond", "shape", "turns")
+
+    def __init__(self, body: Body, cond: Body | None, shape: Shape) -> None:
+        self.body = body
+        self.cond = cond
+        self.shape = shape
+        # Remembered for speed.
+        self.turns = 0
+        self.compiled: Rolled | None = None
+
+    def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+        if self.compiled is None:
+            if self.cond is None:
+                self.turns += len(turns_of(self.shape, operands))
+                if self.turns < _FEW:
+                    return plainly(operands, self.body, None, self.shape)
+            self.compiled = compile_loop(self.body, self.cond, self.shape)
+        return self.compiled(operands)
 
 
-def stacked(values: Sequence[Any], type: Any) -> Any:
-    """What the turns put out, along a new first axis."""
-    result = np.empty((len(values), *type.shape), type.dtype)
-    for t, value in enumerate(values):
-        result[t] = value
-    return result
+# Compiling takes about as long as so many turns.
+_FEW = 20
+
+run_loop = lru_cache(maxsize=1024)(TieredLoop)
+"""The runner of a loop, kept by its params."""
 
 
 # -- numbers -------------------------------------------------------------------------------------
 class _OnNumbers:
     """A loop on numbers: by generated Python, by NumPy where `math` raises, and by machine code in time."""
 
-    def __init__(
-        self, text: str, flat: Flat, body: Closed, cond: Closed | None, shape: Shape
-    ) -> None:
+    def __init__(self, text: str, flat: Flat, body: Body, cond: Body | None, shape: Shape) -> None:
         self.body, self.cond, self.shape = body, cond, shape
         self.n, self.middle = shape.states, shape.states + shape.sequences
         self.enter: Any = build("loop", text, templates.BOUND)
@@ -232,7 +247,7 @@ _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for
 
 
 # -- arrays --------------------------------------------------------------------------------------
-def _on_arrays(flat: Flat, cond: Closed | None, shape: Shape) -> Rolled:
+def _on_arrays(flat: Flat, cond: Body | None, shape: Shape) -> Rolled:
     plan = _turn(flat)
     text = _text_on_arrays(plan, flat, cond, shape)
     bound = {**arrays._BOUND, **plan.bound}
@@ -258,7 +273,7 @@ def _turn(flat: Flat) -> Plan:
     return calls(flat._replace(results=tuple(_computed(flat))))
 
 
-def _text_on_arrays(plan: Plan, flat: Flat, cond: Closed | None, shape: Shape) -> str:
+def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, shape: Shape) -> str:
     return f"{arrays.source(plan)}{arrays_text(flat, cond is not None, shape)}"
 
 

@@ -13,13 +13,14 @@ from functools import partial
 from typing import Any
 
 from funcgrad.control.call_and_branch import built, call_op
-from funcgrad.control.closed_program import Body, pulled, trace_body
+from funcgrad.control.closed_program import Body, pulled
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import Elementwise, differentiable, lift_fully
 from funcgrad.ops.markers import name_op
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.grad import _check_function, _named_after
 
 Policy = str | int | Sequence[str]

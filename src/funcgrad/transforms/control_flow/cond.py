@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.call_and_branch import branch_op, built
-from funcgrad.control.closed_program import Body, body_of, symbol, symbols, trace_body, types_of
+from funcgrad.control.closed_program import Body, body_of, symbol
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import symbols, trace_body, types_of
 
 
 def cond(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, symbol, trace_body, zeros
+from funcgrad.control.closed_program import Body, body_of, symbol, zeros
 from funcgrad.control.custom_rule import ruled
 from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap
@@ -26,6 +26,7 @@ from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.grad import positions
 
 ORDERS = 3

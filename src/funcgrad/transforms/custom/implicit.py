@@ -12,16 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import (
-    Body,
-    body_of,
-    on_examples,
-    pulled,
-    pushed,
-    symbol,
-    symbols,
-    trace_body,
-)
+from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, pushed, symbol
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
@@ -31,6 +22,7 @@ from funcgrad.rewrite.evaluate import evaluate
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.solvers import Problem, slope_in_x
 
 Levels = tuple[tuple[int, tuple[bool, ...]], ...]

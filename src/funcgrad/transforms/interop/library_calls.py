@@ -11,8 +11,8 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.source import fail
+from funcgrad.trace.leaves import names_of
 from funcgrad.trace.pytree import Tree, _is_own, flatten, own_children
-from funcgrad.trace.tracing import names_of
 from funcgrad.transforms.jit.signature import Static, exactly
 
 

@@ -13,13 +13,14 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from funcgrad.compiler.libraries import library_of, source_of
-from funcgrad.control.closed_program import Body, symbol, symbols, trace_body
+from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.array_capture import hold, refused, release
 from funcgrad.source import fail
+from funcgrad.trace.derive import expressions
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
-from funcgrad.trace.tracing import expressions
+from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.grad import _named_after
 from funcgrad.transforms.interop.jax_tangents import compiled, with_own_derivatives
 from funcgrad.transforms.interop.library_calls import Call, Kinds, Reader

@@ -15,8 +15,8 @@ from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.array_capture import COPIED
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
+from funcgrad.trace.leaves import names_of
 from funcgrad.trace.pytree import flatten, own_children
-from funcgrad.trace.tracing import names_of
 from funcgrad.transforms.jit.guard_tree import Tree, first
 
 # Dtypes that Python's numbers do not give way to.

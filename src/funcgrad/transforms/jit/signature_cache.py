@@ -21,8 +21,10 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.array_capture import hold, release
 from funcgrad.source import fail
+from funcgrad.trace.derive import concretize
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten, leaves_of
-from funcgrad.trace.tracing import concretize, instantiate, run, skeleton
+from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Seen
 from funcgrad.transforms.jit.captures import Watch, arrays_of
 from funcgrad.transforms.jit.explain_misses import Misses

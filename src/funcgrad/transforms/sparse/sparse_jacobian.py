@@ -24,8 +24,9 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.tracing import Row, Skeleton, instantiate, run, skeleton
+from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
 from funcgrad.transforms.grad import differentiable_value, grad, positions
 from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns

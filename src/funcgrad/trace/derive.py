@@ -1,0 +1,138 @@
+"""Derived programs: a transform of a traced program is worked out once a skeleton, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from funcgrad.compiler.disk_cache.cache import named, remembered
+from funcgrad.compiler.passes.loop_cse import share_bodies
+from funcgrad.compiler.program import Program, lower
+from funcgrad.expr import Expr, const, subexpressions, var
+from funcgrad.gc_pause import Paused
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.base.op import leaf
+from funcgrad.rewrite.evaluate import result
+from funcgrad.rewrite.simplify import Forms, simplify_all
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.trace.leaves import run
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.skeleton import Row, instantiate, skeleton
+
+Transform: TypeAlias = Callable[[list[Expr], list[Expr]], list[Expr]]
+"""From roots and leaves, as expressions, to the expressions wanted: a pure module-level function."""
+
+
+def derive(
+    transform: Transform,
+    roots: Sequence[Expr],
+    leaves: Sequence[Expr],
+    unreached: Callable[[], None] | None = None,
+) -> list[Any]:
+    """What a transform of a traced program gives: numbers, or expressions inside another trace.
+
+    ``unreached`` is called where no root depends on a leaf.
+    """
+    found = skeleton(roots, leaves)
+    if unreached is not None and not found.reached:
+        unreached()
+    program = derived(transform, found.rows, found.roots, len(leaves))
+    if found.symbolic:
+        return rebuilt(program, found.inputs)
+    return program.run(found.inputs)
+
+
+def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    """Derived expressions as they are handed over: as formulas, or marked for the trace that they are in."""
+    outputs = program.on(inputs)
+    around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
+    if not around:
+        return simplify_all(outputs, readable=True)  # a formula, for a reader
+    # A derivative is marked as one: it may be constant in what it is differentiated in next, and then
+    # nobody should warn that nothing was differentiated.
+    marked = [leaf(out, scope=None, place=0) for out in outputs]
+    for recorder in around:
+        if recorder is not True:
+            recorder.derived(program, inputs, marked)
+    return marked
+
+
+@lru_cache(maxsize=512)
+def derived(
+    transform: Transform, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int
+) -> Program:
+    """The transformed program of a skeleton, simplified before and after, and lowered."""
+    with Paused():
+        exprs = instantiate(rows)
+        inputs = [expr for expr in exprs if expr.op is INPUT]
+        wanted = [exprs[i] for i in roots]
+
+        def make() -> list[Expr]:
+            forms = Forms()
+            simple = simplify_all(wanted, forms=forms)
+            made = simplify_all(transform(simple, inputs[:leaves]), forms=forms)
+            return share_bodies(made) if forms.holds_tuples else made
+
+        how = named(transform, leaves)
+        return lower(remembered(how, [*wanted, *inputs], make), inputs)
+
+
+def concretize(tree: Any, leaves: Sequence[Expr]) -> Any:
+    """A tree of traced results as numbers, or as expressions inside another trace."""
+    flat = flatten(tree)
+    traced = [item for item in flat.leaves if isinstance(item, Expr)]
+    if not traced:
+        return tree
+    values = iter(derive(_as_it_is, traced, leaves))
+    return flat.rebuild(
+        [result(next(values)) if isinstance(item, Expr) else item for item in flat.leaves]
+    )
+
+
+def _as_it_is(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    return roots
+
+
+# -- expressions ---------------------------------------------------------------------------------
+def trace(f: Callable[..., Any], *args: Any) -> Any:
+    """The tree of expressions that f builds from its arguments, on variables named after them.
+
+    A number or array in ``args`` gives its shape and dtype, and its value where f asks for one; an
+    expression stands for itself. Arrays that f captures are frozen in the result.
+
+    >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
+    x*y + 1
+    """
+    output, leaves, _ = run(f, args, {}, range(len(args)))
+    return expressions(output, leaves)
+
+
+def expressions(output: Any, leaves: Sequence[Expr]) -> Any:
+    """A traced tree as expressions that outlive the trace: leaves become variables."""
+    tree = flatten(output)
+    roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
+    return tree.rebuild(closed(roots, leaves))
+
+
+def closed(roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Expr]:
+    """Roots with named variables for leaves that stand for numbers, and captured arrays frozen."""
+    given: dict[Key, Expr] = {}
+    for expr in subexpressions(*roots):
+        if expr.op is CONSTANT and expr.params[0][1].captured:
+            given[expr.key] = const(expr.params[0][1].array)
+    taken: set[str] = set()
+    for item in leaves:
+        value = item.args[0]
+        if value.op is CONSTANT:
+            name = _unused(item.label or "x", taken)
+            taken.add(name)
+            value = var(name, value.shape, value.dtype)
+        given[item.key] = value
+    return substitute_all(roots, given)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,106 @@
+"""Fresh leaves: a function runs on identity nodes like no others, whose parents are the values of a call.
+
+There is no stack of traces and no global state: a nested trace makes leaves of its own, and what a trace
+needs travels with them. Python's questions (``if x > 0``) are answered by the values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, Recorder, assemble_node, const, scalar
+from funcgrad.ops.base.array_capture import capture, hold, refer, refused, release
+from funcgrad.ops.base.op import leaf
+from funcgrad.trace.pytree import Tree, flatten
+
+
+class Scope:
+    """One run of one function: what makes its leaves like no others. Closed when the run has ended."""
+
+    __slots__ = ("number", "open")
+
+    def __init__(self) -> None:
+        self.open = True
+        self.number = next(_scopes)
+        """Later ones have greater numbers."""
+
+    def __repr__(self) -> str:
+        return f"scope@{id(self):x}"
+
+
+_scopes = itertools.count()
+
+
+def fresh(
+    value: Any, scope: Scope, place: int, label: str, recorder: Recorder | None = None
+) -> Expr:
+    """A leaf that stands for a value in one run of a function; a recorder is told what Python asks it."""
+    if isinstance(value, Expr):
+        known = value
+    elif isinstance(value, np.ndarray) and value.ndim:
+        # What is made after the run, such as a cotangent, is used at once.
+        known = capture(value) if scope.open else refer(value)
+    elif isinstance(value, float):
+        known = scalar(value, _FLOAT)
+    else:
+        known = const(value)
+    params = (("scope", scope), ("place", place))
+    traced = recorder or known.traced or True
+    return assemble_node(leaf, (known,), params, known.type, traced=traced, label=label)
+
+
+_FLOAT = np.dtype(float)
+
+
+def run(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    argnums: Sequence[int],
+    ready: Callable[[int, Any], Any] = lambda place, value: value,
+    recorder: Recorder | None = None,
+) -> tuple[Any, list[Expr], list[Tree]]:
+    """f on its arguments, those of ``argnums`` with fresh leaves in their trees.
+
+    ``ready`` checks or converts each value, given the number of its argument. Returns f's result, the
+    leaves, and the trees that they stand in.
+    """
+    names = names_of(f, len(args))
+    trees = [flatten(args[i], names[i]) for i in argnums]
+    scope = Scope()
+    leaves: list[Expr] = []
+    called = list(args)
+    held = hold()
+    try:
+        for i, tree in zip(argnums, trees, strict=True):
+            mine = [
+                fresh(ready(i, value), scope, len(leaves) + k, path, recorder)
+                for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
+            ]
+            leaves.extend(mine)
+            called[i] = tree.rebuild(mine)
+        return f(*called, **kwargs), leaves, trees
+    except ValueError as error:
+        explained = refused(held, error)
+        if explained is None:
+            raise
+        raise explained from error
+    finally:
+        scope.open = False
+        release(held)
+
+
+def names_of(f: Any, count: int) -> list[str]:
+    """The names of f's positional arguments, as far as they are known."""
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    code = getattr(f, "__code__", None)
+    known = () if code is None else code.co_varnames[: code.co_argcount]
+    known = known[1:] if hasattr(f, "__self__") else known
+    if not known and count == 1:
+        return ["x"]
+    return [known[i] if i < len(known) else f"x{i}" for i in range(count)]

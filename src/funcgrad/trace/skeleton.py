@@ -1,0 +1,147 @@
+"""Skeletons: a traced program reduced by value numbering, which derived programs are cached by.
+
+A skeleton has the distinct operations in order, operands by position, arrays abstracted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad.expr import Expr, assemble_node, const, is_simple
+from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.ops.base.op import infer_type, leaf
+
+Row: TypeAlias = tuple[Any, ...]
+"""``(op, places of operands, params)``; for inputs and constants, their kind, content and type."""
+
+
+class Skeleton(NamedTuple):
+    """A traced program, arrays abstracted: what derived programs are cached by."""
+
+    rows: tuple[Row, ...]
+    roots: tuple[int, ...]
+    inputs: list[Any]
+    """The values of the input rows: arrays, or expressions of a trace around this one."""
+    symbolic: bool
+    simple: tuple[int, ...]
+    """The rows that the laws are known to leave as they are; not looked for but ``within`` a trace."""
+    reached: bool
+    """Whether a root depends on a leaf, or is made of derivatives, which may be constant."""
+
+
+def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False) -> Skeleton:
+    """The distinct operations between leaves and roots, by value numbering.
+
+    What does not depend on the leaves but on a trace around this one is cut off: an input. One walk,
+    depth first, on local lists: it runs at every call of a derivative. ``within``: the roots were met
+    while f ran, so that leaves of traces inside it, which have ended, are rightly what they stand for.
+    """
+    since = leaves[0].params[0][1].number if within and leaves else None
+    number: dict[Any, int] = {}
+    where: dict[int, int] = {}
+    rows: list[Row] = []
+    inputs: list[Any] = []
+    simple: list[int] = []
+    kinds: list[int] = []  # of each row: fixed, dependent on a leaf, or of a trace around this one
+
+    def place_input(identity: Any, type: ArrayType, value: Any, kind: int) -> int:
+        place = number.get(identity)
+        if place is None:
+            place = number[identity] = len(rows)
+            rows.append((INPUT, f"i{len(inputs)}", type))
+            inputs.append(value)
+            kinds.append(kind)
+        return place
+
+    for item in leaves:
+        value = item.args[0]
+        known = value.params[0][1].array if value.op is CONSTANT else value
+        where[id(item)] = place_input(id(item), item.type, known, _DEPENDENT)
+    derivative = False
+    stack = list(reversed(roots))
+    while stack:
+        expr = stack[-1]
+        me = id(expr)
+        if me in where:
+            stack.pop()
+            continue
+        op = expr.op
+        if op is INPUT or (op is leaf and _is_open(expr, since)):
+            stack.pop()
+            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
+            continue
+        args = expr.args
+        parents = tuple([where.get(id(arg), -1) for arg in args])
+        if -1 in parents:
+            stack.extend([arg for arg in reversed(args) if id(arg) not in where])
+            continue
+        stack.pop()
+        if op is leaf:
+            derivative = derivative or expr.params[0][1] is None
+            where[me] = parents[0]
+            continue
+        # An operation's type follows from its operands', so that it need not be hashed.
+        row: Row = (op, parents, expr.params)
+        kind = _FIXED
+        if not parents:
+            constant = expr.params[0][1]
+            if constant.array.ndim:
+                key = ("a", id(constant.array))
+                where[me] = place_input(key, expr.type, constant.array, _FIXED)
+                continue
+            row = (CONSTANT, constant.address, expr.type)
+        else:
+            for i in parents:
+                if kinds[i] > kind:
+                    kind = kinds[i]
+            if kind == _FOREIGN:
+                where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
+                continue
+        place = number.get(row)
+        if place is None:
+            place = number[row] = len(rows)
+            rows.append(row)
+            kinds.append(kind)
+            if within and is_simple(expr):
+                simple.append(place)
+        where[me] = place
+    places = tuple([where[id(root)] for root in roots])
+    reached = derivative or any([kinds[i] == _DEPENDENT for i in places])
+    symbolic = any([isinstance(value, Expr) for value in inputs])
+    return Skeleton(tuple(rows), places, inputs, symbolic, tuple(simple), reached)
+
+
+_FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
+
+
+def _is_open(expr: Expr, since: int | None) -> bool:
+    scope = expr.params[0][1]
+    if scope is None:  # a constant derivative
+        return False
+    if not scope.open and (since is None or scope.number < since):
+        warnings.warn(
+            f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
+            "return it from the function instead of storing it",
+            stacklevel=2,
+        )
+    return bool(scope.open)
+
+
+def instantiate(rows: Sequence[Row], inputs: Sequence[Expr] | None = None) -> list[Expr]:
+    """A skeleton's rows as expressions, on ``inputs`` for its input rows or, without, on variables."""
+    exprs: list[Expr] = []
+    own = None if inputs is None else iter(inputs)
+    for op, second, third in rows:
+        if op is INPUT:
+            name = (("name", second),)
+            exprs.append(assemble_node(INPUT, (), name, third) if own is None else next(own))
+        elif op is CONSTANT:
+            exprs.append(const(np.frombuffer(second, third.dtype)[0]))
+        else:
+            args = tuple([exprs[i] for i in second])
+            exprs.append(assemble_node(op, args, third, infer_type(op, args, third)))
+    return exprs

@@ -1,0 +1,57 @@
+"""A function traced to a closed program, with what it captured as further inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.control.closed_program import Body, body_of, symbol, used
+from funcgrad.expr import Expr
+from funcgrad.graph import INPUT, ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.trace.leaves import Scope, fresh
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.skeleton import instantiate, skeleton
+
+
+def trace_body(
+    f: Callable[..., Any], trees: Sequence[Tree], stand_ins: Sequence[Expr]
+) -> tuple[Body, list[Any], Any]:
+    """f as a body, the expressions and arrays it captured, which are further inputs, and its result.
+
+    ``trees`` are f's arguments. Their leaves are stood for by expressions of the same types: where those
+    have values, f may ask for them; a `symbol` has none.
+    """
+    scope = Scope()
+    labels = [path or "x" for tree in trees for path in tree.paths]
+    leaves = [
+        fresh(stand_in, scope, k, label)
+        for k, (label, stand_in) in enumerate(zip(labels, stand_ins, strict=True))
+    ]
+    rest = iter(leaves)
+    try:
+        output = f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+        roots = [lift_fully(item) for item in flatten(output).leaves]
+        found = skeleton(roots, leaves)
+    finally:
+        scope.open = False
+    exprs = instantiate(found.rows)
+    inputs = [expr for expr in exprs if expr.op is INPUT]
+    outputs = simplify_all([exprs[i] for i in found.roots])
+    # What led to a captured value was met on the way to it, and is no part of the body.
+    needed = set(used(inputs, outputs))
+    kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
+    captured = [found.inputs[i] for i in kept[len(leaves) :]]
+    return body_of([inputs[i] for i in kept], outputs), captured, output
+
+
+def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
+    """Stand-ins without values, labelled as the trees' leaves are."""
+    labels = [path or "x" for tree in trees for path in tree.paths]
+    return [symbol(label, type) for label, type in zip(labels, types, strict=True)]
+
+
+def types_of(tree: Tree) -> list[ArrayType]:
+    """The types of a tree's leaves."""
+    return [lift_fully(item).type for item in tree.leaves]

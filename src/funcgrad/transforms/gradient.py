@@ -1,0 +1,69 @@
+"""The gradient of an expression, as a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from funcgrad.autodiff.accumulate import gradients
+from funcgrad.expr import Expr, var
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.shape import zeros_like
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.rewrite.simplify import simplify, simplify_all
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+
+
+def gradient(expr: Expr, wrt: Any = None) -> Any:
+    """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
+
+    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
+    its structure. Without ``wrt``, a dict with the gradient for each variable.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.var("x"), fg.var("y")
+    >>> gradient(x**2 * y, x), gradient(x**2 * y)
+    (2*x*y, {'x': 2*x*y, 'y': x**2})
+    """
+
+    if not isinstance(expr, Expr) or expr.shape:
+        kind = expr.type if isinstance(expr, Expr) else type(expr).__name__
+        raise fail(
+            TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
+        )
+    names = variables(expr)
+    tree = flatten(
+        dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
+    )
+    targets = [
+        names[item] if isinstance(item, str) and item in names else item for item in tree.leaves
+    ]
+    for item in targets:
+        if not isinstance(item, Expr):
+            known = ", ".join(names) or "none"
+            raise TypeError(f"gradient: expected variables ({known}), but got {item!r}")
+    slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
+    for item in targets:
+        if item.op is not INPUT and item.key not in slopes:
+            slopes[item.key] = _in_a_part(expr, item)
+    return tree.rebuild([slopes[item.key] for item in targets])
+
+
+def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
+    found = simplify_all(gradients(simplify(expr), targets), readable=True) if targets else []
+    return {item.key: slope for item, slope in zip(targets, found, strict=True)}
+
+
+def _in_a_part(expr: Expr, part: Expr) -> Expr:
+    """The gradient in a part: in a variable in its place, since simplification may remove the part."""
+    if part.op is CONSTANT:
+        return zeros_like(part)  # type: ignore[no-any-return]
+    names = variables(expr, part)
+    free = next(name for n in count() if (name := f"part{n}") not in names)
+    stand_in = var(free, part.shape, part.dtype)
+    slopes = _in_variables(substitute_all([expr], {part.key: stand_in})[0], [stand_in])
+    back = substitute_all([slopes[stand_in.key]], {stand_in.key: part})
+    return simplify_all(back, readable=True)[0]
