@@ -309,3 +309,74 @@ def test_degrees_are_integers_of_any_kind(degree):
 def test_what_is_wrong_is_named(f, error, message):
     with pytest.raises(error, match=re.escape(message)):
         fg.grad(lambda x: np.sum(f(x)))(SIX)
+
+
+# -- boolean scalars as indices --------------------------------------------------------------------
+MASK = np.array([True, False, True])
+BESIDE = [
+    *(0, -1, slice(None), slice(1, None), None, Ellipsis, [0, 1], np.array([[1], [0]]), MASK),
+    *(np.array([True, False]), True, np.False_),
+]
+
+
+def of_numpy(function):
+    """The value, or None where NumPy refuses."""
+    try:
+        return function()
+    except (IndexError, ValueError):
+        return None
+
+
+@pytest.mark.parametrize("truth", [True, False, np.True_, np.array(False)])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 2)])
+def test_a_boolean_scalar_is_an_index_of_a_new_axis(truth, shape):
+    x = np.arange(float(np.prod(shape, dtype=int))).reshape(shape)
+    variable = fg.var("x", shape)
+    indices = [truth, (truth,), *[(a, truth) for a in BESIDE], *[(truth, a) for a in BESIDE]]
+    for index in [*indices, *[(a, truth, b) for a in BESIDE for b in BESIDE]]:
+        expected = of_numpy(lambda index=index: x[index])
+        if expected is None:
+            with pytest.raises((IndexError, ValueError)):
+                variable[index]
+            continue
+        np.testing.assert_array_equal(variable[index](x=x), expected, strict=True)
+        changed = x.copy()
+        np.add.at(changed, index, 2.0)
+        got = variable.at[index].add(2.0)(x=x)
+        np.testing.assert_array_equal(got, changed)
+        assert np.shape(got) == shape
+
+
+@pytest.mark.parametrize("how", ["set", "multiply", "min", "max"])
+def test_a_boolean_scalar_says_whether_an_array_is_updated(how):
+    x = np.array([[1.0, -2.0], [3.0, 4.0]])
+    whole = getattr(fg.var("x", (2, 2)).at[...], how)(0.5)(x=x)
+    for truth in (True, np.True_, np.array(True)):
+        got = getattr(fg.var("x", (2, 2)).at[truth], how)(0.5)(x=x)
+        np.testing.assert_array_equal(got, whole, strict=True)
+    got = getattr(fg.var("x", (2, 2)).at[False], how)(0.5)(x=x)
+    np.testing.assert_array_equal(got, x, strict=True)
+
+
+def test_a_traced_boolean_scalar_is_an_index():
+    def chosen(x):
+        return np.sum(x[x[0] > 0] ** 2)
+
+    def replaced(x):
+        return np.sum(x.at[x[0] > 0, 1].set(x[0]) ** 2)
+
+    for f in (fg.grad(chosen), fg.jit(fg.grad(chosen))):
+        np.testing.assert_array_equal(f(np.array([1.0, 2.0])), [2.0, 4.0])
+        np.testing.assert_array_equal(f(np.array([-1.0, 2.0])), [0.0, 0.0])
+    for f in (fg.grad(replaced), fg.jit(fg.grad(replaced))):
+        np.testing.assert_array_equal(f(np.array([1.0, 2.0])), [4.0, 0.0])
+        np.testing.assert_array_equal(f(np.array([-1.0, 2.0])), [-2.0, 4.0])
+    assert fg.grad(lambda x: np.sum(x[x > 0]))(2.0) == 1.0
+    with pytest.raises(TypeError, match="vmap: expected a program that does not depend on values"):
+        fg.vmap(chosen)(np.ones((2, 2)))
+
+
+def test_an_array_that_stands_twice_in_an_index_is_checked_in_both_places():
+    twice = np.array([True, False])
+    with pytest.raises(IndexError, match="boolean index of the shape of the axes"):
+        fg.var("x", (2, 3))[twice, twice]

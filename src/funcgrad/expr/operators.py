@@ -54,9 +54,18 @@ def _is_traced_integer(x: Any) -> bool:
     return expr is not None and bool(expr.traced) and not expr.shape and expr.dtype.kind in "biu"
 
 
+def _is_boolean_array(x: Any) -> bool:
+    return bool(x.dtype.kind == "b" and x.shape)
+
+
 def _base(x: Any, exponent: Any) -> Any:
-    """The base of a power: an integer becomes a float under a negative exponent, as in Python."""
+    """The base of a power: an integer becomes a float under a negative exponent, as in Python.
+
+    An array of booleans becomes one of int8 under the exponent 2, as in NumPy, where it is `numpy.square`.
+    """
     if type(exponent) is int:
+        if exponent == 2 and isinstance(x, Operators) and _is_boolean_array(x):
+            return functions["astype"](x, np.int8)
         return functions["astype"](x, float) if exponent < 0 and _is_traced_integer(x) else x
     if not _is_traced_integer(exponent) or not (type(x) is int or _is_traced_integer(x)):
         return x
@@ -66,11 +75,20 @@ def _base(x: Any, exponent: Any) -> Any:
         return x
 
 
+def _typed(value: Any, source: Any, beside: Any) -> Any:
+    """An expression's value, with its dtype where it stands beside an array."""
+    is_number = isinstance(source, Operators) and not isinstance(value, np.ndarray | np.generic)
+    if is_number and isinstance(beside, np.ndarray | np.generic):
+        return np.asarray(value)[()]
+    return value
+
+
 def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     function = getattr(python, name)
 
     def operator(self: Any, other: Any) -> Any:
         x, y = plain(self, symbol), plain(other, symbol)
+        x, y = _typed(x, self, y), _typed(y, other, x)
         return function(y, x) if swapped else function(x, y)
 
     operator.__name__ = operator.__qualname__ = name

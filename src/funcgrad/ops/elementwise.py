@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.op import (
@@ -378,18 +379,47 @@ def _copied(x: Any) -> Any:
 _stopped_infer: Any = _same_loop
 stopped = Elementwise(name="stop_gradient", run=_copied, infer=_stopped_infer, edges=(None,))
 
+
+class Comparison(Elementwise):
+    """A comparison: a Python integer that the other operand's integer dtype cannot hold is compared exactly.
+
+    As in NumPy, ``x == 256`` is False for x of dtype uint8. No x equals such an integer, and all of them
+    lie on one side of it; so an infinity of its sign stands for it.
+    """
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        try:
+            return super().__call__(*args, **params)
+        except OverflowError:
+            if not any([type(arg) is Expr and arg.dtype.kind in "iu" for arg in args]):
+                raise
+            return super().__call__(
+                *[math.copysign(math.inf, arg) if type(arg) is int else arg for arg in args]
+            )
+
+
+def _comparison(name: str, ufunc: np.ufunc, symbol: str) -> Op:
+    return Comparison(
+        name=name,
+        run=ufunc,
+        infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
+        edges=(None, None),
+        infix=Infix(symbol, 5),
+    )
+
+
 # -- not differentiable: no edge, so no gradient flows --------------------------------------------
 floor = elementwise("floor", np.floor, None)
 ceil = elementwise("ceil", np.ceil, None)
 trunc = elementwise("trunc", np.trunc, None)
 rint = elementwise("rint", np.rint, None)
 floor_divide = elementwise("floor_divide", np.floor_divide, None, None, infix=("//", 20))
-less = elementwise("less", np.less, None, None, infix=("<", 5))
-less_equal = elementwise("less_equal", np.less_equal, None, None, infix=("<=", 5))
-greater = elementwise("greater", np.greater, None, None, infix=(">", 5))
-greater_equal = elementwise("greater_equal", np.greater_equal, None, None, infix=(">=", 5))
-equal = elementwise("equal", np.equal, None, None, infix=("==", 5))
-not_equal = elementwise("not_equal", np.not_equal, None, None, infix=("!=", 5))
+less = _comparison("less", np.less, "<")
+less_equal = _comparison("less_equal", np.less_equal, "<=")
+greater = _comparison("greater", np.greater, ">")
+greater_equal = _comparison("greater_equal", np.greater_equal, ">=")
+equal = _comparison("equal", np.equal, "==")
+not_equal = _comparison("not_equal", np.not_equal, "!=")
 logical_and = elementwise("logical_and", np.logical_and, None, None)
 logical_or = elementwise("logical_or", np.logical_or, None, None)
 logical_xor = elementwise("logical_xor", np.logical_xor, None, None)

@@ -175,8 +175,7 @@ scatter_op = Op(
 # -- as users write it ---------------------------------------------------------------------------
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
-    x = lift_fully(x)
-    spec, arrays = parse(index, x)
+    x, spec, arrays = parse(index, lift_fully(x))
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
     return build(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
@@ -184,8 +183,8 @@ def getitem(x: Any, index: Any) -> Any:
 
 def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
     """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
-    x = lift_fully(x)
-    spec, arrays = parse(index, x)
+    whole = lift_fully(x)
+    x, spec, arrays = parse(index, whole)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
     value = lift_fully(value, (x,))
@@ -196,12 +195,14 @@ def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
         )
     value = broadcast_to(astype(value, x.dtype), shape)
     if how == "add":
-        return x + scatter_op(value, *exprs, spec=spec, shape=x.shape)
-    _unique(exprs, spec, x, how)
-    old = getitem_op(x, *exprs, spec=spec, shape=shape)
-    new = value if how == "set" else getattr(np, how)(old, value)
-    touched = scatter_op(full_like(new, True, bool), *exprs, spec=spec, shape=x.shape)
-    return np.where(touched, scatter_op(new, *exprs, spec=spec, shape=x.shape), x)
+        changed = x + scatter_op(value, *exprs, spec=spec, shape=x.shape)
+    else:
+        _unique(exprs, spec, x, how)
+        old = getitem_op(x, *exprs, spec=spec, shape=shape)
+        new = value if how == "set" else getattr(np, how)(old, value)
+        touched = scatter_op(full_like(new, True, bool), *exprs, spec=spec, shape=x.shape)
+        changed = np.where(touched, scatter_op(new, *exprs, spec=spec, shape=x.shape), x)
+    return changed if x is whole else np.reshape(changed, whole.shape)
 
 
 def _unique(arrays: tuple[Expr, ...], spec: Spec, x: Expr, how: str) -> None:

@@ -33,11 +33,16 @@ def restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
-    """An index as it is written, as a spec and the arrays in it."""
+def parse(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
+    """An index of x as it is written: the spec and the arrays in it, and the operand that they index.
+
+    That operand is x, with a new axis of length 1 for each boolean scalar: True selects its one entry, and
+    False none.
+    """
     spec: list[Any] = []
     arrays: list[Any] = []
-    for item in index if isinstance(index, tuple) else (index,):
+    items = index if isinstance(index, tuple) else (index,)
+    for place, item in enumerate(items):
         if item is None:
             spec.append("new")
         elif item is Ellipsis:
@@ -45,17 +50,43 @@ def parse(index: Any, x: Expr) -> tuple[Spec, list[Any]]:
         elif isinstance(item, slice):
             bounds = (item.start, item.stop, item.step)
             spec.append(("slice", *(None if b is None else operator.index(b) for b in bounds)))
-        elif isinstance(item, bool | np.bool_) or _is_float(item):
+        elif _is_scalar_boolean(item):
+            return parse(*_without_scalar_booleans(items, x))
+        elif _is_float(item):
             raise _bad_index(item)
         elif isinstance(item, int | np.integer):
             spec.append(int(item))
         else:
             found = as_indices(item)
             if len(found) > 1 or _is_boolean(item):
-                _check_boolean(item, x, index if isinstance(index, tuple) else (index,))
+                _check_boolean(place, x, items)
             spec.extend("array" for _ in found)
             arrays.extend(found)
-    return tuple(spec), arrays
+    return x, tuple(spec), arrays
+
+
+def _is_scalar_boolean(item: Any) -> bool:
+    if isinstance(item, bool | np.bool_):
+        return True
+    return isinstance(item, Expr | np.ndarray) and item.dtype.kind == "b" and item.shape == ()
+
+
+def _without_scalar_booleans(items: tuple[Any, ...], x: Expr) -> tuple[tuple[Any, ...], Expr]:
+    """The index with an array in the place of each boolean scalar, and x with the axes for these arrays."""
+    widened: list[Any] = []
+    replaced: list[Any] = []
+    for item in items:
+        if _is_scalar_boolean(item):
+            widened.append(None)
+            known = concrete(item, "a boolean index") if isinstance(item, Expr) else item
+            replaced.append(np.arange(int(known)))
+            continue
+        replaced.append(item)
+        if item is Ellipsis:
+            widened.append(item)
+        else:
+            widened.extend([slice(None)] * _axes_taken(item))
+    return tuple(replaced), x[tuple(widened)]
 
 
 def _is_float(item: Any) -> bool:
@@ -67,14 +98,13 @@ def _is_boolean(item: Any) -> bool:
     return (item.dtype if isinstance(item, Expr) else np.asarray(item).dtype).kind == "b"
 
 
-def _check_boolean(item: Any, x: Expr, index: tuple[Any, ...]) -> None:
-    """Refuse a boolean index that is not as long as the axes that it stands for."""
+def _check_boolean(place: int, x: Expr, index: tuple[Any, ...]) -> None:
+    """Refuse a boolean index, the one at that place, that is not as long as the axes that it stands for."""
     taken = [_axes_taken(other) for other in index]
-    place = next(i for i, other in enumerate(index) if other is item)
     before = sum(taken[:place])
     if any(other is Ellipsis for other in index[:place]):
         before += x.ndim - sum(taken)
-    shape = np.shape(item)
+    shape = np.shape(index[place])
     if x.shape[before : before + len(shape)] != shape:
         raise fail(
             IndexError,
@@ -84,7 +114,7 @@ def _check_boolean(item: Any, x: Expr, index: tuple[Any, ...]) -> None:
 
 
 def _axes_taken(item: Any) -> int:
-    if item is None or item is Ellipsis:
+    if item is None or item is Ellipsis or _is_scalar_boolean(item):
         return 0
     if isinstance(item, slice | int | np.integer):
         return 1

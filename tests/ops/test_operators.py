@@ -1,0 +1,129 @@
+"""Every operator on every pair of dtypes, and beside Python's numbers: values and dtypes are NumPy's."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+DTYPES = [
+    *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+]
+INTEGERS = DTYPES[1:9]
+COMPARISONS = [
+    *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
+]
+FORMULAS = [
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod),
+    *(operator.pow, divmod, operator.matmul, operator.and_, operator.or_, operator.xor),
+    *COMPARISONS,
+]
+SHIFTS = [operator.lshift, operator.rshift]
+NUMBERS = [
+    *(True, False, 0, 1, 2, 3, -1, -2, 127, 200, 255, 256, -128, -129),
+    *(2**31, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1, -(2**70)),
+    *(0.5, 2.0, -1.0, -0.0, 1e300, float("inf"), float("nan"), 1j, 2 + 0j),
+]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def numpys(f, x, y):
+    """NumPy's result as arrays, or None where it refuses."""
+    try:
+        result = f(x, y)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
+    return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+def assert_all_equal(got, expected, what):
+    got = got if isinstance(got, tuple) else (got,)
+    for a, b in zip(got, expected, strict=True):
+        a = np.asarray(a)
+        assert a.dtype == b.dtype, what
+        assert a.shape == b.shape, what
+        if b.dtype.kind == "c":
+            np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=str(what))
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=str(what))
+
+
+def check(x, y, functions):
+    """Each operator on x and y: as a formula of x, traced under jit, and refused where NumPy does."""
+    kept = [(f, numpys(f, x, y)) for f in functions]
+    variable = fg.var("x", x.shape, x.dtype)
+    for f, expected in kept:
+        what = (f.__name__, x.dtype, y)
+        if expected is None:
+            with pytest.raises((TypeError, ValueError, OverflowError, ZeroDivisionError)):
+                values(f(variable, y), x)
+        elif f not in SHIFTS:  # these are of values alone: a formula has none
+            assert_all_equal(values(f(variable, y), x), expected, what)
+    known = [(f, expected) for f, expected in kept if expected is not None]
+    got = fg.jit(lambda x: [f(x, y) for f, _ in known])(x)
+    for (f, expected), result in zip(known, got, strict=True):
+        assert_all_equal(result, expected, (f.__name__, x.dtype, y, "jit"))
+
+
+def values(result, x):
+    if isinstance(result, tuple):
+        return tuple(part(x=x) for part in result)
+    return result(x=x)
+
+
+def swapped(f):
+    def g(x, y):
+        return f(y, x)
+
+    g.__name__ = f"swapped {f.__name__}"
+    return g
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_of_two_dtypes(dtype):
+    x = np.array([3, 1]).astype(dtype)
+    for other in DTYPES:
+        y = np.array([2, 3]).astype(other)
+        check(x, y, FORMULAS + SHIFTS)
+        check(x, y[0], FORMULAS + SHIFTS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_beside_python_numbers(dtype):
+    x = np.array([3, 1]).astype(dtype)
+    for number in NUMBERS:
+        check(x, number, [*FORMULAS, *SHIFTS, *map(swapped, FORMULAS)])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_a_scalar_beside_integers_out_of_range(dtype):
+    x = np.array(3, dtype)
+    for number in [256, -129, 2**31, 2**63, 2**64, 2**70, -(2**70)]:
+        check(x, number, [*COMPARISONS, *map(swapped, COMPARISONS)])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_the_least_and_the_most_beside_what_is_out_of_range(dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, limits.max])
+    for number in [limits.min - 1, limits.min, limits.max, limits.max + 1]:
+        check(x, int(number), [*COMPARISONS, *map(swapped, COMPARISONS)])
+
+
+def test_questions_about_integers_out_of_range():
+    def f(x, n):
+        return n * 2.0 if np.all(x < 256) and n < 2**70 and n != -(2**65) else n
+
+    x = np.array([1, 255], np.uint8)
+    assert fg.grad(f, argnums=1)(x, 3.0) == 2.0
+    assert fg.jit(f)(x, 3) == 6.0
+    assert fg.evaluate(fg.var("k", (), "uint8") == 256, {"k": np.uint8(0)}) is False
+    assert np.less(fg.var("x", (2,), "uint8"), 256)(x=x).tolist() == [True, True]
+
+
+def test_floats_beside_integers_beyond_all_floats_are_refused_as_by_numpy():
+    x = fg.var("x")
+    with pytest.raises(OverflowError, match="int too large"):
+        x < 10**400  # noqa: B015
