@@ -1,7 +1,8 @@
-"""Long chains: nothing recurses over a graph."""
+"""Long chains: nothing recurses over a graph, and the work is linear in the number of nodes."""
 
 import pickle
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -57,3 +58,80 @@ def test_a_wide_sum_of_shared_parts_is_linear():
     y = sum(parts)
     assert len(y.graph) < 1_500
     assert fg.evaluate(fg.gradient(y, x)) == pytest.approx(y(x=1.0), rel=1e-12)
+
+
+# -- linear work ---------------------------------------------------------------------------------
+def mixed(n, x, y):
+    s = x
+    for _ in range(n):
+        ratio = (np.sin(s) * y + 1.5) / (2.0 + y * s)
+        s = np.where(ratio > 0.5, ratio, ratio * 0.5)
+    return s
+
+
+def sums(n, v):
+    total = 0.0
+    for _ in range(n):
+        v = np.sin(v) / (1.0 + v * v)
+        total = total + np.sum(v)
+    return total
+
+
+def mixed_formula(n):
+    return mixed(n, fg.var("x"), fg.var("y"))
+
+
+def sums_formula(n):
+    return sums(n, fg.var("v", 3))
+
+
+def calls(work, subject):
+    """How many calls a piece of work makes, of Python's functions and of built-in ones."""
+    found = Counter()
+
+    def count(frame, event, arg):
+        found[event] += 1
+
+    sys.setprofile(count)
+    try:
+        work(subject)
+    finally:
+        sys.setprofile(None)
+    return found["call"] + found["c_call"]
+
+
+def scalar_function(n):
+    return lambda x: mixed(n, x, 0.5 * x)
+
+
+def array_function(n):
+    return lambda v: sums(n, v)
+
+
+WORK = {
+    "build": (int, mixed_formula),
+    "key": (mixed_formula, lambda e: e.key),
+    "graph": (mixed_formula, lambda e: e.graph),
+    "toposort": (mixed_formula, fg.toposort),
+    "evaluate": (mixed_formula, lambda e: e(x=0.3, y=0.7)),
+    "evaluate sums": (sums_formula, lambda e: e(v=np.ones(3))),
+    "simplify": (mixed_formula, fg.simplify),
+    "substitute": (mixed_formula, lambda e: fg.substitute(e, x=2.0)),
+    "gradient": (mixed_formula, fg.gradient),
+    "gradient of sums": (sums_formula, fg.gradient),
+    "backprop": (mixed_formula, fg.backprop),
+    "grad": (scalar_function, lambda f: fg.grad(f)(0.3)),
+    "grad of sums": (array_function, lambda f: fg.grad(f)(np.ones(3))),
+    "jvp": (scalar_function, lambda f: fg.jvp(f, (0.3,), (1.0,))),
+    "repr": (mixed_formula, repr),
+    "pickle": (mixed_formula, lambda e: pickle.loads(pickle.dumps(e))),
+    "json": (mixed_formula, lambda e: fg.from_json(fg.to_json(e))),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_work_is_linear_in_the_number_of_nodes(name):
+    make, work = WORK[name]
+    work(make(200))  # with what is worked out once
+    few, many = (calls(work, make(n)) for n in (50, 100))
+    assert many <= 2.1 * few

@@ -43,13 +43,17 @@ def fold(expr: Pointed, algebra: Algebra[T]) -> T:
     >>> fold((x * x + 1) * x, depth)
     3
     """
-    return environment(expr, algebra)[expr.key]
+    return _environment(expr, algebra)[expr.key]
 
 
 def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     """What every node becomes under ``algebra``: the fold before its last step, which picks the root."""
     from pyrsistent import pmap
 
+    return pmap(_environment(expr, algebra))
+
+
+def _environment(expr: Pointed, algebra: Algebra[T]) -> dict[Key, T]:
     if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
         raise TypeError(
             "fold: expected an Algebra, what inputs, constants and operations become, but got "
@@ -58,7 +62,7 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     values: dict[Key, T] = {}
     for key, node in nodes(expr).items():
         values[key] = become(algebra, node, values)
-    return pmap(values)
+    return values
 
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:

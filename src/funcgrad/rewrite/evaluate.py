@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +54,8 @@ def numpy_algebra(expr: Expr, values: Mapping[str, Any]) -> Algebra[Any]:
         return values[node.name]
 
     def op(node: Node, parents: tuple[Any, ...]) -> Any:
-        return node.op.run(*parents, **dict(node.params))  # type: ignore[attr-defined]
+        run: Callable[..., Any] = node.op.run  # type: ignore[attr-defined]
+        return run(*parents, **dict(node.params)) if node.params else run(*parents)
 
     return Algebra(input, lambda node: node.value, op)
 

@@ -36,8 +36,10 @@ class _Reading(NamedTuple):
     checks: tuple[Check, ...]
     law: Law
     names: tuple[str, ...]
-    allowed: Callable[[dict[str, Any], Any], bool]
-    """Whether the law applies, given the bindings and what it makes."""
+    allowed: Callable[[dict[str, Any]], bool]
+    """Whether the law applies, given the bindings."""
+    accepted: Callable[[Any], bool]
+    """Whether what the law makes may stand."""
 
 
 class _Pattern(NamedTuple):
@@ -66,16 +68,28 @@ def _readings(op: Op, readable: bool) -> tuple[_Reading, ...]:
     """The ways to read an operation as a law's left side: worked out for those that programs have."""
     found: list[_Reading] = []
     for root, law, names in _patterns().get(op, ()):
-        allowed = _always if readable and law.holds == "for readers" else _ALLOWED[law.holds]
+        limited = law.holds == "for readers" and not readable
+        if limited and "c" not in names:
+            continue
+        allowed = _is_far_from_overflow if limited else _always
+        accepted = _has_normal_constant if law.holds == "for normal constants" else _always
         read = dict.fromkeys(_checks(root, order) for order in _orders(root))
-        found.extend([_Reading(*order, law, names, allowed) for order in read])
+        found.extend([_Reading(*order, law, names, allowed, accepted) for order in read])
     return tuple(found)
 
 
 def _orders(pattern: Expr) -> Iterator[dict[int, bool]]:
-    """For each operation in a pattern whether its operands are read the other way round."""
+    """For each operation in a pattern whether its operands are read the other way round.
+
+    Those below the root are simple, so that a constant among them stands where `rewritten` puts it.
+    """
     inner = [expr for expr in subexpressions(pattern)[::-1] if expr.args]
     choices = [(False, True) if expr.op.name in COMMUTING else (False,) for expr in inner]
+    for i, expr in enumerate(inner):
+        if expr is not pattern and expr.op in _CONSTANT_PLACE:
+            numbers = [k for k, arg in enumerate(expr.args) if _is_number(arg)]
+            if len(numbers) == 1:
+                choices[i] = (numbers[0] != _CONSTANT_PLACE[expr.op],)
     for chosen in product(*choices):
         yield {id(expr): swapped for expr, swapped in zip(inner, chosen, strict=True)}
 
@@ -117,30 +131,25 @@ def _operand(pattern: Expr) -> Any:
     return _OnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
 
 
+_CONSTANT_PLACE = {elementwise.multiply: 0, elementwise.add: 1}
+"""Where the constant stands in a simple product or sum: first in products, last in sums."""
+
 _NUMBERS = ("c", "d")
 """The variables that stand for constants."""
 
 
-def _always(found: dict[str, Any], new: Any) -> bool:
+def _always(_: Any) -> bool:
     return True
 
 
-def _has_normal_constant(found: dict[str, Any], new: Expr) -> bool:
+def _has_normal_constant(new: Expr) -> bool:
     values = [value_of(arg) for arg in new.args]
     least = np.finfo(new.dtype).tiny
     return all(value is None or least <= abs(value) < np.inf for value in values)
 
 
-def _is_far_from_overflow(found: dict[str, Any], new: Any) -> bool:
-    return "c" in found and 1 <= abs(found["c"]) <= 1024
-
-
-_ALLOWED: dict[str, Callable[[dict[str, Any], Any], bool]] = {
-    "everywhere": _always,
-    "for reals": _always,
-    "for normal constants": _has_normal_constant,
-    "for readers": _is_far_from_overflow,
-}
+def _is_far_from_overflow(found: dict[str, Any]) -> bool:
+    return bool(1 <= abs(found["c"]) <= 1024)
 
 
 class _Constant(NamedTuple):
@@ -177,7 +186,7 @@ class Applicable(NamedTuple):
     structural: tuple[Callable[[Expr], Expr | None], ...]
     readings: tuple[_Reading, ...]
     swaps: bool
-    """Whether the operands stand in the wrong order: constants come first in products, last in sums."""
+    """Whether the operands stand in the wrong order: see `_CONSTANT_PLACE`."""
 
 
 class Look(NamedTuple):
@@ -224,9 +233,9 @@ def _applicable(
             real = row.law.holds == "for reals" and dtype == "c"
             if not real and _may_match(row.operands, kinds, alike):
                 readings.append(row)
-        if op is elementwise.multiply or op is elementwise.add:
-            first, last = kinds if op is elementwise.multiply else kinds[::-1]
-            swaps = isinstance(last, _Constant) and not isinstance(first, _Constant)
+        if op in _CONSTANT_PLACE:
+            constant, other = kinds if _CONSTANT_PLACE[op] == 0 else kinds[::-1]
+            swaps = isinstance(other, _Constant) and not isinstance(constant, _Constant)
     if not (structural or readings or swaps):
         return None
     return Applicable(tuple(structural), tuple(readings), swaps)
@@ -265,13 +274,13 @@ def rewritten(expr: Expr, laws: Applicable) -> Expr | None:
 def _by(reading: _Reading, expr: Expr) -> Expr | None:
     """What a law makes of a node, if it is an instance of its left side and the law allows it."""
     found = _read(expr, reading.checks)
-    if found is None:
+    if found is None or not reading.allowed(found):
         return None
     try:
         new = reading.law.right(*[found[name] for name in reading.names])
     except ArithmeticError:  # a constant over 0, or one that Python cannot hold
         return None
-    if not reading.allowed(found, new):
+    if not reading.accepted(new):
         return None
     return new if isinstance(new, Expr) else scalar(new, expr.dtype)
 
@@ -296,10 +305,10 @@ def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
             if value is None:
                 return None
             if what == "number":
-                if not np.isfinite(value):
-                    return None
                 # A Python number, so that the right side's arithmetic is exact and its dtype weak.
-                found[wanted] = value.item()
+                found[wanted] = number = value.item()
+                if number - number != 0:  # it is infinite or NaN
+                    return None
             elif value != wanted:
                 return None
     return found

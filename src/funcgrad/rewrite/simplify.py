@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.gc_pause import Paused
 from funcgrad.ops.base.op import fit
 from funcgrad.rewrite.matcher import Look, look, look_at_source, rewritten
 from funcgrad.source import fail
@@ -52,14 +53,14 @@ def simplify_all(
         if not readable and all(map(is_simple, exprs)):
             return list(exprs)
         forms = Forms(readable)
-    order = subexpressions(*exprs)
     became: dict[int, Expr] = {}
-    for expr in order:
-        if not forms.readable and is_simple(expr):
-            became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
-        else:
-            args = tuple([became[id(arg)] for arg in expr.args])
-            became[id(expr)] = forms.of(expr, args, BUDGET)
+    with Paused():
+        for expr in subexpressions(*exprs):
+            if not forms.readable and is_simple(expr):
+                became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
+            else:
+                args = tuple([became[id(arg)] for arg in expr.args])
+                became[id(expr)] = forms.of(expr, args, BUDGET)
     return [became[id(expr)] for expr in exprs]
 
 
@@ -163,20 +164,17 @@ class Forms:
     def _replacement(self, root: Expr, budget: int) -> Expr:
         """The normal form of what a law has made of settled expressions."""
         became: dict[int, Expr] = {}
-        stack = [root]
+        stack: list[Any] = [root]
+        pop = stack.pop
         while stack:
-            expr = stack[-1]
-            me = id(expr)
-            if me in became or me in self.kinds:
-                stack.pop()
-                continue
-            waiting = [a for a in expr.args if id(a) not in became and id(a) not in self.kinds]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            args = tuple([became.get(id(arg), arg) for arg in expr.args])
-            became[me] = self.of(expr, args, budget if expr is root else budget // 2)
+            expr = pop()
+            if expr is None:  # above an expression whose operands are done
+                expr = pop()
+                args = tuple([became.get(id(arg), arg) for arg in expr.args])
+                became[id(expr)] = self.of(expr, args, budget if expr is root else budget // 2)
+            elif id(expr) not in self.kinds and id(expr) not in became:
+                stack += (expr, None)
+                stack += expr.args[::-1]
         return became.get(id(root), root)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from funcgrad.autodiff.accumulate import gradients
+from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr, var
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.rewrite.simplify import simplify, simplify_all
+from funcgrad.rewrite.simplify import Forms, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
@@ -53,7 +53,11 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
-    found = simplify_all(gradients(simplify(expr), targets), readable=True) if targets else []
+    forms = Forms(
+        readable=True
+    )  # one for both: the cotangents are made of the expression's own nodes
+    (root,) = simplify_all([expr], forms=forms)
+    found = simplify_all(cotangents(root, targets), forms=forms) if targets else []
     return {item.key: slope for item, slope in zip(targets, found, strict=True)}
 
 
