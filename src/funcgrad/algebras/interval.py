@@ -107,9 +107,9 @@ def bounds(program: Any, /, *args: Any, **intervals: Any) -> Any:
     >>> x = fg.var("x")
     >>> y = x**2 - 2 * x
     >>> bounds(y, x=(0, 1))
-    Interval(-2.0, 1.0)
-    >>> bounds(fg.gradient(y, x), x=(0, 1))
-    Interval(-2.0, 0.0)
+    Interval(-2.00000..., 1.00000...)
+    >>> bounds(fg.gradient(y, x), x=(0, 1)).hi < 1e-15
+    True
     >>> bounds(lambda x, y: fg.maximum(x, y), (1, 4), (2, 3))
     Interval(2, 4)
     """

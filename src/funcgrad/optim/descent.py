@@ -69,10 +69,10 @@ def minimize(
     FloatingPointError where f or its gradient is not finite.
 
     >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0}, "lbfgs")
-    >>> found.converged, found.x
-    (True, {'a': 1.0, 'b': 0.0})
+    >>> found.converged, round(found.x["a"], 6), round(found.x["b"], 6)
+    (True, 1.0, 0.0)
     >>> t = np.array([0.0, 1.0, 2.0])
-    >>> minimize(lambda x: np.exp(x * t) - np.exp(0.5 * t), 0.0, "lm").x
+    >>> round(minimize(lambda x: np.exp(x * t) - np.exp(0.5 * t), 0.0, "lm").x, 6)
     0.5
     """
     if not callable(f) or isinstance(f, Expr):

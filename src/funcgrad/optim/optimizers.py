@@ -33,7 +33,7 @@ def momentum(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
     >>> optimizer = momentum(0.1, 0.5)
     >>> _, state = optimizer.update(1.0, optimizer.init(0.0))
     >>> optimizer.update(1.0, state)[0]
-    -0.15
+    -0.15000...
     """
     return sgd(learning_rate, decay)
 
@@ -43,7 +43,7 @@ def nesterov(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
 
     >>> optimizer = nesterov(0.1, 0.5)
     >>> optimizer.update(1.0, optimizer.init(0.0))[0]
-    -0.15
+    -0.15000...
     """
     return sgd(learning_rate, decay, nesterov=True)
 
@@ -60,7 +60,7 @@ def adam(
     >>> optimizer = adam(0.1)
     >>> updates, state = optimizer.update([5.0, -1.0], optimizer.init([0.0, 0.0]))
     >>> updates
-    [-0.1, 0.1]
+    [-0.09999..., 0.09999...]
     """
     return chain(scale_by_adam(b1, b2, eps, eps_root), scale_by_learning_rate(learning_rate))
 
@@ -79,7 +79,7 @@ def adamw(
 
     >>> optimizer = adamw(0.1, weight_decay=0.5)
     >>> optimizer.update(5.0, optimizer.init(1.0), 1.0)[0]
-    -0.15
+    -0.14999...
     """
     return chain(
         scale_by_adam(b1, b2, eps, eps_root),
@@ -103,7 +103,7 @@ def rmsprop(
 
     >>> optimizer = rmsprop(0.1, decay=0.75)
     >>> optimizer.update(5.0, optimizer.init(0.0))[0]
-    -0.2
+    -0.19999...
     """
     direction = scale_by_rms(decay, eps, eps_in_sqrt)
     return chain(direction, sgd(learning_rate, momentum, nesterov))

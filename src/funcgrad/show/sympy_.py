@@ -38,8 +38,7 @@ def to_sympy(expr: Expr) -> Any:
     that combine or move entries, and loops), and for what is too deep or too large for it; TypeError for
     what is no expression.
 
-    >>> import pytest, funcgrad as fg
-    >>> sympy = pytest.importorskip("sympy")
+    >>> import sympy, funcgrad as fg
     >>> x = fg.var("x")
     >>> to_sympy(fg.sin(x) ** 2 / 3).diff(sympy.Symbol("x"))
     2*sin(x)*cos(x)/3

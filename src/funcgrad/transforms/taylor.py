@@ -34,7 +34,7 @@ def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> 
     result may be trees. The cost grows as a power of the order, not exponentially.
 
     >>> taylor(np.exp, 0.0, 4)
-    (1.0, 1.0, 0.5, 0.1667, 0.0417)
+    (1.0, 1.0, 0.5, 0.16666..., 0.04166...)
     >>> taylor(lambda x: x[0] * x[1], np.array([2.0, 3.0]), 2, np.array([1.0, 10.0]))
     (6.0, 23.0, 10.0)
     """

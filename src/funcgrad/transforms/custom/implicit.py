@@ -80,7 +80,7 @@ def fixed_point(
     >>> import funcgrad as fg
     >>> dottie = fixed_point(lambda x, a: np.cos(a * x))
     >>> dottie(0.5, 1.0), fg.grad(dottie, 1)(0.5, 1.0)
-    (0.7390851, -0.2974743)
+    (0.7390851..., -0.2974743...)
     """
     return _solving("fixed_point", "fixed point", g, solver)
 

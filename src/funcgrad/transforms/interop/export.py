@@ -41,8 +41,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     Raises TypeError where f asks for a value, or uses an operation that JAX has no function for;
     ImportError without JAX.
 
-    >>> import pytest, funcgrad as fg
-    >>> jax = pytest.importorskip("jax")
+    >>> import jax, funcgrad as fg
     >>> f = to_jax(lambda x: fg.where(x > 0, fg.sqrt(x), 0))
     >>> float(jax.grad(f)(4.0)), float(jax.grad(f)(0.0))
     (0.25, 0.0)
@@ -64,8 +63,7 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     Raises TypeError where f asks for a value, uses an operation that PyTorch has no function for, or gets a
     tensor of a dtype that NumPy has not, such as bfloat16; ImportError without PyTorch.
 
-    >>> import pytest, funcgrad as fg
-    >>> torch = pytest.importorskip("torch")
+    >>> import torch, funcgrad as fg
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> to_torch(lambda x: fg.logsumexp(x**2))(x).backward()
     >>> x.grad
