@@ -69,14 +69,9 @@ from funcgrad.rewrite.evaluate import evaluate, evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute
 from funcgrad.trace.derive import trace
-from funcgrad.transforms.grad import (
-    elementwise_grad,
-    grad,
-    jvp,
-    stop_gradient,
-    value_and_grad,
-)
+from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
 from funcgrad.transforms.gradient import gradient
+from funcgrad.transforms.jvp import jvp
 
 if _TYPE_CHECKING:
     from funcgrad import numpy as numpy
@@ -109,9 +104,10 @@ if _TYPE_CHECKING:
     from funcgrad.transforms.interop.export import to_jax, to_torch
     from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
     from funcgrad.transforms.jit.jit import jit
-    from funcgrad.transforms.linearize import linearize, vjp
+    from funcgrad.transforms.linearize import linearize
     from funcgrad.transforms.sparse.sparse_jacobian import sparse_hessian, sparse_jacobian, sparsity
     from funcgrad.transforms.taylor import taylor
+    from funcgrad.transforms.vjp import vjp
     from funcgrad.transforms.vmap import vmap
 
 # What a first gradient does not need, by the module it is in: imported when it is first asked for. All of
@@ -144,10 +140,11 @@ _LATER = {
     "transforms.custom.implicit": ("fixed_point", "implicit_argmin", "implicit_root"),
     "transforms.jacobian": ("ggnvp", "hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
     "transforms.jit.jit": ("jit",),
-    "transforms.linearize": ("linearize", "vjp"),
+    "transforms.linearize": ("linearize",),
     "transforms.control_flow.loops": ("fori_loop", "scan", "while_loop"),
     "transforms.sparse.sparse_jacobian": ("sparse_hessian", "sparse_jacobian", "sparsity"),
     "transforms.taylor": ("taylor",),
+    "transforms.vjp": ("vjp",),
     "transforms.vmap": ("vmap",),
 }
 _FACES = ("numpy", "optim", "show", "testing")

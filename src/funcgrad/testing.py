@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.grad import jvp
-from funcgrad.transforms.linearize import vjp
+from funcgrad.transforms.jvp import jvp
+from funcgrad.transforms.vjp import vjp
 
 
 def check_grads(

@@ -28,7 +28,7 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.grad import value_and_grad
-from funcgrad.transforms.linearize import vjp
+from funcgrad.transforms.vjp import vjp
 
 _OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(
     {

@@ -23,6 +23,8 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
     ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
     its structure. Without ``wrt``, a dict with the gradient for each variable.
 
+    Raises TypeError if ``expr`` is not a scalar expression, or ``wrt`` names no variable or node.
+
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
     >>> gradient(x**2 * y, x), gradient(x**2 * y)

@@ -1,7 +1,7 @@
-"""Jacobians, Hessians and the products with them.
+"""Jacobians, Hessians and products with them.
 
-A row of a Jacobian is a pullback of one basis vector, a column a pushforward; all of them are one
-batched run, made by the graph transform of `vmap` on a constant basis. Nothing loops over rows.
+A row of a Jacobian is the pullback of one basis vector, a column the pushforward of one. All rows, or all
+columns, are one batched run: the graph transform of `vmap` on a constant basis.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.transforms.grad import (
-    _check_function,
-    _named_after,
-    _unflatten,
-    _warn_unreached,
+from funcgrad.transforms.arguments import (
+    argument_numbers,
+    check_function,
     differentiable_value,
-    grad,
-    jvp,
+    named_after,
     positions,
+    rebuild_arguments,
+    split_aux,
+    warn_unreached,
 )
-from funcgrad.transforms.linearize import vjp
+from funcgrad.transforms.grad import grad
+from funcgrad.transforms.jvp import jvp
+from funcgrad.transforms.vjp import vjp
 
 
 def jacobian(
@@ -42,9 +44,12 @@ def jacobian(
     """The function that computes all partial derivatives of f's results.
 
     The derivative of a result of shape s in an argument of shape t has the shape ``(*s, *t)``; trees
-    give trees of those, the result's structure outside and the argument's inside, as in JAX. The mode
-    is chosen by shape: reverse where f has fewer results than arguments, else forward. ``argnums`` and
+    give trees of those, the result's structure outside and the argument's inside, as in JAX. The shapes
+    choose the mode: reverse if f has fewer results than arguments, else forward. ``argnums`` and
     ``has_aux`` as in `grad`; without f, a decorator.
+
+    Raises TypeError if an argument or a result is not float or complex, if a real argument has complex
+    results in reverse mode, or a complex one real results in forward mode.
 
     >>> import numpy as np
     >>> jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
@@ -59,6 +64,8 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """`jacobian` in forward mode: one pushforward a column, all in one run.
 
+    Raises TypeError as `jacobian` does, and if complex arguments have real results.
+
     >>> import numpy as np
     >>> jacfwd(np.sin)(0.0)
     1.0
@@ -70,6 +77,8 @@ def jacrev(
     f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """`jacobian` in reverse mode: one pullback a row, all in one run.
+
+    Raises TypeError as `jacobian` does, and if real arguments have complex results.
 
     >>> import numpy as np
     >>> jacrev(np.sin)(0.0)
@@ -84,8 +93,10 @@ def hessian(
     """The function that computes f's second derivatives: forward over reverse.
 
     For a scalar f of an array of shape t the result has the shape ``(*t, *t)``; trees and several
-    arguments give trees of blocks, as in JAX. The derivative of a row is a product with one basis
-    vector; all are one batched run.
+    arguments give trees of blocks, as in JAX. Each column is a product with one basis vector; all columns
+    are one batched run.
+
+    Raises TypeError if an argument or a result is not float or complex.
 
     >>> import numpy as np
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
@@ -100,14 +111,17 @@ def hessian(
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The product of f's Hessian with a vector, at the cost of a few gradients: forward over reverse.
 
-    ``primals`` and ``tangents`` are tuples of the same structure. The result has the structure of the
-    primal, or is a tuple of those where there are several.
+    ``primals`` and ``tangents`` are tuples of the same structure, as in JAX. The result has the structure
+    of the primal; for several primals it is a tuple.
+
+    Raises TypeError if ``primals`` or ``tangents`` is not a tuple, if their structures, shapes or dtypes
+    differ, or if f does not return a real scalar.
 
     >>> import numpy as np
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     array([6., 0.])
     """
-    _check_function("hvp", f)
+    check_function("hvp", f)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise fail(
             TypeError,
@@ -124,10 +138,12 @@ def ggnvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> Any:
-    """The product of the generalised Gauss-Newton matrix of ``loss(f(x))`` with a vector.
+    """The product of the generalized Gauss-Newton matrix of ``loss(f(x))`` with a vector.
 
     The matrix is J^T H J, with J the Jacobian of f and H the Hessian of the loss at f's value: the
-    Hessian without the curvature of f, positive semidefinite where the loss is convex (Schraudolph 2002).
+    Hessian without the curvature of f, positive semidefinite if the loss is convex (Schraudolph 2002).
+
+    Raises TypeError as `hvp` does; the scalar is the loss's result.
 
     >>> import numpy as np
     >>> ggnvp(np.sin, lambda y: y**2 / 2, (0.0,), (3.0,))
@@ -140,34 +156,26 @@ def ggnvp(
     return parts[0] if len(parts) == 1 else parts
 
 
-# -- how -----------------------------------------------------------------------------------------
+# -- modes ---------------------------------------------------------------------------------------
 def _jacobian(
     who: str, how: Any, f: Callable[..., Any] | None, argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
     if f is None:
         return partial(_jacobian, who, how, argnums=argnums, has_aux=has_aux)
-    _check_function(who, f)
+    check_function(who, f)
     function = f
     single = isinstance(argnums, int)
-    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    wanted = argument_numbers(who, argnums)
 
-    @_named_after(f)
+    @named_after(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         places = positions(who, wanted, len(args))
         ready = partial(differentiable_value, who)
         output, leaves, trees = run(function, args, kwargs, places, ready)
-        aux = None
-        if has_aux:
-            if not isinstance(output, tuple) or len(output) != 2:
-                raise fail(
-                    TypeError,
-                    f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got "
-                    f"{type(output).__name__}",
-                )
-            output, aux = output
+        output, aux = split_aux(output, has_aux, who)
         shape = flatten(output)
         roots = [_result(who, item) for item in shape.leaves]
-        blocks = derive(how(roots, leaves), roots, leaves, _warn_unreached)
+        blocks = derive(how(roots, leaves), roots, leaves, warn_unreached)
         found = _assembled(shape, trees, [result(block) for block in blocks], single)
         return (found, concretize(aux, leaves)) if has_aux else found
 
@@ -189,7 +197,7 @@ def _assembled(shape: Tree, trees: Sequence[Tree], blocks: list[Any], single: bo
     """One tree of arguments in the place of each result."""
     width = sum(len(tree.leaves) for tree in trees)
     rows = [blocks[i * width : (i + 1) * width] for i in range(len(shape.leaves))]
-    return shape.rebuild([_unflatten(trees, row, single) for row in rows])
+    return shape.rebuild([rebuild_arguments(trees, row, single) for row in rows])
 
 
 def _by_shape(roots: list[Expr], leaves: list[Expr]) -> Any:

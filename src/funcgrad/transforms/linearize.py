@@ -1,7 +1,7 @@
-"""Linear maps that are used again and again: linearize and vjp.
+"""linearize: the derivative at a point as a linear program, which may be called many times.
 
-A derivative is linear in its tangents or cotangents. What does not depend on those, the *residuals*, is
-computed once, with the value; what is left is a linear program, which runs as often as one likes.
+A derivative is linear in its tangents or cotangents. The *residuals*, which do not depend on those, are
+computed once, with the value; the linear program that remains reads them at each call.
 """
 
 from __future__ import annotations
@@ -10,39 +10,37 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgrad.autodiff.accumulate import backprop, pushforward
+from funcgrad.autodiff.accumulate import pushforward
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, assemble_node, concrete, const, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
-from funcgrad.linear import Parts
-from funcgrad.ops.base.op import broadcast_to, differentiable, fit, leaf, lift_fully
+from funcgrad.ops.base.op import broadcast_to, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
-from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
-from funcgrad.transforms.grad import (
-    _aux,
-    _check_function,
-    _groups,
-    _matching,
-    _tangent_dtype,
-    _unflatten,
+from funcgrad.transforms.arguments import (
+    check_function,
     differentiable_value,
+    leaves_by_argument,
+    matching_seeds,
+    tangent_dtype,
 )
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """f's value, and its derivative at the primals as a linear function of tangents.
 
-    The function takes one tangent a primal, of its structure and shapes, and may be called many times:
-    what does not depend on the tangents has been computed. Its attribute ``expr`` is the linear map as an
-    expression (a tree of them, where f returns a tree) in variables named after the arguments, ``dx``.
+    The function takes one tangent a primal, of its structure and shapes, and may be called many times: it
+    reads residuals that are computed once. Its attribute ``expr`` is the linear map as an expression (a
+    tree of them, if f returns a tree) in variables named after the arguments, ``dx``.
+
+    Raises TypeError if f is not a function, if a primal is an integer array, and, when the map is called,
+    if the number, structure, shapes or dtypes of the tangents are not those of the primals.
 
     >>> value, flow = linearize(lambda x, y: x**2 * y, 3.0, 2.0)
     >>> value, flow(1.0, 0.0), flow(0.0, 1.0)
@@ -50,7 +48,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> flow.expr
     12*dx + 9*dy
     """
-    _check_function("linearize", f)
+    check_function("linearize", f)
     places = tuple(range(len(primals)))
     ready = partial(differentiable_value, "linearize")
     output, leaves, trees = run(f, primals, {}, places, ready)
@@ -58,7 +56,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
     parts = split(_flows, found.rows, found.roots, len(leaves))
-    values, residuals = _computed(parts, found, len(roots))
+    values, residuals = primal_part(parts, found, len(roots))
 
     likes = [flatten(primal) for primal in primals]
 
@@ -67,43 +65,16 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
             raise TypeError(f"linearize: expected {len(primals)} tangents, but got {len(tangents)}")
         seeds = [
             seed
-            for tangent, like, own in zip(tangents, likes, _groups(trees, leaves), strict=True)
-            for seed in _matching("linearize", "tangent", tangent, like, own)
+            for tangent, like, own in zip(
+                tangents, likes, leaves_by_argument(trees, leaves), strict=True
+            )
+            for seed in matching_seeds("linearize", "tangent", tangent, like, own)
         ]
-        return shape.rebuild(_applied(parts, residuals, seeds))
+        return shape.rebuild(linear_part(parts, residuals, seeds))
 
     labels = [f"d{item.label or 'x'}" for item in leaves]
     flow.expr = shape.rebuild(_expressions(parts, residuals, labels))  # type: ignore[attr-defined]
     return shape.rebuild(values), flow
-
-
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
-
-    The cotangent has the structure and shapes of the value. The pullback may be called many times: what
-    does not depend on the cotangent has been computed. With ``has_aux``, f returns a pair, and its second
-    part comes third.
-
-    >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
-    >>> value, pullback(1.0)
-    (12.0, (4.0, 3.0))
-    """
-    _check_function("vjp", f)
-    places = tuple(range(len(primals)))
-    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "vjp"))
-    output, aux = _aux(output, has_aux)
-    shape = flatten(output)
-    roots = [lift_fully(item) for item in shape.leaves]
-    found = skeleton(roots, leaves)
-    parts = split(_cotangents, found.rows, found.roots, len(leaves))
-    values, residuals = _computed(parts, found, len(roots))
-
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
-        seeds = _matching("pullback", "cotangent", cotangent, shape, roots)
-        return tuple(_unflatten(trees, _applied(parts, residuals, seeds), single=False))
-
-    value = shape.rebuild(values)
-    return (value, pullback, concretize(aux, leaves)) if has_aux else (value, pullback)
 
 
 # -- splitting -----------------------------------------------------------------------------------
@@ -128,7 +99,7 @@ def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leave
     seeds, made = builder(simple, inputs[:leaves])
     linear = simplify_all(made)
     residuals = _residuals(linear, seeds)
-    names = [_input(f"r{k}", item.type) for k, item in enumerate(residuals)]
+    names = [seed_input(f"r{k}", item.type) for k, item in enumerate(residuals)]
     given = {item.key: name for item, name in zip(residuals, names, strict=True)}
     first = lower(share_bodies([*simple, *residuals]), inputs)
     second = lower(substitute_all(linear, given), [*names, *seeds])
@@ -154,33 +125,21 @@ def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
     return list(found.values())
 
 
-def _input(name: str, type: ArrayType) -> Expr:
+def seed_input(name: str, type: ArrayType) -> Expr:
     return assemble_node(INPUT, (), (("name", name),), type)
 
 
 def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
-    seeds = [_input(f"t{k}", item.type) for k, item in enumerate(leaves)]
+    seeds = [seed_input(f"t{k}", item.type) for k, item in enumerate(leaves)]
     given = {item.key: seed for item, seed in zip(leaves, seeds, strict=True)}
-    types = [root.type._replace(dtype=_tangent_dtype(root)) for root in roots]
+    types = [root.type._replace(dtype=tangent_dtype(root)) for root in roots]
     return seeds, [
         zeros_like(root, type.dtype) if flow is None else fit(flow, type)
         for root, flow, type in zip(roots, pushforward(roots, given), types, strict=True)
     ]
 
 
-def _cotangents(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
-    types = [root.type._replace(dtype=_tangent_dtype(root)) for root in roots]
-    seeds = [_input(f"c{k}", type) for k, type in enumerate(types)]
-    smooth = [k for k, root in enumerate(roots) if differentiable(root.dtype)]
-    if not smooth:
-        return seeds, [zeros_like(item) for item in leaves]
-    root = together_op(*[roots[k] for k in smooth])
-    given = Parts({place: seeds[k] for place, k in enumerate(smooth)})
-    found = backprop(root, given, wrt=leaves).map
-    return seeds, [fit(found[x.key], x.type) if x.key in found else zeros_like(x) for x in leaves]
-
-
-def _computed(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], list[Any]]:
+def primal_part(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], list[Any]]:
     """The value, and the residuals."""
     values: list[Any]
     if found.symbolic:
@@ -190,7 +149,7 @@ def _computed(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], lis
     return [result(v) for v in values[:count]], values[count:]
 
 
-def _applied(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+def linear_part(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     given = [*residuals, *seeds]
     if any(isinstance(value, Expr) for value in given):
         made = parts.second.on(given)
@@ -216,6 +175,6 @@ def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) 
     count = len(residuals)
     seeds = parts.second.inputs[count:]
     known = [value if isinstance(value, Expr) else const(value) for value in residuals]
-    named = [_input(label, x.type) for label, x in zip(labels, seeds, strict=True)]
+    named = [seed_input(label, x.type) for label, x in zip(labels, seeds, strict=True)]
     given = {old.key: new for old, new in zip(parts.second.inputs, [*known, *named], strict=True)}
     return simplify_all(substitute_all(parts.second.outputs, given))

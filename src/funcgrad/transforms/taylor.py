@@ -1,4 +1,4 @@
-"""The Taylor coefficients of a function: `funcgrad.autodiff.power_series` behind fresh leaves."""
+"""taylor: the Taylor coefficients of a function, by power series on fresh leaves."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.grad import (
-    _as_leaves,
-    _check_function,
-    _matching,
+from funcgrad.transforms.arguments import (
+    check_function,
     differentiable_value,
+    matching_seeds,
+    seed_leaves,
 )
 
 
@@ -31,20 +31,23 @@ def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> 
 
     The k-th is the k-th derivative in t divided by k!. Without a direction, t is added to every entry
     of x; so a function that acts entry by entry has the coefficients of each. x, direction and f's
-    result may be trees. The cost grows as a power of the order, not exponentially.
+    result may be trees. The cost is polynomial in the order.
+
+    Raises ValueError if the order is not a whole number of 0 or more; TypeError if f is not a function, x is
+    an integer array, or the direction has another structure, shape or dtype than x.
 
     >>> taylor(np.exp, 0.0, 4)
     (1.0, 1.0, 0.5, 0.16666..., 0.04166...)
     >>> taylor(lambda x: x[0] * x[1], np.array([2.0, 3.0]), 2, np.array([1.0, 10.0]))
     (6.0, 23.0, 10.0)
     """
-    _check_function("taylor", f)
+    check_function("taylor", f)
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 0:
         raise fail(ValueError, f"taylor: expected an order of 0 or more, but got {order!r}")
     output, leaves, _ = run(f, (x,), {}, (0,), partial(differentiable_value, "taylor"))
     seeds = []
     if direction is not None:
-        seeds = _as_leaves(_matching("taylor", "direction", direction, flatten(x), leaves))
+        seeds = seed_leaves(matching_seeds("taylor", "direction", direction, flatten(x), leaves))
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     values = derive(Expansion(int(order), direction is not None), roots, [*leaves, *seeds])

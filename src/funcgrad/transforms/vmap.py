@@ -1,7 +1,7 @@
-"""vmap: a function of one example becomes a function of a batch of them.
+"""vmap: a function of one example becomes a function of a batch of examples.
 
-The function is run once, on one `example` of each batch, whichever. A fold then gives every node that
-depends on an example an axis more, the first: each operation says what it does with it (`Op.batch`).
+The function runs once, on an `example` of each batch. `autodiff.batching` then gives every node that depends
+on an example a batch axis.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten, own_children
-from funcgrad.transforms.grad import _check_function, _named_after
+from funcgrad.transforms.arguments import check_function, named_after
 
 
 def vmap(
@@ -29,13 +29,13 @@ def vmap(
 ) -> Callable[..., Any]:
     """The function that maps f over an axis of its arguments, in one run and without a loop.
 
-    ``in_axes`` says which axis of each argument counts the examples: an int for all, or a tuple with
-    one entry an argument, each an int, None where an argument is the same for all examples, or a tree
-    of those. ``out_axes`` says likewise where the axis stands in the results, None for one that is the
-    same for all examples and comes back once. Without f, a decorator.
+    ``in_axes`` gives the batch axis of each argument: an int for all, or a tuple with one entry an
+    argument, each an int, None for an argument that all examples share, or a tree of those. ``out_axes``
+    gives the batch axis of each result likewise, None for a result that all examples share, which comes
+    back once. Without f, a decorator.
 
-    Raises ValueError where the axes differ in length or are not there, and TypeError where f asks for
-    the value of one example (``if x > 0``): `numpy.where` and `cond` choose for each.
+    Raises ValueError if the batch axes differ in length or do not exist, and TypeError if f asks for the
+    value of one example (``if x > 0``): write `numpy.where` or `cond`.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -45,9 +45,9 @@ def vmap(
     """
     if f is None:
         return partial(vmap, in_axes=in_axes, out_axes=out_axes)
-    _check_function("vmap", f)
+    check_function("vmap", f)
 
-    @_named_after(f)
+    @named_after(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         whole = flatten((args, kwargs))
         given = _axes_of_arguments(in_axes, args)

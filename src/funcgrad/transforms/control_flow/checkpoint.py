@@ -21,7 +21,7 @@ from funcgrad.ops.markers import name_op
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.grad import _check_function, _named_after
+from funcgrad.transforms.arguments import check_function, named_after
 
 Policy = str | int | Sequence[str]
 
@@ -44,7 +44,7 @@ def checkpoint(
     """
     if f is None:
         return partial(checkpoint, policy=policy)
-    _check_function("checkpoint", f)
+    check_function("checkpoint", f)
     known = isinstance(policy, Sequence) and not isinstance(policy, str)
     budget = isinstance(policy, int) and not isinstance(policy, bool)
     if not (known or budget or policy in ("nothing", "all")):
@@ -57,7 +57,7 @@ def checkpoint(
         return f
     function = f
 
-    @_named_after(f)
+    @named_after(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         trees = [flatten(arg) for arg in args]
         leaves = [leaf for tree in trees for leaf in tree.leaves]

@@ -27,7 +27,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.grad import positions
+from funcgrad.transforms.arguments import positions
 
 ORDERS = 3
 """How often a function whose rule calls it may be differentiated: the rule is written out so many times."""

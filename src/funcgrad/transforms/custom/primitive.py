@@ -13,7 +13,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.op import Edge, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
-from funcgrad.transforms.grad import _named_after
+from funcgrad.transforms.arguments import named_after
 
 RULES = ("complex-step", "finite-difference")
 
@@ -75,7 +75,7 @@ def primitive(
     rules = _numerical(f, title, partials) if isinstance(partials, str) else partials
     held = Foreign(f, title, rules, out)
 
-    @_named_after(f)
+    @named_after(f)
     def operation(*args: Any) -> Any:
         if not any(isinstance(arg, Expr) for arg in args):
             return function(*args)

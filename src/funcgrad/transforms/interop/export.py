@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
-from funcgrad.transforms.grad import _check_function
+from funcgrad.transforms.arguments import check_function
 from funcgrad.transforms.interop.library_calls import Kinds
 from funcgrad.transforms.interop.library_jit import Elsewhere
 from funcgrad.transforms.jit.captures import Watch
@@ -46,7 +46,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> float(jax.grad(f)(4.0)), float(jax.grad(f)(0.0))
     (0.25, 0.0)
     """
-    _check_function("to_jax", f)
+    check_function("to_jax", f)
     return Elsewhere(f, "to_jax", "jax", _KINDS["jax"]).function()
 
 
@@ -69,7 +69,7 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> x.grad
     tensor([0.0949, 3.8103])
     """
-    _check_function("to_torch", f)
+    check_function("to_torch", f)
     return Elsewhere(f, "to_torch", "torch", _KINDS["torch"]).function()
 
 

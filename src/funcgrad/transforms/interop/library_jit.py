@@ -21,7 +21,7 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import expressions
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.trace_body import symbols, trace_body
-from funcgrad.transforms.grad import _named_after
+from funcgrad.transforms.arguments import named_after
 from funcgrad.transforms.interop.jax_tangents import compiled, with_own_derivatives
 from funcgrad.transforms.interop.library_calls import Call, Kinds, Reader
 from funcgrad.transforms.jit.capture_sources import Seen
@@ -89,11 +89,11 @@ class Elsewhere:
     def function(self) -> Callable[..., Any]:
         """The function that a caller holds."""
 
-        @_named_after(self.f)
+        @named_after(self.f)
         def elsewhere(*args: Any, **kwargs: Any) -> Any:
             return self.run(args, kwargs)
 
-        return _named_after(self.f)(self.library.whole(elsewhere))
+        return named_after(self.f)(self.library.whole(elsewhere))
 
     def shown(self) -> Callable[..., Any]:
         """The function, with what `jit` promises of one: its stages, its source, why it was traced."""

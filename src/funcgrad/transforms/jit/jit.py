@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from funcgrad.source import fail
-from funcgrad.transforms.grad import _check_function, _named_after
+from funcgrad.transforms.arguments import check_function, named_after
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import Compiled
 from funcgrad.transforms.jit.stage_text import Latest
@@ -54,14 +54,14 @@ def jit(
         return partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, backend=backend
         )
-    _check_function("jit", f)
+    check_function("jit", f)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     static = Static(numbers, names)
     if backend != "numpy":
         return _elsewhere(f, backend, static)
     compiled = Compiled(f, static)
-    jitted = _named_after(f)(compiled.entry.function())
+    jitted = named_after(f)(compiled.entry.function())
     jitted.lower = compiled.lower  # type: ignore[attr-defined]
     jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
     jitted.clear = compiled.clear  # type: ignore[attr-defined]

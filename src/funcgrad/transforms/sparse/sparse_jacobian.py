@@ -27,7 +27,8 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
-from funcgrad.transforms.grad import differentiable_value, grad, positions
+from funcgrad.transforms.arguments import differentiable_value, positions
+from funcgrad.transforms.grad import grad
 from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern

@@ -1,0 +1,188 @@
+"""Arguments and results of transforms: argument numbers, dtypes that carry derivatives, trees, seeds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, scalar
+from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
+from funcgrad.source import fail
+from funcgrad.trace.leaves import Scope, fresh
+from funcgrad.trace.pytree import Tree, flatten
+
+
+# -- functions -----------------------------------------------------------------------------------
+def check_function(who: str, f: Any) -> None:
+    if isinstance(f, Expr):
+        raise fail(
+            TypeError, f"{who}: expected a function, but got an expression; write gradient(expr, x)"
+        )
+    if not callable(f):
+        raise fail(
+            TypeError,
+            f"{who}: expected a function, but got {type(f).__name__}; write {who}(f)(x)",
+        )
+
+
+def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`functools.wraps`, where f is a function: a ufunc's documentation would mislead."""
+    return wraps(f) if hasattr(f, "__code__") else lambda wrapper: wrapper
+
+
+# -- arguments -----------------------------------------------------------------------------------
+def argument_numbers(who: str, argnums: Any) -> tuple[Any, ...]:
+    """``argnums`` as a tuple."""
+    if isinstance(argnums, int):
+        return (argnums,)
+    if not isinstance(argnums, tuple | list | range):
+        raise fail(
+            TypeError,
+            f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; "
+            f"write {who}(f)(x)",
+        )
+    return tuple(argnums)
+
+
+def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
+    """Argument numbers counted from 0, negative ones from the end."""
+    found = []
+    for i in argnums:
+        if count == 0:
+            raise fail(
+                TypeError,
+                f"{who}: expected arguments by position, but got none; write f(2.0), not f(x=2.0)",
+            )
+        if not isinstance(i, int) or not -count <= i < count:
+            raise fail(
+                TypeError,
+                f"{who}: expected argnums to name one of {count} positional arguments, but got {i!r}",
+            )
+        found.append(i % count)
+    if len(set(found)) < len(found):
+        raise fail(
+            TypeError, f"{who}: expected each argument once, but got argnums={tuple(argnums)}"
+        )
+    return tuple(found)
+
+
+def differentiable_value(who: str, place: int, value: Any) -> Any:
+    """A value that may be differentiated in: Python's int as a float, floats and complex as they are."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, np.ndarray):
+        refuse_other_arrays(who, value)
+    if isinstance(value, bool | np.bool_):
+        kind: Any = "bool"
+    elif isinstance(value, int):
+        return float(value)
+    elif isinstance(value, complex) or (
+        isinstance(value, Expr | np.ndarray | np.generic) and differentiable(value.dtype)
+    ):
+        return value
+    elif isinstance(value, Expr) and value.traced and not value.shape and value.dtype.kind == "i":
+        return value.astype(float)  # a Python int, under jit
+    else:
+        refuse_others(who, value)
+        kind = getattr(value, "dtype", type(value).__name__)
+    raise fail(
+        TypeError,
+        f"{who}: expected float or complex values in argument {place}, but got {kind}; "
+        "convert it with x.astype(float), or leave it out of argnums",
+    )
+
+
+def leaves_by_argument(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[list[Expr]]:
+    """The leaves by the argument that they belong to."""
+    rest = iter(leaves)
+    return [[next(rest) for _ in tree.leaves] for tree in trees]
+
+
+def rebuild_arguments(trees: Sequence[Tree], values: Sequence[Any], single: bool) -> Any:
+    rest = iter(values)
+    parts = tuple([tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+    return parts[0] if single else parts
+
+
+# -- results -------------------------------------------------------------------------------------
+def scalar_root(output: Any) -> Expr:
+    """f's result as an expression: a real scalar."""
+    if isinstance(output, Expr | float | int | np.ndarray | np.generic):
+        root = lift_fully(output)
+        if not root.shape and root.dtype.kind == "f":
+            return root
+        if not root.shape and not isinstance(output, Expr) and root.dtype.kind in "iub":
+            return scalar(float(output), np.dtype(float))
+        kind = str(root.type)
+    else:
+        kind = type(output).__name__
+    hint = "sum it, or use jacobian"
+    if "complex" in kind:
+        hint = "take np.real or np.abs of it"
+    elif output is None:
+        hint = "f has no return"
+    elif callable(output) and not isinstance(output, Expr):
+        hint = "f returns a function: give it all of its arguments"
+    raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
+
+
+def split_aux(output: Any, has_aux: bool, who: str = "grad") -> tuple[Any, Any]:
+    if not has_aux:
+        return output, None
+    if not isinstance(output, tuple) or len(output) != 2:
+        raise fail(
+            TypeError,
+            f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got "
+            f"{type(output).__name__}",
+        )
+    return output
+
+
+def warn_unreached() -> None:
+    warnings.warn(
+        "the output does not depend on the arguments that it is differentiated in, so the gradient is "
+        "zero; usually float(), int(), math.* or np.array() inside the function took a plain number "
+        "out of a traced value: use numpy's functions instead",
+        stacklevel=5,
+    )
+
+
+# -- tangents and cotangents ---------------------------------------------------------------------
+def tangent_dtype(root: Expr) -> np.dtype[Any]:
+    return root.dtype if differentiable(root.dtype) else np.dtype(float)
+
+
+def matching_seeds(who: str, what: str, value: Any, like: Tree, roots: Sequence[Expr]) -> list[Any]:
+    """A tree of tangents or cotangents as arrays of the types that they belong to."""
+    tree = flatten(value)
+    if len(tree.leaves) != len(roots) or tree.paths != like.paths:
+        raise fail(
+            TypeError,
+            f"{who}: expected a {what} of the structure of its primal ({len(roots)} parts), "
+            f"but got {len(tree.leaves)} parts",
+        )
+    ready = []
+    for part, root in zip(tree.leaves, roots, strict=True):
+        expr = lift_fully(part)
+        if expr.shape != root.shape or not np.can_cast(
+            expr.dtype, tangent_dtype(root), "same_kind"
+        ):
+            raise fail(
+                TypeError, f"{who}: expected a {what} of type {root.type}, but got {expr.type}"
+            )
+        if isinstance(part, Expr):
+            ready.append(part if part.dtype == tangent_dtype(root) else part.astype(root.dtype))
+        else:
+            ready.append(np.asarray(part, tangent_dtype(root))[()])
+    return ready
+
+
+def seed_leaves(values: Sequence[Any]) -> list[Expr]:
+    scope = Scope()
+    scope.open = False
+    return [fresh(value, scope, i, f"g{i}") for i, value in enumerate(values)]

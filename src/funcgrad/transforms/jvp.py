@@ -1,0 +1,83 @@
+"""jvp: the value of a function and its directional derivative, by forward accumulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from funcgrad.autodiff.accumulate import pushforward
+from funcgrad.expr import Expr
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import broadcast_to, zeros_like
+from funcgrad.rewrite.evaluate import result
+from funcgrad.source import fail
+from funcgrad.trace.derive import concretize, derive
+from funcgrad.trace.leaves import run
+from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.arguments import (
+    check_function,
+    differentiable_value,
+    leaves_by_argument,
+    matching_seeds,
+    seed_leaves,
+    split_aux,
+    tangent_dtype,
+)
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """f's value and its directional derivative along the tangents, as a pair of trees.
+
+    ``primals`` and ``tangents`` are tuples of the same length and structure, as in JAX. With ``has_aux``, f
+    returns a pair ``(value, aux)``, and the result is ``(value, derivative, aux)``.
+
+    Raises TypeError if ``primals`` or ``tangents`` is not a tuple, or if their structures, shapes or dtypes
+    differ; for integer arrays, which have no tangents; and if f is not a function.
+
+    >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
+    (12.0, 4.0)
+    """
+    check_function("jvp", f)
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise fail(
+            TypeError,
+            "jvp: expected tuples of primals and tangents, but got "
+            f"{type(primals).__name__} and {type(tangents).__name__}; write jvp(f, (x,), (v,))",
+        )
+    places = tuple(range(len(primals)))
+    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "jvp"))
+    if len(tangents) != len(primals):
+        raise fail(TypeError, f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
+    seeds = [
+        seed
+        for tangent, primal, own in zip(
+            tangents, primals, leaves_by_argument(trees, leaves), strict=True
+        )
+        for seed in matching_seeds("jvp", "tangent", tangent, flatten(primal), own)
+    ]
+    seeds = seed_leaves(seeds)
+    output, aux = split_aux(output, has_aux, "jvp")
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+    together = derive(_jvp, [*roots, *leaves, *seeds], [*leaves, *seeds])
+    values = [result(v) for v in together]
+    count = len(roots)
+    pair = shape.rebuild(values[:count]), shape.rebuild(values[count:])
+    return (*pair, concretize(aux, leaves)) if has_aux else pair
+
+
+def _jvp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    half = len(leaves) // 2
+    outputs = roots[: len(roots) - len(leaves)]
+    tangents = {x.key: t for x, t in zip(leaves[:half], leaves[half:], strict=True)}
+    flows = pushforward(outputs, tangents)
+    return [
+        *outputs,
+        *[
+            zeros_like(out, tangent_dtype(out)) if flow is None else broadcast_to(flow, out.shape)
+            for out, flow in zip(outputs, flows, strict=True)
+        ],
+    ]

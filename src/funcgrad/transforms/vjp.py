@@ -1,0 +1,71 @@
+"""vjp: the value of a function and its pullback, which may be called many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from funcgrad.autodiff.accumulate import backprop
+from funcgrad.expr import Expr
+from funcgrad.linear import Parts
+from funcgrad.ops.base.op import differentiable, fit, lift_fully
+from funcgrad.ops.shape import zeros_like
+from funcgrad.ops.tuples import together_op
+from funcgrad.trace.derive import concretize
+from funcgrad.trace.leaves import run
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.skeleton import skeleton
+from funcgrad.transforms.arguments import (
+    check_function,
+    differentiable_value,
+    matching_seeds,
+    rebuild_arguments,
+    split_aux,
+    tangent_dtype,
+)
+from funcgrad.transforms.linearize import linear_part, primal_part, seed_input, split
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
+
+    The cotangent has the structure and shapes of the value. The pullback may be called many times: it reads
+    residuals that are computed once. With ``has_aux``, f returns a pair ``(value, aux)``, and the result is
+    ``(value, pullback, aux)``.
+
+    Raises TypeError if f is not a function or a primal is an integer array, and, when the pullback is
+    called, if the cotangent's structure, shapes or dtypes are not those of the value.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> value, pullback(1.0)
+    (12.0, (4.0, 3.0))
+    """
+    check_function("vjp", f)
+    places = tuple(range(len(primals)))
+    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "vjp"))
+    output, aux = split_aux(output, has_aux)
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+    found = skeleton(roots, leaves)
+    parts = split(_cotangents, found.rows, found.roots, len(leaves))
+    values, residuals = primal_part(parts, found, len(roots))
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        seeds = matching_seeds("pullback", "cotangent", cotangent, shape, roots)
+        return tuple(rebuild_arguments(trees, linear_part(parts, residuals, seeds), single=False))
+
+    value = shape.rebuild(values)
+    return (value, pullback, concretize(aux, leaves)) if has_aux else (value, pullback)
+
+
+def _cotangents(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+    types = [root.type._replace(dtype=tangent_dtype(root)) for root in roots]
+    seeds = [seed_input(f"c{k}", type) for k, type in enumerate(types)]
+    smooth = [k for k, root in enumerate(roots) if differentiable(root.dtype)]
+    if not smooth:
+        return seeds, [zeros_like(item) for item in leaves]
+    root = together_op(*[roots[k] for k in smooth])
+    given = Parts({place: seeds[k] for place, k in enumerate(smooth)})
+    found = backprop(root, given, wrt=leaves).map
+    return seeds, [fit(found[x.key], x.type) if x.key in found else zeros_like(x) for x in leaves]
