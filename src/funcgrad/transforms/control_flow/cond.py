@@ -1,6 +1,6 @@
-"""Branches, as users write them: signatures follow JAX.
+"""cond and switch, with JAX's signatures.
 
-A branch is traced once; only the one that is chosen runs, and only its derivative.
+Each branch is traced once. At run time only the chosen branch and its derivative run.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from funcgrad.trace.trace_body import symbols, trace_body, types_of
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    """``true_fun(*operands)`` where ``pred`` holds, else ``false_fun(*operands)``, as `jax.lax.cond`.
+    """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``, as `jax.lax.cond`.
 
-    Only the branch that is chosen runs, and only its derivative; under `vmap` both run, and each
-    example chooses. Both must return the same structure, shapes and dtypes.
+    Only the chosen branch and its derivative run. Under `vmap` with a batched ``pred`` both branches run,
+    and each example selects. Both must return the same structure and shapes; dtypes are promoted.
+
+    Raises TypeError if ``pred`` is not a scalar bool or integer, or the branches return different structures
+    or shapes.
 
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
     4.0
@@ -40,7 +43,10 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``, the index clamped to the branches there are, as `jax.lax.switch`.
+    """``branches[index](*operands)``, the index clamped to the valid range, as `jax.lax.switch`.
+
+    Raises TypeError if ``index`` is not a scalar integer, if there are no branches, or if they return
+    different structures or shapes.
 
     >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
     8.0

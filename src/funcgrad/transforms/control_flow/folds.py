@@ -1,6 +1,6 @@
-"""Differentiable folds with the names and the feel of functools, itertools and toolz.
+"""reduce, accumulate, iterate and associative_scan, with the signatures of functools, itertools and toolz.
 
-Each is a `scan`: the function is traced once, and derivatives of every order flow through.
+The first three are a `scan`: the function is traced once, and has derivatives of every order.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _FIRST = _Missing()
 def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
     """``f(f(f(initial, xs[0]), xs[1]), ...)``, as `functools.reduce`, on the first axis of ``xs``.
 
-    ``xs`` may be a tree of arrays, whose slices f then gets. The value keeps its structure and types.
-    Without ``initial``, it is the first slice, and the others follow.
+    ``xs`` may be a tree of arrays; f then gets trees of slices. The value keeps its structure and types.
+    Without ``initial``, the value starts with the first slice.
+
+    Raises TypeError if there is neither an initial value nor a first slice, or if f changes the structure,
+    shape or dtype of the value; ValueError if the arrays of ``xs`` differ in length.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -66,7 +69,9 @@ def _indexed(x: Any) -> Any:
 
 
 def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
-    """The values that `reduce` goes through, ``initial`` first, stacked: as `itertools.accumulate`.
+    """The intermediate values of `reduce`, ``initial`` first, stacked: as `itertools.accumulate`.
+
+    Raises TypeError and ValueError as `reduce` does.
 
     >>> import numpy as np
     >>> accumulate(lambda y, x: 2 * y + x, np.array([1.0, 1.0, 1.0]), 0.0)
@@ -86,6 +91,9 @@ def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> 
 
 def iterate(f: Callable[[Any], Any], x: Any, n: int) -> Any:
     """``x, f(x), f(f(x)), ...``, n values stacked: as ``toolz.take(n, toolz.iterate(f, x))``.
+
+    Raises ValueError if n is not an int of at least 1; TypeError if f changes the structure, shape or dtype
+    of its argument.
 
     >>> iterate(lambda x: x * x, 2.0, 4)
     array([  2.,   4.,  16., 256.])
@@ -114,11 +122,13 @@ def _after(initial: Any, ys: Any) -> Any:
 def associative_scan(
     f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Running values of an associative function, in about log2(n) steps on whole arrays.
+    """The prefix scan of an associative function, in about log2(n) steps on whole arrays.
 
-    ``f(a, b)`` gets trees of arrays with entries along the axis side by side, and must act on each place
-    by itself, as `jax.lax.associative_scan` asks: entry k of the result is ``f(...f(x0, x1)..., xk)``.
-    With ``reverse``, it runs from the last to the first.
+    Entry k of the result is ``f(...f(x0, x1)..., xk)``. ``f(a, b)`` gets trees of arrays with many entries
+    along the axis, and must act on each entry separately, as in `jax.lax.associative_scan`. With
+    ``reverse``, the scan runs from the last entry to the first. (Hillis and Steele 1986.)
+
+    Raises ValueError if the arrays have no such axis or differ in length along it.
 
     >>> import numpy as np
     >>> associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
@@ -137,7 +147,7 @@ def associative_scan(
     if reverse:
         moved = [np.flip(value, 0) for value in moved]
     step = 1
-    while step < length:  # Hillis and Steele: every entry takes in the one that is a step before
+    while step < length:  # each entry is combined with the entry ``step`` places before it
         before = tree.rebuild([value[:-step] for value in moved])
         after = tree.rebuild([value[step:] for value in moved])
         made = flatten(f(before, after)).leaves

@@ -1,7 +1,7 @@
-"""Rolled loops, as users write them: signatures follow JAX.
+"""scan, while_loop and fori_loop, with JAX's signatures.
 
-What runs in them is traced once, however often it runs; closures over traced values and arrays are
-found and handed in. Outside any trace they compute at once.
+The body is traced once, for any number of iterations. Traced values and arrays that it captures become
+operands of the loop. Outside a trace a loop runs at once.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ def scan(
     *,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
-    """A loop that carries a state and puts something out at every turn, as `jax.lax.scan`.
+    """A loop that carries a state and returns an output at each iteration, as `jax.lax.scan`.
 
-    ``f(carry, x)`` returns ``(carry, y)``; ``xs`` is a tree of arrays whose first axes count the turns,
+    ``f(carry, x)`` returns ``(carry, y)``; ``xs`` is a tree of arrays whose first axis is the iteration,
     or None with a ``length``. Returns the last carry and the tree of stacked y. With ``reverse`` the
-    turns run from the last to the first. The carry keeps its structure, shapes and dtypes.
+    iterations run from the last to the first. The carry keeps its structure, shapes and dtypes.
 
-    ``checkpoint`` says what reverse mode keeps: every state (None), those of every k-th turn (an int), of
-    about the square root of all turns ("sqrt"), or about eight for each power of eight in their number
-    ("log"), where binomial schedules keep about as many; the others are computed again, once for "sqrt",
-    once for each power of eight for "log".
+    ``checkpoint`` selects the states that reverse mode keeps: all (None), every k-th (an int), about the
+    square root of their number ("sqrt"), or about eight for each power of eight in their number ("log",
+    about as many as binomial schedules keep). The others are recomputed: once for "sqrt", once for each
+    power of eight for "log".
+
+    Raises TypeError if f does not return a pair, or changes the structure, shape or dtype of the carry;
+    ValueError if the arrays of ``xs`` and ``length`` disagree or are missing, or ``checkpoint`` is unknown.
 
     >>> import numpy as np
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
@@ -113,9 +116,9 @@ def _is_count(value: Any) -> bool:
 def _settled(
     who: str, f: Callable[..., Any], init: Tree, sequences: Tree, items: Sequence[ArrayType]
 ) -> tuple[Tree, Body, list[Any], Any]:
-    """The body of a loop, traced until the carry has the types that it has after a turn.
+    """The body of a loop, traced until the carry's types are a fixed point.
 
-    A Python number is widened to what it becomes; anything else keeps its type, or is an error.
+    A Python number is widened to the type that an iteration gives it; any other carry must keep its type.
     """
     carry = init
     for _ in range(3):
@@ -191,9 +194,9 @@ def _in_chunks(
     reverse: bool,
     inner: str | None,
 ) -> tuple[Any, Any]:
-    """A scan over chunks of turns, each a scan: reverse mode keeps the states between chunks.
+    """A scan over chunks of iterations, each a scan: reverse mode keeps the states between chunks.
 
-    ``inner`` says what is kept inside a chunk, while it is run backwards.
+    ``inner`` is the checkpoint policy inside a chunk, when it is recomputed.
     """
     whole = turns // chunk
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
@@ -228,10 +231,13 @@ def _in_chunks(
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
-    """``body_fun`` again and again while ``cond_fun`` of the value holds, as `jax.lax.while_loop`.
+    """``body_fun`` applied repeatedly while ``cond_fun`` of the value is true, as `jax.lax.while_loop`.
 
-    How often may depend on the data; reverse mode keeps the values of every turn. The value keeps its
-    structure, shapes and dtypes.
+    The number of iterations may depend on the data. Unlike JAX's, the loop is differentiable in reverse
+    mode, which keeps the value of every iteration. The value keeps its structure, shapes and dtypes.
+
+    Raises TypeError if ``cond_fun`` does not return a scalar bool, or ``body_fun`` changes the structure,
+    shape or dtype of the value.
 
     >>> while_loop(lambda x: x < 100.0, lambda x: x * x, 3.0)
     6561.0
@@ -278,6 +284,9 @@ def fori_loop(
     """``for i in range(lower, upper): value = body_fun(i, value)``, as `jax.lax.fori_loop`.
 
     ``checkpoint`` as in `scan`, for bounds that are known; with a traced bound every state is kept.
+
+    Raises TypeError if a bound is not an integer, or ``body_fun`` changes the structure, shape or dtype of
+    the value; ValueError for ``checkpoint`` with a traced bound.
 
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120
