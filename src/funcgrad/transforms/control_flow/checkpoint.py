@@ -1,8 +1,7 @@
-"""checkpoint: what reverse mode keeps of a function's inside, and what it computes again.
+"""checkpoint: rematerialization. Reverse mode keeps some values of a function and recomputes the others.
 
-A checkpointed function is one `call`. Its derivative is a call, too, which computes again what it needs
-from the operands; a policy names values that the first call hands out instead, so that the second need
-not. That is a transform of the graph, and costs nothing where no derivative is taken.
+A checkpointed function is one `call` operation. Its derivative is a call, too, which recomputes the values
+that were not kept. It costs nothing if no derivative is taken.
 """
 
 from __future__ import annotations
@@ -29,13 +28,16 @@ Policy = str | int | Sequence[str]
 def checkpoint(
     f: Callable[..., Any] | None = None, policy: Policy = "nothing"
 ) -> Callable[..., Any]:
-    """The same function, of whose inside reverse mode keeps only what the policy says.
+    """The same function, whose intermediate values reverse mode keeps only as the policy says.
 
-    The rest is computed again when it is needed, which trades time for memory. Policies: ``"nothing"``;
-    ``"all"`` (as if it were not there); names, of the values that `name` has marked; or an int, the
-    bytes that may be kept for each call, spent on what is dearest to compute again. Without f, a decorator.
-    As `jax.checkpoint`. Elementwise work on large arrays runs in blocks, and keeps little as it is: there
-    a checkpoint only stands in the way. It pays around products of matrices and the like.
+    The other values are recomputed in the reverse pass, which trades time for memory. Policies:
+    ``"nothing"``; ``"all"`` (no checkpoint); a list of names, of values marked by `name`; or an int, a
+    budget of bytes a call, spent on the values that cost most work a byte to recompute. Without f, a
+    decorator. As `jax.checkpoint`. Elementwise chains on large arrays are fused and keep little memory, so
+    that a checkpoint there costs time and saves nothing; it pays around matrix products.
+
+    Raises TypeError if f is not a function; ValueError for an unknown policy, or for names that nothing
+    in f bears.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -74,7 +76,9 @@ def checkpoint(
 
 
 def name(x: Any, label: str) -> Any:
-    """The same value, marked so that a policy of `checkpoint` may name it. A tree's leaves share the name.
+    """The same value, with a name that a policy of `checkpoint` may list. A tree's leaves share the name.
+
+    Raises nothing; outside a trace the value comes back as it is.
 
     >>> name(3.0, "h")
     3.0
@@ -104,10 +108,10 @@ def _kept(body: Body, policy: Policy) -> tuple[Key, ...]:
 
 # -- a budget of bytes ---------------------------------------------------------------------------
 def _within(body: Body, budget: int) -> tuple[Key, ...]:
-    """Greedily, what saves most work a byte: until the budget is spent or nothing is left to save.
+    """A greedy selection by work saved a byte, until the budget is spent or nothing saves work.
 
-    Optimal on a chain of equal steps; in general the problem is a knapsack whose gains depend on each
-    other, for which this is the usual approximation.
+    Optimal on a chain of equal steps. In general the problem is a knapsack with dependent gains, for which
+    the greedy selection is the usual approximation.
     """
     inside = {e.key: e for e in subexpressions(*body.outputs) if e.op not in (INPUT, CONSTANT)}
     outputs = [k for k, out in enumerate(body.outputs) if differentiable(out.dtype)]

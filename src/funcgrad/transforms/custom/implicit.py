@@ -1,8 +1,9 @@
-"""Solutions of equations as functions, with the derivative of the implicit function theorem.
+"""Solutions of equations as functions, differentiated by the implicit function theorem.
 
-Where ``F(x, theta) = 0``, ``dF/dx dx + dF/dtheta dtheta = 0``. The operation `implicit` holds the residual
-as a body; its value is whatever a solver finds, and its linear map is that equation, solved at the node
-itself. So the map is an expression of the solution, and every order follows; no step of a solver is kept.
+If ``F(x, theta) = 0``, then ``dF/dx dx + dF/dtheta dtheta = 0``. The operation `implicit` holds the residual
+as a closed program. A solver computes its value. Its linear map solves the second equation at the node
+itself, so the map is an expression of the solution, has derivatives of every order, and keeps no step of
+the solver.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ def implicit_root(
 ) -> Callable[..., Any]:
     """The function ``solve(x0, *theta)`` that finds x with ``residual(x, *theta) = 0``, near x0.
 
-    It is differentiable in theta, and in what ``residual`` captures, in both modes and to every order, by
-    the implicit function theorem; x0 has no influence, and no gradient. x and each theta may be trees of
-    real arrays; the residual has as many entries as x. Under `vmap` each example is solved by itself.
+    It is differentiable in theta, and in the values that ``residual`` captures, in both modes and to every
+    order, by the implicit function theorem; the gradient in x0 is 0. x and each theta may be trees of real
+    arrays; the residual has as many entries as x. Under `vmap` each example is solved separately.
 
-    ``solver(fun, x0) -> x`` gets the residual as a function of an array (of one axis, where x is a tree of
-    several). The default is SciPy's `optimize.root`, given the Jacobian, and a few steps of Newton. Raises
-    RuntimeError where it does not converge; the derivative raises `numpy.linalg.LinAlgError` where dF/dx
-    is singular.
+    ``solver(fun, x0) -> x`` gets the residual as a function of an array (of a flat vector, if x is a tree
+    of several arrays). The default is SciPy's `optimize.root` with the Jacobian, followed by Newton steps.
+
+    Raises TypeError if the residual or the solver is not a function, or the residual has another number of
+    entries than x; RuntimeError if the solver does not converge; ImportError without SciPy, if no solver is
+    given. The derivative raises `numpy.linalg.LinAlgError` if dF/dx is singular.
 
     >>> import funcgrad as fg
     >>> sqrt = implicit_root(lambda x, a: x * x - a)
@@ -56,9 +59,11 @@ def implicit_argmin(
 ) -> Callable[..., Any]:
     """The function ``solve(x0, *theta)`` that finds a minimum of ``objective(x, *theta)`` in x, near x0.
 
-    Differentiable as `implicit_root` is: at a minimum the gradient in x is 0, and stays so. ``solver(fun,
-    x0) -> x`` gets the objective; the default is SciPy's `optimize.minimize`, given the gradient, and a
-    few steps of Newton.
+    Differentiable as `implicit_root` is, through the equation that the gradient in x is 0. ``solver(fun,
+    x0) -> x`` gets the objective; the default is SciPy's `optimize.minimize` with the gradient, followed by
+    Newton steps.
+
+    Raises the errors of `implicit_root`; TypeError also if the objective is not a real scalar.
 
     >>> import funcgrad as fg
     >>> nearest = implicit_argmin(lambda x, a: (x - a) ** 2 + x**2)
@@ -73,8 +78,10 @@ def fixed_point(
 ) -> Callable[..., Any]:
     """The function ``solve(x0, *theta)`` that finds x with ``x = g(x, *theta)``, by iteration from x0.
 
-    Differentiable as `implicit_root` is. ``solver(fun, x0) -> x`` gets g; the default repeats it until x
-    moves by no more than rounding, and raises RuntimeError where 10000 times do not do.
+    Differentiable as `implicit_root` is. ``solver(fun, x0) -> x`` gets g; the default iterates g until x
+    changes by no more than rounding.
+
+    Raises the errors of `implicit_root`; RuntimeError also after 10000 iterations without convergence.
 
     >>> import numpy as np
     >>> import funcgrad as fg
