@@ -138,8 +138,11 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """A function with a reverse rule of its own, as `jax.custom_vjp`.
 
     ``f.defvjp(fwd, bwd)``: ``fwd(*args)`` returns the value and residuals, ``bwd(residuals, cotangent)``
-    a tuple of cotangents, one an argument (None for none). Of ``nondiff_argnums``, ``bwd`` gets the values
+    a tuple of cotangents, one an argument (None for zero). ``bwd`` gets the values of ``nondiff_argnums``
     first. ``bwd`` must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as well.
+
+    Raises TypeError if f is not a function, ``fwd`` does not return a pair, or ``bwd`` does not return a
+    tuple of cotangents of the arguments' shapes and dtypes.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -238,8 +241,11 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     """A function with a forward rule of its own, as `jax.custom_jvp`.
 
     ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its tangent, linear in the
-    tangents; of ``nondiff_argnums`` it gets the values first. ``f.defjvps(*partials)``: one
-    ``partial(tangent, value, *args)`` an argument, or None. Reverse mode follows.
+    tangents; it gets the values of ``nondiff_argnums`` first. ``f.defjvps(*partials)``: one
+    ``partial(tangent, value, *args)`` an argument, or None. Reverse mode is the transpose of the rule.
+
+    Raises TypeError if f is not a function, or the rule does not return a pair of a value and a tangent of
+    its shapes and dtypes.
 
     >>> import numpy as np
     >>> import funcgrad as fg

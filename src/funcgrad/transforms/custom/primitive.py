@@ -47,15 +47,19 @@ def primitive(
     out: Callable[..., ArrayType] | None = None,
     name: str | None = None,
 ) -> Callable[..., Any]:
-    """f as one operation, which takes and gives arrays and is not looked into.
+    """f as one opaque operation on arrays.
 
-    Without ``out``, f acts entry by entry on arrays that broadcast, in floating point. ``partials`` has
-    one function an argument, of the same arguments, that gives the partial derivative as an expression
-    (None: not differentiable); from it follow both modes, batching and all orders. Instead of them,
+    Without ``out``, f acts entry by entry on floating-point arrays that broadcast. ``partials`` has one
+    function an argument, of the same arguments, that returns the partial derivative as an expression (None:
+    not differentiable); both modes, batching and all orders use it. Instead of ``partials``,
     ``"complex-step"`` (f takes complex arrays and is analytic) or ``"finite-difference"`` (central, about
-    ten digits) ask for a numerical rule, which the printed formula names. ``out`` says the `ArrayType` of
-    the result, given those of the arguments, where f does not act entry by entry; give such a function
-    its derivative by `custom_vjp` or `custom_jvp`. Without f, a decorator.
+    ten digits) select a numerical rule, which the printed formula names. If f does not act entry by entry,
+    ``out`` gives the `ArrayType` of the result from those of the arguments, and `custom_vjp` or
+    `custom_jvp` gives the derivative. Without f, a decorator.
+
+    Raises TypeError if ``partials`` is not a list of functions, or has another length than the arguments,
+    and when a derivative is asked for that was not given; ValueError for an unknown numerical rule, for
+    both ``partials`` and ``out``, or if f's result has another shape than stated.
 
     >>> import math
     >>> import numpy as np

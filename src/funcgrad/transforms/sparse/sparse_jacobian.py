@@ -1,7 +1,7 @@
-"""Sparse Jacobians and Hessians: a pattern read off the graph, then one product a color.
+"""Sparse Jacobians and Hessians: sparsity propagation, coloring, and one compressed product a color.
 
-The pattern and its coloring rest on the program and its indices alone; they are kept by each function
-that `sparse_jacobian` returns, so that a call costs the program of values and of few products.
+The pattern and its coloring depend on the program and its index arrays only. Each function that
+`sparse_jacobian` returns caches them, so that a call runs the compressed products alone.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0
     """The pattern of f's Jacobian at these arguments: a boolean ``scipy.sparse.csr_array``.
 
     Rows are the entries of f's result, columns those of the arguments of ``argnums``, trees raveled
-    leaf by leaf. It is read off the graph, without evaluating derivatives: it covers every entry that
-    can be nonzero along the branches that f took.
+    leaf by leaf. It is propagated through the graph, without evaluating derivatives, and covers every entry
+    that can be nonzero along the branches that f took.
+
+    Raises TypeError if f is not a function, no arguments follow it, or a value is complex; ImportError
+    without SciPy.
 
     >>> import numpy as np
     >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
@@ -64,8 +67,10 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
     """The function that computes f's Jacobian as a ``scipy.sparse.csr_array``.
 
     Columns that share no row are computed by one pushforward, or rows that share no column by one
-    pullback, whichever are fewer. Results and arguments may be trees: they are raveled leaf by leaf.
-    Fits ``scipy.optimize.least_squares(jac=...)``.
+    pullback, whichever needs fewer products. Trees are raveled leaf by leaf. Fits
+    ``scipy.optimize.least_squares(jac=...)``.
+
+    Raises TypeError if f is not a function, or a value is complex; ImportError without SciPy.
 
     >>> import numpy as np
     >>> J = sparse_jacobian(lambda x: x[1:] * x[:-1])
@@ -79,8 +84,10 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
 def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The function that computes the Hessian of f, a real scalar, as a ``scipy.sparse.csr_array``.
 
-    Each entry is read where its row or its column can be told apart, so that an arrow needs two
-    products. Fits ``scipy.optimize.minimize(hess=..., method="trust-constr")``.
+    Star coloring: an entry is recovered from the product of its row's color or its column's, so that an
+    arrow matrix needs two products. Fits ``scipy.optimize.minimize(hess=..., method="trust-constr")``.
+
+    Raises TypeError if f is not a function or does not return a real scalar; ImportError without SciPy.
 
     >>> import numpy as np
     >>> H = sparse_hessian(lambda x: np.sum(x[1:] * x[:-1] ** 2))
