@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
+from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, function
 from funcgrad.ops.base.op import (
     Elementwise,
     Infix,
@@ -30,6 +31,9 @@ from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.source import fail
 
 # -- arithmetic ----------------------------------------------------------------------------------
+# Integers of Python wrap as those of int64 do.
+_WRAPPED = "((({} + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000)"
+_BOTH, _EITHER, _DIFFER = "({0} and {1})", "({0} or {1})", "({0} is not {1})"
 _SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
 
 
@@ -47,8 +51,10 @@ def _linear(
     *edges: Any,
     infix: tuple[str, int] | None = None,
     notation: Any = None,
+    columns: Columns = EMPTY,
 ) -> Op:
     return Elementwise(
+        columns=columns,
         notation=notation,
         name=name,
         run=ufunc,
@@ -58,12 +64,36 @@ def _linear(
     )
 
 
-add = _linear("add", np.add, _identity, _identity, infix=("+", 10))
-subtract = _linear("subtract", np.subtract, _identity, _negation, infix=("-", 10))
-negative = _linear("negative", np.negative, _negation)
-positive = _linear("positive", np.positive, _identity)
+add = _linear(
+    "add",
+    np.add,
+    _identity,
+    _identity,
+    infix=("+", 10),
+    columns=Columns(scalar={"f": "({0} + {1})", "i": _WRAPPED.format("{0} + {1}"), "b": _EITHER}),
+)
+subtract = _linear(
+    "subtract",
+    np.subtract,
+    _identity,
+    _negation,
+    infix=("-", 10),
+    columns=Columns(scalar={"f": "({0} - {1})", "i": _WRAPPED.format("{0} - {1}")}),
+)
+negative = _linear(
+    "negative",
+    np.negative,
+    _negation,
+    columns=Columns(scalar={"f": "(-{0})", "i": _WRAPPED.format("-{0}")}),
+)
+positive = _linear("positive", np.positive, _identity, columns=Columns(scalar=any_kind("{0}")))
 multiply = elementwise(
-    "multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x, infix=("*", 20)
+    "multiply",
+    np.multiply,
+    lambda z, x, y: y,
+    lambda z, x, y: x,
+    infix=("*", 20),
+    columns=Columns(scalar={"f": "({0} * {1})", "i": _WRAPPED.format("{0} * {1}"), "b": _BOTH}),
 )
 divide = elementwise(
     "divide",
@@ -71,7 +101,27 @@ divide = elementwise(
     lambda z, x, y: Quotient(y),
     lambda z, x, y: Diagonal(z / y) @ _NEGATED,
     infix=("/", 20),
+    columns=Columns(scalar="({0} / {1})"),
 )
+# Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing.
+_POWERS = {
+    -1.0: "(1.0 / {0})",
+    0.5: "math.sqrt({0})",
+    1.0: "{0}",
+    2.0: "({0} * {0})",
+    3.0: "({0} * {0} * {0})",
+}
+
+
+def _power_template(use: ScalarUse) -> str | None:
+    if use.kind != "f":
+        return None
+    exponent = use.constants[1]
+    if exponent is not None:
+        return _POWERS.get(exponent, "math.pow({0}, {1})")
+    return "(math.pow({0}, {1}) if {1} != 0.5 else math.sqrt({0}))"  # which differ at -0 and -inf
+
+
 power = elementwise(
     "power",
     np.power,
@@ -79,6 +129,7 @@ power = elementwise(
     lambda z, x, y: mask((x != 0) | (y != 0), y * x ** (y - 1)),
     lambda z, x, y: mask((x != 0) | (y <= 0), log(x) * z),
     infix=("**", 40),
+    columns=Columns(scalar=_power_template),
 )
 remainder = elementwise(
     "remainder",
@@ -86,33 +137,63 @@ remainder = elementwise(
     lambda z, x, y: np.ones_like(z),
     lambda z, x, y: -np.floor_divide(x, y),
     infix=("%", 20),
+    columns=Columns(scalar={"f": "({0} % {1})", "i": "({0} % {1})"}),
 )
 fmod = elementwise(
-    "fmod", np.fmod, lambda z, x, y: np.ones_like(z), lambda z, x, y: -np.trunc(x / y)
+    "fmod",
+    np.fmod,
+    lambda z, x, y: np.ones_like(z),
+    lambda z, x, y: -np.trunc(x / y),
+    columns=function("fmod", operands=2),
 )
-reciprocal = elementwise("reciprocal", np.reciprocal, lambda z, x: -z * z)
-square = elementwise("square", np.square, lambda z, x: 2 * x)
+reciprocal = elementwise(
+    "reciprocal", np.reciprocal, lambda z, x: -z * z, columns=Columns(decompose=lambda x: 1 / x)
+)
+square = elementwise(
+    "square", np.square, lambda z, x: 2 * x, columns=Columns(decompose=lambda x: x * x)
+)
 
 # -- exponentials, logarithms, roots --------------------------------------------------------------
 # Python's numbers, which leave float32 as it is.
 _LN2, _LN10 = math.log(2), math.log(10)
-exp = elementwise("exp", np.exp, lambda z, x: z)
-exp2 = elementwise("exp2", np.exp2, lambda z, x: _LN2 * z)
-expm1 = elementwise("expm1", np.expm1, lambda z, x: exp(x))
-log: Op = elementwise("log", np.log, lambda z, x: Quotient(x))
-log2 = elementwise("log2", np.log2, lambda z, x: Quotient(x) @ Diagonal(1 / _LN2))
-log10 = elementwise("log10", np.log10, lambda z, x: Quotient(x) @ Diagonal(1 / _LN10))
-log1p = elementwise("log1p", np.log1p, lambda z, x: Quotient(1 + x))
-sqrt = elementwise("sqrt", np.sqrt, lambda z, x: Quotient(z) @ Diagonal(0.5))
-cbrt = elementwise("cbrt", np.cbrt, lambda z, x: Quotient(3 * z**2))
+exp = elementwise("exp", np.exp, lambda z, x: z, columns=function("exp"))
+exp2 = elementwise("exp2", np.exp2, lambda z, x: _LN2 * z, columns=function("exp2"))
+expm1 = elementwise("expm1", np.expm1, lambda z, x: exp(x), columns=function("expm1"))
+log: Op = elementwise("log", np.log, lambda z, x: Quotient(x), columns=function("log"))
+log2 = elementwise(
+    "log2", np.log2, lambda z, x: Quotient(x) @ Diagonal(1 / _LN2), columns=function("log2")
+)
+log10 = elementwise(
+    "log10", np.log10, lambda z, x: Quotient(x) @ Diagonal(1 / _LN10), columns=function("log10")
+)
+log1p = elementwise("log1p", np.log1p, lambda z, x: Quotient(1 + x), columns=function("log1p"))
+sqrt = elementwise(
+    "sqrt", np.sqrt, lambda z, x: Quotient(z) @ Diagonal(0.5), columns=function("sqrt")
+)
+cbrt = elementwise("cbrt", np.cbrt, lambda z, x: Quotient(3 * z**2), columns=function("cbrt"))
 logaddexp = elementwise(
-    "logaddexp", np.logaddexp, lambda z, x, y: _weight(x, y), lambda z, x, y: _weight(y, x)
+    "logaddexp",
+    np.logaddexp,
+    lambda z, x, y: _weight(x, y),
+    lambda z, x, y: _weight(y, x),
+    columns=Columns(
+        scalar=(
+            "({0} + 0.6931471805599453 if {0} == {1} else {0} + math.log1p(math.exp({1} - {0})) if {0} > {1}"
+            " else {1} + math.log1p(math.exp({0} - {1})))"
+        )
+    ),
 )
 logaddexp2 = elementwise(
     "logaddexp2",
     np.logaddexp2,
     lambda z, x, y: _weight(_LN2 * x, _LN2 * y),
     lambda z, x, y: _weight(_LN2 * y, _LN2 * x),
+    columns=Columns(
+        scalar=(
+            "({0} + 1.0 if {0} == {1} else {0} + 1.4426950408889634 * math.log1p(math.exp2({1} - {0}))"
+            " if {0} > {1} else {1} + 1.4426950408889634 * math.log1p(math.exp2({0} - {1})))"
+        )
+    ),
 )
 
 
@@ -123,31 +204,53 @@ def _weight(x: Any, y: Any) -> Any:
 
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------
-sin = elementwise("sin", np.sin, lambda z, x: cos(x))
-cos: Op = elementwise("cos", np.cos, lambda z, x: -sin(x))
-tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2)
-arcsin = elementwise("arcsin", np.arcsin, lambda z, x: Quotient(sqrt(1 - x**2)))
-arccos = elementwise("arccos", np.arccos, lambda z, x: -1 / sqrt(1 - x**2))
-arctan = elementwise("arctan", np.arctan, lambda z, x: Quotient(1 + x**2))
-sinh = elementwise("sinh", np.sinh, lambda z, x: cosh(x))
-cosh: Op = elementwise("cosh", np.cosh, lambda z, x: sinh(x))
-tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2)
-arcsinh = elementwise("arcsinh", np.arcsinh, lambda z, x: Quotient(sqrt(x**2 + 1)))
+sin = elementwise("sin", np.sin, lambda z, x: cos(x), columns=function("sin"))
+cos: Op = elementwise("cos", np.cos, lambda z, x: -sin(x), columns=function("cos"))
+tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2, columns=function("tan"))
+arcsin = elementwise(
+    "arcsin", np.arcsin, lambda z, x: Quotient(sqrt(1 - x**2)), columns=function("asin")
+)
+arccos = elementwise(
+    "arccos", np.arccos, lambda z, x: -1 / sqrt(1 - x**2), columns=function("acos")
+)
+arctan = elementwise("arctan", np.arctan, lambda z, x: Quotient(1 + x**2), columns=function("atan"))
+sinh = elementwise("sinh", np.sinh, lambda z, x: cosh(x), columns=function("sinh"))
+cosh: Op = elementwise("cosh", np.cosh, lambda z, x: sinh(x), columns=function("cosh"))
+tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2, columns=function("tanh"))
+arcsinh = elementwise(
+    "arcsinh", np.arcsinh, lambda z, x: Quotient(sqrt(x**2 + 1)), columns=function("asinh")
+)
 # Two roots, since one of the product would be of the other sign left of the imaginary axis.
-arccosh = elementwise("arccosh", np.arccosh, lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)))
-arctanh = elementwise("arctanh", np.arctanh, lambda z, x: Quotient(1 - x**2))
+arccosh = elementwise(
+    "arccosh",
+    np.arccosh,
+    lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)),
+    columns=function("acosh"),
+)
+arctanh = elementwise(
+    "arctanh", np.arctanh, lambda z, x: Quotient(1 - x**2), columns=function("atanh")
+)
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
     lambda z, x, y: mask((x != 0) | (y != 0), y / (x**2 + y**2)),
     lambda z, x, y: mask((x != 0) | (y != 0), -x / (x**2 + y**2)),
+    columns=function("atan2", operands=2),
 )
 hypot = elementwise(
-    "hypot", np.hypot, lambda z, x, y: mask(z != 0, x / z), lambda z, x, y: mask(z != 0, y / z)
+    "hypot",
+    np.hypot,
+    lambda z, x, y: mask(z != 0, x / z),
+    lambda z, x, y: mask(z != 0, y / z),
+    columns=function("hypot", operands=2),
 )
-deg2rad = elementwise("deg2rad", np.deg2rad, lambda z, x: np.full_like(x, np.pi / 180))
-rad2deg = elementwise("rad2deg", np.rad2deg, lambda z, x: np.full_like(x, 180 / np.pi))
+deg2rad = elementwise(
+    "deg2rad", np.deg2rad, lambda z, x: np.full_like(x, np.pi / 180), columns=function("radians")
+)
+rad2deg = elementwise(
+    "rad2deg", np.rad2deg, lambda z, x: np.full_like(x, 180 / np.pi), columns=function("degrees")
+)
 
 
 # -- kinks: ties share equally -------------------------------------------------------------------
@@ -171,14 +274,46 @@ def _over_nan(wins: np.ufunc) -> Any:
     return lambda a, b: wins(a, b) | np.isnan(b)
 
 
-def _extremum(name: str, ufunc: np.ufunc, wins: Any) -> Op:
-    return _linear(name, ufunc, _routed(wins, True), _routed(wins, False))
+def _extremum(name: str, ufunc: np.ufunc, wins: Any, columns: Columns) -> Op:
+    return _linear(name, ufunc, _routed(wins, True), _routed(wins, False), columns=columns)
 
 
-maximum = _extremum("maximum", np.maximum, _with_nan(np.greater_equal))
-minimum = _extremum("minimum", np.minimum, _with_nan(np.less_equal))
-fmax = _extremum("fmax", np.fmax, _over_nan(np.greater_equal))
-fmin = _extremum("fmin", np.fmin, _over_nan(np.less_equal))
+maximum = _extremum(
+    "maximum",
+    np.maximum,
+    _with_nan(np.greater_equal),
+    columns=Columns(
+        scalar={
+            "f": "({0} if {0} > {1} or {0} != {0} else {1})",
+            "i": "({0} if {0} >= {1} else {1})",
+            "b": _EITHER,
+        }
+    ),
+)
+minimum = _extremum(
+    "minimum",
+    np.minimum,
+    _with_nan(np.less_equal),
+    columns=Columns(
+        scalar={
+            "f": "({0} if {0} < {1} or {0} != {0} else {1})",
+            "i": "({0} if {0} <= {1} else {1})",
+            "b": _BOTH,
+        }
+    ),
+)
+fmax = _extremum(
+    "fmax",
+    np.fmax,
+    _over_nan(np.greater_equal),
+    columns=Columns(scalar="({0} if {0} >= {1} or {1} != {1} else {1})"),
+)
+fmin = _extremum(
+    "fmin",
+    np.fmin,
+    _over_nan(np.less_equal),
+    columns=Columns(scalar="({0} if {0} <= {1} or {1} != {1} else {1})"),
+)
 
 
 def relu(x: Any) -> Any:
@@ -199,11 +334,31 @@ def _absolute_edge(z: Any, x: Any) -> LinearMap:
     return Structural(lambda v: np.real(u * v), lambda g: g * u)
 
 
-absolute = _linear("absolute", np.absolute, _absolute_edge, notation="abs({})".format)
-fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x))
-sign_op = elementwise("sign", np.sign, None)
+absolute = _linear(
+    "absolute",
+    np.absolute,
+    _absolute_edge,
+    notation="abs({})".format,
+    columns=Columns(scalar={"f": "abs({0})", "i": _WRAPPED.format("abs({0})")}),
+)
+fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x), columns=Columns(scalar="abs({0})"))
+sign_op = elementwise(
+    "sign",
+    np.sign,
+    None,
+    columns=Columns(
+        scalar={
+            "f": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0})",
+            "i": "(({0} > 0) - ({0} < 0))",
+        }
+    ),
+)
 copysign = elementwise(
-    "copysign", np.copysign, lambda z, x, y: np.sign(x) * np.copysign(np.ones_like(y), y), None
+    "copysign",
+    np.copysign,
+    lambda z, x, y: np.sign(x) * np.copysign(np.ones_like(y), y),
+    None,
+    columns=function("copysign", operands=2),
 )
 
 
@@ -225,14 +380,19 @@ def _imag_edge(z: Any, x: Any) -> LinearMap:
     return Structural(np.imag, lambda g: g * x.dtype.type(-1j))
 
 
-def _part(name: str, run: Any, edge: Any) -> Op:
+def _part(name: str, run: Any, edge: Any, columns: Columns = EMPTY) -> Op:
     infer: Any = _part_loop
-    return Elementwise(name=name, run=run, infer=infer, edges=(edge,))
+    return Elementwise(name=name, run=run, infer=infer, edges=(edge,), columns=columns)
 
 
-real = _part("real", np.real, _real_edge)
+real = _part("real", np.real, _real_edge, columns=Columns(scalar=any_kind("{0}")))
 imag = _part("imag", np.imag, _imag_edge)
-conjugate = _linear("conjugate", np.conjugate, lambda z, x: Structural(np.conjugate, np.conjugate))
+conjugate = _linear(
+    "conjugate",
+    np.conjugate,
+    lambda z, x: Structural(np.conjugate, np.conjugate),
+    columns=Columns(scalar=any_kind("{0}")),
+)
 
 
 # -- selection -----------------------------------------------------------------------------------
@@ -262,6 +422,7 @@ where = Elementwise(
     run=np.where,
     infer=_where_infer,
     edges=(None, _masked(False), _masked(True)),
+    columns=Columns(scalar=any_kind("({1} if {0} else {2})")),
 )
 
 
@@ -276,6 +437,9 @@ mask: Op = Elementwise(
     infer=_mask_infer,
     edges=(None, _masked(False)),
     notation=lambda c, x: f"where({c}, {x}, 0)",
+    columns=Columns(
+        scalar={"f": "({1} if {0} else 0.0)", "i": "({1} if {0} else 0)", "b": "({1} and {0})"}
+    ),
 )
 
 
@@ -303,7 +467,13 @@ def _xlogx(x: Any) -> Any:
     return x * np.log(np.where(x == 0, np.ones((), np.result_type(x)), x))
 
 
-sigmoid = elementwise("sigmoid", _sigmoid, lambda z, x: z * (1 - z), like=np.exp)
+sigmoid = elementwise(
+    "sigmoid",
+    _sigmoid,
+    lambda z, x: z * (1 - z),
+    like=np.exp,
+    columns=Columns(scalar="(0.0 if {0} < -709.782712893384 else 1.0 / (1.0 + math.exp(-{0})))"),
+)
 
 
 def _of_reals(dtype: Any) -> tuple[np.dtype[Any], ...]:
@@ -312,8 +482,22 @@ def _of_reals(dtype: Any) -> tuple[np.dtype[Any], ...]:
     return ufunc_loop(np.exp, dtype)
 
 
-softplus = elementwise("softplus", _softplus, lambda z, x: sigmoid(x), loop=_of_reals)
-xlogx = elementwise("xlogx", _xlogx, lambda z, x: np.log(x) + 1, like=np.exp)
+softplus = elementwise(
+    "softplus",
+    _softplus,
+    lambda z, x: sigmoid(x),
+    loop=_of_reals,
+    columns=Columns(
+        scalar="({0} + math.log1p(math.exp(-{0})) if {0} > 0.0 else math.log1p(math.exp({0})))"
+    ),
+)
+xlogx = elementwise(
+    "xlogx",
+    _xlogx,
+    lambda z, x: np.log(x) + 1,
+    like=np.exp,
+    columns=Columns(scalar="({0} * math.log({0}) if {0} != 0.0 else {0} * 0.0)"),
+)
 
 
 def _sinc_run(x: Any, order: int = 0) -> Any:
@@ -377,7 +561,13 @@ def _copied(x: Any) -> Any:
 
 
 _stopped_infer: Any = _same_loop
-stopped = Elementwise(name="stop_gradient", run=_copied, infer=_stopped_infer, edges=(None,))
+stopped = Elementwise(
+    name="stop_gradient",
+    run=_copied,
+    infer=_stopped_infer,
+    edges=(None,),
+    columns=Columns(scalar=any_kind("{0}")),
+)
 
 
 class Comparison(Elementwise):
@@ -405,30 +595,103 @@ def _comparison(name: str, ufunc: np.ufunc, symbol: str) -> Op:
         infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
         edges=(None, None),
         infix=Infix(symbol, 5),
+        columns=Columns(scalar=any_kind(f"({{0}} {symbol} {{1}})")),
     )
 
 
 # -- not differentiable: no edge, so no gradient flows --------------------------------------------
-floor = elementwise("floor", np.floor, None)
-ceil = elementwise("ceil", np.ceil, None)
-trunc = elementwise("trunc", np.trunc, None)
-rint = elementwise("rint", np.rint, None)
-floor_divide = elementwise("floor_divide", np.floor_divide, None, None, infix=("//", 20))
+# (Python rounds to integers, which have no -0.)
+floor = elementwise(
+    "floor", np.floor, None, columns=Columns(scalar="math.copysign(math.floor({0}), {0})")
+)
+ceil = elementwise(
+    "ceil", np.ceil, None, columns=Columns(scalar="math.copysign(math.ceil({0}), {0})")
+)
+trunc = elementwise(
+    "trunc", np.trunc, None, columns=Columns(scalar="math.copysign(math.trunc({0}), {0})")
+)
+rint = elementwise("rint", np.rint, None, columns=Columns(scalar="math.copysign(round({0}), {0})"))
+floor_divide = elementwise(
+    "floor_divide",
+    np.floor_divide,
+    None,
+    None,
+    infix=("//", 20),
+    columns=Columns(scalar={"f": "floor_divide({0}, {1})", "i": _WRAPPED.format("{0} // {1}")}),
+)
 less = _comparison("less", np.less, "<")
 less_equal = _comparison("less_equal", np.less_equal, "<=")
 greater = _comparison("greater", np.greater, ">")
 greater_equal = _comparison("greater_equal", np.greater_equal, ">=")
 equal = _comparison("equal", np.equal, "==")
 not_equal = _comparison("not_equal", np.not_equal, "!=")
-logical_and = elementwise("logical_and", np.logical_and, None, None)
-logical_or = elementwise("logical_or", np.logical_or, None, None)
-logical_xor = elementwise("logical_xor", np.logical_xor, None, None)
-logical_not = elementwise("logical_not", np.logical_not, None)
-bitwise_and = elementwise("bitwise_and", np.bitwise_and, None, None, infix=("&", 8))
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, None, None, infix=("|", 6))
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, None, None, infix=("^", 7))
-invert = elementwise("invert", np.invert, None)
-isfinite = elementwise("isfinite", np.isfinite, None)
-isinf = elementwise("isinf", np.isinf, None)
-isnan = elementwise("isnan", np.isnan, None)
-signbit = elementwise("signbit", np.signbit, None)
+logical_and = elementwise(
+    "logical_and",
+    np.logical_and,
+    None,
+    None,
+    columns=Columns(
+        scalar={"f": "({0} != 0.0 and {1} != 0.0)", "i": "({0} != 0 and {1} != 0)", "b": _BOTH}
+    ),
+)
+logical_or = elementwise(
+    "logical_or",
+    np.logical_or,
+    None,
+    None,
+    columns=Columns(
+        scalar={"f": "({0} != 0.0 or {1} != 0.0)", "i": "({0} != 0 or {1} != 0)", "b": _EITHER}
+    ),
+)
+logical_xor = elementwise(
+    "logical_xor",
+    np.logical_xor,
+    None,
+    None,
+    columns=Columns(
+        scalar={
+            "f": "(({0} != 0.0) != ({1} != 0.0))",
+            "i": "(({0} != 0) != ({1} != 0))",
+            "b": _DIFFER,
+        }
+    ),
+)
+logical_not = elementwise(
+    "logical_not",
+    np.logical_not,
+    None,
+    columns=Columns(scalar={"f": "({0} == 0.0)", "i": "({0} == 0)", "b": "(not {0})"}),
+)
+bitwise_and = elementwise(
+    "bitwise_and",
+    np.bitwise_and,
+    None,
+    None,
+    infix=("&", 8),
+    columns=Columns(scalar={"i": "({0} & {1})", "b": _BOTH}),
+)
+bitwise_or = elementwise(
+    "bitwise_or",
+    np.bitwise_or,
+    None,
+    None,
+    infix=("|", 6),
+    columns=Columns(scalar={"i": "({0} | {1})", "b": _EITHER}),
+)
+bitwise_xor = elementwise(
+    "bitwise_xor",
+    np.bitwise_xor,
+    None,
+    None,
+    infix=("^", 7),
+    columns=Columns(scalar={"i": "({0} ^ {1})", "b": _DIFFER}),
+)
+invert = elementwise(
+    "invert", np.invert, None, columns=Columns(scalar={"i": "(~{0})", "b": "(not {0})"})
+)
+isfinite = elementwise("isfinite", np.isfinite, None, columns=function("isfinite"))
+isinf = elementwise("isinf", np.isinf, None, columns=function("isinf"))
+isnan = elementwise("isnan", np.isnan, None, columns=function("isnan"))
+signbit = elementwise(
+    "signbit", np.signbit, None, columns=Columns(scalar="(math.copysign(1.0, {0}) < 0.0)")
+)

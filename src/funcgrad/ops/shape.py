@@ -20,6 +20,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
+from funcgrad.ops.base.columns import Columns, any_kind
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
 
@@ -36,6 +37,7 @@ reshape_op = Op(
     edges=(_reshape_edge,),
     batch=lambda size, batched, x, shape: np.reshape(x, (size, *shape)),
     moves=True,
+    columns=Columns(scalar=any_kind("{0}")),
 )
 
 
@@ -112,6 +114,7 @@ transpose_op = Op(
     batch=lambda size, batched, x, axes: np.transpose(x, (0, *[i + 1 for i in axes])),
     moves=True,
     notation=lambda x, axes: f"{x}.T" if axes == (1, 0) else f"transpose({x}, {axes})",
+    columns=Columns(scalar=any_kind("{0}")),
 )
 
 

@@ -130,7 +130,6 @@ def names() -> dict[str, Any]:
         **{f"np_{name}": getattr(np, name) for name in ("floor", "ceil", "trunc", "rint")},
         "fmod": of_c("fmod", 2),
         "cbrt": of_c("cbrt", 1),
-        **{name: jit(templates.BOUND[name]) for name in ("logaddexp", "logaddexp2", "sigmoid")},
         "to_integer": jit(to_integer),
         "full": jit(full),
         "empty": np.empty,
@@ -164,7 +163,7 @@ TEMPLATES: dict[str, dict[str, str]] = {
     },
     "b": dict.fromkeys(("bitwise_xor", "logical_xor"), "({0} != {1})"),
 }
-"""Where `templates.TEMPLATES` would mean something else, or nothing, to numba."""
+"""Where an operation's own template would mean something else, or nothing, to numba."""
 
 
 def template(flat: Flat, step: Step) -> str | None:

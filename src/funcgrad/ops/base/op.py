@@ -24,6 +24,7 @@ from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.base.array_capture import capture
+from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.promotion import (
     PYTHON_NUMBERS,
@@ -55,6 +56,7 @@ class Op:
     result. ``moves`` marks those that only move, select or repeat entries: they commute with masking.
     ``joint`` stands in the place of edges where operands move together: see `funcgrad.linear.Joint`.
     ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
+    ``columns`` hold what the readers of programs know of the operation.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Op:
     hidden: bool = False
     infix: Infix | None = None
     notation: Callable[..., str] | None = None
+    columns: Columns = EMPTY
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         for arg in args:
@@ -228,6 +231,7 @@ def elementwise(
     like: np.ufunc | None = None,
     loop: Callable[..., tuple[np.dtype[Any], ...]] | None = None,
     infix: tuple[str, int] | None = None,
+    columns: Columns = EMPTY,
 ) -> Op:
     """An elementwise operation from its partial derivatives, each a function of (z, *inputs).
 
@@ -241,6 +245,7 @@ def elementwise(
         infer=infer,
         edges=tuple(d and diagonal(d) for d in partials),
         infix=infix and Infix(*infix),
+        columns=columns,
     )
 
 
@@ -290,6 +295,7 @@ broadcast_to = Op(
     batch=_broadcast_batch,
     moves=True,
     hidden=True,
+    columns=Columns(scalar=any_kind("{0}")),
 )
 
 
@@ -309,6 +315,17 @@ def _astype_run(x: Any, dtype: np.dtype[Any]) -> Any:
     return array.astype(dtype)[()]
 
 
+_CASTS: dict[str, dict[str, str]] = {
+    "f": {"float64": "{0}", "int64": "to_integer({0})", "bool": "({0} != 0.0)"},
+    "i": {"float64": "float({0})", "int64": "{0}", "bool": "({0} != 0)"},
+    "b": {"float64": "(1.0 if {0} else 0.0)", "int64": "(1 if {0} else 0)", "bool": "{0}"},
+}
+
+
+def _cast_template(use: ScalarUse) -> str | None:
+    return _CASTS[use.kind].get(str(use.params["dtype"]))
+
+
 astype: Op = Op(
     name="astype",
     run=_astype_run,
@@ -316,6 +333,7 @@ astype: Op = Op(
     edges=(_astype_edge,),
     batch=same_on_batch(lambda: astype),
     hidden=True,
+    columns=Columns(scalar=_cast_template),
 )
 
 
@@ -332,6 +350,7 @@ leaf: Op = Op(
     edges=(_leaf_edge,),
     batch=same_on_batch(lambda: leaf),
     hidden=True,
+    columns=Columns(scalar=any_kind("{0}")),
 )
 
 

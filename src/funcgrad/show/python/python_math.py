@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Never
 
 import numpy as np
 
+from funcgrad.compiler.python.scalar_ops import scalar_template, use_of
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.ops.base.op import Infix, Op
+from funcgrad.ops.elementwise import negative
 from funcgrad.show.naming import array_of
 from funcgrad.show.python.python_numpy import INFIX, unknown
 from funcgrad.show.text import ATOM, UNARY, Written, wrap
-
-_SAME: tuple[str, ...] = (
-    "exp",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-)
-_SAME += ("sinh", "cosh", "tanh", "hypot", "fabs", "copysign", "fmod")
-_RENAMED = {
-    "power": "pow",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-}
-_RENAMED |= {"arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
-_RENAMED |= {"isfinite": "isfinite", "isinf": "isinf", "isnan": "isnan"}
-_MATH: Mapping[str, str] = MappingProxyType(
-    {name: f"math.{name}({{all}})" for name in _SAME}
-    | {name: f"math.{theirs}({{all}})" for name, theirs in _RENAMED.items()}
-    | {"deg2rad": "math.radians({0})", "rad2deg": "math.degrees({0})"}
-    | {"absolute": "abs({0})", "maximum": "max({0}, {1})", "minimum": "min({0}, {1})"}
-    | {"square": "(lambda x: x*x)({0})", "reciprocal": "(1.0/({0}))", "exp2": "(2.0**({0}))"}
-    | {"floor": "float(math.floor({0}))", "ceil": "float(math.ceil({0}))"}
-    | {"trunc": "float(math.trunc({0}))", "rint": "float(round({0}))"}
-    | {"where": "({1} if {0} else {2})", "mask": "({1} if {0} else 0.0)"}
-    | {"logical_and": "({0} and {1})", "logical_or": "({0} or {1})", "logical_not": "(not {0})"}
-    | {"sign": "(lambda x: float((x > 0) - (x < 0)))({0})", "positive": "(+({0}))"}
-    | {"sigmoid": "(0.5*(1.0 + math.tanh(0.5*({0}))))", "stop_gradient": "{0}", "leaf": "{0}"}
-    | {"softplus": "(lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x))))({0})"}
-    | {"logaddexp": "(lambda x, y: max(x, y) + math.log1p(math.exp(-abs(x - y))))({all})"}
-    | {"xlogx": "(lambda x: x*math.log(x) if x else 0.0)({0})"}
-)
 
 
 def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Written]:
@@ -63,21 +27,50 @@ def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Wri
             return Written(names[str(expr.params[0][1])], ATOM)
         if expr.op is CONSTANT:
             return _math_number(array_of(expr))
-        operation: Any = expr.op
-        if operation.name == "negative":
+        operation: Op = expr.op
+        if operation is negative:
             return Written("-" + wrap(parts[0], UNARY), UNARY)
-        if operation.infix and operation.infix.symbol in INFIX:
+        if operation.infix and _is_plain_infix(operation.infix, expr):
             symbol, binding = operation.infix
             outer = binding + 1 if binding <= 5 else binding
             spaced = symbol if symbol in ("*", "/") else f" {symbol} "
             return Written(f"{wrap(parts[0], outer)}{spaced}{wrap(parts[1], binding + 1)}", binding)
-        form = _MATH.get(operation.name)
-        if form is None:
+        template = scalar_template(operation, use_of(expr))
+        if template is None:
             raise unknown(operation.name, "math")
-        texts = [part.text for part in parts]
-        return Written(form.format(*texts, all=", ".join(texts)), ATOM - 1)
+        return Written(_filled(template, parts), ATOM - 1)
 
     return write
+
+
+def _is_plain_infix(infix: Infix, expr: Expr) -> bool:
+    """Whether Python's operator does to numbers, or to truth values, what NumPy's does."""
+    return infix.symbol in INFIX and expr.args[0].dtype.kind == "f"
+
+
+def _filled(template: str, parts: list[Written]) -> str:
+    """A template with its operands; if it names a long one twice, they become arguments of a function."""
+    counts = [template.count(f"{{{k}}}") for k in range(len(parts))]
+    if any([n > 1 and not _is_short(part.text) for n, part in zip(counts, parts, strict=True)]):
+        names = [f"x{k}" for k in range(len(parts))]
+        body, given = template.format(*names), ", ".join([part.text for part in parts])
+        return f"(lambda {', '.join(names)}: {body})({given})"
+
+    def operand(found: re.Match[str]) -> str:
+        part = parts[int(found[1] or found[2])]
+        return part.text if found[1] else wrap(part, ATOM - 1)
+
+    return _OPERAND.sub(operand, template)
+
+
+# An operand between parentheses, commas or the words of a condition, which needs no parentheses; any other.
+_OPERAND = re.compile(
+    r"(?:(?<=\()|(?<=, )|(?<= if )|(?<= else ))\{(\d)\}(?=\)|, | if | else )|\{(\d)\}"
+)
+
+
+def _is_short(text: str) -> bool:
+    return text.isidentifier() or text.replace(".", "", 1).isdigit()
 
 
 def _math_number(array: Any) -> Written:

@@ -1,0 +1,59 @@
+"""Columns of an operation's record: the form that each reader of programs has for the operation.
+
+A reader looks up its own column first. If the column is empty, the reader reads ``decompose`` instead:
+the operation as an expression of simpler operations. If both are empty, the reader does not support the
+operation, and says so. Columns are light to declare: strings that name a function or are a template, and
+small callables that run only when a reader asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["f", "i", "b"]
+"""The kind of a number's dtype: float64, int64 or bool."""
+
+
+class ScalarUse(NamedTuple):
+    """One use of an operation on numbers: what the choice of its template may depend on."""
+
+    kind: str
+    """The kind of the last operand's dtype."""
+    params: Mapping[str, Any]
+    constants: tuple[Any, ...]
+    """The value of each operand that is a constant, None for the others."""
+
+
+ScalarRow: TypeAlias = str | Mapping[str, str] | Callable[[ScalarUse], str | None]
+"""Python source over `math` with the operands as ``{0}``, ``{1}``: for floats, by kind, or by use.
+
+An operand that stands twice in a template gets a name first. Of a conditional expression only the branch
+that is chosen runs, so an error of the other one is never raised.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Columns:
+    """What readers know of an operation.
+
+    ``decompose(*operands, **params)`` is the operation in simpler operations, of the same type.
+    """
+
+    decompose: Callable[..., Any] | None = None
+    scalar: ScalarRow | None = None
+
+
+EMPTY = Columns()
+
+
+def any_kind(template: str) -> Mapping[str, str]:
+    """The same template for floats, integers and truth values."""
+    return {"f": template, "i": template, "b": template}
+
+
+def function(name: str, operands: int = 1) -> Columns:
+    """The columns of a function of numbers that has this name in `math`."""
+    places = ", ".join([f"{{{k}}}" for k in range(operands)])
+    return Columns(scalar=f"math.{name}({places})")
