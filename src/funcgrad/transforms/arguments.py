@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,12 @@ def check_function(who: str, f: Any) -> None:
 
 
 def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`functools.wraps`, where f is a function: a ufunc's documentation would mislead."""
-    return wraps(f) if hasattr(f, "__code__") else lambda wrapper: wrapper
+    """`functools.wraps` of a function; of an instance, whose documentation is its class's, the link alone."""
+    if hasattr(f, "__code__"):
+        return wraps(f)
+    if isinstance(f, np.ufunc | type | BuiltinFunctionType):
+        return lambda wrapper: wrapper
+    return wraps(f, assigned=(), updated=())
 
 
 # -- arguments -----------------------------------------------------------------------------------

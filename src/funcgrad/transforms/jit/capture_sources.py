@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import builtins
 import re
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from keyword import iskeyword
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,10 +92,137 @@ class Fixed(NamedTuple):
         return self.value
 
 
+class Member(NamedTuple):
+    """An attribute that an instance holds itself: in its namespace, or in a slot."""
+
+    name: str
+    holder: Any
+    key: str
+
+    def get(self) -> Any:
+        """What it holds now, without what its class does for attributes that are not there."""
+        home = namespace(self.holder)
+        if self.key in home:
+            return home[self.key]
+        slot = in_class(type(self.holder), self.key)
+        if isinstance(slot, MemberDescriptorType):
+            try:
+                return slot.__get__(self.holder)
+            except AttributeError:  # not assigned yet
+                pass
+        return ABSENT
+
+    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+        """A condition, as above, or None where it would keep alive what holds the function.
+
+        Python's collector does not look into the constants of code, so that these refer to the instance,
+        and to a value that may lead back to it, weakly.
+        """
+        kind: Any = type(self.holder)
+        plain = kind.__getattribute__ is object.__getattribute__
+        try:
+            objects[f"w{k}"] = weakref.ref(self.holder)
+            held = f"v{k}"
+            if value is not ABSENT and not _is_closed(value):
+                value, held = weakref.ref(value), f"v{k}()"
+        except TypeError:
+            return None
+        if not plain or not _is_written(self.key):
+            return None
+        if value is ABSENT:
+            return f"{self.key!r} not in w{k}().__dict__" if has_namespace(self.holder) else None
+        objects[f"v{k}"] = value
+        return f"w{k}().{self.key} is {held}"
+
+
+_CLOSED = frozenset((float, int, bool, complex, str, bytes, type(None), np.ndarray))
+
+
+def _is_written(name: str) -> bool:
+    """Whether generated code may have a name as it is."""
+    return name.isidentifier() and not iskeyword(name)
+
+
+def _is_closed(value: Any) -> bool:
+    """Whether a value holds no other that may lead back to a function."""
+    return type(value) in _CLOSED or (type(value) is tuple and all(map(_is_closed, value)))
+
+
+class ClassMember(NamedTuple):
+    """An attribute of a class, its own or of a base."""
+
+    name: str
+    owner: type
+    key: str
+
+    def get(self) -> Any:
+        """What it is now."""
+        return in_class(self.owner, self.key)
+
+    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+        """A condition, as above; None for what may lead back to the function."""
+        if not _is_closed(value) or not _is_written(self.key):
+            return None
+        objects[f"w{k}"], objects[f"v{k}"] = weakref.ref(self.owner), value
+        return f"w{k}().{self.key} is v{k}"
+
+
+def namespace(holder: Any) -> dict[str, Any]:
+    """The attributes that an object holds itself, without its slots."""
+    try:
+        home = object.__getattribute__(holder, "__dict__")
+    except AttributeError:
+        return {}
+    return home if isinstance(home, dict) else {}
+
+
+def has_namespace(holder: Any) -> bool:
+    """Whether an object has a namespace of its own."""
+    try:
+        object.__getattribute__(holder, "__dict__")
+    except AttributeError:
+        return False
+    return True
+
+
+def in_class(kind: type, key: str) -> Any:
+    """What a class or one of its bases has by that name, as it stands there; ABSENT where none has."""
+    owner = owner_of(kind, key)
+    return ABSENT if owner is None else vars(owner)[key]
+
+
+def owner_of(kind: type, key: str) -> type | None:
+    """The class, of a class and its bases, in whose namespace a name is found."""
+    return next((base for base in kind.__mro__ if key in vars(base)), None)
+
+
+class Element(NamedTuple):
+    """What a dict, a list or a tuple holds under a key."""
+
+    name: str
+    holder: Any
+    key: Any
+
+    def get(self) -> Any:
+        """What it holds now."""
+        try:
+            return self.holder[self.key]
+        except (LookupError, TypeError):
+            return ABSENT
+
+    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+        """A condition, as above; None where the container holds what may lead back to the function."""
+        among = self.holder.values() if isinstance(self.holder, dict) else self.holder
+        if value is ABSENT or not all(map(_is_closed, among)):
+            return None
+        objects[f"w{k}"], objects[f"i{k}"], objects[f"v{k}"] = self.holder, self.key, value
+        return f"w{k}[i{k}] is v{k}"
+
+
 class Seen(NamedTuple):
     """What a place held: the object, and what may change of it in place, where it is an array."""
 
-    place: Cell | Item | Attribute | Fixed
+    place: Cell | Item | Attribute | Fixed | Member | ClassMember | Element
     value: Any
     form: Any = None
     content: bytes | None = None
@@ -155,8 +283,9 @@ def checked(held: Sequence[Seen]) -> list[Seen]:
 
 def _is_global(item: Seen) -> bool:
     """Whether code with that namespace for globals finds there, by that name, what was seen."""
-    key, home = item.place[-1], item.place[1]
-    own = key.isidentifier() and not iskeyword(key) and not _OWN.fullmatch(key)
+    place: Any = item.place
+    key, home = place[-1], place[1]
+    own = _is_written(key) and not _OWN.fullmatch(key)
     return own and "__name__" in home and (item.value is not ABSENT or hasattr(builtins, key))
 
 

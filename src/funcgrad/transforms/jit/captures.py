@@ -1,38 +1,48 @@
 """What a compiled function depends on beside its arguments: what it, and the functions that it calls, name.
 
 Watched are closure cells, globals (also those not bound yet, and builtins that a global may hide),
-attributes of the user's modules (``settings.K``), defaults, and what partial functions hold: by identity;
-arrays by shape and type also, and small ones by content. So it is in plain functions that are named so,
-through partial functions, methods, toolz's compositions and what is wrapped: in up to 64, nearest first.
+defaults, what partial functions hold, and the instances of methods: by identity; arrays by shape and type
+also, and small ones by content. Of each of these, and of the user's modules, the attributes and items
+that the code reads by name or by a constant key (``self.layer.w``, ``settings.K``, ``params["w"]``) are
+watched, too. So it is in plain functions that are named so, through partial functions, methods,
+properties, toolz's compositions and what is wrapped: in up to 64, nearest first.
 
-Not watched is what would cost a call too much, or has no end: what is inside other containers or reached
-through other attributes, classes, names of modules, functions of installed packages, and the code of a
-function that is given other code (``f.__code__ = ...``: 20 ns for each function, as much as all else).
+Not watched is what would cost a call too much, or has no end: what is read by other keys, in a loop over
+a container or through `getattr`; attributes that a class computes in ``__getattr__`` or in a descriptor
+of its own; methods that are given to a class; names of modules, functions and classes of installed
+packages, and the code of a function that is given other code (``f.__code__ = ...``: 20 ns for each
+function, as much as all else).
 """
 
 from __future__ import annotations
 
-import dis
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.expr import Expr
+from funcgrad.transforms.jit.capture_paths import Path, Step, Subscript, named_paths
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
     Cell,
+    ClassMember,
+    Element,
     Fixed,
     Item,
+    Member,
     Seen,
     checked,
     checker,
+    has_namespace,
     key_of,
+    owner_of,
     seen,
 )
 
@@ -67,8 +77,11 @@ class Watch:
         events = [item.event(later.get(key_of(item.place), item)) for item in before]
         return list(dict.fromkeys([event for event in events if event]))
 
-    def tests(self, before: Sequence[Seen], objects: dict[str, Any]) -> list[str]:
-        """The same as `unchanged`, as conditions of generated code; what they name joins ``objects``."""
+    def tests(self, before: Sequence[Seen], objects: dict[str, Any]) -> list[str] | None:
+        """The same as `unchanged`, as conditions of generated code; what they name joins ``objects``.
+
+        None where a condition is not to be written there.
+        """
         texts = []
         many = checked(before)
         if many:
@@ -77,7 +90,10 @@ class Watch:
         done = {id(item) for item in many}
         for k, item in enumerate(before):
             if id(item) not in done and not isinstance(item.place, Fixed):
-                texts.append(item.place.test(k, item.value, objects))
+                text = item.place.test(k, item.value, objects)
+                if text is None:
+                    return None
+                texts.append(text)
             texts.extend(item.in_place(k, objects))
         return texts
 
@@ -88,51 +104,70 @@ def arrays_of(held: Sequence[Seen]) -> dict[int, Any]:
     return {id(item.value): item.value for item in held if isinstance(item.value, np.ndarray)}
 
 
+class Bound(NamedTuple):
+    """Arguments that a function is sure to be called with: the instance of a method, what `partial` holds."""
+
+    args: tuple[Any, ...] = ()
+    keywords: Mapping[str, Any] = MappingProxyType({})
+
+    def of(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values of the parameters that are known."""
+        return dict(zip(names, self.args, strict=False)) | dict(self.keywords)
+
+
 def _places(f: Any) -> list[Any]:
     """The places that a callable, and the functions that it names, depend on."""
     found: dict[Any, Any] = {}
-    waiting: deque[tuple[Any, bool]] = deque([(f, True)])
-    done: set[int] = set()
+    waiting: deque[tuple[Any, bool, Bound]] = deque([(f, True, Bound())])
+    done: set[Any] = set()
     count = 0
     kept: list[Any] = []  # so that ids stay their own
     while waiting and count < MOST_FUNCTIONS and len(done) < _MOST_CALLABLES:
-        item, own = waiting.popleft()
-        if id(item) in done or (not own and not callable(item)):
+        item, own, bound = waiting.popleft()
+        if not own and not callable(item):
             continue
-        done.add(id(item))
-        kept.append(item)
-        waiting.extend([(inner, own) for inner in _inside(item)])
+        # A bound method is made anew whenever it is asked for.
+        is_method = isinstance(item, MethodType)
+        parts = [MethodType, item.__func__, item.__self__] if is_method else [item]
+        identity = tuple(map(id, [*parts, *bound.args]))
+        if identity in done:
+            continue
+        done.add(identity)
+        kept.append((item, bound))
+        waiting.extend([(inner, own, args) for inner, args in _inside(item, bound)])
         places = _held_by(item)
         if isinstance(item, FunctionType) and not is_ours(item) and (own or not _installed(item)):
             count += 1
-            places = _of_function(item)
+            places = _of_function(item, bound)
         for place in places:
             key = key_of(place)
             if key not in found:
                 found[key] = place
-                waiting.append((place.get(), False))
+                waiting.append((place.get(), False, Bound()))
     return list(found.values())
 
 
-def _inside(item: Any) -> list[Any]:
+def _inside(item: Any, bound: Bound) -> list[tuple[Any, Bound]]:
     """The callables that a callable runs: what it wraps, and what it is bound to or made of."""
     if isinstance(item, FunctionType):
-        return [item.__dict__.get("__wrapped__")]
+        return [(item.__dict__.get("__wrapped__"), bound)]
     if isinstance(item, MethodType):
-        return [item.__func__]
+        return [(item.__func__, bound._replace(args=(item.__self__, *bound.args)))]
     if isinstance(item, partial):
-        return [item.func]
+        words = dict(item.keywords) | dict(bound.keywords)
+        return [(item.func, Bound((*item.args, *bound.args), words))]
     if item is None or isinstance(item, type | ModuleType):
         return []
     if type(item).__module__.partition(".")[0] in ("toolz", "cytoolz"):
         parts = [getattr(item, name, None) for name in ("func", "first")]
-        return [*parts, *getattr(item, "funcs", ())]
+        return [(part, Bound()) for part in (*parts, *getattr(item, "funcs", ()))]
     call = getattr(type(item), "__call__", None)  # noqa: B004  # its code is wanted
+    found = [(call, bound._replace(args=(item, *bound.args)))]
     try:
         # Without what a class does for attributes that are not there.
-        return [call, object.__getattribute__(item, "__wrapped__")]
+        return [*found, (object.__getattribute__(item, "__wrapped__"), bound)]
     except Exception:  # of a proxy, which may raise what it likes
-        return [call]
+        return found
 
 
 def _held_by(item: Any) -> Iterator[Any]:
@@ -144,33 +179,110 @@ def _held_by(item: Any) -> Iterator[Any]:
         yield from [Item(name, words, name) for name in words]
 
 
-def _of_function(f: FunctionType) -> Iterator[Any]:
+def _of_function(f: FunctionType, bound: Bound) -> Iterator[Any]:
     """What a Python function takes from around it, functions inside it included."""
+    known: dict[str, Any] = {}
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        yield Cell(name, cell)
-    for names in _global_names(f.__code__):
-        yield from _path(f.__globals__, names)
+        place = Cell(name, cell)
+        known[name] = place.get()
+        yield place
     if f.__defaults__:
         yield Attribute(f"{_name(f)}.__defaults__", f, "__defaults__")
         count = f.__code__.co_argcount
         names = f.__code__.co_varnames[count - len(f.__defaults__) : count]
+        known.update(zip(names, f.__defaults__, strict=True))
         yield from map(Fixed, names, f.__defaults__)
     words: Any = f.__kwdefaults__
     if words:
+        known.update(words)
         yield Attribute(f"{_name(f)}.__kwdefaults__", f, "__kwdefaults__")
         yield from [Item(name, words, name) for name in words]
+    known.update(bound.of(f.__code__.co_varnames[: f.__code__.co_argcount]))
+    for path in named_paths(f.__code__):
+        if path.is_global:
+            yield from _of_global(f.__globals__, path)
+        elif path.name in known:
+            yield from _along(known[path.name], path.steps, path.name)
+    if bound.args and "super" in f.__code__.co_names:
+        yield from _inherited(bound.args[0], f.__code__.co_names)
 
 
-def _path(home: dict[str, Any], names: Sequence[str]) -> Iterator[Item]:
-    """A global; of a module of the user's, what is taken from it instead."""
+def _of_global(home: dict[str, Any], path: Path) -> Iterator[Any]:
+    """The places of a global's path; of a module of the user's, what is taken from it instead."""
+    names = (path.name, *path.steps)
     for k, name in enumerate(names):
-        value = home.get(name, ABSENT)
+        value = home.get(str(name), ABSENT)
         if not isinstance(value, ModuleType):  # else it is not bound anew
-            yield Item(".".join(names[: k + 1]), home, name)
+            label = ".".join(map(str, names[: k + 1]))
+            yield Item(label, home, str(name))
+            yield from _along(value, names[k + 1 :], label)
             return
         if _installed(value):
             return
         home = vars(value)
+
+
+# -- attributes and items --------------------------------------------------------------------------
+def _along(holder: Any, steps: Sequence[Step], label: str) -> Iterator[Any]:
+    """The places of attributes and items that are read one from the other, the first from ``holder``."""
+    for step in steps:
+        label += str(step) if isinstance(step, Subscript) else f".{step}"
+        place: Any = None
+        if isinstance(step, Subscript):
+            place = (
+                Element(label, holder, step.key) if type(holder) in (dict, list, tuple) else None
+            )
+        elif isinstance(holder, tuple) and step in getattr(holder, "_fields", ()):
+            place = Fixed(label, getattr(holder, step))
+        elif isinstance(holder, type):
+            place = _of_class(holder, holder, step, label)
+        elif type(holder) not in _WITHOUT_ATTRIBUTES:
+            place = Member(label, holder, step)
+            if place.get() is ABSENT:
+                if has_namespace(holder):
+                    yield place
+                place = _of_class(type(holder), holder, step, label)
+        if place is None:
+            return
+        yield place
+        holder = place.get()
+
+
+def _of_class(kind: type, holder: Any, name: str, label: str) -> Any:
+    """What a class gives for an attribute of ``holder``: its code, as `Fixed`, or its place, or None.
+
+    Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
+    """
+    owner = owner_of(kind, name)
+    if owner is None or _installed(sys.modules.get(owner.__module__)):
+        return None
+    value = vars(owner)[name]
+    if isinstance(value, property | cached_property):
+        code = value.fget if isinstance(value, property) else value.func
+        return Fixed(label, MethodType(code, holder)) if code is not None else None
+    if isinstance(value, classmethod):
+        return Fixed(label, MethodType(value.__func__, kind))
+    if isinstance(value, staticmethod):
+        return Fixed(label, value.__func__)
+    if isinstance(value, FunctionType):
+        return Fixed(label, value if isinstance(holder, type) else MethodType(value, holder))
+    return None if hasattr(type(value), "__get__") else ClassMember(label, kind, name)
+
+
+def _inherited(holder: Any, names: Sequence[str]) -> Iterator[Fixed]:
+    """The methods of base classes that code with `super` may call."""
+    kind = holder if isinstance(holder, type) else type(holder)
+    for base in kind.__mro__:
+        for name in names:
+            value = vars(base).get(name)
+            if isinstance(value, FunctionType):
+                yield Fixed(f"{base.__name__}.{name}", MethodType(value, holder))
+
+
+_WITHOUT_ATTRIBUTES = frozenset(
+    (float, int, bool, complex, str, bytes, type(None), list, tuple, dict, set, type(ABSENT))
+) | {np.ndarray, Expr, FunctionType, MethodType, BuiltinFunctionType, ModuleType, partial}
+"""Types whose attributes are those of their class, or are no part of what a function computes with."""
 
 
 # -- whose they are ------------------------------------------------------------------------------
@@ -181,8 +293,10 @@ def is_ours(f: Any) -> bool:
     return (isinstance(home, str) and home.startswith("funcgrad.")) or made == "<funcgrad jit>"
 
 
-def _installed(item: FunctionType | ModuleType) -> bool:
+def _installed(item: FunctionType | ModuleType | None) -> bool:
     """Whether a function or a module comes with an installed package, or with Python."""
+    if item is None:
+        return False
     home = item.__globals__ if isinstance(item, FunctionType) else vars(item)
     name, file = home.get("__name__"), home.get("__file__")
     top = name.partition(".")[0] if isinstance(name, str) else ""
@@ -200,23 +314,4 @@ _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 
 
 def _name(f: Any) -> str:
-    return str(getattr(f, "__name__", None) or getattr(_inside(f)[0], "__name__", "f"))
-
-
-@lru_cache(maxsize=1024)
-def _global_names(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """The globals that code, and the code of functions inside it, names; each with attributes of it."""
-    found: dict[tuple[str, ...], None] = {}
-    waiting = [code]
-    while waiting:
-        item = waiting.pop()
-        waiting.extend([c for c in item.co_consts if isinstance(c, CodeType)])
-        path: tuple[str, ...] = ()
-        for step in dis.get_instructions(item):
-            if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and path:
-                path = (*path, step.argval)
-                continue
-            if path:
-                found[path] = None
-            path = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ()
-    return tuple(found)
+    return str(getattr(f, "__name__", None) or getattr(_inside(f, Bound())[0][0], "__name__", "f"))

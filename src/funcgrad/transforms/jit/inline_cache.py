@@ -83,7 +83,10 @@ class Entry:
         tests = _tests(kinds, known, objects)
         if tests is None:
             return
-        tests.extend(watch.tests(held, objects))
+        watched = watch.tests(held, objects)
+        if watched is None:
+            return
+        tests.extend(watched)
         body = self._body(kinds, root, arrays, objects)
         if body is None:
             return
@@ -93,7 +96,7 @@ class Entry:
             "try:",
             f"    if {' and '.join([*tests, *left])}:",
             *[f"        {line}" for line in lines],
-            "except (ArithmeticError, LookupError, ValueError): pass",
+            "except (ArithmeticError, AttributeError, LookupError, ValueError): pass",
             f"args = ({', '.join(known)}, {'' if own else '*more'})",
             f"return general(*given(args, {tuple(own or ())!r}, {'{}' if own else 'named'}))",
         ]

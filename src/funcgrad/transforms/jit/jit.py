@@ -26,13 +26,16 @@ def jit(
     and must hash. f must be pure, and return trees of numbers and arrays. Python's questions to values
     (``if``, ``while``, ``range(n)``, ``float(x)``) are followed.
 
-    What f names is watched, and what plain functions that it calls name (up to 64, not those of installed
-    packages): closure cells, globals, attributes of your modules, defaults, arguments of partial functions.
-    When one is bound anew, or an array among them changes its shape or type in place, or a small one
-    (64 KiB) its content, f is traced again; large ones are read at each call, where the program uses them
-    as they are, but not what is taken out of them first (``X[:50]``, ``X.sum()``). Not watched: what is
-    inside other containers or reached through other attributes, modules' own names, and code that is
-    replaced.
+    What f names is watched, and what plain functions and methods that it calls name (up to 64, not those
+    of installed packages): closure cells, globals, defaults, arguments of partial functions, and what is read
+    of these, of ``self`` and of your modules by name or by a constant key (``self.layer.w``, ``settings.K``,
+    ``params["w"]``). When one is bound anew, or an array among them changes its shape or type in place, or a
+    small one (64 KiB) its content, f is traced again; large ones are read at each call, where the program
+    uses them as they are, but not what is taken out of them first (``X[:50]``, ``X.sum()``). Not watched:
+    what is read by a key that is no constant, in a loop over a container (``for layer in self.layers``) or by
+    `getattr`, what ``__getattr__`` and descriptors other than properties compute, modules' own names, methods
+    that a class is given later, and code that is replaced. After such a change call ``clear()``, or hand the
+    value to f as an argument.
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
     prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without
