@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad import trace
 from funcgrad.ops.base import array_capture as held
+from funcgrad.trace.leaves import run
 from funcgrad.transforms.jit.signature_cache import Compiled
 
 LARGE = 10_000
@@ -18,7 +18,7 @@ LARGE = 10_000
 # What runs between the beginning of a trace and its end, beside the user's function.
 WATCHED = {
     held.__file__: None,
-    trace.__code__.co_filename: {"run"},
+    run.__code__.co_filename: {"run"},
     Compiled._trace.__code__.co_filename: {"_trace"},
 }
 
