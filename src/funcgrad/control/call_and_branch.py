@@ -23,6 +23,7 @@ from funcgrad.control.closed_program import (
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
@@ -119,6 +120,7 @@ call_op: Op = Op(
     joint=_call_joint,
     batch=_call_batch,
     notation=lambda *operands, body, kept: f"call({', '.join(operands)})",
+    columns=Columns(bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]]),
 )
 
 
@@ -197,4 +199,7 @@ branch_op: Op = Op(
     joint=_branch_joint,
     batch=_branch_batch,
     notation=lambda index, *operands, branches: f"branch({', '.join([index, *operands])})",
+    columns=Columns(
+        bodies=lambda z: [[Repeated(branch, 1)] for branch in dict(z.params)["branches"]]
+    ),
 )

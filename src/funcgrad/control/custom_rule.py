@@ -15,6 +15,7 @@ from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.columns import Columns, no_flops
 from funcgrad.ops.base.op import Op, differentiable, spread
 from funcgrad.ops.tuples import pick
 
@@ -92,6 +93,7 @@ ruled_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=_notation,
+    columns=Columns(flops=no_flops),
 )
 
 

@@ -28,6 +28,7 @@ from funcgrad.control.closed_program import (
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, differentiable, spread
 from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
@@ -297,6 +298,16 @@ def _where(holds: Expr, new: Any, old: Expr) -> Any:
     return np.where(np.reshape(holds, (*holds.shape, *(1,) * (old.ndim - 1))), new, old)
 
 
+def _bodies(z: Expr) -> list[list[Repeated]]:
+    """The body and the condition; a loop whose length is known only when it has run counts one iteration."""
+    params = dict(z.params)
+    shape, cond = params["shape"], params["cond"]
+    if cond is not None:
+        return [[Repeated(cond, 1), Repeated(params["body"], 1)]]
+    length = shape.length if shape.length >= 0 else z.args[shape.states].shape[0]
+    return [[Repeated(params["body"], length if length >= 0 else 1)]]
+
+
 loop_op: Op = Op(
     name="loop",
     run=_run,
@@ -304,4 +315,5 @@ loop_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *operands, body, cond, shape: f"loop({', '.join(operands)})",
+    columns=Columns(bodies=_bodies),
 )

@@ -6,6 +6,7 @@ transpose is a contraction again.
 
 from __future__ import annotations
 
+import math
 from string import ascii_letters
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Edge, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import fail
@@ -82,6 +84,7 @@ matmul_op = Op(
     edges=(_matmul_left, _matmul_right),
     batch=_matmul_batch,
     infix=Infix("@", 20),
+    columns=Columns(flops=lambda z: 2 * z.size * z.args[0].shape[-1]),
 )
 
 
@@ -172,6 +175,17 @@ def _einsum_batch(size: int, batched: tuple[bool, ...], *xs: Any, subscripts: st
     return einsum_op(*xs, subscripts=f"{','.join(terms)}->{new}{output}")
 
 
+def _einsum_flops(z: Expr) -> int:
+    inputs = dict(z.params)["subscripts"].split("->")[0].split(",")
+    lengths = {
+        c: n
+        for term, arg in zip(inputs, z.args, strict=True)
+        for c, n in zip(term, arg.shape, strict=True)
+    }
+    every = math.prod(lengths.values())
+    return every * len(inputs) if len(inputs) > 1 else every - z.size
+
+
 einsum_op = Op(
     name="einsum",
     run=_einsum_run,
@@ -179,6 +193,7 @@ einsum_op = Op(
     edges=_einsum_edge,
     batch=_einsum_batch,
     notation=lambda *xs, subscripts: f"einsum({subscripts!r}, {', '.join(xs)})",
+    columns=Columns(flops=_einsum_flops),
 )
 
 

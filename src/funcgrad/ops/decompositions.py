@@ -7,20 +7,25 @@ convention, vectors of equal values do not turn into each other (their term is 0
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import (
     eye_like,
     hermitian_from,
     matrices,
+    matrix_flops,
     mH,
     mT,
     of_stacks,
     real_dtype,
+    svd_flops,
 )
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import mask
@@ -112,6 +117,7 @@ eigh_op: Op = Op(
     infer=_eigh_type,
     edges=(_eigh_edge,),
     batch=of_stacks(lambda: eigh_op),
+    columns=Columns(flops=matrix_flops(lambda n: 9 * n**3)),
 )
 
 
@@ -217,12 +223,18 @@ def _svd_edge(z: Any, a: Any) -> LinearMap:
     return Structural(forward, backward)
 
 
+def _svd_flops(z: Expr) -> int:
+    *stack, m, n = z.args[0].shape
+    return math.prod(stack) * svd_flops(m, n)
+
+
 svd_op: Op = Op(
     name="svd",
     run=lambda a: tuple(np.linalg.svd(a, full_matrices=False)),
     infer=_svd_type,
     edges=(_svd_edge,),
     batch=of_stacks(lambda: svd_op),
+    columns=Columns(flops=_svd_flops),
 )
 
 
@@ -302,12 +314,20 @@ def _qr_edge(z: Any, a: Any) -> LinearMap:
     return Structural(forward, backward)
 
 
+def _qr_flops(z: Expr) -> int:
+    """By Householder's reflections, for k = min(m, n): 2k²(max(m, n) - k/3) for r, and 2k²(m - k/3) for q."""
+    *stack, m, n = z.args[0].shape
+    k = min(m, n)
+    return math.prod(stack) * (2 * k * k * (3 * max(m, n) - k) + 2 * k * k * (3 * m - k)) // 3
+
+
 qr_op: Op = Op(
     name="qr",
     run=lambda a: tuple(np.linalg.qr(a)),
     infer=_qr_type,
     edges=(_qr_edge,),
     batch=of_stacks(lambda: qr_op),
+    columns=Columns(flops=_qr_flops),
 )
 
 

@@ -13,7 +13,19 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.matrix_stacks import eye_like, matrices, mH, mT, of_stacks, real_dtype, wide
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.matrix_stacks import (
+    eye_like,
+    lu_flops,
+    matrices,
+    matrix_flops,
+    mH,
+    mT,
+    of_stacks,
+    real_dtype,
+    svd_flops,
+    wide,
+)
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.solve import inv_op
@@ -44,6 +56,7 @@ logabsdet_op: Op = Op(
     infer=lambda a: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
     edges=(_logabsdet_edge,),
     batch=of_stacks(lambda: logabsdet_op),
+    columns=Columns(flops=matrix_flops(lu_flops)),
 )
 
 
@@ -69,6 +82,7 @@ detsign_op: Op = Op(
     infer=_number_type,
     edges=(None,),
     batch=of_stacks(lambda: detsign_op),
+    columns=Columns(flops=matrix_flops(lu_flops)),
 )
 detphase_op: Op = Op(
     name="detphase",
@@ -76,6 +90,7 @@ detphase_op: Op = Op(
     infer=_number_type,
     edges=(_detphase_edge,),
     batch=of_stacks(lambda: detphase_op),
+    columns=Columns(flops=matrix_flops(lu_flops)),
 )
 
 
@@ -106,6 +121,7 @@ det_op: Op = Op(
     infer=_number_type,
     edges=(_det_edge,),
     batch=of_stacks(lambda: det_op),
+    columns=Columns(flops=matrix_flops(lu_flops)),
 )
 
 
@@ -199,10 +215,16 @@ def _others_than_two(s: Any) -> Any:
     return np.prod(every, axis=-1) * (1 - np.eye(n, dtype=s.dtype))
 
 
+def _cofactor_flops(n: int) -> int:
+    """By the SVD, the determinants of its two factors, and their product."""
+    return svd_flops(n, n) + 2 * lu_flops(n) + 2 * n**3
+
+
 cofactor_op: Op = Op(
     name="cofactors",
     run=_cofactor_run,
     infer=lambda a: a,
     edges=(_cofactor_edge,),
     batch=of_stacks(lambda: cofactor_op),
+    columns=Columns(flops=matrix_flops(_cofactor_flops)),
 )

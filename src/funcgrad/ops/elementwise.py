@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
-from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, function
+from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, each_entry, function
 from funcgrad.ops.base.op import (
     Elementwise,
     Infix,
@@ -540,6 +540,7 @@ sinc_derivative: Op = Op(
     infer=_sinc_type,
     edges=(_sinc_edge,),
     batch=same_on_batch(lambda: sinc_derivative),
+    columns=Columns(flops=each_entry(1)),
 )
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
+from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
@@ -22,6 +24,10 @@ from funcgrad.source import fail
 
 def _run(x: Any, axis: int, inverse: bool) -> Any:
     return np.fft.ifft(x, axis=axis, norm="forward") if inverse else np.fft.fft(x, axis=axis)
+
+
+def _flops(z: Expr) -> int:
+    return 5 * z.size * max(axis_length(z) - 1, 0).bit_length()  # of Cooley and Tukey
 
 
 fft_op: Op = Op(
@@ -35,6 +41,7 @@ fft_op: Op = Op(
         ),
     ),
     batch=lambda size, batched, x, axis, inverse: fft_op(x, axis=axis + 1, inverse=inverse),
+    columns=Columns(flops=_flops),
 )
 
 

@@ -19,6 +19,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.arguments import inexact, refuse_others
 from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
+from funcgrad.ops.base.columns import Columns, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise import mask
@@ -36,8 +37,15 @@ def _total(z: Any, x: Any, axis: tuple[int, ...]) -> LinearMap:
     return Structural(lambda v: np.sum(v, axis=axis), lambda g: _spread(g, x, axis))
 
 
+REDUCTION = Columns(flops=reduced)
+
+
 def _reduction(
-    name: str, run: Callable[..., Any], weights: Callable[..., Any] | None, dtype: Any = None
+    name: str,
+    run: Callable[..., Any],
+    weights: Callable[..., Any] | None,
+    dtype: Any = None,
+    columns: Columns = REDUCTION,
 ) -> Op:
     """A reduction whose differential is a sum with weights: dz = sum(w * dx) over the axes."""
 
@@ -54,6 +62,7 @@ def _reduction(
         edges=(weights and edge,),
         batch=on_moved_axes(name),
         notation=_notation(name),
+        columns=columns,
     )
 
 
@@ -105,6 +114,7 @@ sum_op = Op(
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
     batch=on_moved_axes("sum"),
     notation=_notation("sum"),
+    columns=Columns(flops=reduced),
 )
 max_op = _reduction("max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share)
 min_op = _reduction("min", lambda x, axis=None: np.minimum.reduce(x, axis=axis), _share)
@@ -114,6 +124,7 @@ logsumexp_op = _reduction(
     lambda x, axis=0: _logsumexp_run(x, axis),
     # 1 where both are the same infinity.
     lambda z, x, axis: np.exp(mask((x != z) | (np.abs(x) < np.inf), x - z)),
+    columns=Columns(flops=each_entry(4)),  # max, difference, exp, sum
 )
 norm_op = Op(
     name="norm",
@@ -124,6 +135,9 @@ norm_op = Op(
     edges=(_norm_edge,),
     batch=on_moved_axes("norm"),
     notation=_notation("norm"),
+    columns=Columns(
+        flops=each_entry(2)
+    ),  # squares and their sum, and the roots in place of the first entries
 )
 any_op = _reduction("any", lambda x, axis=None: np.any(x, axis=axis), None, np.dtype(bool))
 all_op = _reduction("all", lambda x, axis=None: np.all(x, axis=axis), None, np.dtype(bool))

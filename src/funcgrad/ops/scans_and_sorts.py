@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
 from funcgrad.ops.base.arguments import cut
 from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes, scan_products
+from funcgrad.ops.base.columns import Columns, axis_length, reduced
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.shape import astype, reshape
@@ -26,7 +28,19 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
         infer=lambda type, axis: ArrayType(dropped(type.shape, (axis,)), np.dtype(np.intp)),
         edges=(None,),
         batch=on_moved_axes(name),
+        columns=Columns(flops=reduced),
     )
+
+
+def _sorting(z: Expr) -> int:
+    """The comparisons of a merge sort."""
+    return z.size * max(axis_length(z) - 1, 0).bit_length()
+
+
+def _running(z: Expr) -> int:
+    """An addition an entry, but for the first along the axis."""
+    length = axis_length(z)
+    return z.size - z.size // length if length else 0
 
 
 argmax_op = _position("argmax", np.argmax)
@@ -37,6 +51,7 @@ argsort_op = Op(
     infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
     edges=(None,),
     batch=on_moved_axes("argsort"),
+    columns=Columns(flops=_sorting),
 )
 cumsum_op = Op(
     name="cumsum",
@@ -49,6 +64,7 @@ cumsum_op = Op(
             lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
         ),
     ),
+    columns=Columns(flops=_running),
 )
 
 

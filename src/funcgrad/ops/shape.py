@@ -20,7 +20,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
-from funcgrad.ops.base.columns import Columns, any_kind
+from funcgrad.ops.base.columns import Columns, any_kind, no_flops
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
 
@@ -185,6 +185,7 @@ concatenate_op = Op(
     joint=_concatenate_joint,
     batch=_concatenate_batch,
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
+    columns=Columns(flops=no_flops),
 )
 
 

@@ -7,21 +7,27 @@ definite in `cholesky`), a program that runs does, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import (
     between,
     eye_like,
     hermitian_from,
+    lu_flops,
     matrices,
+    matrix_flops,
     mH,
     mT,
     of_stacks,
+    svd_flops,
 )
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to
@@ -51,12 +57,20 @@ def _solve_batch(size: int, batched: Sequence[bool], a: Any, b: Any) -> Any:
     return np.moveaxis(np.reshape(flat, shape), -2, 0)
 
 
+def _solve_flops(z: Expr) -> int:
+    """By LU, and two triangular systems for each column of the right side."""
+    a, b = z.args
+    stack, n, columns = math.prod(a.shape[:-2]), a.shape[-1], b.shape[-1]
+    return stack * (lu_flops(n) + 2 * n * n * columns)
+
+
 solve_op: Op = Op(
     name="solve",
     run=lambda a, b: np.linalg.solve(a, b),
     infer=lambda a, b: b,
     edges=(_solve_left, _solve_right),
     batch=_solve_batch,
+    columns=Columns(flops=_solve_flops),
 )
 
 
@@ -112,6 +126,7 @@ inv_op: Op = Op(
     infer=lambda a: a,
     edges=(_inv_edge,),
     batch=of_stacks(lambda: inv_op),
+    columns=Columns(flops=matrix_flops(lambda n: 2 * n**3)),
 )
 
 
@@ -142,12 +157,19 @@ def _pinv_edge(z: Any, a: Any, *, rcond: float, hermitian: bool) -> LinearMap:
     return Structural(forward, backward)
 
 
+def _pinv_flops(z: Expr) -> int:
+    """By the thin SVD, and the product of its scaled factors."""
+    *stack, m, n = z.args[0].shape
+    return math.prod(stack) * (svd_flops(m, n) + 2 * m * n * min(m, n) + n * min(m, n))
+
+
 pinv_op: Op = Op(
     name="pinv",
     run=lambda a, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
     infer=lambda a, **_: ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype),
     edges=(_pinv_edge,),
     batch=of_stacks(lambda: pinv_op),
+    columns=Columns(flops=_pinv_flops),
 )
 
 
@@ -192,6 +214,7 @@ cholesky_op: Op = Op(
     infer=lambda a: a,
     edges=(_cholesky_edge,),
     batch=of_stacks(lambda: cholesky_op),
+    columns=Columns(flops=matrix_flops(lambda n: n**3 // 3)),
 )
 
 

@@ -8,9 +8,11 @@ small callables that run only when a reader asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from funcgrad.expr import Expr
 
 Kind: TypeAlias = Literal["f", "i", "b"]
 """The kind of a number's dtype: float64, int64 or bool."""
@@ -34,6 +36,13 @@ that is chosen runs, so an error of the other one is never raised.
 """
 
 
+class Repeated(NamedTuple):
+    """A closed program that an operation holds, and how many times it runs."""
+
+    body: Any
+    times: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Columns:
     """What readers know of an operation.
@@ -43,6 +52,10 @@ class Columns:
 
     decompose: Callable[..., Any] | None = None
     scalar: ScalarRow | None = None
+    flops: Callable[[Expr], int] | None = None
+    """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
+    bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None
+    """The programs that a node holds, each with the number of times that it runs; alternatives apart."""
 
 
 EMPTY = Columns()
@@ -57,3 +70,28 @@ def function(name: str, operands: int = 1) -> Columns:
     """The columns of a function of numbers that has this name in `math`."""
     places = ", ".join([f"{{{k}}}" for k in range(operands)])
     return Columns(scalar=f"math.{name}({places})")
+
+
+# -- flops ---------------------------------------------------------------------------------------
+def no_flops(z: Expr) -> int:
+    """Of what moves entries."""
+    return 0
+
+
+def each_entry(count: int) -> Callable[[Expr], int]:
+    """So many flops for each entry of the first operand."""
+
+    def flops(z: Expr) -> int:
+        return count * z.args[0].size
+
+    return flops
+
+
+def reduced(z: Expr) -> int:
+    """Of a reduction: one flop for each entry but the first of each result."""
+    return max(z.args[0].size - z.size, 0)
+
+
+def axis_length(z: Expr) -> int:
+    """The length of a result along the operation's axis."""
+    return z.shape[int(dict(z.params)["axis"])]

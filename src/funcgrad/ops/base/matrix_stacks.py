@@ -5,11 +5,13 @@ Transposes are plain, without conjugation, as everywhere; a rule that conjugates
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.op import Op, differentiable, lift_fully
 from funcgrad.ops.shape import astype
@@ -91,3 +93,25 @@ def matrices(name: str, x: Any, *, square: bool = True) -> Any:
 def of_stacks(op: Callable[[], Op]) -> Callable[..., Any]:
     """The batching rule of an operation of one operand on stacks: the batch makes the stack longer."""
     return lambda size, batched, a, **params: op()(a, **params)
+
+
+# -- flops: Golub and Van Loan, Matrix Computations, 4th edition ---------------------------------
+def matrix_flops(count: Callable[[int], int]) -> Callable[[Expr], int]:
+    """The flops of an operation on stacks of square matrices, from those of one with n rows."""
+
+    def flops(z: Expr) -> int:
+        *stack, n, _ = z.args[0].shape
+        return math.prod(stack) * count(n)
+
+    return flops
+
+
+def lu_flops(n: int) -> int:
+    """The flops of an LU factorization with pivots (section 3.4)."""
+    return 2 * n**3 // 3
+
+
+def svd_flops(m: int, n: int) -> int:
+    """The flops of a thin SVD with both factors, by Golub and Reinsch (section 8.6)."""
+    long, short = max(m, n), min(m, n)
+    return 14 * long * short**2 + 8 * short**3

@@ -24,7 +24,7 @@ from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.base.array_capture import capture
-from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind
+from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, no_flops
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.promotion import (
     PYTHON_NUMBERS,
@@ -118,6 +118,12 @@ class Elementwise(Op):
 
 
 _LIFTED = (Expr, *PYTHON_NUMBERS)
+
+
+def columns_of(expr: Expr) -> Columns:
+    """The columns of the operation that an expression applies."""
+    columns: Columns = expr.op.columns
+    return columns
 
 
 def op_named(name: str) -> Op:
@@ -333,7 +339,7 @@ astype: Op = Op(
     edges=(_astype_edge,),
     batch=same_on_batch(lambda: astype),
     hidden=True,
-    columns=Columns(scalar=_cast_template),
+    columns=Columns(scalar=_cast_template, flops=no_flops),
 )
 
 

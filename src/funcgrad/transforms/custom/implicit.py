@@ -8,6 +8,7 @@ the solver.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, 
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, fit, lift_fully, spread
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.evaluate import evaluate
@@ -274,6 +276,12 @@ def _batch(
     return implicit_op(*operands, problem=problem, levels=((size, tuple(flags)), *levels))
 
 
+def _bodies(z: Expr) -> list[list[Repeated]]:
+    """The residual, once a problem: how often a solver evaluates it is not known."""
+    params = dict(z.params)
+    return [[Repeated(params["problem"].residual, math.prod([n for n, _ in params["levels"]]))]]
+
+
 implicit_op: Op = Op(
     name="implicit",
     run=_run,
@@ -281,4 +289,5 @@ implicit_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *operands, problem, levels: f"{problem.who}({', '.join(operands)})",
+    columns=Columns(bodies=_bodies),
 )
