@@ -134,7 +134,8 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
     cotangents = backprop(root, wrt=smooth).map
     # A loop's cotangent is a tuple of them; those of what it is made of are looked at.
     keys = [key for key, cotangent in cotangents.items() if isinstance(cotangent, Expr)]
-    simple = dict(zip(keys, simplify_all([cotangents[key] for key in keys]), strict=True))
+    flat = simplify_all([cotangents[key] for key in keys], mode="derivative")
+    simple = dict(zip(keys, flat, strict=True))
     computed = fold_all(list(simple.values()), numpy_algebra(root, given.by_name))
     flows = {key: computed[simple[key].key] for key in keys}
     for expr in reversed(distinct([root])):
@@ -163,7 +164,7 @@ def _partial_is_finite(expr: Expr, arg: Expr, cotangent: Expr, given: Subject) -
             total = flow if total is None else total + flow
     if total is None:
         return True
-    (simple,) = simplify_all([total])
+    (simple,) = simplify_all([total], mode="derivative")
     return _finite(fold_all([simple], numpy_algebra(simple, given.by_name))[simple.key])
 
 

@@ -219,7 +219,7 @@ def _seed(expr: Expr, seed: Any) -> Any:
 
 def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
     """The simplified gradient of a scalar root in each target."""
-    return simplify_all(cotangents(root, targets))
+    return simplify_all(cotangents(root, targets), mode="derivative")
 
 
 def cotangents(root: Expr, targets: Sequence[Expr]) -> list[Expr]:

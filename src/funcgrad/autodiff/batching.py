@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import example, on_batch, spread
+from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
 
 
@@ -33,10 +34,11 @@ class Batch:
                 "vmap: expected out_axes None for results that are the same for all examples, but got one "
                 "that depends on them; give the axis where they are to stand, such as 0",
             )
-        return [
+        made = [
             expr if own or i in self.same else spread(expr, self.size)
             for i, (expr, own) in enumerate(found)
         ]
+        return simplify_all(made)  # as values: no derivative is taken here
 
 
 def every_example(roots: Sequence[Expr], size: int) -> list[Expr]:

@@ -96,7 +96,7 @@ def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
     """
     names = [symbol(f"i{k}", x.type) for k, x in enumerate(inputs)]
     given = {x.key: name for x, name in zip(inputs, names, strict=True)}
-    return Body(names, simplify_all(substitute_all(outputs, given)))
+    return Body(names, simplify_all(substitute_all(outputs, given, simple=True)))
 
 
 def symbol(name: str, type: ArrayType) -> Expr:
@@ -110,10 +110,14 @@ def pushed(body: Body, active: Sequence[int]) -> tuple[list[Expr], list[Any]]:
     tangents = [symbol(f"t{i}", body.inputs[i].type) for i in active]
     given = {body.inputs[i].key: t for i, t in zip(active, tangents, strict=True)}
     flows = pushforward(body.outputs, given)
-    return tangents, [
-        None if flow is None else fit(flow, out.type)
-        for flow, out in zip(flows, body.outputs, strict=True)
-    ]
+    fitted = {
+        k: fit(flow, out.type)
+        for k, (flow, out) in enumerate(zip(flows, body.outputs, strict=True))
+        if flow is not None
+    }
+    simple = simplify_all(list(fitted.values()), mode="derivative")
+    found = dict(zip(fitted, simple, strict=True))
+    return tangents, [found.get(k) for k in range(len(flows))]
 
 
 def pulled(
@@ -125,10 +129,10 @@ def pulled(
     # One pass for all outputs, so that what they share is pulled back once.
     root = together_op(*[body.outputs[k] for k in given])
     found = backprop(root, Parts(dict(enumerate(seeds))), wrt=targets).map if given else {}
-    keys = {i: body.inputs[i].key for i in wrt}
-    return seeds, {
-        i: fit(found[key], body.inputs[i].type) for i, key in keys.items() if key in found
-    }
+    inputs = {i: body.inputs[i] for i in wrt if body.inputs[i].key in found}
+    fitted = [fit(found[x.key], x.type) for x in inputs.values()]
+    simple = simplify_all(fitted, mode="derivative")
+    return seeds, dict(zip(inputs, simple, strict=True))
 
 
 def zeros(type: ArrayType) -> Expr:

@@ -8,7 +8,7 @@ partial. `mask` cuts a cotangent off where its condition is false, before it can
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -444,10 +444,20 @@ mask: Op = Elementwise(
 
 
 # -- functions with stable forms of their own ----------------------------------------------------
+@lru_cache(maxsize=8)
+def largest_exponent(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A number whose exponential is so large in a real dtype that 1 + exp(x) is exp(x), but is finite."""
+    return np.array(np.floor(np.log(np.finfo(dtype).max)) - 1, dtype)
+
+
 def _sigmoid(x: Any) -> Any:
-    # Where exp overflows the quotient is 0, as it should be.
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(-x))
+    dtype = np.result_type(x)
+    if dtype.kind == "c":
+        with np.errstate(over="ignore"):  # where exp overflows the quotient is 0, as it should be
+            return 1.0 / (1.0 + np.exp(-x))
+    # Of exp(-x), which overflows first, tiny values could not be made.
+    e = np.exp(np.minimum(x, largest_exponent(dtype)))
+    return e / (1.0 + e)
 
 
 def _softplus(x: Any) -> Any:
@@ -472,7 +482,7 @@ sigmoid = elementwise(
     _sigmoid,
     lambda z, x: z * (1 - z),
     like=np.exp,
-    columns=Columns(scalar="(0.0 if {0} < -709.782712893384 else 1.0 / (1.0 + math.exp(-{0})))"),
+    columns=Columns(scalar="(1.0 / (1.0 + math.exp(-{0})) if {0} >= -709.0 else math.exp({0}))"),
 )
 
 

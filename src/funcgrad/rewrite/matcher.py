@@ -6,7 +6,7 @@ repeated variable is compared by identity, and matching never hashes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,7 +17,7 @@ from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import Op, broadcast_to
-from funcgrad.rewrite.laws import COMMUTING, LAWS, Law
+from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
 
 Check: TypeAlias = tuple[Literal["opens", "binds", "again", "number", "named"], int, Any]
@@ -38,8 +38,8 @@ class _Reading(NamedTuple):
     names: tuple[str, ...]
     allowed: Callable[[dict[str, Any]], bool]
     """Whether the law applies, given the bindings."""
-    accepted: Callable[[Any], bool]
-    """Whether what the law makes may stand."""
+    accepted: Callable[[dict[str, Any], Expr], bool]
+    """Whether what the law makes of the bindings may stand."""
 
 
 class _Pattern(NamedTuple):
@@ -64,15 +64,17 @@ def _patterns() -> dict[Op, list[_Pattern]]:
 
 
 @lru_cache(maxsize=1024)
-def _readings(op: Op, readable: bool) -> tuple[_Reading, ...]:
+def _readings(op: Op, mode: Mode, dtype: str) -> tuple[_Reading, ...]:
     """The ways to read an operation as a law's left side: worked out for those that programs have."""
     found: list[_Reading] = []
     for root, law, names in _patterns().get(op, ()):
-        limited = law.holds == "for readers" and not readable
+        limited = law.holds == "for readers" and mode != "formula"
+        if not _is_taken(law.holds, mode, dtype) or (law.sole and mode == "part"):
+            continue
         if limited and "c" not in names:
             continue
         allowed = _is_far_from_overflow if limited else _always
-        accepted = _has_normal_constant if law.holds == "for normal constants" else _always
+        accepted = _always if "c" not in names else _ACCEPTED.get(law.holds, _has_finite_constants)
         read = dict.fromkeys(_checks(root, order) for order in _orders(root))
         found.extend([_Reading(*order, law, names, allowed, accepted) for order in read])
     return tuple(found)
@@ -138,18 +140,49 @@ _NUMBERS = ("c", "d")
 """The variables that stand for constants."""
 
 
-def _always(_: Any) -> bool:
+def _always(*_: Any) -> bool:
     return True
 
 
-def _has_normal_constant(new: Expr) -> bool:
-    values = [value_of(arg) for arg in new.args]
+def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
+    """Whether a law that holds for these values is for what is simplified, of this kind of dtype."""
+    if dtype != "c":
+        return mode in ("derivative", "formula") or holds in EXACT
+    # A complex zero's sign chooses the side of a branch cut.
+    return holds == "everywhere" or (mode == "formula" and holds != "as a stable form")
+
+
+def _has_finite_constants(found: dict[str, Any], new: Expr) -> bool:
+    """Whether the constants that a law has made of others have not overflown."""
+    return all(np.isfinite(value) for value in _constants(found, new))
+
+
+def _has_normal_constants(found: dict[str, Any], new: Expr) -> bool:
     least = np.finfo(new.dtype).tiny
-    return all(value is None or least <= abs(value) < np.inf for value in values)
+    return all(least <= abs(value) < np.inf for value in _constants(found, new))
 
 
 def _is_far_from_overflow(found: dict[str, Any]) -> bool:
     return bool(1 <= abs(found["c"]) <= 1024)
+
+
+def _constants(found: dict[str, Any], new: Expr) -> Iterator[Any]:
+    """The constants in what a law has made, outside of what its variables stand for."""
+    bound = {id(expr) for expr in found.values()}
+    stack = [new]
+    while stack:
+        expr = stack.pop()
+        if id(expr) not in bound:
+            value = value_of(expr)
+            if value is None:
+                stack.extend(expr.args)
+            else:
+                yield value
+
+
+_ACCEPTED: dict[Holds, Callable[[dict[str, Any], Expr], bool]] = {
+    "for normal constants": _has_normal_constants,
+}
 
 
 class _Constant(NamedTuple):
@@ -185,6 +218,8 @@ class Applicable(NamedTuple):
 
     structural: tuple[Callable[[Expr], Expr | None], ...]
     readings: tuple[_Reading, ...]
+    sole: tuple[_Reading, ...]
+    """Those of laws whose operand must have no other use, which is known when all is simplified."""
     swaps: bool
     """Whether the operands stand in the wrong order: see `_CONSTANT_PLACE`."""
 
@@ -199,12 +234,12 @@ class Look(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def look(readable: bool, op: Op, dtype: str, alike: bool, operands: tuple[Any, ...]) -> Look:
+def look(mode: Mode, op: Op, dtype: str, alike: bool, operands: tuple[Any, ...]) -> Look:
     """What there is to know of a node of this operation and kind of dtype, given its operands' kinds.
 
     ``alike`` where both of its operands are one expression.
     """
-    return Look(_applicable(readable, op, dtype, alike, operands), _kind_of_result(op, operands))
+    return Look(_applicable(mode, op, dtype, alike, operands), _kind_of_result(op, operands))
 
 
 def look_at_source(expr: Expr) -> Look:
@@ -217,28 +252,30 @@ def look_at_source(expr: Expr) -> Look:
 
 
 def _applicable(
-    readable: bool, op: Op, dtype: str, alike: bool, kinds: tuple[Any, ...]
+    mode: Mode, op: Op, dtype: str, alike: bool, kinds: tuple[Any, ...]
 ) -> Applicable | None:
     ops = [kind.op if isinstance(kind, _OnConstant) else kind for kind in kinds]
     structural: list[Callable[[Expr], Expr | None]] = []
     if all(isinstance(kind, _Constant) for kind in kinds):
         structural.append(fold_constants)
-    for law, operands in STRUCTURAL.get(op.name, ()):
-        if not operands or any(known in operands for known in ops):
+    for law, operands, holds in STRUCTURAL.get(op.name, ()):
+        taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
+        if taken and (not operands or any(known in operands for known in ops)):
             structural.append(law)
     readings: list[_Reading] = []
     swaps = False
     if dtype in "fc":
-        for row in _readings(op, readable):
-            real = row.law.holds == "for reals" and dtype == "c"
-            if not real and _may_match(row.operands, kinds, alike):
+        for row in _readings(op, mode, dtype):
+            if _may_match(row.operands, kinds, alike):
                 readings.append(row)
         if op in _CONSTANT_PLACE:
             constant, other = kinds if _CONSTANT_PLACE[op] == 0 else kinds[::-1]
             swaps = isinstance(other, _Constant) and not isinstance(constant, _Constant)
     if not (structural or readings or swaps):
         return None
-    return Applicable(tuple(structural), tuple(readings), swaps)
+    plain = tuple([row for row in readings if not row.law.sole])
+    sole = tuple([row for row in readings if row.law.sole])
+    return Applicable(tuple(structural), plain, sole, swaps)
 
 
 def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -> bool:
@@ -264,11 +301,21 @@ def rewritten(expr: Expr, laws: Applicable) -> Expr | None:
         new = law(expr)
         if new is not None:
             return new
-    for reading in laws.readings:
+    new = _first(laws.readings, expr)
+    return rebuild(expr, expr.args[::-1]) if new is None and laws.swaps else new
+
+
+def rewritten_alone(expr: Expr, laws: Applicable) -> Expr | None:
+    """What a law whose operand must have no other use makes of a node; None where none applies."""
+    return _first(laws.sole, expr)
+
+
+def _first(readings: Sequence[_Reading], expr: Expr) -> Expr | None:
+    for reading in readings:
         new = _by(reading, expr)
         if new is not None:
             return new
-    return rebuild(expr, expr.args[::-1]) if laws.swaps else None
+    return None
 
 
 def _by(reading: _Reading, expr: Expr) -> Expr | None:
@@ -280,9 +327,8 @@ def _by(reading: _Reading, expr: Expr) -> Expr | None:
         new = reading.law.right(*[found[name] for name in reading.names])
     except ArithmeticError:  # a constant over 0, or one that Python cannot hold
         return None
-    if not reading.accepted(new):
-        return None
-    return new if isinstance(new, Expr) else scalar(new, expr.dtype)
+    made = new if isinstance(new, Expr) else scalar(new, expr.dtype)
+    return made if reading.accepted(found, made) else None
 
 
 def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
@@ -309,6 +355,15 @@ def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
                 found[wanted] = number = value.item()
                 if number - number != 0:  # it is infinite or NaN
                     return None
-            elif value != wanted:
+            elif not _is_same(value, wanted):
                 return None
     return found
+
+
+def _is_same(value: Any, wanted: Any) -> bool:
+    """Whether a constant is the number that a law names, with the sign of its zeros."""
+    return bool(
+        value == wanted
+        and np.signbit(value.real) == np.signbit(wanted)
+        and not np.signbit(value.imag)
+    )

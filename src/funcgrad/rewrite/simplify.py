@@ -3,19 +3,31 @@
 A smart constructor tries the laws (`funcgrad.rewrite.laws`) on a node whose operands are simple
 already, and simplifies what a law puts there. Laws that lower a measure end by themselves; a budget of
 rewrites a node makes sure. The invariant: the result has the same type, and the same value wherever
-the original is defined. What is run keeps the order of its factors, so that no product overflows that
+the original is defined: to the bit, of a value that a user wrote, but for stable forms; of what is derived
+from one, where it is finite. What runs keeps the order of its factors, so that no product overflows that
 did not before; a formula for a reader does not.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from copy import copy
+from operator import is_
 from typing import Any
 
 from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.ops.base.op import fit
-from funcgrad.rewrite.matcher import Look, look, look_at_source, rewritten
+from funcgrad.rewrite.laws import Mode
+from funcgrad.rewrite.matcher import (
+    Applicable,
+    Look,
+    look,
+    look_at_source,
+    rewritten,
+    rewritten_alone,
+)
 from funcgrad.source import fail
 
 # Rewrites that one node may go through before it is left as it is.
@@ -39,29 +51,32 @@ def simplify(expr: Expr) -> Expr:
             TypeError,
             f"simplify: expected an expression, but got {type(expr).__name__}; make one of var('x')",
         )
-    return simplify_all([expr], readable=True)[0]
+    return simplify_all([expr], mode="formula")[0]
 
 
 def simplify_all(
-    exprs: Sequence[Expr], *, readable: bool = False, forms: Forms | None = None
+    exprs: Sequence[Expr], *, mode: Mode = "value", forms: Forms | None = None
 ) -> list[Expr]:
-    """`simplify` several expressions that may share parts; to be run, unless ``readable``.
+    """`simplify` several expressions that may share parts: ``mode`` says by which laws.
 
-    ``forms`` are those of an earlier simplification, of which these expressions have parts.
+    What has been simplified stays as it is, except in formulas: a derivative keeps the bits of the values
+    that it is made of. ``forms`` are those of an earlier simplification, of which these expressions have
+    parts; they say the mode.
     """
     if forms is None:
-        if not readable and all(map(is_simple, exprs)):
+        if mode != "formula" and all(map(is_simple, exprs)):
             return list(exprs)
-        forms = Forms(readable)
+        forms = Forms(mode)
     became: dict[int, Expr] = {}
     with Paused():
         for expr in subexpressions(*exprs):
-            if not forms.readable and is_simple(expr):
+            if forms.mode != "formula" and is_simple(expr):
                 became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
             else:
                 args = tuple([became[id(arg)] for arg in expr.args])
                 became[id(expr)] = forms.of(expr, args, BUDGET)
-    return [became[id(expr)] for expr in exprs]
+        simple = [became[id(expr)] for expr in exprs]
+        return forms.with_sole_uses(simple) if forms.waiting else simple
 
 
 class Forms:
@@ -71,8 +86,8 @@ class Forms:
     tenth of the cost.
     """
 
-    def __init__(self, readable: bool = False) -> None:
-        self.readable = readable
+    def __init__(self, mode: Mode = "value") -> None:
+        self.mode = mode
         self.ones: dict[Any, Expr] = {}
         """The expressions that stand for all that are equal to them: settled."""
         self.kinds: dict[int, Any] = {}
@@ -85,6 +100,14 @@ class Forms:
         """What stands for those that are known to be simple, by their ids."""
         self.looks: dict[Any, Look] = {}
         """What there is to try on which operands: a part of what `look` remembers, found in half the time."""
+        self.waiting: dict[int, Applicable] = {}
+        """Laws for nodes, by their ids, whose operand must have no other use."""
+
+    def for_derivatives(self) -> Forms:
+        """The same forms, in a simplification of what is derived from them."""
+        forms = copy(self)
+        forms.mode, forms.looks, forms.waiting = "derivative", {}, {}
+        return forms
 
     @property
     def holds_tuples(self) -> bool:
@@ -113,7 +136,7 @@ class Forms:
         key = (expr.op, expr.type.dtype.kind, alike, operands)
         found = self.looks.get(key)
         if found is None:
-            found = self.looks[key] = look(self.readable, *key)
+            found = self.looks[key] = look(self.mode, *key)
         return found
 
     def kept(self, root: Expr) -> Expr:
@@ -157,9 +180,28 @@ class Forms:
             if new is not None:
                 me = id(node)
                 node = self.known[me] = self._replacement(fit(new, node.type), budget - 1)
-        if not self.readable:
+            elif seen.laws.sole:
+                self.waiting[id(node)] = seen.laws
+        if self.mode != "formula":
             mark_simple(node)
         return node
+
+    def with_sole_uses(self, roots: Sequence[Expr]) -> list[Expr]:
+        """Simplified expressions by the laws whose operand must have no other use, too."""
+        order = subexpressions(*roots)
+        uses = Counter([id(arg) for expr in order for arg in expr.args] + [id(e) for e in roots])
+        became: dict[int, Expr] = {}
+        for expr in order:
+            args = tuple([became[id(arg)] for arg in expr.args])
+            laws = self.waiting.get(id(expr))
+            new = expr if all(map(is_, args, expr.args)) else self.of(expr, args, BUDGET)
+            if laws is not None and uses[id(expr.args[0])] == 1:
+                made = rewritten_alone(new, laws)
+                if made is not None:
+                    new = self._replacement(fit(made, expr.type), BUDGET)
+            became[id(expr)] = new
+        self.waiting.clear()
+        return [became[id(root)] for root in roots]
 
     def _replacement(self, root: Expr, budget: int) -> Expr:
         """The normal form of what a law has made of settled expressions."""

@@ -1,7 +1,7 @@
 """Laws that no pattern of formulas can state: on axes, moves, masks, tuples, and sums of exponentials.
 
 Each is a function from a node whose operands are simple to what may stand in its place, or None.
-`STRUCTURAL` says which are tried on which operation, in order.
+`STRUCTURAL` says which are tried on which operation, in order, and for what they hold.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, elementwise, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
+from funcgrad.rewrite.laws import Holds
 
 
 def value_of(expr: Expr) -> Any:
@@ -135,16 +136,19 @@ def _joined_masks(expr: Expr) -> Expr | None:
     return elementwise.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
 
 
-def _sum_cases(expr: Expr) -> Expr | None:
-    """sum over no axes = x; the sum of a repeated scalar = count * scalar."""
+def _sum_over_no_axes(expr: Expr) -> Expr | None:
+    """The sum over no axes = x."""
     (x,) = expr.args
-    axes = dict(expr.params)["axis"]
-    if not axes and x.dtype == expr.dtype:
-        return x
-    if _is(x, op.broadcast_to) and not x.args[0].shape:
-        count = int(np.prod([x.shape[i] for i in axes], dtype=int))
-        return x.args[0] * count if x.args[0].dtype == expr.dtype else None
-    return None
+    return x if not dict(expr.params)["axis"] and x.dtype == expr.dtype else None
+
+
+def _sum_of_repeated(expr: Expr) -> Expr | None:
+    """The sum of a repeated scalar = count * scalar."""
+    (x,) = expr.args
+    if not _is(x, op.broadcast_to) or x.args[0].shape or x.args[0].dtype != expr.dtype:
+        return None
+    count = int(np.prod([x.shape[i] for i in dict(expr.params)["axis"]], dtype=int))
+    return x.args[0] * count  # type: ignore[no-any-return]
 
 
 def _through(expr: Expr, *operations: Op) -> Expr:
@@ -198,16 +202,40 @@ def _unmoved(expr: Expr) -> Expr:
     return expr
 
 
+_MOVING = (shape.reshape_op, op.broadcast_to, shape.transpose_op, indexing.getitem_op)
+
+
+def _exponent(expr: Expr) -> Expr | None:
+    """x, where the expression is exp(x), or entries of it that are picked, repeated or moved."""
+    moves = []
+    while expr.op in _MOVING:
+        moves.append(expr)
+        expr = expr.args[0]
+    if not _is(expr, elementwise.exp):
+        return None
+    found: Expr = expr.args[0]
+    for move in reversed(moves):
+        found = move.op(found, *move.args[1:], **dict(move.params))
+    return found
+
+
 def _softmax(expr: Expr) -> Expr | None:
-    """exp(x) / sum(exp(x)) = exp(x - logsumexp(x))."""
+    """exp(x) / sum(exp(y)) = exp(x - logsumexp(y))."""
     top, bottom = expr.args
     total = _through(bottom, op.broadcast_to, shape.reshape_op)
-    if not (_is(top, elementwise.exp) and _is(total, reduction.sum_op)):
+    if not (_is(total, reduction.sum_op) and _is(total.args[0], elementwise.exp)):
         return None
-    if total.args[0].key != top.key:
+    x, logs = _exponent(top), _log_sum_exp(elementwise.log(bottom))
+    return None if x is None or logs is None else np.exp(x - logs)
+
+
+def _log_softmax(expr: Expr) -> Expr | None:
+    """log(exp(x - logsumexp(y))) = x - logsumexp(y), also for entries of it that are picked."""
+    base = _through(expr.args[0], *_MOVING)
+    if not (_is(base, elementwise.exp) and _is(base.args[0], elementwise.subtract)):
         return None
-    logs = _log_sum_exp(elementwise.log(bottom))
-    return None if logs is None else np.exp(top.args[0] - logs)
+    logs = _through(base.args[0].args[1], op.broadcast_to, shape.reshape_op)
+    return _exponent(expr.args[0]) if _is(logs, reduction.logsumexp_op) else None
 
 
 def _root_of_squares(expr: Expr) -> Expr | None:
@@ -243,16 +271,18 @@ def _picked(expr: Expr) -> Expr | None:
 
 
 class Structural(NamedTuple):
-    """A law, and the operations of which one of the operands' has to be, where only some will do."""
+    """A law, for what it holds, and the operations of which one of the operands' has to be, if any."""
 
     law: Callable[[Expr], Expr | None]
     operands: tuple[Op, ...] = ()
+    holds: Holds = "everywhere"
 
 
+_STABLE: Holds = "as a stable form"
 _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
 _MOVED = Structural(_moved_mask, (elementwise.mask,))
 _MOVES = (Structural(_nested_move), _MOVED)
-_SCATTERED = Structural(_selected, (indexing.scatter_op,))
+_SCATTERED = Structural(_selected, (indexing.scatter_op,), "for finite reals")
 _LOGICAL = (Structural(_logical_cases),)
 STRUCTURAL: dict[str, tuple[Structural, ...]] = {
     "reshape": _MOVES,
@@ -262,19 +292,26 @@ STRUCTURAL: dict[str, tuple[Structural, ...]] = {
     "getitem": (_MOVED,),
     "scatter_add": (_MOVED,),
     "multiply": (_SCATTERED,),
-    "sum": (Structural(_sum_cases), Structural(_masked_sum, (elementwise.mask,))),
+    "sum": (
+        Structural(_sum_over_no_axes, holds="for finite reals"),
+        Structural(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
+        Structural(_masked_sum, (elementwise.mask,)),
+    ),
     "mask": (Structural(_mask_cases),),
     "add": (
         Structural(_joined_masks, (elementwise.mask,)),
-        Structural(_shifted_log_sum_exp, _TOTALS),
+        Structural(_shifted_log_sum_exp, _TOTALS, _STABLE),
     ),
     "bitwise_or": _LOGICAL,
     "bitwise_and": _LOGICAL,
     "logical_or": _LOGICAL,
     "logical_and": _LOGICAL,
-    "log": (Structural(_log_sum_exp),),
-    "divide": (Structural(_softmax, (elementwise.exp,)), _SCATTERED),
-    "sqrt": (Structural(_root_of_squares),),
-    "square": (Structural(_square_of_norm, (reduction.norm_op,)),),
+    "log": (
+        Structural(_log_sum_exp, holds=_STABLE),
+        Structural(_log_softmax, (elementwise.exp, *_MOVING), _STABLE),
+    ),
+    "divide": (Structural(_softmax, (elementwise.exp, *_MOVING), _STABLE), _SCATTERED),
+    "sqrt": (Structural(_root_of_squares, holds=_STABLE),),
+    "square": (Structural(_square_of_norm, (reduction.norm_op,), _STABLE),),
     "pick": (Structural(_picked, (tuples.together_op,)),),
 }

@@ -81,7 +81,8 @@ def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> 
     """The numbers that the cotangents come to, their common parts run once."""
     keys = [key for key, value in cotangents.items() if isinstance(value, Expr)]  # not of a tuple
     variables, arrays = inputs_of(expr, values, named)
-    program = lower(simplify_all([cotangents[key] for key in keys]), variables)
+    simple = simplify_all([cotangents[key] for key in keys], mode="derivative")
+    program = lower(simple, variables)
     return {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}
 
 

@@ -48,7 +48,7 @@ def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
     outputs = program.on(inputs)
     around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
     if not around:
-        return simplify_all(outputs, readable=True)  # a formula, for a reader
+        return simplify_all(outputs, mode="formula")  # a formula, for a reader
     # A derivative is marked as one: it may be constant in what it is differentiated in next, and then
     # nobody should warn that nothing was differentiated.
     marked = [leaf(out, scope=None, place=0) for out in outputs]
@@ -71,8 +71,9 @@ def derived(
         def make() -> list[Expr]:
             forms = Forms()
             simple = simplify_all(wanted, forms=forms)
-            made = simplify_all(transform(simple, inputs[:leaves]), forms=forms)
-            return share_bodies(made) if forms.holds_tuples else made
+            slopes = forms.for_derivatives()
+            made = simplify_all(transform(simple, inputs[:leaves]), forms=slopes)
+            return share_bodies(made) if forms.holds_tuples or slopes.holds_tuples else made
 
         how = named(transform, leaves)
         return lower(remembered(how, [*wanted, *inputs], make), inputs)

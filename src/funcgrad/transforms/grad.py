@@ -128,7 +128,7 @@ def _gradient_expr(
     (simple,) = simplify_all([root])
     slopes = closed(gradients(simple, own), leaves)
     wanted = [trees[traced.index(i)] for i in places]
-    return rebuild_arguments(wanted, simplify_all(slopes, readable=True), single)
+    return rebuild_arguments(wanted, simplify_all(slopes, mode="formula"), single)
 
 
 def _is_numeric(arg: Any) -> bool:

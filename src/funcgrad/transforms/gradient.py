@@ -55,9 +55,8 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
-    forms = Forms(
-        readable=True
-    )  # one for both: the cotangents are made of the expression's own nodes
+    # One for both: the cotangents are made of the expression's own nodes.
+    forms = Forms("formula")
     (root,) = simplify_all([expr], forms=forms)
     found = simplify_all(cotangents(root, targets), forms=forms) if targets else []
     return {item.key: slope for item, slope in zip(targets, found, strict=True)}
@@ -72,4 +71,4 @@ def _in_a_part(expr: Expr, part: Expr) -> Expr:
     stand_in = var(free, part.shape, part.dtype)
     slopes = _in_variables(substitute_all([expr], {part.key: stand_in})[0], [stand_in])
     back = substitute_all([slopes[stand_in.key]], {stand_in.key: part})
-    return simplify_all(back, readable=True)[0]
+    return simplify_all(back, mode="formula")[0]

@@ -97,7 +97,7 @@ def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leave
     inputs = [expr for expr in exprs if expr.op is INPUT]
     simple = simplify_all([exprs[i] for i in roots])
     seeds, made = builder(simple, inputs[:leaves])
-    linear = simplify_all(made)
+    linear = simplify_all(made, mode="derivative")
     residuals = _residuals(linear, seeds)
     names = [seed_input(f"r{k}", item.type) for k, item in enumerate(residuals)]
     given = {item.key: name for item, name in zip(residuals, names, strict=True)}
@@ -177,4 +177,4 @@ def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) 
     known = [value if isinstance(value, Expr) else const(value) for value in residuals]
     named = [seed_input(label, x.type) for label, x in zip(labels, seeds, strict=True)]
     given = {old.key: new for old, new in zip(parts.second.inputs, [*known, *named], strict=True)}
-    return simplify_all(substitute_all(parts.second.outputs, given))
+    return simplify_all(substitute_all(parts.second.outputs, given), mode="derivative")

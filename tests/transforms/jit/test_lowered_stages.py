@@ -284,17 +284,20 @@ def test_guards():
         as traced
           sin(x)*2 + 0 + x*0 + x*1
         simplified
-          2*h0 + x
+          2*h0 + 0*x + 0 + x
         steps on x: float64, h0: float64
           %0 = multiply 2.0, h0 : float64
-          %1 = add %0, x : float64
-          return %1
+          %1 = multiply 0.0, x : float64
+          %2 = add %1, 0.0 : float64
+          %3 = add %2, x : float64
+          %4 = add %0, %3 : float64
+          return %4
         as it runs
           def run(x0, x1):
               if type(x0) is not float: x0 = float(x0)
               if type(x1) is not float: x1 = float(x1)
               try:
-                  return (((2.0 * x1) + x0),)
+                  return (((2.0 * x1) + (((0.0 * x0) + 0.0) + x0)),)
               except (ArithmeticError, ValueError):
                   return slow(x0, x1,)
         """

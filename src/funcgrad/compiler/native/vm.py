@@ -36,7 +36,7 @@ UNARY: dict[str, Callable[[float], float]] = {
     "log": lambda x: math.log(x),
     "sqrt": lambda x: math.sqrt(x),
     "negative": lambda x: -x,
-    "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)),
+    "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)) if x >= -709.0 else math.exp(x),
     "softplus": lambda x: x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x)),
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1.0 / x,

@@ -10,6 +10,7 @@ from funcgrad.compiler.call_ir import Call, Plan, add_constant
 from funcgrad.compiler.flat_program import Step
 from funcgrad.compiler.numpy.branchless_select import tamed
 from funcgrad.graph import ArrayType
+from funcgrad.ops.elementwise import largest_exponent
 
 
 def ufunc_text(name: str, count: int) -> str:
@@ -38,9 +39,11 @@ def _apply(plan: Plan, type: ArrayType, name: str, *operands: int) -> int:
 
 
 def _sigmoid(plan: Plan, step: Step, x: int) -> int:
-    one = add_constant(plan, np.array(1.0, step.type.dtype))
-    e = _apply(plan, step.type, "exp", _apply(plan, step.type, "negative", x))
-    return _apply(plan, step.type, "divide", one, _apply(plan, step.type, "add", one, e))
+    type, dtype = step.type, step.type.dtype
+    most = add_constant(plan, largest_exponent(dtype))
+    e = _apply(plan, type, "exp", _apply(plan, type, "minimum", x, most))
+    one = add_constant(plan, np.array(1.0, dtype))
+    return _apply(plan, type, "divide", e, _apply(plan, type, "add", one, e))
 
 
 def _softplus(plan: Plan, step: Step, x: int) -> int:

@@ -8,7 +8,6 @@ rounds differently, but as well. `unsigned` lets a minus vanish in a sum, which 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,7 +60,7 @@ class _Related(Rewrite):
     def exponential(self, step: Step) -> int:
         """exp(x), but finite where x is."""
         dtype = step.type.dtype
-        most = self.constant(math.floor(math.log(np.finfo(dtype).max)) - 1.0, dtype)
+        most = self.constant(on.largest_exponent(dtype).item(), dtype)
         return self.apply(
             on.exp, step.type, self.apply(on.minimum, step.type, self.where[step.operands[0]], most)
         )

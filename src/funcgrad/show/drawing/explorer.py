@@ -181,7 +181,7 @@ def _together(e: Expr, value: Any, texts: Iterator[str]) -> str:
 def _texts(expr: Expr, cotangents: list[Any], values: Mapping[str, Any]) -> list[str]:
     """The text of each cotangent, and of each part of a tuple's."""
     flat = [part for z in cotangents for part in (z.of.values() if isinstance(z, Parts) else [z])]
-    simple = simplify_all(flat)
+    simple = simplify_all(flat, mode="derivative")
     if not values:
         return [_one_line(e) for e in simple]
     variables, arrays = inputs_of(expr, values, {})

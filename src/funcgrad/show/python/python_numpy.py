@@ -12,6 +12,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.elementwise import largest_exponent
 from funcgrad.ops.tuples import pick_op
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of, operands
@@ -168,6 +169,14 @@ def _mask(expr: Expr, texts: list[str]) -> Written:
     return Written(f"np.where({texts[0]}, {texts[1]}, {zero})[()]", ATOM - 1)
 
 
+def _sigmoid(expr: Expr, texts: list[str]) -> Written:
+    (x,) = texts
+    if expr.dtype.kind == "c":
+        return Written(f"1.0/(1.0 + np.exp(-({x})))", 20)
+    most = largest_exponent(expr.dtype).item()
+    return Written(f"(lambda e: e/(1.0 + e))(np.exp(np.minimum({x}, {most!r})))", ATOM - 1)
+
+
 def _logsumexp(expr: Expr, texts: list[str]) -> Written:
     axis = dict(expr.params)["axis"]
     inner = (
@@ -206,7 +215,7 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "leaf": _form("{0}"),
         "real": _form("np.real({0})[()]"),
         "imag": _form("np.imag({0})[()]"),
-        "sigmoid": _form("1.0/(1.0 + np.exp(-({0})))", 20),
+        "sigmoid": _sigmoid,
         "softplus": _form("np.logaddexp({0}, 0.0)"),
         "xlogx": _form("(lambda x: x*np.log(np.where(x == 0, np.ones_like(x), x)))({0})"),
         "sinc": _sinc,

@@ -74,7 +74,7 @@ def _tangents(body: Body, active: Sequence[int]) -> _Tangents:
     """
     tangents, moved = pushed(body, active)
     flows = [flow for flow in moved if flow is not None]
-    roots = guarded(simplify_all(flows))
+    roots = guarded(simplify_all(flows, mode="derivative"))
     depends = {t.key for t in tangents}
     beside: dict[Key, Expr] = {}
     for expr in subexpressions(*roots):

@@ -18,6 +18,7 @@ from funcgrad.compiler.program import Program, lower, part
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, assemble_node, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import caller
 
@@ -222,7 +223,7 @@ class Tree:
         """
         if len(path) == 1:  # nothing is asked, and nothing handed on
             (node,) = path
-            node.step = node.step or self._lowered(node, (), ())
+            node.step = node.step or self._lowered(node, (), (), "value")
             return
         owner: dict[Key, int] = {}
         handed = [list(node.step.handed) if node.step else [] for node in path]
@@ -241,11 +242,15 @@ class Tree:
             for expr in inside:
                 if expr.op not in (INPUT, CONSTANT):
                     owner.setdefault(expr.key, k)
-        steps = {k: self._lowered(path[k], handed[k], inherited[k]) for k in sorted(changed)}
+        steps = {
+            k: self._lowered(path[k], handed[k], inherited[k], "part") for k in sorted(changed)
+        }
         for k, step in steps.items():
             path[k].step = step
 
-    def _lowered(self, node: Node, handed: Sequence[Expr], inherited: Sequence[Expr]) -> Step:
+    def _lowered(
+        self, node: Node, handed: Sequence[Expr], inherited: Sequence[Expr], mode: Mode
+    ) -> Step:
         names = [
             assemble_node(INPUT, (), (("name", f"handed {~self._place(expr)}"),), expr.type)
             for expr in inherited
@@ -259,7 +264,7 @@ class Tree:
         inputs = [*[self.inputs[i] for i in numbers], *names]
         takes = (*numbers, *[self._place(expr) for expr in inherited])
         gives = tuple([self._place(expr) for expr in handed])
-        return Step(_program(Body(inputs, roots)), takes, gives, tuple(handed))
+        return Step(_program(Body(inputs, roots), mode), takes, gives, tuple(handed))
 
     def _place(self, expr: Expr) -> int:
         """Where in a call's memory a value that is handed on is kept: a negative number."""
@@ -280,13 +285,14 @@ def _stopped(roots: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
 
 
 @lru_cache(maxsize=512)
-def _program(body: Body) -> Program:
+def _program(body: Body, mode: Mode) -> Program:
     """What computes a body, worked out once: a function that is jitted again is not compiled again."""
 
     def made() -> list[Expr]:
-        return share_bodies(simplify_all(body.outputs))
+        return share_bodies(simplify_all(body.outputs, mode=mode))
 
-    return lower(remembered("as it is", [*body.outputs, *body.inputs], made), body.inputs)
+    how = "as it is" if mode == "value" else "a part as it is"
+    return lower(remembered(how, [*body.outputs, *body.inputs], made), body.inputs)
 
 
 def _same(node: Node, question: Question) -> bool:

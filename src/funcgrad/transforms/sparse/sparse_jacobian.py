@@ -167,7 +167,9 @@ def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[in
 @lru_cache(maxsize=256)
 def _simplified(rows: tuple[Row, ...], roots: tuple[int, ...]) -> tuple[list[Expr], list[Expr]]:
     exprs = instantiate(rows)
-    return [x for x in exprs if x.op is INPUT], simplify_all([exprs[i] for i in roots])
+    # Values are for their derivatives alone, where what cancels has none.
+    simple = simplify_all([exprs[i] for i in roots], mode="derivative")
+    return [x for x in exprs if x.op is INPUT], simple
 
 
 def _compressed(
@@ -247,7 +249,7 @@ def linearized(
     seeded = primals if forward else simple
     seeds = [var(f"s{i}", x.shape, _float(x)) for i, x in enumerate(seeded)]
     derive = _tangents if forward else _cotangents
-    outputs = simplify_all(derive(simple, primals, seeds))
+    outputs = simplify_all(derive(simple, primals, seeds), mode="derivative")
     return _split(outputs, inputs, seeds)
 
 

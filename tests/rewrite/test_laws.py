@@ -1,0 +1,135 @@
+"""Every law on signed zeros, infinities, NaN and complex values, operand by operand, to the bit."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.rewrite.laws import EXACT, LAWS
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.structural_laws import STRUCTURAL
+from tests.rewrite.values import grid, same
+
+DTYPES = [np.float64, np.float32, np.float16, np.complex128]
+STABLE = "as a stable form"
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def name_of(law):
+    return inspect.getsource(law.left).strip()[:90]
+
+
+def operands(law, dtype):
+    names = list(inspect.signature(law.left).parameters)
+    constants = {"c": dtype(2.5).item(), "d": dtype(-1.5).item()}
+    free = [n for n in names if n not in constants]
+    arrays = grid(len(free), dtype)
+    values = {
+        n: np.arange(a.size) % 3 > 0 if n == "p" else a for n, a in zip(free, arrays, strict=True)
+    }
+    return names, constants, values
+
+
+EXACT_PAIRS = [
+    pytest.param(law, dtype, id=f"{name_of(law)} {dtype.__name__}")
+    for law in LAWS
+    for dtype in DTYPES
+    if law.holds == "everywhere" or (law.holds == "for reals" and dtype is not np.complex128)
+]
+
+
+@pytest.mark.parametrize(("law", "dtype"), EXACT_PAIRS)
+def test_the_sides_of_an_exact_law_are_equal_to_the_bit(law, dtype):
+    names, constants, values = operands(law, dtype)
+    given = [{**constants, **values}[n] for n in names]
+    left = np.asarray(law.left(*given))
+    right = np.broadcast_to(np.asarray(law.right(*given), dtype), left.shape)
+    assert same(right, left)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("law", [law for law in LAWS if law.holds != STABLE], ids=name_of)
+def test_a_value_keeps_every_bit(law, dtype):
+    names, constants, values = operands(law, dtype)
+    symbols = {n: fg.var(n, v.shape, v.dtype) for n, v in values.items()}
+    (simple,) = simplify_all([law.left(*[{**constants, **symbols}[n] for n in names])])
+    used = {n: values[n] for n in variables(simple)}
+    assert same(simple(**used), law.left(*[{**constants, **values}[n] for n in names]))
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law.holds not in EXACT], ids=name_of)
+def test_a_law_that_is_not_exact_is_for_what_is_derived(law):
+    """It changes some special value, or rounds otherwise; so it must not be among the exact ones."""
+    numbers = {"c": 0.1, "d": 0.7}
+    names = list(inspect.signature(law.left).parameters)
+    rng = np.random.default_rng(1)
+    free = [n for n in names if n not in numbers]
+    special = grid(len(free), np.float64)
+    values = {
+        n: (
+            np.tile([False, True], 4000)[: s.size + 500]
+            if n == "p"
+            else np.concatenate([s, rng.normal(size=500)])
+        )
+        for n, s in zip(free, special, strict=True)
+    }
+    given = [numbers.get(n) if n in numbers else values[n] for n in names]
+    left = law.left(*given)
+    assert not same(np.broadcast_to(np.asarray(law.right(*given), float), left.shape), left)
+
+
+# -- laws that no pattern can state: a program for each that it applies to -------------------------------
+def _moved(x):
+    m = np.reshape(x, (-1, 1)).T
+    return np.reshape(np.broadcast_to(np.reshape(m, (1, -1)), (1, x.size)), -1)
+
+
+def _triangle(x):
+    return np.triu(np.broadcast_to(x, (x.size, x.size)))
+
+
+PROGRAMS = {
+    "_nested_move": _moved,
+    "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
+    "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),
+    "_mask_cases": lambda x: np.where(np.ones(x.shape, bool), x, 0.0),
+    "_logical_cases": lambda x: np.where((np.real(x) > 0) | np.zeros(x.shape, bool), x, 0.0),
+    "_joined_masks": lambda x: _triangle(x) + np.tril(np.broadcast_to(x, (x.size, x.size))),
+    "_sum_over_no_axes": lambda x: np.sum(x, axis=()),
+    "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
+    "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
+    "_selected": lambda x: x[::-1] * (1 / x),
+}
+STABLE_PROGRAMS = {
+    "_log_sum_exp": lambda x: np.log(np.sum(np.exp(x))),
+    "_shifted_log_sum_exp": lambda x: fg.logsumexp(x - np.max(x)) + np.max(x),
+    "_log_softmax": lambda x: np.log(fg.softmax(x))[1],
+    "_softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
+    "_root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
+    "_square_of_norm": lambda x: np.linalg.norm(x) ** 2,
+}
+
+
+def test_every_structural_law_has_a_program():
+    laws = {(row.law.__name__, row.holds) for rows in STRUCTURAL.values() for row in rows}
+    assert {name for name, holds in laws if holds == STABLE} == set(STABLE_PROGRAMS)
+    assert {name for name, holds in laws if holds != STABLE} == set(PROGRAMS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_value_keeps_every_bit_under_structural_laws(name, dtype):
+    f, (x,) = PROGRAMS[name], grid(1, dtype)
+    jitted, mapped = fg.jit(f), fg.vmap(f)
+    for _ in range(4):  # compiled after some calls
+        assert same(jitted(x), f(x))
+    assert same(mapped(x[None])[0], f(x))
+
+
+@pytest.mark.parametrize("name", STABLE_PROGRAMS)
+def test_stable_forms_have_the_value_of_what_was_written(name):
+    f = STABLE_PROGRAMS[name]
+    for x in (np.array([0.5, -1.0, 2.0]), np.array([0.0, 3.0, 3.0])):
+        assert fg.jit(f)(x) == pytest.approx(f(x), rel=1e-14)
