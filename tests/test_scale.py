@@ -108,6 +108,29 @@ def array_function(n):
     return lambda v: sums(n, v)
 
 
+def joined(n):
+    def f(x):
+        powers = [x]
+        for _ in range(n):
+            powers.append(powers[-1] * x)
+        return np.sum(np.stack(powers)) + np.sum(np.concatenate([p[None] for p in powers]))
+
+    return f
+
+
+def entry_by_entry(n):
+    return lambda v: sum(v[i] ** 2 for i in range(n))
+
+
+def stored(n):
+    def f(v):
+        for i in range(n):
+            v = v.at[i].set(v[i] * 2.0)
+        return np.sum(v)
+
+    return f
+
+
 WORK = {
     "build": (int, mixed_formula),
     "key": (mixed_formula, lambda e: e.key),
@@ -123,6 +146,10 @@ WORK = {
     "grad": (scalar_function, lambda f: fg.grad(f)(0.3)),
     "grad of sums": (array_function, lambda f: fg.grad(f)(np.ones(3))),
     "jvp": (scalar_function, lambda f: fg.jvp(f, (0.3,), (1.0,))),
+    "grad of joined numbers": (joined, lambda f: fg.grad(f)(0.9)),
+    "gradient of joined numbers": (joined, lambda f: fg.gradient(f(fg.var("x")))),
+    "grad entry by entry": (entry_by_entry, lambda f: fg.grad(f)(np.ones(200))),
+    "grad of stored entries": (stored, lambda f: fg.grad(f)(np.ones(200))),
     "repr": (mixed_formula, repr),
     "pickle": (mixed_formula, lambda e: pickle.loads(pickle.dumps(e))),
     "json": (mixed_formula, lambda e: fg.from_json(fg.to_json(e))),

@@ -17,6 +17,7 @@ from funcgrad.compiler.flat_program import Flat, flatten
 from funcgrad.compiler.numpy.instruction_selection import elided
 from funcgrad.compiler.passes.loop_invariant_motion import has_loops, hoisted
 from funcgrad.expr import Expr
+from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import lift_fully
@@ -60,9 +61,10 @@ class Program:
             from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
             from funcgrad.compiler.python.scalar_codegen import compile_flat
 
-            flat = self._flat()
-            run = compile_tape(flat) or compile_flat(flat)
-            self._compiled = run or compile_arrays(self._outputs(), self.inputs)
+            with Paused():
+                flat = self._flat()
+                run = compile_tape(flat) or compile_flat(flat)
+                self._compiled = run or compile_arrays(self._outputs(), self.inputs)
             self._interpreted = None
         return self._compiled
 
@@ -113,7 +115,8 @@ class Program:
 
     def _interpretable(self) -> _Interpreted:
         if self._interpreted is None:
-            self._interpreted = _instructions(self._flat())
+            with Paused():
+                self._interpreted = _instructions(self._flat())
         return self._interpreted
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.compiler.program import Program
 from funcgrad.expr import Expr, subexpressions
+from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
 from funcgrad.trace.derive import Transform, derived, rebuilt
@@ -36,14 +37,14 @@ class Derivation:
             if not last.reached:
                 unreached()
             return last.program.run(inputs)
-        found = skeleton(roots, leaves)
-        if not found.reached:
-            unreached()
-        program = derived(self._transform, found.rows, found.roots, len(leaves))
-        if found.symbolic:
-            return rebuilt(program, found.inputs)
-        self._last = _remembered(roots, leaves, found.inputs, found.reached, program)
-        return program.run(found.inputs)
+        with Paused():
+            found = skeleton(roots, leaves)
+            if not found.reached:
+                unreached()
+            program = derived(self._transform, found.rows, found.roots, len(leaves))
+            if not found.symbolic:
+                self._last = _remembered(roots, leaves, found.inputs, found.reached, program)
+        return rebuilt(program, found.inputs) if found.symbolic else program.run(found.inputs)
 
 
 class _Trace(NamedTuple):
