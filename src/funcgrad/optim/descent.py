@@ -61,12 +61,12 @@ def minimize(
     For 'lm' (Levenberg-Marquardt, SciPy's) and 'gauss-newton', f returns a tree of residuals, and
     half the sum of their squares is minimized.
 
-    The search ends when no entry of the gradient is above ``tol``, or after so many ``steps``; where it
-    ended is `Minimum.x`, and why is `Minimum.message`. ``progress=True`` shows a bar, with tqdm. Neither
-    x0 nor args are changed.
+    The search ends when no entry of the gradient is above ``tol``, or after ``steps`` steps.
+    `Minimum.message` gives the reason. ``progress=True`` shows a bar, with tqdm. x0 and args do not change.
 
-    Raises TypeError for integer arrays and f of another kind, ValueError for unknown methods,
-    FloatingPointError where f or its gradient is not finite.
+    Raises TypeError for integer arrays and if f does not return a real scalar (or residuals), ValueError for
+    unknown methods, FloatingPointError if f or its gradient is not finite, ImportError without SciPy for
+    'lbfgs' and 'lm', and without tqdm for a progress bar.
 
     >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0}, "lbfgs")
     >>> found.converged, round(found.x["a"], 6), round(found.x["b"], 6)

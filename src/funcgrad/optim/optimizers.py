@@ -18,6 +18,9 @@ from funcgrad.optim.transformations import (
 def sgd(learning_rate: Any = 1e-2, momentum: Any = None, nesterov: bool = False) -> Optimizer:
     """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the running sum of `heavy_ball`.
 
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
+
     >>> optimizer = sgd(0.1)
     >>> updates, state = optimizer.update(5.0, optimizer.init(1.0))
     >>> updates
@@ -30,6 +33,9 @@ def sgd(learning_rate: Any = 1e-2, momentum: Any = None, nesterov: bool = False)
 def momentum(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
     """Gradient descent with Polyak's momentum.
 
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
+
     >>> optimizer = momentum(0.1, 0.5)
     >>> _, state = optimizer.update(1.0, optimizer.init(0.0))
     >>> optimizer.update(1.0, state)[0]
@@ -40,6 +46,9 @@ def momentum(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
 
 def nesterov(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
     """Gradient descent with Nesterov's momentum.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> optimizer = nesterov(0.1, 0.5)
     >>> optimizer.update(1.0, optimizer.init(0.0))[0]
@@ -56,6 +65,9 @@ def adam(
     eps_root: Any = 0.0,
 ) -> Optimizer:
     """Adam (Kingma and Ba, 2015).
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> optimizer = adam(0.1)
     >>> updates, state = optimizer.update([5.0, -1.0], optimizer.init([0.0, 0.0]))
@@ -76,6 +88,9 @@ def adamw(
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); ``update`` needs the parameters.
 
     The decay is times the learning rate, and 1e-4 unless given, as in optax (PyTorch's is 1e-2).
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> optimizer = adamw(0.1, weight_decay=0.5)
     >>> optimizer.update(5.0, optimizer.init(1.0), 1.0)[0]
@@ -100,6 +115,9 @@ def rmsprop(
 
     The defaults are optax's; PyTorch's are ``decay=0.99`` and ``eps_in_sqrt=False``. Momentum comes
     before the learning rate, as in PyTorch; with a schedule, optax does it the other way around.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> optimizer = rmsprop(0.1, decay=0.75)
     >>> optimizer.update(5.0, optimizer.init(0.0))[0]

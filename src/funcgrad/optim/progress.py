@@ -1,4 +1,4 @@
-"""The record of a minimization as it goes on, and its progress bar."""
+"""The history of a minimization, and its progress bar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from funcgrad.source import fail
 
 
 class History(NamedTuple):
-    """What was met on the way, entry k after k steps, the last at the result: ``semilogy(history.value)``."""
+    """Steps, values and gradient norms, entry k after k steps; plot them with ``semilogy(history.value)``."""
 
     step: npt.NDArray[np.int64]
     value: npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ class History(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """What `minimize` found."""
+    """The result of `minimize`."""
 
     x: Any
     """Like x0: the same tree, shapes and dtypes."""
@@ -36,7 +36,7 @@ class Minimum(NamedTuple):
 
 
 class Recorder:
-    """Collects the history of one minimization, and says when it has ended."""
+    """Collects the history of one minimization, and decides when it ends."""
 
     def __init__(self, steps: int, tol: float, tick: Callable[[int, float, float], None]) -> None:
         self.steps, self.tol, self.tick = steps, tol, tick
@@ -45,7 +45,7 @@ class Recorder:
         self.norms: list[float] = []
 
     def record(self, x: Any, value: Any, gradient: npt.NDArray[np.float64]) -> bool:
-        """Note a step's result; true where it is the last. Raises FloatingPointError at NaN or infinity."""
+        """Record a step; true if it is the last. Raises FloatingPointError at NaN or infinity."""
         norm = float(np.max(np.abs(gradient), initial=0.0))
         value = finite(value, norm, len(self.values))
         self.x = x
@@ -55,7 +55,7 @@ class Recorder:
         return norm <= self.tol or len(self.values) > self.steps
 
     def minimum(self, x: Any, stalled: str = "") -> Minimum:
-        """The result: x as the user has it, and why the search ended."""
+        """The result: x in the user's structure, and the reason why the search ended."""
         count, norm = len(self.values) - 1, self.norms[-1]
         converged = norm <= self.tol
         entry = f"the largest entry of the gradient is {norm:.3g}"

@@ -1,7 +1,7 @@
-"""Second-order methods on flat vectors: L-BFGS, Levenberg-Marquardt (both SciPy's) and Gauss-Newton.
+"""Quasi-Newton methods on flat vectors: L-BFGS, Levenberg-Marquardt (both SciPy's) and Gauss-Newton.
 
-Each runs until the recorder says that a step was the last, or no better point is found; it returns why
-it stalled, if it did.
+Each runs until the recorder ends it or no better point is found. It returns the reason if it stalled, else
+an empty text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.transforms.jacobian import jacobian
 
 
 class System(NamedTuple):
-    """A least-squares problem on vectors: what gives the residuals, and the residuals with their Jacobian."""
+    """A least-squares problem on vectors: its residuals, and residuals with their Jacobian."""
 
     residuals: Callable[[Vector], Vector]
     both: Callable[[Vector], tuple[Vector, Vector]]
@@ -29,7 +29,7 @@ Objective: TypeAlias = Callable[[Vector], tuple[Any, Vector]]
 
 
 class _LastStepError(Exception):
-    """Ends a search of SciPy's from within one of its calls: it never reaches the user."""
+    """Ends SciPy's search from inside a callback; caught by the caller."""
 
 
 class _OutsideError(_LastStepError):
@@ -43,8 +43,8 @@ class _OutsideError(_LastStepError):
 def lbfgs(objective: Objective, x: Vector, recorder: Recorder) -> str:
     """L-BFGS (SciPy's) of ``objective``, which gives the value and the gradient.
 
-    A trial step to where they are not finite is halved until it lowers the value; the search starts
-    anew from there.
+    A trial step to a point where they are not finite is halved until it lowers the value; the search
+    restarts from that point.
     """
     optimize = _scipy_optimize("lbfgs")
     if recorder.record(x, *objective(x)):

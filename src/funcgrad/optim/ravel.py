@@ -1,4 +1,4 @@
-"""Trees of numbers and arrays as flat float64 vectors, for solvers that know nothing else.
+"""Trees of numbers and arrays as flat float64 vectors, for SciPy's solvers.
 
 A complex number is two coordinates, its real and its imaginary part.
 """
@@ -18,7 +18,7 @@ Vector = npt.NDArray[np.float64]
 
 
 def ravel(tree: Any) -> Any:
-    """All leaves of a tree in one new vector; an expression where one of them is traced.
+    """All leaves of a tree in one new vector; an expression if a leaf is traced.
 
     >>> ravel({"a": np.array([1.0, 2.0]), "b": 3 + 4j})
     array([1., 2., 3., 4.])
@@ -33,12 +33,12 @@ def _flat(leaf: Any) -> list[Any]:
 
 
 class Layout(NamedTuple):
-    """Where a tree's leaves lie in a vector."""
+    """The places of a tree's leaves in a vector."""
 
     tree: Tree
 
     def unravel(self, vector: Any) -> Any:
-        """The tree of a vector, its leaves new, of the shapes and dtypes that they had."""
+        """The tree of a vector: new leaves of the original shapes and dtypes."""
         leaves, place = [], 0
         for like in self.tree.leaves:
             known = np.asarray(like)
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 
 def layout(tree: Any) -> Layout:
-    """Where a tree's leaves lie in its vector.
+    """The places of a tree's leaves in its vector.
 
     >>> layout((1.0, [2.0, 3 + 4j])).unravel(np.array([5.0, 6.0, 7.0, 8.0]))
     (5.0, [6.0, (7+8j)])

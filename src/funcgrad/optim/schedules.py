@@ -24,6 +24,9 @@ Schedule: TypeAlias = Callable[[Any], Any]
 def constant(rate: Any) -> Schedule:
     """The same rate at every step.
 
+    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
+    length of 0 or less.
+
     >>> constant(0.1)(7)
     0.1
     """
@@ -33,6 +36,9 @@ def constant(rate: Any) -> Schedule:
 
 def exponential(rate: Any, decay: Any, every: Any = 1) -> Schedule:
     """``rate * decay**(step / every)``.
+
+    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
+    length of 0 or less.
 
     >>> exponential(0.1, 0.5, every=10)(20)
     0.025
@@ -45,6 +51,9 @@ def exponential(rate: Any, decay: Any, every: Any = 1) -> Schedule:
 def linear(start: Any, end: Any, steps: Any) -> Schedule:
     """From ``start`` to ``end`` in equal parts over a number of steps; then ``end``.
 
+    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
+    length of 0 or less.
+
     >>> [linear(0.0, 1.0, 4)(step) for step in (0, 1, 4, 9)]
     [0.0, 0.25, 1.0, 1.0]
     """
@@ -55,6 +64,9 @@ def linear(start: Any, end: Any, steps: Any) -> Schedule:
 
 def cosine(rate: Any, steps: Any, end: Any = 0.0) -> Schedule:
     """From ``rate`` to ``end`` along half a cosine over a number of steps; then ``end``.
+
+    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
+    length of 0 or less.
 
     >>> [cosine(1.0, 4)(step) for step in (0, 2, 4, 9)]
     [1.0, 0.5, 0.0, 0.0]
@@ -72,6 +84,9 @@ def cosine(rate: Any, steps: Any, end: Any = 0.0) -> Schedule:
 def warmup(schedule: Any, steps: int, start: Any = 0.0) -> Schedule:
     """A schedule or rate that is led up to from ``start``, in equal parts over a number of steps.
 
+    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
+    length of 0 or less.
+
     >>> [warmup(exponential(1.0, 0.5), 2)(step) for step in (0, 1, 2, 3)]
     [0.0, 0.5, 1.0, 0.5]
     """
@@ -81,6 +96,9 @@ def warmup(schedule: Any, steps: int, start: Any = 0.0) -> Schedule:
 
 def piecewise(pieces: Mapping[int, Any]) -> Schedule:
     """Rates or schedules by the step that each begins at, 0 at first; a schedule counts from there.
+
+    Raises ValueError if the first steps do not increase from 0; TypeError for a piece that is neither a
+    rate nor a schedule.
 
     >>> [piecewise({0: 0.1, 100: cosine(0.01, 50)})(step) for step in (0, 99, 100, 125)]
     [0.1, 0.1, 0.01, 0.005]

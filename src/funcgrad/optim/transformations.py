@@ -59,6 +59,9 @@ def _moved(p: Any, u: Any) -> Any:
 def chain(*transformations: Optimizer) -> Optimizer:
     """One transformation after the other; the state is the tuple of theirs.
 
+    Raises TypeError for a part without ``init`` and ``update``, and in ``update`` for the state of
+    another optimizer.
+
     >>> from funcgrad.optim import sgd
     >>> clipped = chain(clip_by_global_norm(1.0), sgd(0.1))
     >>> clipped.update([3.0, 4.0], clipped.init([0.0, 0.0]))
@@ -93,6 +96,8 @@ def chain(*transformations: Optimizer) -> Optimizer:
 def stateless(f: Callable[[Any, Any], Any]) -> Optimizer:
     """The transformation ``f(grads, params)``, which keeps nothing: its state is ``()``.
 
+    Raises nothing of its own.
+
     >>> stateless(lambda grads, params: -grads).update(2.0, ())
     (-2.0, ())
     """
@@ -105,6 +110,9 @@ def stateless(f: Callable[[Any, Any], Any]) -> Optimizer:
 
 def scale(factor: Any) -> Optimizer:
     """Every gradient times a number, which may be traced.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> scale(-0.1).update([1.0, 2.0], ())
     ([-0.1, -0.2], ())
@@ -121,6 +129,9 @@ class CountState(NamedTuple):
 
 def scale_by_learning_rate(learning_rate: Any) -> Optimizer:
     """Every gradient times minus the learning rate: a number, or a schedule asked with 0, 1, 2, ...
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> from funcgrad.optim import exponential
     >>> descend = scale_by_learning_rate(exponential(0.1, 0.5))
@@ -148,6 +159,9 @@ def heavy_ball(decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
     """Momentum: ``v = g + decay*v`` (Polyak), or with ``nesterov`` the look ahead, ``g + decay*v``.
 
     No dampening, as PyTorch's default and optax's ``trace``.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> ball = heavy_ball(0.5)
     >>> _, state = ball.update(1.0, ball.init(0.0))
@@ -181,6 +195,9 @@ def scale_by_adam(
     """Adam's direction, ``mu / (sqrt(nu + eps_root) + eps)``, means corrected for their start at 0.
 
     Where one differentiates through it, an ``eps_root`` above 0 keeps the root smooth at gradient 0.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> scale_by_adam().update(5.0, scale_by_adam().init(0.0))[0]
     0.99999...
@@ -219,6 +236,9 @@ def scale_by_rms(decay: Any = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) ->
 
     With ``eps_in_sqrt=False`` it is ``g / (sqrt(nu) + eps)``, as in PyTorch.
 
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
+
     >>> scale_by_rms(0.75).update(5.0, scale_by_rms().init(0.0))[0]
     1.99999...
     """
@@ -238,6 +258,10 @@ def scale_by_rms(decay: Any = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) ->
 
 def add_decayed_weights(weight_decay: Any) -> Optimizer:
     """Gradients plus the parameters times a number: before a step L2 regularization, after it AdamW's.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape, or the parameters are
+    missing.
 
     >>> add_decayed_weights(0.1).update(1.0, (), 20.0)
     (3.0, ())
@@ -259,6 +283,8 @@ def add_decayed_weights(weight_decay: Any) -> Optimizer:
 def global_norm(tree: Any) -> Any:
     """The Euclidean norm of all leaves of a tree taken together.
 
+    Raises TypeError for leaves that are not numbers.
+
     >>> global_norm({"a": 3.0, "b": np.array([0.0, 4.0])})
     5.0
     """
@@ -267,6 +293,9 @@ def global_norm(tree: Any) -> Any:
 
 def clip_by_global_norm(max_norm: Any) -> Optimizer:
     """Gradients shrunk, all by one factor, where their norm taken together is above ``max_norm``.
+
+    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
+    ``update`` raises TypeError if the trees differ in structure or shape.
 
     >>> clip_by_global_norm(1.0).update([3.0, 4.0], ())
     ([0.6000..., 0.8], ())

@@ -1,6 +1,6 @@
-"""Trees of parameters, gradients and moments, worked on leaf by leaf.
+"""Arithmetic on trees of parameters, gradients and moments, leaf by leaf.
 
-What a function here makes is new; what a state keeps is made read-only, so that a state stays what it is.
+Results are new trees. Arrays that an optimizer's state keeps are read-only, so that a state never changes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _described(shapes: dict[str, tuple[int, ...]]) -> str:
 
 
 def kept(tree: Any) -> Any:
-    """A tree whose arrays refuse assignment: for what a state keeps and we have just made."""
+    """The tree with read-only arrays, for an optimizer's state; the arrays must be new."""
     for leaf in flatten(tree).leaves:
         if isinstance(leaf, np.ndarray):
             leaf.setflags(write=False)
@@ -61,7 +61,7 @@ def kept(tree: Any) -> Any:
 
 
 def zeros(params: Any, real: bool = False) -> Any:
-    """Zeros like the parameters, read-only; of real type for what sums squares of absolute values."""
+    """Zeros like the parameters, read-only; with ``real``, of real dtype, for sums of squared moduli."""
     return kept(mapped("init", lambda p: _zero(p, real), params))
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from funcgrad.compiler.libraries import eager_control_flow as eager
 from funcgrad.compiler.libraries import linear_algebra as linalg
 from funcgrad.compiler.libraries.array_api import rows
-from funcgrad.compiler.libraries.lazy_import import Later
+from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
 
-cupy: Any = Later("cupy")
+cupy: Any = LazyModule("cupy")
 
 
 def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:

@@ -10,13 +10,13 @@ import numpy as np
 
 from funcgrad.compiler.libraries import linear_algebra as linalg
 from funcgrad.compiler.libraries.array_api import rows
-from funcgrad.compiler.libraries.lazy_import import Later
+from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
 
-jax: Any = Later("jax")
-jnp: Any = Later("jax.numpy")
+jax: Any = LazyModule("jax")
+jnp: Any = LazyModule("jax.numpy")
 
 
 def _dtype(dtype: np.dtype[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Modules that are imported when something of theirs is first asked for, since they may be missing."""
+"""Lazy imports of optional libraries: a module is imported when an attribute of it is first read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import Any
 
 
-class Later:
-    """A module in whose place this stands until it is needed.
+class LazyModule:
+    """A module that is imported when an attribute of it is first read.
 
-    >>> math = Later("math")
+    >>> math = LazyModule("math")
     >>> math.floor(2.5)
     2
     """
@@ -18,7 +18,7 @@ class Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what Python's tools ask of any object
+        if name.startswith("_"):  # inspection tools read such names from any object
             raise AttributeError(name)
         found = self.__dict__[name] = getattr(import_module(self._module), name)
         return found

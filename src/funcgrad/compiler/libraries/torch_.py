@@ -13,13 +13,13 @@ import numpy as np
 from funcgrad.compiler.libraries import eager_control_flow as eager
 from funcgrad.compiler.libraries import linear_algebra as linalg
 from funcgrad.compiler.libraries.array_api import composed, rooted, squared
-from funcgrad.compiler.libraries.lazy_import import Later
+from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
 from funcgrad.source import fail
 
-torch: Any = Later("torch")
+torch: Any = LazyModule("torch")
 
 
 @lru_cache(maxsize=64)
