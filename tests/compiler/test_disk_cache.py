@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -222,3 +223,12 @@ def test_what_has_no_name_is_not_stored(home):
     made = store.remembered(None, [x], lambda: [x * x])
     assert made[0].key == (x * x).key
     assert not list(home.iterdir())
+
+
+def test_an_entry_depends_on_every_file_of_the_package(monkeypatch):
+    looked, rglob = [], Path.rglob
+    monkeypatch.setattr(Path, "rglob", lambda path, *a: looked.append(path) or rglob(path, *a))
+    entries._own_version.cache_clear()
+    entries.identity("as it is", [fg.var("x")])
+    entries.identity("as it is", [fg.var("y")])
+    assert looked == [Path(fg.__file__).parent]

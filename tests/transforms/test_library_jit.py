@@ -251,7 +251,7 @@ def test_errors_of_f_itself_stay_as_they_are(backend):
         fg.jit(f, backend=backend)(1.0)
 
 
-def test_writing_to_a_large_array_while_f_runs_is_explained(backend):
+def test_what_is_written_to_a_large_array_while_f_runs_counts(backend):
     w = np.ones(20_000)
 
     def f(x):
@@ -259,8 +259,7 @@ def test_writing_to_a_large_array_while_f_runs_is_explained(backend):
         w[0] = 2.0
         return y
 
-    with pytest.raises(ValueError, match="write to a copy of it"):
-        fg.jit(f, backend=backend)(1.0)
+    equal(fg.jit(f, backend=backend)(1.0), 20_001.0)
     assert w.flags.writeable
 
 

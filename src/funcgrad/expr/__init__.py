@@ -17,7 +17,15 @@ from typing import Any, Never
 import numpy as np
 
 from funcgrad.expr.concrete import Questions, concrete
-from funcgrad.expr.node import Cell, Recorder, by_key, is_simple, mark_simple, node, subexpressions
+from funcgrad.expr.node import (
+    Cell,
+    TraceContext,
+    by_key,
+    is_simple,
+    mark_simple,
+    node,
+    subexpressions,
+)
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.registry import Table, assemble, functions, table
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Key, Operation, Params
@@ -25,8 +33,8 @@ from funcgrad.source import BUT_DERIVED, caller, fail
 
 __all__ = [
     "Expr",
-    "Recorder",
     "Table",
+    "TraceContext",
     "assemble",
     "assemble_node",
     "by_key",
@@ -146,7 +154,7 @@ def _closed(
     args: tuple[Expr, ...],
     params: Params,
     type: ArrayType,
-    traced: bool | Recorder,
+    traced: TraceContext | None,
     label: str | None,
     source: tuple[CodeType, int] | None,
 ) -> Expr:
@@ -171,11 +179,11 @@ def make(
     op: Operation, args: tuple[Expr, ...], params: Params, type: ArrayType, label: str | None = None
 ) -> Expr:
     """The expression of an operation on expressions; its type is the caller's to infer."""
-    traced: bool | Recorder = False
+    traced: TraceContext | None = None
     for arg in args:
         if arg.traced:
             traced = arg.traced
-            if traced is not True:
+            if traced.records:
                 break
     # Past the operation that asks.
     return _closed(op, args, params, type, traced, label, caller(3, BUT_DERIVED))
@@ -204,7 +212,7 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Exp
     type = ArrayType(lengths, np.dtype(dtype))
     if type.dtype.kind not in "biufc":
         raise TypeError(f"var: expected a dtype of numbers, but got {type.dtype}")
-    return _closed(INPUT, (), (("name", name),), type, False, None, caller())
+    return _closed(INPUT, (), (("name", name),), type, None, None, caller())
 
 
 def const(value: Any) -> Expr:
@@ -250,7 +258,7 @@ def assemble_node(
     params: Params,
     type: ArrayType,
     *,
-    traced: bool | Recorder = False,
+    traced: TraceContext | None = None,
     label: str | None = None,
 ) -> Expr:
     """An expression from its parts, without the user's line."""
@@ -261,11 +269,11 @@ def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
     if len(args) == len(expr.args) and all(map(is_, args, expr.args)):
         return expr
-    traced: bool | Recorder = False
+    traced: TraceContext | None = None
     for arg in args:
         if arg.traced:
             traced = arg.traced
-            if traced is not True:  # of True and a recorder, the recorder
+            if traced.records:
                 break
     return _closed(expr.op, args, expr.params, expr.type, traced, expr.label, expr.source)
 
@@ -273,7 +281,7 @@ def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
 def constant_of(constant: Constant) -> Expr:
     """The expression of a constant that is frozen already, or held while a trace runs."""
     type = ArrayType(constant.array.shape, constant.array.dtype)
-    return _closed(CONSTANT, (), (("value", constant),), type, False, None, None)
+    return _closed(CONSTANT, (), (("value", constant),), type, None, None, None)
 
 
 def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | None]]) -> Expr:
@@ -281,7 +289,7 @@ def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | N
     for name, parents, params, type, label in rows:
         op = INPUT if name == "input" else CONSTANT if name == "constant" else table.ops[name]
         args = tuple([exprs[i] for i in parents])
-        exprs.append(_closed(op, args, params, type, False, label, None))
+        exprs.append(_closed(op, args, params, type, None, label, None))
     result: Expr = exprs[-1]
     return result
 

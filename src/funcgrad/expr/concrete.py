@@ -171,9 +171,8 @@ def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) ->
     The value is computed when it is first asked for, and kept. What records questions is told.
     """
     answer = reading(_value(root, asker))
-    traced = root.traced
-    if traced is not False and traced is not True:
-        traced.record(root, reading, answer)
+    if root.traced is not None:
+        root.traced.record(root, reading, answer)
     return answer
 
 

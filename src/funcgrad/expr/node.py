@@ -18,10 +18,16 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, ArrayType, Graph, Key, Node, Params, begin
 
 
-class Recorder(Protocol):
-    """Told of every question that Python asks a traced value: the value, how it was read, the answer."""
+class TraceContext(Protocol):
+    """What the expressions of one trace carry: the arrays that it has copied, and its log of questions."""
 
-    def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None: ...
+    arrays: dict[int, tuple[np.ndarray[Any, Any], Any]]
+    """The arrays copied (`funcgrad.ops.base.array_capture`), by id, each with its constant."""
+    records: bool
+    """Whether questions are recorded. Of two contexts in one operation, the result carries such a one."""
+
+    def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None:
+        """Told of a question that Python asked a traced value: the value, how it was read, the answer."""
 
     def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Told of what was derived of a trace inside: the outputs of a program on these inputs."""
@@ -48,7 +54,7 @@ class Cell:
     args: tuple[Any, ...]
     params: Params
     type: ArrayType
-    traced: bool | Recorder
+    traced: TraceContext | None
     label: str | None
     source: tuple[CodeType, int] | None
     # What is kept once it has been asked for; a key is None and a graph and a value absent until then.

@@ -53,8 +53,7 @@ def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
     # nobody should warn that nothing was differentiated.
     marked = [leaf(out, scope=None, place=0) for out in outputs]
     for recorder in around:
-        if recorder is not True:
-            recorder.derived(program, inputs, marked)
+        recorder.derived(program, inputs, marked)
     return marked
 
 
@@ -100,7 +99,8 @@ def trace(f: Callable[..., Any], *args: Any) -> Any:
     """The tree of expressions that f builds from its arguments, on variables named after them.
 
     A number or array in ``args`` gives its shape and dtype, and its value where f asks for one; an
-    expression stands for itself. Arrays that f captures are frozen in the result.
+    expression stands for itself. Arrays that f captures are copied into the result: those up to
+    64 KiB as they were when f used them, larger ones as they are when f has returned.
 
     >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
     x*y + 1

@@ -12,21 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, Recorder, assemble_node, const, scalar
-from funcgrad.ops.base.array_capture import capture, hold, refer, refused, release
+from funcgrad.expr import Expr, assemble_node, const, scalar
+from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf
 from funcgrad.trace.pytree import Tree, flatten
 
 
 class Scope:
-    """One run of one function: what makes its leaves like no others. Closed when the run has ended."""
+    """One run of one function: what makes its leaves like no others. Closed when the run has ended.
 
-    __slots__ = ("number", "open")
+    What is built on the leaves carries it (`funcgrad.expr.TraceContext`). It records no questions.
+    """
+
+    __slots__ = ("arrays", "number", "open")
+    records = False
 
     def __init__(self) -> None:
         self.open = True
         self.number = next(_scopes)
         """Later ones have greater numbers."""
+        self.arrays: CapturedArrays = {}
+        """The arrays that it has copied."""
+
+    def record(self, asked: Expr, reading: Callable[[Any], Any], answer: Any) -> None:
+        """Told of a question that Python asked."""
+
+    def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
+        """Told of what a transform inside the run has derived."""
 
     def __repr__(self) -> str:
         return f"scope@{id(self):x}"
@@ -35,21 +47,19 @@ class Scope:
 _scopes = itertools.count()
 
 
-def fresh(
-    value: Any, scope: Scope, place: int, label: str, recorder: Recorder | None = None
-) -> Expr:
-    """A leaf that stands for a value in one run of a function; a recorder is told what Python asks it."""
+def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
+    """A leaf that stands for a value in one run of a function."""
     if isinstance(value, Expr):
         known = value
     elif isinstance(value, np.ndarray) and value.ndim:
         # What is made after the run, such as a cotangent, is used at once.
-        known = capture(value) if scope.open else refer(value)
+        known = capture(value, scope.arrays) if scope.open else refer(value)
     elif isinstance(value, float):
         known = scalar(value, _FLOAT)
     else:
         known = const(value)
     params = (("scope", scope), ("place", place))
-    traced = recorder or known.traced or True
+    traced = known.traced or scope
     return assemble_node(leaf, (known,), params, known.type, traced=traced, label=label)
 
 
@@ -62,36 +72,29 @@ def run(
     kwargs: dict[str, Any],
     argnums: Sequence[int],
     ready: Callable[[int, Any], Any] = lambda place, value: value,
-    recorder: Recorder | None = None,
+    scope: Scope | None = None,
 ) -> tuple[Any, list[Expr], list[Tree]]:
     """f on its arguments, those of ``argnums`` with fresh leaves in their trees.
 
     ``ready`` checks or converts each value, given the number of its argument. Returns f's result, the
-    leaves, and the trees that they stand in.
+    leaves, and the trees that they stand in. ``scope`` is the run's, where the caller reads it afterwards.
     """
     names = names_of(f, len(args))
     trees = [flatten(args[i], names[i]) for i in argnums]
-    scope = Scope()
+    scope = scope or Scope()
     leaves: list[Expr] = []
     called = list(args)
-    held = hold()
     try:
         for i, tree in zip(argnums, trees, strict=True):
             mine = [
-                fresh(ready(i, value), scope, len(leaves) + k, path, recorder)
+                fresh(ready(i, value), scope, len(leaves) + k, path)
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
             leaves.extend(mine)
             called[i] = tree.rebuild(mine)
         return f(*called, **kwargs), leaves, trees
-    except ValueError as error:
-        explained = refused(held, error)
-        if explained is None:
-            raise
-        raise explained from error
     finally:
         scope.open = False
-        release(held)
 
 
 def names_of(f: Any, count: int) -> list[str]:

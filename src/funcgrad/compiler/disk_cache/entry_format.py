@@ -14,6 +14,7 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +41,12 @@ def place(home: str, identity: bytes) -> Path:
     return Path(home) / identity.hex()[:40]
 
 
+@lru_cache(maxsize=1)
 def _own_version() -> str:
     """The package's files by size and time: a program may depend on any of them."""
-    global _seen
-    if not _seen:
-        home = Path(__file__).parent.parent
-        stats = [
-            (p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(home.rglob("*.py"))
-        ]
-        _seen = hashlib.sha256(repr(stats).encode()).hexdigest()
-    return _seen
-
-
-_seen = ""
+    home = Path(__file__).parents[2]
+    stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(home.rglob("*.py"))]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()
 
 
 def read(path: Path, identity: bytes) -> list[Expr]:

@@ -206,7 +206,7 @@ def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:
     if array.ndim:
         for other in beside:
             if type(other) is Expr and other.traced:
-                return capture(array)
+                return capture(array, other.traced.arrays)
     return const(array)
 
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from funcgrad.compiler.libraries import library_of, source_of
 from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.array_capture import hold, refused, release
 from funcgrad.source import fail
 from funcgrad.trace.derive import expressions
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
@@ -170,8 +171,6 @@ class Elsewhere:
         labels = [paths[i] or "x" for i in given]
         tree = Tree([None] * len(given), list, labels)
         stand_ins = symbols([tree], [t for t in call.types if t is not None])
-        # Large arrays are met by reference, and read at each call, where changes are to count.
-        held = None if self.watch is None else hold()
         try:
             body, captured, output = trace_body(on, [tree], stand_ins)
         except TypeError as error:
@@ -179,19 +178,14 @@ class Elsewhere:
             if question is None:
                 raise
             raise question from None
-        except ValueError as error:
-            explained = refused(held, error)
-            if explained is None:
-                raise
-            raise explained from error
-        finally:
-            release(held)
         if any([isinstance(value, Expr) for value in captured]):
             raise fail(
                 TypeError,
                 f"{self.who}: expected a function of its arguments, but it depends on a value of a trace "
                 "around it; hand that in as an argument",
             )
+        if self.watch is None:  # what is captured counts as it is now
+            captured = [np.array(value) for value in captured]
         return Traced(body, captured, output, leaves, labels)
 
     def _question(self, message: str) -> TypeError | None:

@@ -21,6 +21,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import caller
+from funcgrad.trace.leaves import Scope
 
 Reading = Callable[[Any], Any]
 
@@ -35,12 +36,14 @@ class Question(NamedTuple):
     """The position of the user's code that asked."""
 
 
-class Questions:
-    """A recorder: what was asked while a function ran, in order, each question once."""
+class Questions(Scope):
+    """The scope of a run that records what Python asked, in order, each question once."""
 
     __slots__ = ("_derived", "_met")
+    records = True
 
     def __init__(self) -> None:
+        super().__init__()
         self._met: dict[tuple[int, Reading], Question] = {}
         self._derived: tuple[Any, ...] | None = None
 

@@ -19,7 +19,6 @@ from funcgrad.compiler.flat_program import text_of
 from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops.base.array_capture import hold, release
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run
@@ -269,13 +268,8 @@ class Compiled:
             inner, named = whole.rebuild(filled)
             return self.f(*inner, **named)
 
-        held = hold()
-        try:
-            places = range(len(values))
-            output, leaves, _ = run(on_leaves, values, {}, places, recorder=recorder)
-            origins = {} if held is None else {id(_array(c)): a for a, c in held.values()}
-        finally:
-            release(held)
+        output, leaves, _ = run(on_leaves, values, {}, range(len(values)), scope=recorder)
+        origins = {id(_array(c)): a for a, c in recorder.arrays.values()}
         shape = flatten(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
         questions = recorder.asked
