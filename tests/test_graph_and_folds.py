@@ -180,7 +180,7 @@ from funcgrad.trace.skeleton import skeleton
 x, w = fg.var("x", (2, 3)), fg.var("w", 3)
 y = np.sum(np.tanh(x @ w * 2.5)[1:] ** 2) + np.max(w) + fg.const([1.0, 2.0])[0]
 print(y.key.hex(), [k.hex() for k in fg.toposort(y)], fg.gradient(y, "w"), repr(fg.backprop(y)))
-out, leaves, _ = run(lambda v: np.sum(np.sin(v) * 2.0), (np.ones(3),), {}, (0,))
+out, leaves = run(lambda v: np.sum(np.sin(v) * 2.0), (np.ones(3),), {})
 print([(r[0].name, r[1:]) for r in skeleton([out], leaves).rows])
 """
 

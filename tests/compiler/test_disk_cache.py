@@ -198,8 +198,8 @@ def test_derivations_are_named_by_what_they_are():
     from functools import partial
 
     from funcgrad.autodiff.batching import Batch
-    from funcgrad.transforms.grad import _jvp
     from funcgrad.transforms.jacobian import rows
+    from funcgrad.transforms.jvp import _jvp
     from funcgrad.transforms.taylor import Expansion
 
     def local(roots, leaves):

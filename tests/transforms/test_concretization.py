@@ -40,7 +40,7 @@ def in_a_trace(f):
     """f on traced values, as grad runs it."""
 
     def traced(*args):
-        output, leaves, _ = run(f, args, {}, range(len(args)))
+        output, leaves = run(f, args, {})
         return concretize(output, leaves)
 
     return traced

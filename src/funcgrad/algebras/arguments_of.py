@@ -16,7 +16,7 @@ from funcgrad.graph import CONSTANT, Key
 from funcgrad.rewrite.evaluate import fitted, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import flatten_arguments, run
 from funcgrad.trace.pytree import Tree, flatten
 
 T = TypeVar("T")
@@ -56,16 +56,19 @@ def subject(who: str, program: Any, args: Sequence[Any], named: Mapping[str, Any
 
 
 def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
-    output, leaves, trees = run(f, args, {}, range(len(args)), _number)
+    trees = flatten_arguments(f, args, range(len(args)))
+    for arg in trees.values():
+        arg.leaves[:] = map(_number, arg.leaves)
+    output, leaves = run(f, args, {}, trees)
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     ready = closed([*roots, *leaves], leaves)
     inputs = ready[len(roots) :]
     values = [_value(item.args[0]) for item in leaves]
-    return Subject(ready[: len(roots)], tree.rebuild, inputs, values, trees)
+    return Subject(ready[: len(roots)], tree.rebuild, inputs, values, [*trees.values()])
 
 
-def _number(place: int, value: Any) -> Any:
+def _number(value: Any) -> Any:
     return float(value) if type(value) is int else value
 
 

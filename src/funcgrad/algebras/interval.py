@@ -171,7 +171,7 @@ def _traced(
             given[name] = known
             inputs.append(var(name, np.shape(known[0])))
         called.append(tree.rebuild(inputs))
-    output, leaves, _ = run(f, called, {}, range(len(called)))
+    output, leaves = run(f, called, {})
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     return closed(roots, leaves), tree.rebuild, given

@@ -105,7 +105,7 @@ def trace(f: Callable[..., Any], *args: Any) -> Any:
     >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
     x*y + 1
     """
-    output, leaves, _ = run(f, args, {}, range(len(args)))
+    output, leaves = run(f, args, {})
     return expressions(output, leaves)
 
 

@@ -7,7 +7,7 @@ needs travels with them. Python's questions (``if x > 0``) are answered by the v
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,33 +66,40 @@ def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
 _FLOAT = np.dtype(float)
 
 
+def flatten_arguments(
+    f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
+) -> dict[int, Tree]:
+    """The trees of f's arguments with these numbers, labelled after f's parameters."""
+    names = names_of(f, len(args))
+    return {i: flatten(args[i], names[i]) for i in argnums}
+
+
 def run(
     f: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
-    argnums: Sequence[int],
-    ready: Callable[[int, Any], Any] = lambda place, value: value,
+    traced: Mapping[int, Tree] | None = None,
     scope: Scope | None = None,
-) -> tuple[Any, list[Expr], list[Tree]]:
-    """f on its arguments, those of ``argnums`` with fresh leaves in their trees.
+) -> tuple[Any, list[Expr]]:
+    """f's result on its arguments, those ``traced`` with fresh leaves for their values; and the leaves.
 
-    ``ready`` checks or converts each value, given the number of its argument. Returns f's result, the
-    leaves, and the trees that they stand in. ``scope`` is the run's, where the caller reads it afterwards.
+    ``traced`` has the trees of those arguments by their numbers; without it, all are. ``scope`` is the
+    run's, where the caller reads it afterwards.
     """
-    names = names_of(f, len(args))
-    trees = [flatten(args[i], names[i]) for i in argnums]
+    if traced is None:
+        traced = flatten_arguments(f, args, range(len(args)))
     scope = scope or Scope()
     leaves: list[Expr] = []
     called = list(args)
     try:
-        for i, tree in zip(argnums, trees, strict=True):
+        for i, tree in traced.items():
             mine = [
-                fresh(ready(i, value), scope, len(leaves) + k, path)
+                fresh(value, scope, len(leaves) + k, path)
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
             leaves.extend(mine)
             called[i] = tree.rebuild(mine)
-        return f(*called, **kwargs), leaves, trees
+        return f(*called, **kwargs), leaves
     finally:
         scope.open = False
 

@@ -14,7 +14,7 @@ from funcgrad.expr import Expr, scalar
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
 from funcgrad.source import fail
-from funcgrad.trace.leaves import Scope, fresh
+from funcgrad.trace.leaves import Scope, flatten_arguments, fresh
 from funcgrad.trace.pytree import Tree, flatten
 
 
@@ -74,6 +74,16 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
             TypeError, f"{who}: expected each argument once, but got argnums={tuple(argnums)}"
         )
     return tuple(found)
+
+
+def differentiable_arguments(
+    who: str, f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
+) -> dict[int, Tree]:
+    """The trees of the arguments to differentiate in, their values checked and converted."""
+    trees = flatten_arguments(f, args, argnums)
+    for i, tree in trees.items():
+        tree.leaves[:] = [differentiable_value(who, i, value) for value in tree.leaves]
+    return trees
 
 
 def differentiable_value(who: str, place: int, value: Any) -> Any:

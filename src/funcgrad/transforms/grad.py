@@ -18,12 +18,12 @@ from funcgrad.ops.elementwise import stopped
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import flatten_arguments, run
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.arguments import (
     argument_numbers,
     check_function,
-    differentiable_value,
+    differentiable_arguments,
     leaves_by_argument,
     named_after,
     positions,
@@ -98,11 +98,12 @@ def value_and_grad(
     @named_after(f)
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         places = positions("grad", wanted, len(args))
-        output, leaves, trees = run(f, args, kwargs, places, _for_grad)
+        trees = differentiable_arguments("grad", f, args, places)
+        output, leaves = run(f, args, kwargs, trees)
         output, aux = split_aux(output, has_aux)
         root = scalar_root(output)
         value, *slopes = [result(v) for v in derivation([root], leaves, warn_unreached)]
-        slope = rebuild_arguments(trees, slopes, single)
+        slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
     return value_and_gradient_of
@@ -121,16 +122,14 @@ def _gradient_expr(
     # The other arguments become variables, too, where they are numbers.
     traced = [i for i, arg in enumerate(args) if i in places or _is_numeric(arg)]
 
-    def ready(place: int, value: Any) -> Any:
-        return _for_grad(place, value) if place in places else value
-
-    output, leaves, trees = run(f, args, kwargs, traced, ready)
+    trees = flatten_arguments(f, args, traced) | differentiable_arguments("grad", f, args, places)
+    output, leaves = run(f, args, kwargs, trees)
     root = scalar_root(split_aux(output, has_aux)[0])
-    groups = dict(zip(traced, leaves_by_argument(trees, leaves), strict=True))
+    groups = dict(zip(trees, leaves_by_argument([*trees.values()], leaves), strict=True))
     own = [item for i in places for item in groups[i]]
     (simple,) = simplify_all([root])
     slopes = closed(gradients(simple, own), leaves)
-    wanted = [trees[traced.index(i)] for i in places]
+    wanted = [trees[i] for i in places]
     return rebuild_arguments(wanted, simplify_all(slopes, mode="formula"), single)
 
 
@@ -139,9 +138,6 @@ def _is_numeric(arg: Any) -> bool:
         isinstance(leaf, Expr) or np.asarray(leaf).dtype.kind in "fc"
         for leaf in flatten(arg).leaves
     )
-
-
-_for_grad = partial(differentiable_value, "grad")
 
 
 # -- elementwise_grad, stop_gradient -------------------------------------------------------------

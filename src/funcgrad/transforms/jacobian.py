@@ -26,7 +26,7 @@ from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.transforms.arguments import (
     argument_numbers,
     check_function,
-    differentiable_value,
+    differentiable_arguments,
     named_after,
     positions,
     rebuild_arguments,
@@ -170,13 +170,13 @@ def _jacobian(
     @named_after(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         places = positions(who, wanted, len(args))
-        ready = partial(differentiable_value, who)
-        output, leaves, trees = run(function, args, kwargs, places, ready)
+        trees = differentiable_arguments(who, function, args, places)
+        output, leaves = run(function, args, kwargs, trees)
         output, aux = split_aux(output, has_aux, who)
         shape = flatten(output)
         roots = [_result(who, item) for item in shape.leaves]
         blocks = derive(how(roots, leaves), roots, leaves, warn_unreached)
-        found = _assembled(shape, trees, [result(block) for block in blocks], single)
+        found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)
         return (found, concretize(aux, leaves)) if has_aux else found
 
     return jacobian_of

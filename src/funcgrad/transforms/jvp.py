@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from funcgrad.autodiff.accumulate import pushforward
@@ -17,7 +16,7 @@ from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.arguments import (
     check_function,
-    differentiable_value,
+    differentiable_arguments,
     leaves_by_argument,
     matching_seeds,
     seed_leaves,
@@ -48,7 +47,9 @@ def jvp(
             f"{type(primals).__name__} and {type(tangents).__name__}; write jvp(f, (x,), (v,))",
         )
     places = tuple(range(len(primals)))
-    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "jvp"))
+    arguments = differentiable_arguments("jvp", f, primals, places)
+    output, leaves = run(f, primals, {}, arguments)
+    trees = [*arguments.values()]
     if len(tangents) != len(primals):
         raise fail(TypeError, f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
     seeds = [

@@ -7,7 +7,7 @@ computed once, with the value; the linear program that remains reads them at eac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.autodiff.accumulate import pushforward
@@ -25,7 +25,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
 from funcgrad.transforms.arguments import (
     check_function,
-    differentiable_value,
+    differentiable_arguments,
     leaves_by_argument,
     matching_seeds,
     tangent_dtype,
@@ -50,8 +50,9 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     """
     check_function("linearize", f)
     places = tuple(range(len(primals)))
-    ready = partial(differentiable_value, "linearize")
-    output, leaves, trees = run(f, primals, {}, places, ready)
+    arguments = differentiable_arguments("linearize", f, primals, places)
+    output, leaves = run(f, primals, {}, arguments)
+    trees = [*arguments.values()]
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)

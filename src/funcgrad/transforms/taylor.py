@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.arguments import (
     check_function,
-    differentiable_value,
+    differentiable_arguments,
     matching_seeds,
     seed_leaves,
 )
@@ -44,7 +43,7 @@ def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> 
     check_function("taylor", f)
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 0:
         raise fail(ValueError, f"taylor: expected an order of 0 or more, but got {order!r}")
-    output, leaves, _ = run(f, (x,), {}, (0,), partial(differentiable_value, "taylor"))
+    output, leaves = run(f, (x,), {}, differentiable_arguments("taylor", f, (x,), (0,)))
     seeds = []
     if direction is not None:
         seeds = seed_leaves(matching_seeds("taylor", "direction", direction, flatten(x), leaves))

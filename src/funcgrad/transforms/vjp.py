@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from funcgrad.autodiff.accumulate import backprop
@@ -18,7 +17,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import skeleton
 from funcgrad.transforms.arguments import (
     check_function,
-    differentiable_value,
+    differentiable_arguments,
     matching_seeds,
     rebuild_arguments,
     split_aux,
@@ -43,7 +42,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     """
     check_function("vjp", f)
     places = tuple(range(len(primals)))
-    output, leaves, trees = run(f, primals, {}, places, partial(differentiable_value, "vjp"))
+    arguments = differentiable_arguments("vjp", f, primals, places)
+    output, leaves = run(f, primals, {}, arguments)
+    trees = [*arguments.values()]
     output, aux = split_aux(output, has_aux)
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]

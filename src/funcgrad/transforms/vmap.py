@@ -69,7 +69,7 @@ def vmap(
             return f(*inner, **named)
 
         present = [batch for batch in batches if batch is not None]
-        output, leaves, _ = run(on_one, present, {}, range(len(present)))
+        output, leaves = run(on_one, present, {})
         tree = flatten(output)
         places = _axes_of_results(out_axes, output, len(tree.leaves))
         same = tuple([i for i, place in enumerate(places) if place is None])

@@ -268,7 +268,7 @@ class Compiled:
             inner, named = whole.rebuild(filled)
             return self.f(*inner, **named)
 
-        output, leaves, _ = run(on_leaves, values, {}, range(len(values)), scope=recorder)
+        output, leaves = run(on_leaves, values, {}, scope=recorder)
         origins = {id(_array(c)): a for a, c in recorder.arrays.values()}
         shape = flatten(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]

@@ -7,7 +7,7 @@ The pattern and its coloring depend on the program and its index arrays only. Ea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
-from funcgrad.transforms.arguments import differentiable_value, positions
+from funcgrad.transforms.arguments import differentiable_arguments, positions
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns
@@ -110,7 +110,7 @@ def _traced(
         raise fail(TypeError, f"{who}: expected a function, but got {type(f).__name__}")
     wanted = (argnums,) if isinstance(argnums, int) else argnums
     places = positions(who, wanted, len(args))
-    output, leaves, _ = run(f, args, kwargs, places, partial(differentiable_value, who))
+    output, leaves = run(f, args, kwargs, differentiable_arguments(who, f, args, places))
     roots = [lift_fully(item) for item in flatten(output).leaves]
     for expr in (*leaves, *roots):
         if expr.dtype.kind == "c":
