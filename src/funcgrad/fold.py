@@ -12,6 +12,7 @@ intermediate map, are the persistent originals and the oracle of the fast ones.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -112,10 +113,20 @@ class Semiring(NamedTuple):
 Arcs: TypeAlias = "Callable[[Key], Iterable[tuple[Key, Any]]]"
 """The operands of a node that paths lead to, each with the weight of its arc."""
 
-COUNTING = Semiring(lambda a, b: a + b, lambda a, b: a * b, 1)
-LONGEST = Semiring(max, lambda a, b: a + b, 0)
-REACHABLE = Semiring(lambda a, b: a or b, lambda a, b: a and b, True)
-MATRICES = Semiring(lambda a, b: a + b, lambda a, b: a @ b, 1)
+
+def _either(a: Any, b: Any) -> Any:
+    return a or b
+
+
+def _both(a: Any, b: Any) -> Any:
+    return a and b
+
+
+# Of functions with names, so that they can be pickled.
+COUNTING = Semiring(operator.add, operator.mul, 1)
+LONGEST = Semiring(max, operator.add, 0)
+REACHABLE = Semiring(_either, _both, True)
+MATRICES = Semiring(operator.add, operator.matmul, 1)
 
 
 def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]) -> PMap[Key, Any]:

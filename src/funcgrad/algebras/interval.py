@@ -68,7 +68,8 @@ class Interval:
         )
 
     def __hash__(self) -> int:
-        return hash((np.asarray(self.lo).tobytes(), np.asarray(self.hi).tobytes()))
+        # 0.0 and -0.0 are equal, and the sum with 0.0 is 0.0 of both.
+        return hash((np.add(self.lo, 0.0).tobytes(), np.add(self.hi, 0.0).tobytes()))
 
     def __iter__(self) -> Any:
         return iter((self.lo, self.hi))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Container, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Arcs, Semiring, path_sums, path_sums_steps
@@ -13,6 +16,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key, toposort
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
+from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.source import fail
@@ -25,7 +29,8 @@ class GradientMap(Mapping[Key, Any]):
     """The cotangent of every node that the root depends on smoothly: an immutable mapping by key.
 
     It may be asked with a key, with an expression, or with a variable's name. Absent means zero: asking
-    with an expression that nothing reaches gives 0. ``map`` is the persistent map itself.
+    with an expression that nothing reaches gives 0. ``map`` is the persistent map itself. Two maps are equal
+    if their roots are the same program, and so are, or equal, all cotangents.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -64,6 +69,34 @@ class GradientMap(Mapping[Key, Any]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a gradient map is immutable")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a gradient map is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GradientMap):
+            return NotImplemented
+        ours, theirs = self._sums, other._sums
+        return (
+            self.root.key == other.root.key
+            and ours.keys() == theirs.keys()
+            and all([_is_same(ours[key], theirs[key]) for key in ours])
+        )
+
+    def __hash__(self) -> int:
+        return hash((GradientMap, self.root.key))
+
+    def __copy__(self) -> GradientMap:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GradientMap:
+        return GradientMap(self.root, deepcopy(dict(self._sums), memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # One expression holds all: what the cotangents share is written once.
+        exprs: list[Expr] = [self.root]
+        packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
+        return _unpickled, (together_op(*exprs), packed)
+
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             names = variables(self.root)
@@ -98,6 +131,39 @@ class GradientMap(Mapping[Key, Any]):
         if more > 0:
             body.append(f"  … {more} more")
         return "\n".join([f"GradientMap of {_one_line(self.root)}", *body])
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two cotangents are one: expressions by key, arrays with NaNs that are equal."""
+    if isinstance(x, Expr) or isinstance(y, Expr):
+        return isinstance(x, Expr) and isinstance(y, Expr) and x.key == y.key
+    if isinstance(x, Parts) or isinstance(y, Parts):
+        both = isinstance(x, Parts) and isinstance(y, Parts) and x.of.keys() == y.of.keys()
+        return both and all([_is_same(x.of[place], y.of[place]) for place in x.of])
+    alike = np.result_type(x) == np.result_type(y)
+    return alike and np.array_equal(x, y, equal_nan=True)
+
+
+def _pack(value: Any, exprs: list[Expr]) -> tuple[str, Any]:
+    """A cotangent for a file: an expression is meant by its place among ``exprs``, which it joins."""
+    if isinstance(value, Expr):
+        exprs.append(value)
+        return "expression", len(exprs) - 1
+    if isinstance(value, Parts):
+        return "parts", {place: _pack(part, exprs) for place, part in value.of.items()}
+    return "value", value
+
+
+def _unpack(packed: tuple[str, Any], exprs: Sequence[Expr]) -> Any:
+    kind, value = packed
+    if kind == "parts":
+        return Parts({place: _unpack(part, exprs) for place, part in value.items()})
+    return exprs[value] if kind == "expression" else value
+
+
+def _unpickled(whole: Expr, packed: Mapping[Key, tuple[str, Any]]) -> GradientMap:
+    exprs = whole.args
+    return GradientMap(exprs[0], {key: _unpack(value, exprs) for key, value in packed.items()})
 
 
 def _short(value: Any) -> Any:
