@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyrsistent import PMap, PVector, pmap, pvector
 
 import funcgrad as fg
-from funcgrad.fold import environments
+from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import address, children, reverse_order
 
 OPERATIONS = [np.add, np.multiply, np.subtract, np.maximum]
@@ -80,7 +80,7 @@ def test_fold_is_the_last_environment(expr):
     algebra = fg.Algebra(
         lambda n: n.name, lambda n: float(n.value), lambda n, parts: (n.name, parts)
     )
-    *_, last = environments(expr, algebra)
+    *_, last = fg.environments(expr, algebra)
     assert last == fg.environment(expr, algebra)
     assert fg.fold(expr, algebra) == last[expr.key]
 
@@ -100,6 +100,78 @@ def test_a_bare_pointed_graph_folds_as_an_expression_does(expr):
     assert fg.sum_product(bare, fg.COUNTING, lambda edge: edge.place + 1) == fg.sum_product(
         expr, fg.COUNTING, lambda edge: edge.place + 1
     )
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(dags(), dags())
+def test_a_fold_of_several_roots_is_the_folds_of_each(first, second):
+    algebra = fg.Algebra(
+        lambda e: e.name, lambda e: float(e.value), lambda e, parts: (e.name, parts)
+    )
+    roots = [first, second, first]
+    assert fg.fold(roots, algebra) == [fg.fold(root, algebra) for root in roots]
+    bare = [Bare(root.graph, root.key) for root in roots]
+    assert fg.fold(bare, algebra) == fg.fold(roots, algebra)
+    assert fg.fold([], algebra) == []
+
+
+def test_an_algebra_is_given_expressions_that_read_as_nodes():
+    x = fg.var("x")
+    y = np.sin(x * 2.0)
+    seen = []
+    fg.fold(y, fg.Algebra(seen.append, seen.append, lambda expr, parts: seen.append(expr)))
+    assert [type(expr) for expr in seen] == [fg.Expr] * 4
+    for expr in seen:
+        node = y.graph[expr.key]
+        assert (expr.op, expr.params, expr.type) == (node.op, node.params, node.type)
+        assert (expr.name, expr.parents) == (node.name, node.parents)
+    assert seen[1].value == y.graph[seen[1].key].value == 2.0
+    assert not seen[1].value.flags.writeable
+    with pytest.raises(AttributeError, match="only a constant node has a value"):
+        _ = y.value
+
+
+def test_a_fold_visits_each_object_or_each_key_once():
+    x = fg.var("x")
+    root = np.sin(x) + np.sin(x)
+    visited = []
+
+    def count(expr, results):
+        visited.append(expr.op.name)
+        return 1 + sum(results)
+
+    assert folded([root, x], count) == [5, 1]
+    assert visited == ["input", "sin", "sin", "add"]
+    visited.clear()
+    assert folded_by_key([root, x], count) == [5, 1]
+    assert visited == ["input", "sin", "add"]
+
+
+def test_a_fold_does_not_look_below_known_results_or_past_its_operands():
+    x = fg.var("x")
+    inner = np.sin(x)
+    root = np.cos(inner) * x
+    visited = []
+
+    def names(expr, results):
+        visited.append(expr.op.name)
+        return f"{expr.op.name}({', '.join(results)})"
+
+    known = {inner.key: "?"}
+    assert folded_by_key([root], names, known) == ["multiply(cos(?), input())"]
+    assert visited == ["cos", "input", "multiply"]
+    assert known[root.key] == "multiply(cos(?), input())"
+    assert folded([root], names, operands=lambda expr: expr.args[:1]) == [
+        "multiply(cos(sin(input())))"
+    ]
+    # Items of any kind, with operands and keys of their own: Fibonacci's numbers.
+    fibonacci = folded(
+        [90],
+        lambda n, parts: sum(parts) if parts else n,
+        operands=lambda n: [n - 1, n - 2] if n > 1 else [],
+        key=int,
+    )
+    assert fibonacci == [2880067194370816120]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

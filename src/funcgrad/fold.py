@@ -1,9 +1,13 @@
-"""Everything is a fold: forward over the order, or backward over it, with nothing known of operations.
+"""Folds: forward over the order, or backward over it, without knowledge of operations.
 
-Forward, ``fold`` gives each node a value from its parents' values. Backward, ``sum_product`` gives
-each node the sum over all paths from it to the root of the product along the path, on any semiring.
+Forward, ``fold`` gives each step of a program a value from its operands' values. Backward, ``sum_product``
+gives each step the sum over all paths from it to the root of the product along the path, on any semiring.
 Evaluation, printing and pushforward are forward folds; backpropagation, path counts and reachability
 are backward ones.
+
+`folded` is the forward fold that every pass of the package uses: it works by object identity, so nothing
+is hashed, or by key (`folded_by_key`), so equal expressions are visited once. An operand may be left out
+of the walk, and a result may be given beforehand.
 
 The invariant: maps that come out are persistent, and an older one stays valid when a newer one is made.
 Inside, a local dict stands for the map under construction; ``accumulate``d versions, which keep every
@@ -14,56 +18,122 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
-from funcgrad.graph import CONSTANT, INPUT, Key, Node, Pointed, nodes
+from funcgrad.graph import CONSTANT, INPUT, Key, Node, Operands, Pointed, Term, is_pointed, steps_of
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 
-class Algebra(NamedTuple, Generic[T]):
-    """What an input, a constant and an operation become, given what the parents became."""
+# -- the walk ------------------------------------------------------------------------------------
+def folded(
+    roots: Sequence[Item],
+    step: Callable[[Item, tuple[T, ...]], T],
+    known: dict[Any, T] | None = None,
+    operands: Operands | None = None,
+    key: Callable[[Item], Any] = id,
+) -> list[T]:
+    """The result of each root: ``step(item, results of its operands)``, operands first, each item once.
 
-    input: Callable[[Node], T]
-    constant: Callable[[Node], T]
-    op: Callable[[Node, tuple[T, ...]], T]
-
-
-def fold(expr: Pointed, algebra: Algebra[T]) -> T:
-    """What the root becomes under ``algebra``: the forward fold.
-
-    ``value(input) = algebra.input(node)``, ``value(constant) = algebra.constant(node)``,
-    ``value(node) = algebra.op(node, values of parents)``; each node once, in topological order.
+    ``known`` has results by ``key``: items in it are not visited, and the results of this fold are added
+    to it. ``operands`` gives the operands to visit, whose results ``step`` is given: all ``args`` if it is
+    None. Items with the same ``key`` are one.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> depth = Algebra(lambda node: 0, lambda node: 0, lambda node, parents: 1 + max(parents))
+    >>> folded([(x + 1) * x, x], lambda expr, depths: 1 + max(depths, default=0))
+    [3, 1]
+    """
+    results: dict[Any, T] = {} if known is None else known
+    stack: list[Any] = list(reversed(roots))
+    pop = stack.pop
+    while stack:
+        item = pop()
+        if item is None:  # above an item whose operands have results
+            args, item = pop(), pop()
+            results[key(item)] = step(item, tuple([results[key(arg)] for arg in args]))
+        elif key(item) not in results:
+            args = item.args if operands is None else operands(item)
+            if args:
+                stack += (item, args, None)
+                stack += args[::-1]
+            else:
+                results[key(item)] = step(item, ())
+    return [results[key(root)] for root in roots]
+
+
+def folded_by_key(
+    roots: Sequence[Item],
+    step: Callable[[Item, tuple[T, ...]], T],
+    known: dict[Key, T] | None = None,
+    operands: Operands | None = None,
+) -> list[T]:
+    """`folded` where equal expressions are one: ``known`` has results by key."""
+    return folded(roots, step, known, operands, operator.attrgetter("key"))
+
+
+# -- algebras ------------------------------------------------------------------------------------
+class Algebra(NamedTuple, Generic[T]):
+    """The values of an input, of a constant, and of an operation on operands with values.
+
+    Each is given the expression (a `Node`, if the graph is no expression's): its ``op``, ``params`` and
+    ``type``, a ``name``, the keys of its ``parents``, the ``value`` of a constant.
+    """
+
+    input: Callable[[Any], T]
+    constant: Callable[[Any], T]
+    op: Callable[[Any, tuple[T, ...]], T]
+
+
+@overload
+def fold(roots: Pointed, algebra: Algebra[T]) -> T: ...
+@overload
+def fold(roots: Sequence[Pointed], algebra: Algebra[T]) -> list[T]: ...
+def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]:
+    """The value of a root, or of each of several, under ``algebra``: the forward fold.
+
+    ``value(input) = algebra.input(expr)``, ``value(constant) = algebra.constant(expr)``,
+    ``value(expr) = algebra.op(expr, values of operands)``; each expression once, in topological order.
+
+    Raises TypeError for roots that have no graph or key, and for what is no algebra.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> depth = Algebra(lambda expr: 0, lambda expr: 0, lambda expr, depths: 1 + max(depths))
     >>> fold((x * x + 1) * x, depth)
     3
+    >>> fold([x * x, x], depth)
+    [1, 0]
     """
-    return _environment(expr, algebra)[expr.key]
+    if isinstance(roots, Sequence) and not is_pointed(roots):
+        values = values_by_key(roots, algebra)
+        return [values[root.key] for root in roots]
+    root: Any = roots
+    return values_by_key([root], algebra)[root.key]
 
 
-def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
-    """What every node becomes under ``algebra``: the fold before its last step, which picks the root."""
-    from pyrsistent import pmap
-
-    return pmap(_environment(expr, algebra))
-
-
-def _environment(expr: Pointed, algebra: Algebra[T]) -> dict[Key, T]:
+def values_by_key(roots: Sequence[Pointed], algebra: Algebra[T]) -> dict[Key, T]:
+    """`environment` as a plain dict, in topological order."""
     if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
         raise TypeError(
             "fold: expected an Algebra, what inputs, constants and operations become, but got "
             f"{type(algebra).__name__}; write Algebra(input, constant, op), three functions"
         )
     values: dict[Key, T] = {}
-    for key, node in nodes(expr).items():
-        values[key] = become(algebra, node, values)
+    for key, expr in steps_of(roots).items():
+        values[key] = _become(algebra, expr, values)
     return values
+
+
+def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
+    """The value of every step of a program under ``algebra``: the fold before the root is picked."""
+    from pyrsistent import pmap
+
+    return pmap(values_by_key([expr], algebra))
 
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
@@ -71,38 +141,42 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
     from pyrsistent import pmap
     from toolz import accumulate
 
-    graph = nodes(expr)
+    program = steps_of([expr])
 
     def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
-        return values.set(key, become(algebra, graph[key], values))
+        return values.set(key, _become(algebra, program[key], values))
 
-    steps: Iterator[PMap[Key, T]] = accumulate(step, graph, pmap())
+    steps: Iterator[PMap[Key, T]] = accumulate(step, program, pmap())
     return steps
 
 
-def become(algebra: Algebra[T], node: Node, values: Any) -> T:
-    """One step of the forward fold: the node's value, given a mapping with its parents' values."""
-    if node.op is INPUT:
-        return algebra.input(node)
-    if node.op is CONSTANT:
-        return algebra.constant(node)
-    return algebra.op(node, tuple([values[parent] for parent in node.parents]))
+def _become(algebra: Algebra[T], expr: Node | Term, values: Mapping[Key, T]) -> T:
+    """One step of the forward fold: the value of an expression, from those of its operands."""
+    if expr.op is INPUT:
+        return algebra.input(expr)
+    if expr.op is CONSTANT:
+        return algebra.constant(expr)
+    return algebra.op(expr, tuple([values[parent] for parent in expr.parents]))
 
 
+# -- sums over paths -----------------------------------------------------------------------------
 class Edge(NamedTuple):
-    """An arc of the graph, from a node (``child``) to one of its operands, by place (``parent``)."""
+    """An arc of the graph, from a node (``child``) to one of its operands, by place (``parent``).
+
+    ``node`` is the child: the expression, or the `Node` of a graph that is no expression's.
+    """
 
     child: Key
     place: int
     parent: Key
-    node: Node
+    node: Any
 
 
 class Semiring(NamedTuple):
     """Addition, multiplication and its unit; multiplication need not commute.
 
-    Zero is not needed: what no path reaches is absent. ``multiply(above, weight)`` has what was
-    summed from the root down to the child on its left, so matrices come in the order of the chain rule.
+    Zero is not needed: a node that no path reaches is absent. ``multiply(above, weight)`` has the sum from
+    the root down to the child on its left, so matrices come in the order of the chain rule.
     """
 
     add: Callable[[Any, Any], Any]
@@ -148,12 +222,12 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     """
     from pyrsistent import pmap
 
-    graph = nodes(expr)
-    return pmap(path_sums(reversed(graph), semiring, _arcs(graph, weight)))
+    program = steps_of([expr])
+    return pmap(path_sums(reversed(program), semiring, _arcs(program, weight)))
 
 
 def path_sums(backward: Iterable[Key], semiring: Semiring, arcs: Arcs) -> dict[Key, Any]:
-    """`sum_product` on a plain dict, over keys from the root on; ``arcs`` are asked for as it comes by."""
+    """`sum_product` on a plain dict, over keys from the root on; ``arcs(key)`` is called at each step."""
     sums: dict[Key, Any] = {}
     add, multiply, one = semiring
     for key in backward:
@@ -168,9 +242,9 @@ def path_sums(backward: Iterable[Key], semiring: Semiring, arcs: Arcs) -> dict[K
     return sums
 
 
-def _arcs(graph: Mapping[Key, Node], weight: Callable[[Edge], Any]) -> Arcs:
+def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> Arcs:
     def arcs(key: Key) -> list[tuple[Key, Any]]:
-        node = graph[key]
+        node = program[key]
         weights = [
             (parent, weight(Edge(key, place, parent, node)))
             for place, parent in enumerate(node.parents)
@@ -187,8 +261,8 @@ def sum_product_steps(
 
     The plain reduction over persistent maps, of which `sum_product` is the last element.
     """
-    graph = nodes(expr)
-    return path_sums_steps(list(reversed(graph)), semiring, _arcs(graph, weight))
+    program = steps_of([expr])
+    return path_sums_steps(list(reversed(program)), semiring, _arcs(program, weight))
 
 
 def path_sums_steps(

@@ -1,21 +1,26 @@
-"""Programs as data: content-addressed nodes in a persistent map, and their canonical order.
+"""Programs as data: content-addressed nodes, terms that build upon terms, and their canonical order.
 
-A *node* says what is done (``op``), to what (the keys of its ``parents``), how (``params``), and what
-comes out (``type``). Its *key* is a digest of exactly that, so equal subprograms have equal keys in
-every process. A *graph* is a persistent map from key to node that is closed under parents; a *pointed*
-graph is anything with a ``graph`` and a ``key``, the root.
+A *node* has an operation (``op``), the keys of its operands (``parents``), static attributes (``params``)
+and the type of its value (``type``). Its *key* is a digest of these four, so equal subprograms have equal
+keys in every process. A *graph* is a persistent map from key to node that is closed under parents; a
+*pointed* graph is anything with a ``graph`` and a ``key``, the root. A *term* holds its operands
+themselves (``args``), as terms; its key is computed when it is first read.
 
-The invariant that everything else leans on: a key determines the whole program below it.
-This module knows no arithmetic.
+The invariant: a key determines the whole program below it. All walks over operands are here and in
+`funcgrad.fold`; they are iterative, since a chain may be a million nodes long. This module knows no
+arithmetic.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+
+from funcgrad.gc_pause import Paused
 
 try:
     from _blake2 import blake2b  # which hashlib hands out, too, but loads OpenSSL first
@@ -173,16 +178,24 @@ class Node(NamedTuple):
     @property
     def name(self) -> str:
         """The variable's name, of an input node; else the name of the operation."""
-        return str(self.params[0][1]) if self.op is INPUT else self.op.name
+        return _name(self)
 
     @property
     def value(self) -> np.ndarray[Any, Any]:
         """The read-only array of a constant node."""
-        if self.op is not CONSTANT:
-            raise AttributeError(f"only a constant node has a value, but this is {self.op.name!r}")
-        array: np.ndarray[Any, Any] = self.params[0][1].array.view()
-        array.flags.writeable = False
-        return array
+        return _value(self)
+
+
+def _name(step: Node | Term) -> str:
+    return str(step.params[0][1]) if step.op is INPUT else str(step.op.name)
+
+
+def _value(step: Node | Term) -> np.ndarray[Any, Any]:
+    if step.op is not CONSTANT:
+        raise AttributeError(f"only a constant node has a value, but this is {step.op.name!r}")
+    array: np.ndarray[Any, Any] = step.params[0][1].array.view()
+    array.flags.writeable = False
+    return array
 
 
 Graph: TypeAlias = "PMap[Key, Node]"
@@ -199,17 +212,139 @@ class Pointed(Protocol):
 
 def address(op: Operation, parents: Iterable[bytes], params: Params, type: ArrayType) -> Key:
     """The key of a node: a 128-bit BLAKE2b digest of its name, params, type and parents' keys."""
-    digest = begin(op, params, type)
+    digest = _begin(op, params, type)
     for parent in parents:
         digest.update(parent)
     return Key(digest.digest())
 
 
-def begin(op: Operation, params: Params, type: ArrayType) -> Any:
-    """The digest of what stands for op, params and type: the same in every process."""
+def _begin(op: Operation, params: Params, type: ArrayType) -> Any:
+    """The digest of op, params and type, before the operands' keys: the same in every process."""
     return blake2b(f"{op.name}|{params!r}|{type.shape}{type.dtype.str}|".encode(), digest_size=16)
 
 
+_begun = lru_cache(maxsize=8192)(_begin)
+
+
+# -- terms ---------------------------------------------------------------------------------------
+class Term:
+    """An operation applied to terms. It reads as its node does: ``name``, ``value``, ``parents``."""
+
+    __slots__ = ("_key", "args", "op", "params", "type")
+
+    op: Any
+    args: tuple[Any, ...]
+    params: Params
+    type: ArrayType
+    _key: Key | None
+
+    @property
+    def key(self) -> Key:
+        """The content address of the root: equal for equal programs, in every process."""
+        key = self._key
+        if key is None:
+            with Paused():
+                return _compute_key(self)
+        return key
+
+    @property
+    def parents(self) -> tuple[Key, ...]:
+        """The keys of the operands."""
+        return tuple([arg.key for arg in self.args])
+
+    @property
+    def name(self) -> str:
+        """The variable's name, of an input; else the name of the operation."""
+        return _name(self)
+
+    @property
+    def value(self) -> np.ndarray[Any, Any]:
+        """The read-only array of a constant."""
+        return _value(self)
+
+
+# A term refuses assignment; its key is written past that, by the slot itself.
+_slots: Any = Term
+_set_key = _slots._key.__set__
+
+
+def _compute_key(root: Term) -> Key:
+    stack: list[Any] = [root]
+    pop = stack.pop
+    while stack:
+        term = pop()
+        if term is None:  # above a term whose operands have keys
+            _add_key(pop())
+        elif term._key is None:
+            stack += (term, None)
+            stack += term.args
+    key: Any = root._key
+    return key  # type: ignore[no-any-return]
+
+
+def _add_key(term: Term) -> Key:
+    # As `address`, but the digest of the operation is kept. A constant's is not: most are met once.
+    begun = _begin if term.op is CONSTANT else _begun
+    digest = begun(term.op, term.params, term.type).copy()
+    for arg in term.args:
+        digest.update(arg._key)
+    key = Key(digest.digest())
+    _set_key(term, key)
+    return key
+
+
+T = TypeVar("T", bound=Term)
+Operands: TypeAlias = Callable[[Any], Sequence[Any]]
+"""The operands of a term that a walk visits: all, or fewer, where it stops early."""
+
+
+def subexpressions(*roots: T, operands: Operands | None = None) -> list[T]:
+    """The terms below and at the roots, each object once, operands first.
+
+    ``operands`` gives the operands to visit, of each term that is visited: all ``args`` if it is None.
+    """
+    result: list[T] = []
+    done: set[int] = set()
+    stack: list[Any] = list(reversed(roots))
+    pop = stack.pop
+    while stack:
+        term = pop()
+        if term is None:  # above a term whose operands are done
+            result.append(pop())
+        elif id(term) not in done:
+            done.add(id(term))
+            args = term.args if operands is None else operands(term)
+            if args:
+                stack += (term, None)
+                stack += args[::-1]
+            else:
+                result.append(term)
+    return result
+
+
+def by_key(*roots: T, operands: Operands | None = None) -> dict[Key, T]:
+    """The terms below and at the roots by their keys, each key once, in the canonical order.
+
+    As `subexpressions`, but of equal terms the first is met alone.
+    """
+    if operands is not None:
+        for root in roots:
+            _compute_key(root)
+    found: dict[Key, T] = {}
+    stack: list[Any] = list(reversed(roots))
+    pop = stack.pop
+    while stack:
+        term = pop()
+        if term is None:  # above a term whose operands are done
+            term = pop()
+            found.setdefault(term._key or _add_key(term), term)
+        elif term._key not in found:
+            stack += (term, None)
+            stack += (term.args if operands is None else operands(term))[::-1]
+    return found
+
+
+# -- orders --------------------------------------------------------------------------------------
 def toposort(expr: Pointed) -> PVector[Key]:
     """The canonical topological order: depth-first post-order, parents in argument order.
 
@@ -228,25 +363,42 @@ def toposort(expr: Pointed) -> PVector[Key]:
     """
     from pyrsistent import pvector
 
-    own: Callable[[], list[Key]] | None = getattr(expr, "order", None)
-    if own is None:
-        _check_pointed("toposort", expr)
-    return pvector(nodes(expr) if own is None else own())
+    with Paused():
+        return pvector(steps_of([expr], "toposort"))
 
 
-def _check_pointed(who: str, expr: Any) -> None:
-    if not (hasattr(expr, "graph") and hasattr(expr, "key")):
+def is_pointed(expr: object) -> bool:
+    """Whether this is a pointed graph, so one root."""
+    # (The graph of a term is assembled when it is read.)
+    return isinstance(expr, Term) or (hasattr(expr, "graph") and hasattr(expr, "key"))
+
+
+def steps_of(roots: Sequence[Pointed], who: str = "fold") -> dict[Key, Node | Term]:
+    """The steps below and at the roots in the canonical order: terms of terms, else nodes.
+
+    Raises TypeError where a root has no graph or no key.
+    """
+    if all([isinstance(root, Term) for root in roots]):
+        terms: Any = roots
+        return by_key(*terms)
+    found: dict[Key, Node | Term] = {}
+    for root in roots:
+        found |= nodes(root, who)
+    return found
+
+
+def nodes(expr: Pointed, who: str = "fold") -> dict[Key, Node]:
+    """The graph as a plain dict in the canonical order; that of a term without its persistent map."""
+    if isinstance(expr, Term):
+        with Paused():
+            return {
+                key: Node(term.op, term.parents, term.params, term.type)
+                for key, term in by_key(expr).items()
+            }
+    if not is_pointed(expr):
         raise TypeError(
             f"{who}: expected an expression, or what has a graph and a key, but got {type(expr).__name__}"
         )
-
-
-def nodes(expr: Pointed) -> dict[Key, Node]:
-    """The graph as a plain dict in the canonical order; expressions make it without their persistent map."""
-    own: Callable[[], dict[Key, Node]] | None = getattr(expr, "nodes", None)
-    if own is not None:
-        return own()
-    _check_pointed("fold", expr)
     graph = dict(expr.graph.items())
     found: dict[Key, Node] = {}
     stack: list[Any] = [expr.key]

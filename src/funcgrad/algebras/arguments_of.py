@@ -6,20 +6,17 @@ Both become expressions on variables, with one value each. An algebra then folds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, const, node, rebuild, subexpressions, var
-from funcgrad.fold import Algebra, become
-from funcgrad.graph import CONSTANT, Key
+from funcgrad.expr import Expr, const, rebuild, var
+from funcgrad.graph import CONSTANT
 from funcgrad.rewrite.evaluate import fitted, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import flatten_arguments, run
 from funcgrad.trace.pytree import Tree, flatten
-
-T = TypeVar("T")
 
 
 class Subject(NamedTuple):
@@ -116,22 +113,6 @@ def check_names(who: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -
 
 def _name(variable: Expr) -> str:
     return str(variable.params[0][1])
-
-
-def distinct(roots: Sequence[Expr]) -> list[Expr]:
-    """The distinct nodes below and at the roots, parents first, each as an expression with its line."""
-    found: dict[Key, Expr] = {}
-    for expr in subexpressions(*roots):
-        found.setdefault(expr.key, expr)
-    return list(found.values())
-
-
-def fold_all(roots: Sequence[Expr], algebra: Algebra[T]) -> dict[Key, T]:
-    """What every node becomes under ``algebra``: the fold of several expressions that share parts."""
-    values: dict[Key, T] = {}
-    for expr in distinct(roots):
-        values[expr.key] = become(algebra, node(expr), values)
-    return values
 
 
 def scalar_of(who: str, given: Subject) -> Expr:

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.algebras.arguments_of import aligned, distinct, expressions, formula, subject
-from funcgrad.expr import Expr
+from funcgrad.algebras.arguments_of import aligned, expressions, formula, subject
+from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import Elementwise, broadcast_to, columns_of, leaf
 from funcgrad.ops.tuples import pick_op, together_op
@@ -103,7 +103,7 @@ _PLACEHOLDERS = (INPUT, CONSTANT, broadcast_to, leaf, pick_op, together_op)
 
 
 def _nodes(roots: Sequence[Expr]) -> list[NodeCost]:
-    counted = [e for e in distinct(roots) if e.op not in _PLACEHOLDERS]
+    counted = [e for e in by_key(*roots).values() if e.op not in _PLACEHOLDERS]
     return [_with_bodies(e) or NodeCost(e, _flops(e), *_traffic(e)) for e in counted]
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import check_names, expressions, fold_all, shown
+from funcgrad.algebras.arguments_of import check_names, expressions, shown
 from funcgrad.algebras.interval_array_rules import enclose
 from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, var
-from funcgrad.fold import Algebra
+from funcgrad.fold import Algebra, fold
 from funcgrad.graph import ArrayType, Node
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.source import fail
@@ -120,8 +120,8 @@ def bounds(program: Any, /, *args: Any, **intervals: Any) -> Any:
         return given[node.name]
 
     with np.errstate(all="ignore"):
-        known = fold_all(roots, Algebra(input, _constant, _enclose))
-    return rebuild([Interval(*known[root.key]) for root in roots])
+        known = fold(roots, Algebra(input, _constant, _enclose))
+    return rebuild([Interval(*ends) for ends in known])
 
 
 def _boxed(

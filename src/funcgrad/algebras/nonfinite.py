@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import Subject, distinct, fold_all, formula, shown, subject
+from funcgrad.algebras.arguments_of import Subject, formula, shown, subject
 from funcgrad.autodiff.accumulate import backprop, gradients
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, by_key
+from funcgrad.fold import fold, values_by_key
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import numpy_algebra, present
@@ -74,8 +75,8 @@ def find_nonfinite(program: Any, /, *args: Any, **values: Any) -> Nonfinite | No
     """
     given = subject("find_nonfinite", program, args, values)
     with np.errstate(all="ignore"):
-        known = fold_all(given.roots, numpy_algebra(given.roots[0], given.by_name))
-        bad = [e for e in distinct(given.roots) if not _finite(known[e.key])]
+        known = values_by_key(given.roots, numpy_algebra(given.roots[0], given.by_name))
+        bad = [e for e in by_key(*given.roots).values() if not _finite(known[e.key])]
         culprit = _origin(given.roots, known)
         if culprit is not None:
             return _of_value(culprit, known, reaches=True)
@@ -99,7 +100,7 @@ def _present(value: Any) -> Any:
 def _origin(roots: Sequence[Expr], known: dict[Key, Any]) -> Expr | None:
     """The first node, of those that are not finite, from which only such lead to a root."""
     tainted = {root.key for root in roots if not _finite(known[root.key])}
-    order = distinct(roots)
+    order = list(by_key(*roots).values())
     for expr in reversed(order):
         if expr.key in tainted:
             tainted |= {
@@ -127,7 +128,7 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
     if len(given.roots) != 1 or root.shape or root.dtype.kind != "f" or not smooth:
         return None
     slopes = gradients(simplify(root), smooth)
-    final = fold_all(slopes, numpy_algebra(root, given.by_name))
+    final = values_by_key(slopes, numpy_algebra(root, given.by_name))
     if all(_finite(final[slope.key]) for slope in slopes):
         return None
     # The program as it is written has the lines; where its own cotangents are masked, simplified ones do.
@@ -136,9 +137,9 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
     keys = [key for key, cotangent in cotangents.items() if isinstance(cotangent, Expr)]
     flat = simplify_all([cotangents[key] for key in keys], mode="derivative")
     simple = dict(zip(keys, flat, strict=True))
-    computed = fold_all(list(simple.values()), numpy_algebra(root, given.by_name))
+    computed = values_by_key(list(simple.values()), numpy_algebra(root, given.by_name))
     flows = {key: computed[simple[key].key] for key in keys}
-    for expr in reversed(distinct([root])):
+    for expr in reversed(by_key(root).values()):
         for arg in expr.args:
             if arg.key in flows and expr.key in flows and not _finite(flows[arg.key]):
                 if not _finite(flows[expr.key]):
@@ -165,7 +166,7 @@ def _partial_is_finite(expr: Expr, arg: Expr, cotangent: Expr, given: Subject) -
     if total is None:
         return True
     (simple,) = simplify_all([total], mode="derivative")
-    return _finite(fold_all([simple], numpy_algebra(simple, given.by_name))[simple.key])
+    return _finite(fold(simple, numpy_algebra(simple, given.by_name)))
 
 
 def _of_edge(expr: Expr, arg: Expr, flows: dict[Key, Any], known: dict[Key, Any]) -> Nonfinite:

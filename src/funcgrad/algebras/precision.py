@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from toolz import valmap
 
-from funcgrad.algebras.arguments_of import Subject, distinct, fold_all, scalar_of, subject
+from funcgrad.algebras.arguments_of import Subject, scalar_of, subject
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr, const, rebuild
-from funcgrad.graph import Key
+from funcgrad.fold import fold, folded_by_key
 from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import zeros_like
@@ -125,12 +125,11 @@ EXACT: Mapping[str, Callable[..., Any]] = MappingProxyType(
 
 
 def _with_exact_rules(root: Expr) -> Expr:
-    became: dict[Key, Expr] = {}
-    for expr in distinct([root]):
-        args = tuple([became[arg.key] for arg in expr.args])
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         rule = EXACT.get(expr.op.name)
-        became[expr.key] = rebuild(expr, args) if rule is None else rule(*args).astype(expr.dtype)
-    return became[root.key]
+        return rebuild(expr, args) if rule is None else rule(*args).astype(expr.dtype)
+
+    return folded_by_key([root], step)[0]
 
 
 def _until_settled(roots: Sequence[Expr], given: Subject, digits: int) -> list[Any]:
@@ -153,8 +152,8 @@ def _until_settled(roots: Sequence[Expr], given: Subject, digits: int) -> list[A
 def computed(roots: Sequence[Expr], values: Mapping[str, Any], own: Any) -> list[Any]:
     """The values of expressions, computed by an arithmetic."""
     with np.errstate(all="ignore"):
-        known = fold_all(roots, own.algebra(values))
-    return [known[root.key] for root in roots]
+        known: list[Any] = fold(roots, own.algebra(values))
+    return known
 
 
 def arithmetic(digits: int) -> Any:

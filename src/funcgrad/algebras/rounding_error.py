@@ -14,15 +14,14 @@ import numpy as np
 from funcgrad.algebras.arguments_of import (
     Subject,
     aligned,
-    distinct,
-    fold_all,
     formula,
     scalar_of,
     subject,
 )
 from funcgrad.algebras.precision import arithmetic
 from funcgrad.autodiff.accumulate import backprop
-from funcgrad.expr import Expr, node
+from funcgrad.expr import Expr, by_key
+from funcgrad.fold import values_by_key
 from funcgrad.rewrite.evaluate import numpy_algebra, present
 from funcgrad.source import position
 
@@ -103,17 +102,17 @@ def rounding(program: Any, /, *args: Any, **values: Any) -> Rounding:
 
 
 def _attributed(root: Expr, given: Subject) -> Rounding:
-    floats = fold_all([root], numpy_algebra(root, given.by_name))
+    floats = values_by_key([root], numpy_algebra(root, given.by_name))
     exact = arithmetic(DIGITS)
     cotangents = backprop(root, wrt=given.inputs).map
     flows = [flow for flow in cotangents.values() if isinstance(flow, Expr)]
-    slopes = fold_all([root, *flows], exact.algebra(given.by_name))
+    slopes = values_by_key([root, *flows], exact.algebra(given.by_name))
     losses = []
-    for expr in distinct([root]):
+    for expr in by_key(root).values():
         if expr.args and expr.key in cotangents:
             operands = [exact.numbers(floats[arg.key], arg.dtype) for arg in expr.args]
             computed = exact.numbers(floats[expr.key], expr.dtype)
-            error = np.asarray(computed - exact.apply(node(expr), operands))
+            error = np.asarray(computed - exact.apply(expr, operands))
             slope = slopes[cotangents[expr.key].key]
             losses.append(_loss(expr, error, slope, exact))
     value = present(floats[root.key])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, by_key, subexpressions
-from funcgrad.fold import Arcs, Semiring, path_sums, path_sums_steps
+from funcgrad.expr import Expr, by_key
+from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, toposort
 from funcgrad.linear import Joint, LinearMap, Parts
@@ -120,11 +120,8 @@ class GradientMap(Mapping[Key, Any]):
         return len(self._sums)
 
     def __repr__(self) -> str:
-        shown = [e for e in subexpressions(self.root) if e.key in self._sums][:40]
-        lines = [
-            (_one_line(e), _one_line(_short(self._sums[e.key])))
-            for e in {e.key: e for e in shown}.values()
-        ]
+        shown = [e for key, e in by_key(self.root).items() if key in self._sums][:40]
+        lines = [(_one_line(e), _one_line(_short(self._sums[e.key]))) for e in shown]
         width = max((len(name) for name, _ in lines), default=0)
         more = len(self._sums) - len(lines)
         body = [f"  {name:{width}}  {value}" for name, value in lines]
@@ -301,25 +298,22 @@ def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]
 
     ``t(node) = sum over its operands of apply(edge)(t(operand))``; None where nothing flows.
     """
-    flows: dict[Key, Any] = {}
-    for expr in subexpressions(*roots):
-        if expr.key not in flows:
-            given = tangents.get(expr.key)
-            flows[expr.key] = _tangent(expr, flows) if given is None else given
-    return [flows[root.key] for root in roots]
+    given = {key: tangent for key, tangent in tangents.items() if tangent is not None}
+    return folded_by_key(roots, _tangent, given)
 
 
-def _tangent(expr: Expr, flows: Mapping[Key, Any]) -> Any:
+def _tangent(expr: Expr, flows: tuple[Any, ...]) -> Any:
+    """The tangent of an expression, from those of its operands."""
     if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
         return None
     params = dict(expr.params)
     if expr.op.joint is not None:
-        moved = {i: flows[a.key] for i, a in enumerate(expr.args) if flows[a.key] is not None}
+        moved = {place: flow for place, flow in enumerate(flows) if flow is not None}
         return expr.op.joint(expr, *expr.args, **params).forward(moved) if moved else None
     total = None
-    for index, arg in enumerate(expr.args):
-        rule = None if flows[arg.key] is None else expr.op.edge(index)
+    for place, flow in enumerate(flows):
+        rule = None if flow is None else expr.op.edge(place)
         if rule is not None:
-            term = rule(expr, *expr.args, **params).apply(flows[arg.key])
+            term = rule(expr, *expr.args, **params).apply(flow)
             total = term if total is None else total if term is None else total + term
     return total

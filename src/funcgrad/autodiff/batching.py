@@ -1,7 +1,7 @@
 """Batching: a program of one example becomes a program of a batch of them.
 
-A fold gives every node that depends on an `example` an axis more, the first: each operation says what it
-does with it (`Op.batch`).
+A fold gives every expression that depends on an `example` a leading batch axis, by the batch rule of its
+operation (`Op.batch`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import example, on_batch, spread
 from funcgrad.rewrite.simplify import simplify_all
@@ -20,7 +21,7 @@ from funcgrad.source import fail
 class Batch:
     """The graph transform: roots of one example become roots of ``size`` of them, first axis first.
 
-    The roots whose places are in ``same`` are those of any example, and stay as they are.
+    The roots whose places are in ``same`` do not depend on the example, and have no batch axis.
     """
 
     size: int
@@ -49,23 +50,19 @@ def every_example(roots: Sequence[Expr], size: int) -> list[Expr]:
 def batched(
     roots: Sequence[Expr], size: int, given: Mapping[Key, tuple[Expr, bool]]
 ) -> list[tuple[Expr, bool]]:
-    """What the roots become on a batch, each with whether it has an axis for it.
+    """The roots on a batch of ``size`` examples, each with whether it has the batch axis.
 
-    As a fold on such pairs: what is ``given`` is itself; ``example(x) = (x, yes)``; an operation on
-    nothing that has the axis is itself; another is what it does on a batch.
+    As a fold on such pairs: ``given`` expressions have theirs; ``example(x) = (x, yes)``; an operation
+    without batched operands is itself; another is its batch rule.
     """
-    became: dict[Key, tuple[Expr, bool]] = dict(given)
-    for expr in subexpressions(*roots):
-        if expr.key in became:
-            continue
-        args = [became[arg.key] for arg in expr.args]
-        flags = tuple([own for _, own in args])
+
+    def step(expr: Expr, args: tuple[tuple[Expr, bool], ...]) -> tuple[Expr, bool]:
         if expr.op is example:
-            became[expr.key] = (args[0][0], True)
-        elif True in flags:
-            operands = [arg for arg, _ in args]
-            new = on_batch(expr.op, size, flags, operands, dict(expr.params))
-            became[expr.key] = (new, True)
-        else:
-            became[expr.key] = (expr, False)
-    return [became[root.key] for root in roots]
+            return args[0][0], True
+        flags = tuple([own for _, own in args])
+        if True not in flags:
+            return expr, False
+        operands = [arg for arg, _ in args]
+        return on_batch(expr.op, size, flags, operands, dict(expr.params)), True
+
+    return folded_by_key(roots, step, dict(given))

@@ -19,6 +19,7 @@ from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, var
+from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
 from funcgrad.ops.base.op import Op, differentiable, fit, infer_type
 from funcgrad.ops.base.promotion import same_type
@@ -145,35 +146,19 @@ class _Series:
         self.slopes: dict[Key, Expr] = {}
 
     def demand(self, root: Expr, order: int) -> None:
-        """Work out a coefficient, and what it asks for before: on a stack, however deep."""
+        """Compute a coefficient, and before it those that it is made of: a fold over (node, order)."""
         self._mark(root)
-        stack = [(root, order)]
-        while stack:
-            expr, k = stack[-1]
-            if (expr.key, k) in self.done:
-                stack.pop()
-                continue
-            missing = [(e, j) for e, j in self._needs(expr, k) if (e.key, j) not in self.done]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            self.done[expr.key, k] = self._coefficient(expr, k)
+        folded(
+            [(root, order)],
+            lambda item, _: self._coefficient(*item),
+            self.done,
+            lambda item: list(self._needs(*item)),
+            lambda item: (item[0].key, item[1]),
+        )
 
     def _mark(self, root: Expr) -> None:
-        """Find out which nodes vary with t: those that a leaf reaches along edges with a rule."""
-        stack = [root]
-        while stack:
-            expr = stack[-1]
-            if expr.key in self.varies:
-                stack.pop()
-                continue
-            unknown = [arg for arg in expr.args if arg.key not in self.varies]
-            if unknown:
-                stack.extend(unknown)
-                continue
-            stack.pop()
-            self.varies[expr.key] = bool(self._varying(expr))
+        """Find the nodes that vary with t: those that a leaf reaches along edges with a rule."""
+        folded_by_key([root], lambda expr, _: bool(self._varying(expr)), self.varies)
 
     def _varying(self, expr: Expr) -> tuple[int, ...]:
         if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):

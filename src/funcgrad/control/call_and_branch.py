@@ -20,7 +20,7 @@ from funcgrad.control.closed_program import (
     symbol,
     zeros,
 )
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
@@ -78,7 +78,7 @@ def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ())
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
         seeds, back = pulled(body, given, range(len(operands)))
-        inside = {e.key: e for e in subexpressions(*body.outputs)}
+        inside = by_key(*body.outputs)
         saved = [inside[key] for key in kept]
         names = [symbol(f"k{j}", e.type) for j, e in enumerate(saved)]
         swapped = substitute_all(

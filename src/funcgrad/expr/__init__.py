@@ -1,9 +1,9 @@
 """Expressions: pointed graphs that are written like numbers and arrays.
 
-An `Expr` remembers the node it adds and the expressions it builds upon (`cell`); operators, ``numpy``
-functions and ufuncs applied to it build further expressions (`operators`), by the table of operations
-(`operations`); where it is traced, Python's questions are answered by its value (`values`). Nothing
-about it changes as seen from outside.
+An `Expr` holds an operation and the expressions that it is applied to (`funcgrad.graph.Term`) and its
+metadata (`node`); operators, ``numpy`` functions and ufuncs applied to it build further expressions
+(`operators`), by the table of operations (`registry`); if it is traced, Python's questions are answered by
+its value (`concrete`). Nothing about it changes as seen from outside.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from typing import Any, Never
 import numpy as np
 
 from funcgrad.expr.concrete import Questions, concrete
-from funcgrad.expr.node import (
-    Cell,
-    TraceContext,
-    by_key,
-    is_simple,
-    mark_simple,
-    node,
-    subexpressions,
-)
+from funcgrad.expr.node import Cell, TraceContext, is_simple, mark_simple
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.registry import Table, assemble, functions, table
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Key, Operation, Params
+from funcgrad.graph import (
+    CONSTANT,
+    INPUT,
+    ArrayType,
+    Constant,
+    Key,
+    Operation,
+    Params,
+    by_key,
+    subexpressions,
+)
 from funcgrad.source import BUT_DERIVED, caller, fail
 
 __all__ = [
@@ -44,7 +46,6 @@ __all__ = [
     "is_simple",
     "make",
     "mark_simple",
-    "node",
     "rebuild",
     "scalar",
     "subexpressions",
@@ -56,10 +57,11 @@ __all__ = [
 class Expr(Operators, Questions, Cell):
     """An expression: a pointed graph, written like a NumPy array.
 
-    Attributes: ``op``, ``args`` (the expressions it is made of), ``params``, ``type``; ``shape``,
+    Attributes: ``op``, ``args`` (the expressions it is applied to), ``params``, ``type``; ``shape``,
     ``dtype``, ``ndim``, ``size`` as on an array; ``key``, its content address; ``graph``, the persistent
-    map from key to node. A formula hashes by its key, and a map of keys can be asked with it; a traced
-    value has no hash.
+    map from key to node; as on a node, ``parents``, the keys of ``args``, ``name``, of a variable or of the
+    operation, and ``value``, the array of a constant. A formula hashes by its key, and a map of keys can be
+    indexed with it; a traced value has no hash.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

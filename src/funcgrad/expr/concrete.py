@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr.node import Cell, set_value, subexpressions
+from funcgrad.expr.node import Cell, set_value
 from funcgrad.expr.registry import functions
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.fold import folded
+from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.source import fail, written
 
 
@@ -177,28 +178,31 @@ def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) ->
 
 
 def _value(root: Cell, asker: str) -> Any:
-    stack = [root]
-    while stack:
-        expr = stack[-1]
+    if hasattr(root, "_value"):
+        return root._value
+
+    def step(expr: Cell, operands: tuple[Any, ...]) -> Any:
         if hasattr(expr, "_value"):
-            stack.pop()
-            continue
+            return expr._value
         if expr.op is INPUT:
             raise _no_value(expr if root.traced else root, asker)
-        pending = [arg for arg in expr.args if not hasattr(arg, "_value")]
-        if pending:
-            stack.extend(pending)
-            continue
-        stack.pop()
-        set_value(expr, _step(expr))
-    return root._value
+        value = _computed(expr, operands)
+        set_value(expr, value)
+        return value
+
+    return folded([root], step, operands=_without_value)[0]
 
 
-def _step(expr: Cell) -> Any:
+def _without_value(expr: Cell) -> tuple[Cell, ...]:
+    """The operands to compute before an expression: none if its value is known."""
+    return () if hasattr(expr, "_value") else expr.args
+
+
+def _computed(expr: Cell, operands: tuple[Any, ...]) -> Any:
     if expr.op is CONSTANT:
         return expr.params[0][1].array
     with np.errstate(all="ignore"):
-        return expr.op.run(*[arg._value for arg in expr.args], **dict(expr.params))
+        return expr.op.run(*operands, **dict(expr.params))
 
 
 def _has_input(root: Cell) -> bool:

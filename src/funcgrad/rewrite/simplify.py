@@ -17,6 +17,7 @@ from operator import is_
 from typing import Any
 
 from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.ops.base.op import fit
 from funcgrad.rewrite.laws import Mode
@@ -67,16 +68,16 @@ def simplify_all(
         if mode != "formula" and all(map(is_simple, exprs)):
             return list(exprs)
         forms = Forms(mode)
-    became: dict[int, Expr] = {}
     with Paused():
-        for expr in subexpressions(*exprs):
-            if forms.mode != "formula" and is_simple(expr):
-                became[id(expr)] = expr if id(expr) in forms.kinds else forms.kept(expr)
-            else:
-                args = tuple([became[id(arg)] for arg in expr.args])
-                became[id(expr)] = forms.of(expr, args, BUDGET)
-        simple = [became[id(expr)] for expr in exprs]
+        if forms.mode == "formula":
+            simple = folded(exprs, forms.of)
+        else:
+            simple = folded(exprs, forms.of_unless_simple, operands=_unless_simple)
         return forms.with_sole_uses(simple) if forms.waiting else simple
+
+
+def _unless_simple(expr: Expr) -> tuple[Expr, ...]:
+    return () if is_simple(expr) else expr.args
 
 
 class Forms:
@@ -141,29 +142,27 @@ class Forms:
 
     def kept(self, root: Expr) -> Expr:
         """What stands for an expression that is known to be simple: itself, on operands as they are."""
-        same = self.same
-        stack = [root]
-        while stack:
-            expr = stack[-1]
-            waiting = [arg for arg in expr.args if id(arg) not in same]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            args = tuple([same[id(arg)] for arg in expr.args])
-            identity = _identity(expr, args)
-            node = self.ones.get(identity)
-            if node is None:
-                node, _ = self.settle(expr, args, identity)
-                if not is_simple(expr):
-                    self.unread.add(id(node))
-            elif is_simple(expr):  # as an equal one was found to be in another simplification
-                self.unread.discard(id(node))
-                self.known.pop(id(node), None)
-            same[id(expr)] = node
-        return same[id(root)]
+        return folded([root], self._one_for, self.same)[0]
 
-    def of(self, expr: Expr, args: tuple[Expr, ...], budget: int) -> Expr:
+    def _one_for(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        identity = _identity(expr, args)
+        node = self.ones.get(identity)
+        if node is None:
+            node, _ = self.settle(expr, args, identity)
+            if not is_simple(expr):
+                self.unread.add(id(node))
+        elif is_simple(expr):  # as an equal one was found to be in another simplification
+            self.unread.discard(id(node))
+            self.known.pop(id(node), None)
+        return node
+
+    def of_unless_simple(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        """The normal form of a node: of one that is known to be simple, itself."""
+        if not is_simple(expr):
+            return self.of(expr, args)
+        return expr if id(expr) in self.kinds else self.kept(expr)
+
+    def of(self, expr: Expr, args: tuple[Expr, ...], budget: int = BUDGET) -> Expr:
         """The normal form of a node on ``args``, which are settled."""
         identity = _identity(expr, args)
         node = self.ones.get(identity)
@@ -190,34 +189,34 @@ class Forms:
         """Simplified expressions by the laws whose operand must have no other use, too."""
         order = subexpressions(*roots)
         uses = Counter([id(arg) for expr in order for arg in expr.args] + [id(e) for e in roots])
-        became: dict[int, Expr] = {}
-        for expr in order:
-            args = tuple([became[id(arg)] for arg in expr.args])
+
+        def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
             laws = self.waiting.get(id(expr))
-            new = expr if all(map(is_, args, expr.args)) else self.of(expr, args, BUDGET)
+            new = expr if all(map(is_, args, expr.args)) else self.of(expr, args)
             if laws is not None and uses[id(expr.args[0])] == 1:
                 made = rewritten_alone(new, laws)
                 if made is not None:
-                    new = self._replacement(fit(made, expr.type), BUDGET)
-            became[id(expr)] = new
+                    return self._replacement(fit(made, expr.type), BUDGET)
+            return new
+
+        simple = folded(roots, step)
         self.waiting.clear()
-        return [became[id(root)] for root in roots]
+        return simple
 
     def _replacement(self, root: Expr, budget: int) -> Expr:
         """The normal form of what a law has made of settled expressions."""
+        if id(root) in self.kinds:
+            return root
         became: dict[int, Expr] = {}
-        stack: list[Any] = [root]
-        pop = stack.pop
-        while stack:
-            expr = pop()
-            if expr is None:  # above an expression whose operands are done
-                expr = pop()
-                args = tuple([became.get(id(arg), arg) for arg in expr.args])
-                became[id(expr)] = self.of(expr, args, budget if expr is root else budget // 2)
-            elif id(expr) not in self.kinds and id(expr) not in became:
-                stack += (expr, None)
-                stack += expr.args[::-1]
-        return became.get(id(root), root)
+
+        def unsettled(expr: Expr) -> list[Expr]:
+            return [arg for arg in expr.args if id(arg) not in self.kinds]
+
+        def step(expr: Expr, _: tuple[Expr, ...]) -> Expr:
+            args = tuple([became.get(id(arg), arg) for arg in expr.args])
+            return self.of(expr, args, budget if expr is root else budget // 2)
+
+        return folded([root], step, became, unsettled)[0]
 
 
 def _identity(expr: Expr, args: tuple[Expr, ...]) -> Any:

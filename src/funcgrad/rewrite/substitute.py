@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.expr import Expr, is_simple, mark_simple, rebuild
+from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, Key
 from funcgrad.ops.base.op import lift_fully
@@ -55,18 +56,19 @@ def substitute_all(
     ``simple``: what is put in is opaque to the laws, so that what was simple still is. ``inputs``: it is
     put in the place of inputs alone, so that nothing else is hashed.
     """
-    became: dict[int, Expr] = {}
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        new = given.get(expr.key) if not inputs or expr.op is INPUT else None
+        if new is None:
+            new = rebuild(expr, args)
+            if simple and new is not expr and is_simple(expr):
+                mark_simple(new)
+        elif new.type != expr.type:
+            raise fail(
+                TypeError,
+                f"substitute: expected {expr.type} in the place of {expr.type}, but got {new.type}",
+            )
+        return new
+
     with Paused():
-        for expr in subexpressions(*exprs):
-            new = given.get(expr.key) if not inputs or expr.op is INPUT else None
-            if new is None:
-                new = rebuild(expr, tuple([became[id(arg)] for arg in expr.args]))
-                if simple and new is not expr and is_simple(expr):
-                    mark_simple(new)
-            elif new.type != expr.type:
-                raise fail(
-                    TypeError,
-                    f"substitute: expected {expr.type} in the place of {expr.type}, but got {new.type}",
-                )
-            became[id(expr)] = new
-    return [became[id(expr)] for expr in exprs]
+        return folded(exprs, step)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.expr import Expr, assemble_node, const, is_simple
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import infer_type, leaf
 
@@ -40,79 +41,79 @@ def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False
     depth first, on local lists: it runs at every call of a derivative. ``within``: the roots were met
     while f ran, so that leaves of traces inside it, which have ended, are rightly what they stand for.
     """
-    since = leaves[0].params[0][1].number if within and leaves else None
-    number: dict[Any, int] = {}
-    where: dict[int, int] = {}
-    rows: list[Row] = []
-    inputs: list[Any] = []
-    simple: list[int] = []
-    kinds: list[int] = []  # of each row: fixed, dependent on a leaf, or of a trace around this one
+    numbering = _Numbering(leaves, within)
+    places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
+    kinds, inputs = numbering.kinds, numbering.inputs
+    reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places])
+    symbolic = any([isinstance(value, Expr) for value in inputs])
+    return Skeleton(
+        tuple(numbering.rows), places, inputs, symbolic, tuple(numbering.simple), reached
+    )
 
-    def place_input(identity: Any, type: ArrayType, value: Any, kind: int) -> int:
-        place = number.get(identity)
+
+class _Numbering:
+    """The rows of one skeleton, as they are numbered: a fold whose results are places of rows."""
+
+    def __init__(self, leaves: Sequence[Expr], within: bool) -> None:
+        self.since = leaves[0].params[0][1].number if within and leaves else None
+        self.within = within
+        self.number: dict[Any, int] = {}
+        self.where: dict[int, int] = {}
+        self.rows: list[Row] = []
+        self.inputs: list[Any] = []
+        self.simple: list[int] = []
+        self.kinds: list[int] = []
+        """Of each row: fixed, dependent on a leaf, or of a trace around this one."""
+        self.derivative = False
+        for item in leaves:
+            value = item.args[0]
+            known = value.params[0][1].array if value.op is CONSTANT else value
+            self.where[id(item)] = self._input(id(item), item.type, known, _DEPENDENT)
+
+    def _input(self, identity: Any, type: ArrayType, value: Any, kind: int) -> int:
+        place = self.number.get(identity)
         if place is None:
-            place = number[identity] = len(rows)
-            rows.append((INPUT, f"i{len(inputs)}", type))
-            inputs.append(value)
-            kinds.append(kind)
+            place = self.number[identity] = len(self.rows)
+            self.rows.append((INPUT, f"i{len(self.inputs)}", type))
+            self.inputs.append(value)
+            self.kinds.append(kind)
         return place
 
-    for item in leaves:
-        value = item.args[0]
-        known = value.params[0][1].array if value.op is CONSTANT else value
-        where[id(item)] = place_input(id(item), item.type, known, _DEPENDENT)
-    derivative = False
-    stack = list(reversed(roots))
-    while stack:
-        expr = stack[-1]
-        me = id(expr)
-        if me in where:
-            stack.pop()
-            continue
-        op = expr.op
-        if op is INPUT or (op is leaf and _is_open(expr, since)):
-            stack.pop()
-            where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
-            continue
-        args = expr.args
-        parents = tuple([where.get(id(arg), -1) for arg in args])
-        if -1 in parents:
-            stack.extend([arg for arg in reversed(args) if id(arg) not in where])
-            continue
-        stack.pop()
-        if op is leaf:
-            derivative = derivative or expr.params[0][1] is None
-            where[me] = parents[0]
-            continue
+    def operands(self, expr: Expr) -> tuple[Expr, ...]:
+        """The operands to number: none of a leaf of a trace that still runs."""
+        return () if expr.op is leaf and _is_open(expr, self.since) else expr.args
+
+    def step(self, expr: Expr, parents: tuple[int, ...]) -> int:
+        """The place of an expression's row."""
+        op, kinds = expr.op, self.kinds
         # An operation's type follows from its operands', so that it need not be hashed.
         row: Row = (op, parents, expr.params)
         kind = _FIXED
-        if not parents:
-            constant = expr.params[0][1]
-            if constant.array.ndim:
-                key = ("a", id(constant.array))
-                where[me] = place_input(key, expr.type, constant.array, _FIXED)
-                continue
-            row = (CONSTANT, constant.address, expr.type)
-        else:
+        if op is leaf and parents:
+            self.derivative = self.derivative or expr.params[0][1] is None
+            return parents[0]
+        if parents:
             for i in parents:
                 if kinds[i] > kind:
                     kind = kinds[i]
-            if kind == _FOREIGN:
-                where[me] = place_input(("e", me), expr.type, expr, _FOREIGN)
-                continue
-        place = number.get(row)
+        elif op is CONSTANT:
+            constant = expr.params[0][1]
+            if constant.array.ndim:
+                key = ("a", id(constant.array))
+                return self._input(key, expr.type, constant.array, _FIXED)
+            row = (CONSTANT, constant.address, expr.type)
+        elif op is INPUT or op is leaf:
+            kind = _FOREIGN
+        if kind == _FOREIGN:
+            return self._input(("e", id(expr)), expr.type, expr, _FOREIGN)
+        place = self.number.get(row)
         if place is None:
-            place = number[row] = len(rows)
-            rows.append(row)
+            place = self.number[row] = len(self.rows)
+            self.rows.append(row)
             kinds.append(kind)
-            if within and is_simple(expr):
-                simple.append(place)
-        where[me] = place
-    places = tuple([where[id(root)] for root in roots])
-    reached = derivative or any([kinds[i] == _DEPENDENT for i in places])
-    symbolic = any([isinstance(value, Expr) for value in inputs])
-    return Skeleton(tuple(rows), places, inputs, symbolic, tuple(simple), reached)
+            if self.within and is_simple(expr):
+                self.simple.append(place)
+        return place
 
 
 _FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
