@@ -118,3 +118,51 @@ def test_mistakes():
         find_nonfinite(fg.log(x), y=0.0)
     with pytest.raises(TypeError, match="expected a function or expressions, but got int"):
         find_nonfinite(3, x=0.0)
+
+
+# -- derivatives of derivatives ------------------------------------------------------------------
+def scaled(x):
+    y = x * 2
+    z = y**1.5
+    return z + x
+
+
+def rooted(x):
+    y = np.sqrt(x)
+    return y * x
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        (fg.grad(scaled), "z = y**1.5"),
+        (fg.grad(fg.grad(scaled)), "z = y**1.5"),
+        (fg.grad(rooted), "return y * x"),
+        (fg.grad(fg.grad(rooted)), "return y * x"),
+        (fg.grad(lambda x: np.log(x)), "np.log(x)"),
+        (fg.jacobian(fg.grad(scaled)), "z = y**1.5"),
+    ],
+)
+def test_derived_nodes_have_the_line_of_what_they_are_derived_from(program, line):
+    found = fg.find_nonfinite(program, 0.0)
+    assert found is not None
+    assert line in found.line
+    assert found.line.startswith("test_nonfinite.py:")
+
+
+def test_a_gradient_that_is_an_expression_has_lines():
+    x = fg.var("x")
+    root = fg.sqrt(x) * x
+    found = fg.find_nonfinite(fg.gradient(root, x), x=0.0)
+    assert found is not None
+    assert "root = fg.sqrt(x) * x" in found.line
+
+
+def test_a_derivative_of_other_arguments_still_has_an_answer():
+    @fg.grad
+    def f(x, *, k=1.0):
+        return np.log(x) * k
+
+    found = fg.find_nonfinite(f, 0.0)
+    assert found is not None
+    assert "np.log(x) * k" in found.line

@@ -6,8 +6,10 @@ where that is not finite, the cotangents are followed from the root until one is
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,16 +77,60 @@ def find_nonfinite(program: Any, /, *args: Any, **values: Any) -> Nonfinite | No
     """
     given = subject("find_nonfinite", program, args, values)
     with np.errstate(all="ignore"):
-        known = values_by_key(given.roots, numpy_algebra(given.roots[0], given.by_name))
-        bad = [e for e in by_key(*given.roots).values() if not _finite(known[e.key])]
-        culprit = _origin(given.roots, known)
-        if culprit is not None:
-            return _of_value(culprit, known, reaches=True)
-        blamed = _in_gradient(given, known)
+        found = _first_nonfinite(given)
+    if found is None:
+        return None
+    inner = _differentiated(program, args)
+    if inner or not found.line:
+        line = _line_of_derived(found.node, inner or given.roots)
+        return replace(found, line=line or found.line)
+    return found
+
+
+def _first_nonfinite(given: Subject) -> Nonfinite | None:
+    known = values_by_key(given.roots, numpy_algebra(given.roots[0], given.by_name))
+    culprit = _origin(given.roots, known)
+    if culprit is not None:
+        return _of_value(culprit, known, reaches=True)
+    blamed = _in_gradient(given, known)
     if blamed is not None:
         return blamed
+    bad = [e for e in by_key(*given.roots).values() if not _finite(known[e.key])]
     unused = [e for e in bad if e.op is not CONSTANT]
     return _of_value(unused[0], known, reaches=False) if unused else None
+
+
+# -- lines of derived nodes ------------------------------------------------------------------------
+def _differentiated(program: Any, args: Sequence[Any]) -> list[Expr]:
+    """The results of the function that a transform was given, where the program is what it returned."""
+    function = program
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if function is program:
+        return []
+    with suppress(Exception):  # a function of other arguments: its lines are not known
+        return subject("find_nonfinite", function, args, {}).roots
+    return []
+
+
+def _line_of_derived(node: Expr, roots: Sequence[Expr]) -> str:
+    """The line of the node that a derived one belongs to: the node itself, or one of the same operands."""
+    # A derivative is one of the simplified program, which keeps the lines of what it keeps.
+    nodes = by_key(*roots, *simplify_all(roots)).values()
+    among = [e for e in nodes if e.args and position(e.source)]
+    waiting = deque([node])
+    seen = {node.key}
+    while waiting:
+        expr = waiting.popleft()
+        needed = {arg.key for arg in expr.args if arg.op is not CONSTANT}
+        for other in among:
+            if other.key == expr.key or (needed and needed <= {arg.key for arg in other.args}):
+                return position(other.source)
+        for arg in expr.args:
+            if arg.key not in seen:
+                seen.add(arg.key)
+                waiting.append(arg)
+    return ""
 
 
 def _finite(value: Any) -> bool:
