@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import time
 from collections import Counter
 
 import numpy as np
@@ -162,3 +163,38 @@ def test_work_is_linear_in_the_number_of_nodes(name):
     work(make(200))  # with what is worked out once
     few, many = (calls(work, make(n)) for n in (50, 100))
     assert many <= 2.1 * few
+
+
+# -- time, with generous bounds ------------------------------------------------------------------
+def seconds(work, subject):
+    start = time.process_time()
+    work(subject)
+    return time.process_time() - start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["evaluate", "gradient", "grad", "grad of joined numbers"])
+def test_time_is_linear_in_the_number_of_nodes(name):
+    make, work = WORK[name]
+    work(make(200))
+    few, many = (seconds(work, make(n)) for n in (500, 5_000))
+    assert many <= 30 * few
+
+
+@pytest.mark.slow
+def test_the_gradient_of_a_long_formula_takes_microseconds_a_node():
+    formula = mixed_formula(3_000)
+    start = time.process_time()
+    slopes = fg.gradient(formula)
+    spent = time.process_time() - start
+    nodes = len(fg.toposort(slopes["x"] + slopes["y"]))
+    assert nodes > 90_000
+    assert spent <= 100e-6 * nodes
+
+
+@pytest.mark.slow
+def test_a_million_nodes_are_let_go_in_seconds():
+    held = [mixed_formula(112_000)]
+    count = len(held[0].graph)
+    assert count > 1_000_000
+    assert seconds(list.clear, held) < 3
