@@ -6,8 +6,8 @@ place where IEEE 754 rounds correctly, by more where NumPy does not promise to. 
 whatever the program's dtypes. Where an operation is undefined on a part of its interval (``sqrt`` of
 [-1, 4]) that part is left out; where on all of it, the bounds are NaN.
 
-A variable that stands twice varies twice, so bounds are seldom the tightest. The rules stand in
-`funcgrad.algebras.interval_rules` and `enclose_arrays`.
+A variable that stands twice varies twice, so bounds are seldom the tightest. The rule of
+each operation is the column ``interval`` of its record: see `funcgrad.algebras.interval_arithmetic`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.algebras.arguments_of import check_names, expressions, shown
-from funcgrad.algebras.interval_array_rules import enclose
+from funcgrad.algebras.interval_arithmetic import enclose, has_interval
 from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, var
 from funcgrad.fold import Algebra, fold
 from funcgrad.graph import ArrayType, Node
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
@@ -115,6 +116,7 @@ def bounds(program: Any, /, *args: Any, **intervals: Any) -> Any:
     Interval(2, 4)
     """
     roots, rebuild, given = _boxed(program, args, intervals)
+    roots = decomposed(roots, lambda e: not e.args or has_interval(e.op))
 
     def input(node: Node) -> Bounds:
         return given[node.name]

@@ -1,7 +1,8 @@
 """Running a program with mpmath's numbers: the fold whose algebra computes with many digits.
 
 Values are object arrays of mpmath's numbers, and arrays of whole numbers and truth values as they are.
-Most operations run as NumPy runs them: on objects it calls Python's operators. Functions are mpmath's.
+Each elementwise operation has a row in its column ``mpmath``. Operations on whole arrays that have none
+run as NumPy runs them: on objects it calls Python's operators.
 Needs mpmath, which is imported here and nowhere else in the package.
 """
 
@@ -15,7 +16,10 @@ import numpy as np
 
 from funcgrad.fold import Algebra
 from funcgrad.graph import Node, TupleType
-from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.base.columns import in_library
+from funcgrad.ops.base.op import Elementwise, Op
+from funcgrad.ops.elementwise import mask
+from funcgrad.ops.indexing import scatter_op
 from funcgrad.source import fail
 
 
@@ -26,7 +30,6 @@ class Arithmetic:
         self.mp = mpmath.MPContext()
         self.mp.dps = digits
         self.zero = _structural_zero(self.mp)
-        self.functions = _functions(self.mp)
 
     def number(self, value: Any) -> Any:
         """A number as one of this arithmetic's: exactly."""
@@ -60,26 +63,27 @@ class Arithmetic:
 
     def apply(self, node: Node, operands: Sequence[Any]) -> Any:
         """What an operation makes of values: by mpmath's function, or as NumPy runs it on objects."""
-        op: Any = node.op
+        op: Op = node.op  # type: ignore[assignment]
         if isinstance(node.type, TupleType):
             raise _no_rule(op.name)
         params, kind = dict(node.params), node.type.dtype.kind
         if kind not in "fc" and not any(x.dtype == object for x in operands):
             return np.asarray(op.run(*operands, **params))
-        if op.name in ARRAY_RULES:
-            found = ARRAY_RULES[op.name](self, *operands, **params)
-        elif op.name in self.functions:
-            found = self._entrywise(node, operands)
-        elif isinstance(op, Elementwise) and op.name not in ON_OBJECTS:
+        row = in_library(op.columns.mpmath, self.mp, kind)
+        if row is None and isinstance(op, Elementwise):
             raise _no_rule(op.name)
-        else:
+        if row is None:
             try:
                 found = op.run(*operands, **params)
             except (TypeError, AttributeError):  # a function of NumPy's that takes no objects
                 raise _no_rule(op.name) from None
+        elif isinstance(op, Elementwise):
+            found = self._entrywise(op, row, operands)
+        else:
+            found = row(*operands, **params)
         array = np.asarray(found, object if kind in "fc" else None)
-        if op.name in ("mask", "scatter_add"):
-            # What a condition left out, and what nothing was added to, is NumPy's plain 0.
+        if op in (mask, scatter_op):
+            # What a condition left out, and what nothing was added to, is a plain 0.
             array = objects(array.shape, [self.zero if type(v) is int else v for v in array.flat])
         elif kind == "f" and array.dtype == object:
             # A real program has no complex values: NumPy has NaN for sqrt(-1.0).
@@ -100,9 +104,7 @@ class Arithmetic:
             return mpmath.mp.make_mpc(rounded._mpc_)
         return mpmath.mp.make_mpf(rounded._mpf_)
 
-    def _entrywise(self, node: Node, operands: Sequence[Any]) -> Any:
-        function = self.functions[node.op.name]
-
+    def _entrywise(self, op: Op, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         def entry(*values: Any) -> Any:
             numbers = [self.number(v) for v in values]
             try:
@@ -110,8 +112,7 @@ class Arithmetic:
             except (ZeroDivisionError, ValueError, OverflowError):
                 # At a pole: what NumPy makes of it, an infinity or NaN.
                 with np.errstate(all="ignore"):
-                    run: Any = node.op.run  # type: ignore[attr-defined]
-                    return self.number(run(*[np.asarray(_nearest(v))[()] for v in numbers]))
+                    return self.number(op.run(*[np.asarray(_nearest(v))[()] for v in numbers]))
 
         return np.frompyfunc(entry, len(operands), 1)(*operands)
 
@@ -162,127 +163,3 @@ def _structural_zero(mp: Any) -> Any:
             return other
 
     return Zero(0)
-
-
-# -- functions -----------------------------------------------------------------------------------
-ON_OBJECTS = (
-    *("add", "subtract", "multiply", "negative", "positive", "square", "absolute", "conjugate"),
-    *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
-    *("where", "mask", "stop_gradient"),
-)
-"""Elementwise operations that NumPy runs on objects by Python's operators."""
-
-
-def _functions(mp: Any) -> dict[str, Callable[..., Any]]:
-    """mpmath's function for each elementwise operation: by its name, or as NumPy defines it."""
-    same = "exp expm1 log log10 log1p sqrt sin cos tan sinh cosh tanh sign floor ceil hypot"
-    renamed = {
-        f"arc{name}": getattr(mp, f"a{name}")
-        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")
-    }
-    return {
-        **{name: getattr(mp, name) for name in same.split()},
-        **renamed,
-        "arctan2": mp.atan2,
-        "divide": lambda x, y: x / y,
-        "reciprocal": lambda x: 1 / x,
-        "power": lambda x, y: x**y,
-        "exp2": lambda x: mp.mpf(2) ** x,
-        "log2": lambda x: mp.log(x) / mp.log(2),
-        "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-        "logaddexp": lambda x, y: _larger(x, y, mp.log, mp.exp),
-        "logaddexp2": lambda x, y: _larger(x, y, lambda v: mp.log(v) / mp.log(2), lambda v: mp.mpf(2) ** v),
-        "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
-        "softplus": lambda x: mp.log1p(mp.exp(x)) if x < 0 else x + mp.log1p(mp.exp(-x)),
-        "xlogx": lambda x: x * mp.log(x) if x else x,
-        "deg2rad": lambda x: x * mp.pi / 180,
-        "rad2deg": lambda x: x * 180 / mp.pi,
-        "trunc": lambda x: mp.floor(x) if x > 0 else mp.ceil(x),
-        "rint": lambda x: mp.nint(x) if mp.isfinite(x) else x,
-        "fabs": abs,
-        "copysign": lambda x, y: -abs(x) if y < 0 or np.signbit(float(y)) else abs(x),
-        "remainder": lambda x, y: x - mp.floor(x / y) * y,
-        "fmod": lambda x, y: x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y,
-        "floor_divide": lambda x, y: mp.floor(x / y),
-        "maximum": lambda x, y: _extreme(mp, x, y, x >= y),
-        "minimum": lambda x, y: _extreme(mp, x, y, x <= y),
-        "fmax": lambda x, y: y if mp.isnan(x) or y > x else x,
-        "fmin": lambda x, y: y if mp.isnan(x) or y < x else x,
-        "real": lambda x: x.real,
-        "imag": lambda x: x.imag,
-        "isfinite": mp.isfinite,
-        "isinf": mp.isinf,
-        "isnan": mp.isnan,
-        "signbit": lambda x: bool(np.signbit(float(x))),
-        "logical_and": lambda x, y: bool(x) and bool(y),
-        "logical_or": lambda x, y: bool(x) or bool(y),
-        "logical_xor": lambda x, y: bool(x) != bool(y),
-        "logical_not": lambda x: not x,
-    }  # fmt: skip
-
-
-def _extreme(mp: Any, x: Any, y: Any, first: bool) -> Any:
-    return mp.nan if mp.isnan(x) or mp.isnan(y) else x if first else y
-
-
-def _larger(x: Any, y: Any, log: Any, exp: Any) -> Any:
-    """log(exp(x) + exp(y)), of the larger and the ratio."""
-    top, low = (x, y) if x >= y else (y, x)
-    return top if top == low and not np.isfinite(float(top)) else top + log(1 + exp(low - top))
-
-
-# -- operations on whole arrays ------------------------------------------------------------------
-def _logsumexp(self: Arithmetic, x: Any, axis: tuple[int, ...]) -> Any:
-    mp = self.mp
-    total = np.add.reduce(np.frompyfunc(mp.exp, 1, 1)(x), axis=axis)
-    return np.frompyfunc(mp.log, 1, 1)(total)
-
-
-def _norm(self: Arithmetic, x: Any, axis: tuple[int, ...]) -> Any:
-    total = np.add.reduce(np.frompyfunc(lambda v: abs(v) ** 2, 1, 1)(x), axis=axis)
-    return np.frompyfunc(self.mp.sqrt, 1, 1)(total)
-
-
-def _sinc(self: Arithmetic, x: Any, order: int) -> Any:
-    return np.frompyfunc(lambda v: _sinc_of(self.mp, v, order), 1, 1)(x)
-
-
-def _sinc_of(mp: Any, x: Any, order: int) -> Any:
-    """By u*s_n + n*s_(n-1) = sin(u + n*pi/2) at u = pi*x, with as many more bits as that loses."""
-    if not mp.isfinite(x):
-        return x * 0
-    if not x:
-        return mp.mpf((-1) ** (order // 2)) / (order + 1) * mp.pi**order if order % 2 == 0 else x
-    lost = order * (max(-int(mp.mag(x)), 0) + order.bit_length() + 4)
-    with mp.extraprec(lost + 10):
-        u = mp.pi * x
-        value = mp.sinpi(x) / u
-        for n in range(1, order + 1):
-            value = (mp.sinpi(x + mp.mpf(n) / 2) - n * value) / u
-        return value * mp.pi**order
-
-
-def _astype(self: Arithmetic, x: Any, dtype: np.dtype[Any]) -> Any:
-    if x.dtype != object:
-        return x
-    if dtype.kind == "f":  # the real part, as NumPy casts
-        return np.frompyfunc(lambda v: v.real if isinstance(v, self.mp.mpc) else v, 1, 1)(x)
-    if dtype.kind in "iub":
-        plain = np.frompyfunc(int if dtype.kind != "b" else bool, 1, 1)(x)
-        return np.asarray(plain).astype(dtype)
-    return x
-
-
-def _truth(run: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, x, axis: run(x != 0, axis=axis)
-
-
-ARRAY_RULES: Mapping[str, Callable[..., Any]] = {
-    "logsumexp": _logsumexp,
-    "norm": _norm,
-    "sinc": _sinc,
-    "astype": _astype,
-    "any": _truth(np.any),
-    "all": _truth(np.all),
-}
-"""Operations on whole arrays that NumPy does not run on objects."""

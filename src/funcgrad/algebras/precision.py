@@ -7,9 +7,8 @@ found by computing with more until the result stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,12 @@ from toolz import valmap
 
 from funcgrad.algebras.arguments_of import Subject, scalar_of, subject
 from funcgrad.autodiff.accumulate import backprop
-from funcgrad.expr import Expr, const, rebuild
-from funcgrad.fold import fold, folded_by_key
+from funcgrad.expr import Expr
+from funcgrad.fold import fold
 from funcgrad.ops import elementwise
-from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.base.op import Op, differentiable
 from funcgrad.ops.shape import zeros_like
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.source import fail
 from funcgrad.transforms.arguments import positions
 
@@ -103,33 +103,21 @@ def _plain(value: Any) -> Any:
 
 def exact_gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
     """The gradient as it comes, in which no constant is rounded that is not in the program."""
-    plain = _with_exact_rules(root)
+    (plain,) = decomposed([root], lambda e: e.op not in _ROUNDED)
     cotangents = backprop(plain, wrt=targets).map
     return [cotangents[t.key] if t.key in cotangents else zeros_like(t) for t in targets]
 
 
-# The derivative rules of these hold a constant such as log(2), as the float64 number.
-_TWO, _TEN, _HALF_TURN = const(2.0), const(10.0), const(180.0)
-_PI = elementwise.arccos(const(-1.0))
-EXACT: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "exp2": lambda x: _TWO**x,
-        "log2": lambda x: elementwise.log(x) / elementwise.log(_TWO),
-        "log10": lambda x: elementwise.log(x) / elementwise.log(_TEN),
-        "deg2rad": lambda x: x * _PI / _HALF_TURN,
-        "rad2deg": lambda x: x * _HALF_TURN / _PI,
-        "logaddexp2": lambda x, y: elementwise.log(_TWO**x + _TWO**y) / elementwise.log(_TWO),
-    }
+# The derivative rules of these hold a constant such as log(2) as a float64 number; their decompositions
+# do not.
+_ROUNDED = (
+    elementwise.exp2,
+    elementwise.log2,
+    elementwise.log10,
+    elementwise.deg2rad,
+    elementwise.rad2deg,
+    elementwise.logaddexp2,
 )
-"""The same functions by others, whose derivatives are exact."""
-
-
-def _with_exact_rules(root: Expr) -> Expr:
-    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        rule = EXACT.get(expr.op.name)
-        return rebuild(expr, args) if rule is None else rule(*args).astype(expr.dtype)
-
-    return folded_by_key([root], step)[0]
 
 
 def _until_settled(roots: Sequence[Expr], given: Subject, digits: int) -> list[Any]:
@@ -151,9 +139,15 @@ def _until_settled(roots: Sequence[Expr], given: Subject, digits: int) -> list[A
 
 def computed(roots: Sequence[Expr], values: Mapping[str, Any], own: Any) -> list[Any]:
     """The values of expressions, computed by an arithmetic."""
+    roots = decomposed(roots, _has_mpmath_row)
     with np.errstate(all="ignore"):
         known: list[Any] = fold(roots, own.algebra(values))
     return known
+
+
+def _has_mpmath_row(expr: Expr) -> bool:
+    op: Op = expr.op
+    return not expr.args or op.columns.mpmath is not None
 
 
 def arithmetic(digits: int) -> Any:

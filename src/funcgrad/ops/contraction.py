@@ -16,7 +16,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import Edge, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import fail
@@ -84,7 +84,11 @@ matmul_op = Op(
     edges=(_matmul_left, _matmul_right),
     batch=_matmul_batch,
     infix=Infix("@", 20),
-    columns=Columns(flops=lambda z: 2 * z.size * z.args[0].shape[-1]),
+    columns=Columns(
+        flops=lambda z: 2 * z.size * z.args[0].shape[-1],
+        interval="matmul",
+        latex=Form("matrix product"),
+    ),
 )
 
 
@@ -193,7 +197,7 @@ einsum_op = Op(
     edges=_einsum_edge,
     batch=_einsum_batch,
     notation=lambda *xs, subscripts: f"einsum({subscripts!r}, {', '.join(xs)})",
-    columns=Columns(flops=_einsum_flops),
+    columns=Columns(flops=_einsum_flops, interval="einsum"),
 )
 
 

@@ -13,10 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
-from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, each_entry, function
+from funcgrad.ops.base.columns import (
+    EMPTY,
+    Columns,
+    Form,
+    ScalarUse,
+    any_kind,
+    by_truth,
+    each_entry,
+    function,
+)
 from funcgrad.ops.base.op import (
     Elementwise,
     Infix,
@@ -70,7 +79,13 @@ add = _linear(
     _identity,
     _identity,
     infix=("+", 10),
-    columns=Columns(scalar={"f": "({0} + {1})", "i": _WRAPPED.format("{0} + {1}"), "b": _EITHER}),
+    columns=Columns(
+        scalar={"f": "({0} + {1})", "i": _WRAPPED.format("{0} + {1}"), "b": _EITHER},
+        mpmath=lambda mp, x, y: x + y,
+        sympy=lambda sp, x, y: x + y,
+        interval=by_truth("either", "add"),
+        latex=Form("infix", "+", 10),
+    ),
 )
 subtract = _linear(
     "subtract",
@@ -78,22 +93,51 @@ subtract = _linear(
     _identity,
     _negation,
     infix=("-", 10),
-    columns=Columns(scalar={"f": "({0} - {1})", "i": _WRAPPED.format("{0} - {1}")}),
+    columns=Columns(
+        scalar={"f": "({0} - {1})", "i": _WRAPPED.format("{0} - {1}")},
+        mpmath=lambda mp, x, y: x - y,
+        sympy=lambda sp, x, y: x - y,
+        interval="subtract",
+        latex=Form("infix", "-", 10),
+    ),
 )
 negative = _linear(
     "negative",
     np.negative,
     _negation,
-    columns=Columns(scalar={"f": "(-{0})", "i": _WRAPPED.format("-{0}")}),
+    columns=Columns(
+        scalar={"f": "(-{0})", "i": _WRAPPED.format("-{0}")},
+        mpmath=lambda mp, x: -x,
+        sympy=lambda sp, x: -x,
+        interval="negative",
+        latex=Form("negative"),
+    ),
 )
-positive = _linear("positive", np.positive, _identity, columns=Columns(scalar=any_kind("{0}")))
+positive = _linear(
+    "positive",
+    np.positive,
+    _identity,
+    columns=Columns(
+        scalar=any_kind("{0}"),
+        mpmath=lambda mp, x: x,
+        sympy=lambda sp, x: x,
+        interval=lambda iv, x: iv.monotone(np.positive, x, iv.EXACT),
+        latex=Form("wrapped", "@", 100),
+    ),
+)
 multiply = elementwise(
     "multiply",
     np.multiply,
     lambda z, x, y: y,
     lambda z, x, y: x,
     infix=("*", 20),
-    columns=Columns(scalar={"f": "({0} * {1})", "i": _WRAPPED.format("{0} * {1}"), "b": _BOTH}),
+    columns=Columns(
+        scalar={"f": "({0} * {1})", "i": _WRAPPED.format("{0} * {1}"), "b": _BOTH},
+        mpmath=lambda mp, x, y: x * y,
+        sympy=lambda sp, x, y: x * y,
+        interval=by_truth("both", "multiply"),
+        latex=Form("product"),
+    ),
 )
 divide = elementwise(
     "divide",
@@ -101,7 +145,13 @@ divide = elementwise(
     lambda z, x, y: Quotient(y),
     lambda z, x, y: Diagonal(z / y) @ _NEGATED,
     infix=("/", 20),
-    columns=Columns(scalar="({0} / {1})"),
+    columns=Columns(
+        scalar="({0} / {1})",
+        mpmath=lambda mp, x, y: x / y,
+        sympy=lambda sp, x, y: x / y,
+        interval="divide",
+        latex=Form("fraction"),
+    ),
 )
 # Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing.
 _POWERS = {
@@ -129,7 +179,13 @@ power = elementwise(
     lambda z, x, y: mask((x != 0) | (y != 0), y * x ** (y - 1)),
     lambda z, x, y: mask((x != 0) | (y <= 0), log(x) * z),
     infix=("**", 40),
-    columns=Columns(scalar=_power_template),
+    columns=Columns(
+        scalar=_power_template,
+        mpmath=lambda mp, x, y: x**y,
+        sympy=lambda sp, x, y: x**y,
+        interval="power",
+        latex=Form("power"),
+    ),
 )
 remainder = elementwise(
     "remainder",
@@ -137,40 +193,168 @@ remainder = elementwise(
     lambda z, x, y: np.ones_like(z),
     lambda z, x, y: -np.floor_divide(x, y),
     infix=("%", 20),
-    columns=Columns(scalar={"f": "({0} % {1})", "i": "({0} % {1})"}),
+    columns=Columns(
+        scalar={"f": "({0} % {1})", "i": "({0} % {1})"},
+        mpmath=lambda mp, x, y: x - mp.floor(x / y) * y,
+        sympy="Mod",
+        interval="remainder",
+    ),
 )
 fmod = elementwise(
     "fmod",
     np.fmod,
     lambda z, x, y: np.ones_like(z),
     lambda z, x, y: -np.trunc(x / y),
-    columns=function("fmod", operands=2),
+    columns=function(
+        "fmod",
+        operands=2,
+        mpmath=lambda mp, x, y: x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y,
+        interval="fmod",
+    ),
 )
 reciprocal = elementwise(
-    "reciprocal", np.reciprocal, lambda z, x: -z * z, columns=Columns(decompose=lambda x: 1 / x)
+    "reciprocal",
+    np.reciprocal,
+    lambda z, x: -z * z,
+    columns=Columns(
+        decompose=lambda x: 1 / x, interval="reciprocal", latex=Form("wrapped", r"\frac{1}{@}", 30)
+    ),
 )
 square = elementwise(
-    "square", np.square, lambda z, x: 2 * x, columns=Columns(decompose=lambda x: x * x)
+    "square",
+    np.square,
+    lambda z, x: 2 * x,
+    columns=Columns(
+        decompose=lambda x: x * x,
+        mpmath=lambda mp, x: x * x,
+        interval=lambda iv, x: iv.even(np.square, x, iv.CORRECT, 0.0),
+        latex=Form("squared"),
+    ),
 )
 
 # -- exponentials, logarithms, roots --------------------------------------------------------------
 # Python's numbers, which leave float32 as it is.
 _LN2, _LN10 = math.log(2), math.log(10)
-exp = elementwise("exp", np.exp, lambda z, x: z, columns=function("exp"))
-exp2 = elementwise("exp2", np.exp2, lambda z, x: _LN2 * z, columns=function("exp2"))
-expm1 = elementwise("expm1", np.expm1, lambda z, x: exp(x), columns=function("expm1"))
-log: Op = elementwise("log", np.log, lambda z, x: Quotient(x), columns=function("log"))
+exp = elementwise(
+    "exp",
+    np.exp,
+    lambda z, x: z,
+    columns=function(
+        "exp",
+        mpmath="exp",
+        sympy="exp",
+        interval=lambda iv, x: iv.monotone(np.exp, x, values=(0.0, math.inf)),
+        latex="\\exp",
+    ),
+)
+exp2 = elementwise(
+    "exp2",
+    np.exp2,
+    lambda z, x: _LN2 * z,
+    columns=function(
+        "exp2",
+        mpmath=lambda mp, x: mp.mpf(2) ** x,
+        sympy=lambda sp, x: sp.Integer(2) ** x,
+        interval=lambda iv, x: iv.monotone(np.exp2, x, values=(0.0, math.inf)),
+        decompose=lambda x: const(2.0) ** x,
+        latex=Form("wrapped", "2^{@}", 40),
+    ),
+)
+expm1 = elementwise(
+    "expm1",
+    np.expm1,
+    lambda z, x: exp(x),
+    columns=function(
+        "expm1",
+        mpmath="expm1",
+        interval=lambda iv, x: iv.monotone(np.expm1, x, values=(-1.0, math.inf)),
+        decompose=lambda x: exp(x) - 1,
+    ),
+)
+log: Op = elementwise(
+    "log",
+    np.log,
+    lambda z, x: Quotient(x),
+    columns=function(
+        "log",
+        mpmath="log",
+        sympy="log",
+        interval=lambda iv, x: iv.monotone(np.log, x, domain=(0.0, math.inf)),
+        latex="\\log",
+    ),
+)
 log2 = elementwise(
-    "log2", np.log2, lambda z, x: Quotient(x) @ Diagonal(1 / _LN2), columns=function("log2")
+    "log2",
+    np.log2,
+    lambda z, x: Quotient(x) @ Diagonal(1 / _LN2),
+    columns=function(
+        "log2",
+        mpmath=lambda mp, x: mp.log(x) / mp.log(2),
+        sympy=lambda sp, x: sp.log(x, 2),
+        interval=lambda iv, x: iv.monotone(np.log2, x, domain=(0.0, math.inf)),
+        decompose=lambda x: log(x) / log(const(2.0)),
+        latex=r"\log_{2}",
+    ),
 )
 log10 = elementwise(
-    "log10", np.log10, lambda z, x: Quotient(x) @ Diagonal(1 / _LN10), columns=function("log10")
+    "log10",
+    np.log10,
+    lambda z, x: Quotient(x) @ Diagonal(1 / _LN10),
+    columns=function(
+        "log10",
+        mpmath="log10",
+        sympy=lambda sp, x: sp.log(x, 10),
+        interval=lambda iv, x: iv.monotone(np.log10, x, domain=(0.0, math.inf)),
+        decompose=lambda x: log(x) / log(const(10.0)),
+        latex=r"\log_{10}",
+    ),
 )
-log1p = elementwise("log1p", np.log1p, lambda z, x: Quotient(1 + x), columns=function("log1p"))
+log1p = elementwise(
+    "log1p",
+    np.log1p,
+    lambda z, x: Quotient(1 + x),
+    columns=function(
+        "log1p",
+        mpmath="log1p",
+        interval=lambda iv, x: iv.monotone(np.log1p, x, domain=(-1.0, math.inf)),
+        decompose=lambda x: log(1 + x),
+    ),
+)
 sqrt = elementwise(
-    "sqrt", np.sqrt, lambda z, x: Quotient(z) @ Diagonal(0.5), columns=function("sqrt")
+    "sqrt",
+    np.sqrt,
+    lambda z, x: Quotient(z) @ Diagonal(0.5),
+    columns=function(
+        "sqrt",
+        mpmath="sqrt",
+        sympy="sqrt",
+        interval=lambda iv, x: iv.monotone(
+            np.sqrt, x, iv.CORRECT, (0.0, math.inf), (0.0, math.inf)
+        ),
+        latex=Form("wrapped", r"\sqrt{@}"),
+    ),
 )
-cbrt = elementwise("cbrt", np.cbrt, lambda z, x: Quotient(3 * z**2), columns=function("cbrt"))
+cbrt = elementwise(
+    "cbrt",
+    np.cbrt,
+    lambda z, x: Quotient(3 * z**2),
+    columns=function(
+        "cbrt",
+        mpmath=lambda mp, x: mp.sign(x) * mp.cbrt(abs(x)),
+        sympy="cbrt",
+        interval=lambda iv, x: iv.monotone(np.cbrt, x),
+        latex=Form("wrapped", r"\sqrt[3]{@}"),
+    ),
+)
+
+
+def _mp_logaddexp(mp: Any, x: Any, y: Any) -> Any:
+    top, low = (x, y) if x >= y else (y, x)
+    if top == low and not mp.isfinite(top):
+        return top
+    return top + mp.log1p(mp.exp(low - top))
+
+
 logaddexp = elementwise(
     "logaddexp",
     np.logaddexp,
@@ -180,7 +364,10 @@ logaddexp = elementwise(
         scalar=(
             "({0} + 0.6931471805599453 if {0} == {1} else {0} + math.log1p(math.exp({1} - {0})) if {0} > {1}"
             " else {1} + math.log1p(math.exp({0} - {1})))"
-        )
+        ),
+        mpmath=_mp_logaddexp,
+        sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),
+        interval=lambda iv, x, y: iv.log_sum(np.logaddexp, x, y),
     ),
 )
 logaddexp2 = elementwise(
@@ -192,7 +379,13 @@ logaddexp2 = elementwise(
         scalar=(
             "({0} + 1.0 if {0} == {1} else {0} + 1.4426950408889634 * math.log1p(math.exp2({1} - {0}))"
             " if {0} > {1} else {1} + 1.4426950408889634 * math.log1p(math.exp2({0} - {1})))"
-        )
+        ),
+        mpmath=lambda mp, x, y: _mp_logaddexp(mp, x * mp.log(2), y * mp.log(2)) / mp.log(2),
+        sympy=lambda sp, x, y: sp.log(sp.Integer(2) ** x + sp.Integer(2) ** y, 2),
+        interval=lambda iv, x, y: iv.log_sum(np.logaddexp2, x, y),
+        decompose=lambda x, y: (
+            logaddexp(x * log(const(2.0)), y * log(const(2.0))) / log(const(2.0))
+        ),
     ),
 )
 
@@ -204,31 +397,148 @@ def _weight(x: Any, y: Any) -> Any:
 
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------
-sin = elementwise("sin", np.sin, lambda z, x: cos(x), columns=function("sin"))
-cos: Op = elementwise("cos", np.cos, lambda z, x: -sin(x), columns=function("cos"))
-tan = elementwise("tan", np.tan, lambda z, x: 1 + z**2, columns=function("tan"))
+sin = elementwise(
+    "sin",
+    np.sin,
+    lambda z, x: cos(x),
+    columns=function(
+        "sin",
+        mpmath="sin",
+        sympy="sin",
+        interval=lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2),
+        latex="\\sin",
+    ),
+)
+cos: Op = elementwise(
+    "cos",
+    np.cos,
+    lambda z, x: -sin(x),
+    columns=function(
+        "cos",
+        mpmath="cos",
+        sympy="cos",
+        interval=lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
+        latex="\\cos",
+    ),
+)
+tan = elementwise(
+    "tan",
+    np.tan,
+    lambda z, x: 1 + z**2,
+    columns=function("tan", mpmath="tan", sympy="tan", interval="tan", latex="\\tan"),
+)
 arcsin = elementwise(
-    "arcsin", np.arcsin, lambda z, x: Quotient(sqrt(1 - x**2)), columns=function("asin")
+    "arcsin",
+    np.arcsin,
+    lambda z, x: Quotient(sqrt(1 - x**2)),
+    columns=function(
+        "asin",
+        mpmath="asin",
+        sympy="asin",
+        interval=lambda iv, x: iv.monotone(np.arcsin, x, domain=(-1.0, 1.0)),
+        latex="\\arcsin",
+    ),
 )
 arccos = elementwise(
-    "arccos", np.arccos, lambda z, x: -1 / sqrt(1 - x**2), columns=function("acos")
+    "arccos",
+    np.arccos,
+    lambda z, x: -1 / sqrt(1 - x**2),
+    columns=function(
+        "acos",
+        mpmath="acos",
+        sympy="acos",
+        interval=lambda iv, x: iv.monotone(
+            np.arccos, x, domain=(-1.0, 1.0), values=(0.0, math.inf), rising=False
+        ),
+        latex="\\arccos",
+    ),
 )
-arctan = elementwise("arctan", np.arctan, lambda z, x: Quotient(1 + x**2), columns=function("atan"))
-sinh = elementwise("sinh", np.sinh, lambda z, x: cosh(x), columns=function("sinh"))
-cosh: Op = elementwise("cosh", np.cosh, lambda z, x: sinh(x), columns=function("cosh"))
-tanh = elementwise("tanh", np.tanh, lambda z, x: 1 - z**2, columns=function("tanh"))
+arctan = elementwise(
+    "arctan",
+    np.arctan,
+    lambda z, x: Quotient(1 + x**2),
+    columns=function(
+        "atan",
+        mpmath="atan",
+        sympy="atan",
+        interval=lambda iv, x: iv.monotone(np.arctan, x),
+        latex="\\arctan",
+    ),
+)
+sinh = elementwise(
+    "sinh",
+    np.sinh,
+    lambda z, x: cosh(x),
+    columns=function(
+        "sinh",
+        mpmath="sinh",
+        sympy="sinh",
+        interval=lambda iv, x: iv.monotone(np.sinh, x),
+        latex="\\sinh",
+    ),
+)
+cosh: Op = elementwise(
+    "cosh",
+    np.cosh,
+    lambda z, x: sinh(x),
+    columns=function(
+        "cosh",
+        mpmath="cosh",
+        sympy="cosh",
+        interval=lambda iv, x: iv.even(np.cosh, x, iv.NEAR, 1.0),
+        latex="\\cosh",
+    ),
+)
+tanh = elementwise(
+    "tanh",
+    np.tanh,
+    lambda z, x: 1 - z**2,
+    columns=function(
+        "tanh",
+        mpmath="tanh",
+        sympy="tanh",
+        interval=lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
+        latex="\\tanh",
+    ),
+)
 arcsinh = elementwise(
-    "arcsinh", np.arcsinh, lambda z, x: Quotient(sqrt(x**2 + 1)), columns=function("asinh")
+    "arcsinh",
+    np.arcsinh,
+    lambda z, x: Quotient(sqrt(x**2 + 1)),
+    columns=function(
+        "asinh",
+        mpmath="asinh",
+        sympy="asinh",
+        interval=lambda iv, x: iv.monotone(np.arcsinh, x),
+        latex=r"\operatorname{arsinh}",
+    ),
 )
 # Two roots, since one of the product would be of the other sign left of the imaginary axis.
 arccosh = elementwise(
     "arccosh",
     np.arccosh,
     lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)),
-    columns=function("acosh"),
+    columns=function(
+        "acosh",
+        mpmath="acosh",
+        sympy="acosh",
+        interval=lambda iv, x: iv.monotone(
+            np.arccosh, x, domain=(1.0, math.inf), values=(0.0, math.inf)
+        ),
+        latex=r"\operatorname{arcosh}",
+    ),
 )
 arctanh = elementwise(
-    "arctanh", np.arctanh, lambda z, x: Quotient(1 - x**2), columns=function("atanh")
+    "arctanh",
+    np.arctanh,
+    lambda z, x: Quotient(1 - x**2),
+    columns=function(
+        "atanh",
+        mpmath="atanh",
+        sympy="atanh",
+        interval=lambda iv, x: iv.monotone(np.arctanh, x, domain=(-1.0, 1.0)),
+        latex=r"\operatorname{artanh}",
+    ),
 )
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
@@ -236,20 +546,44 @@ arctan2 = elementwise(
     np.arctan2,
     lambda z, x, y: mask((x != 0) | (y != 0), y / (x**2 + y**2)),
     lambda z, x, y: mask((x != 0) | (y != 0), -x / (x**2 + y**2)),
-    columns=function("atan2", operands=2),
+    columns=function("atan2", operands=2, mpmath="atan2", sympy="atan2", interval="arctan2"),
 )
 hypot = elementwise(
     "hypot",
     np.hypot,
     lambda z, x, y: mask(z != 0, x / z),
     lambda z, x, y: mask(z != 0, y / z),
-    columns=function("hypot", operands=2),
+    columns=function(
+        "hypot",
+        operands=2,
+        mpmath="hypot",
+        sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
+        interval="hypot",
+    ),
 )
 deg2rad = elementwise(
-    "deg2rad", np.deg2rad, lambda z, x: np.full_like(x, np.pi / 180), columns=function("radians")
+    "deg2rad",
+    np.deg2rad,
+    lambda z, x: np.full_like(x, np.pi / 180),
+    columns=function(
+        "radians",
+        mpmath=lambda mp, x: x * mp.pi / 180,
+        sympy=lambda sp, x: x * sp.pi / 180,
+        interval=lambda iv, x: iv.monotone(np.deg2rad, x),
+        decompose=lambda x: x * arccos(const(-1.0)) / const(180.0),
+    ),
 )
 rad2deg = elementwise(
-    "rad2deg", np.rad2deg, lambda z, x: np.full_like(x, 180 / np.pi), columns=function("degrees")
+    "rad2deg",
+    np.rad2deg,
+    lambda z, x: np.full_like(x, 180 / np.pi),
+    columns=function(
+        "degrees",
+        mpmath=lambda mp, x: x * 180 / mp.pi,
+        sympy=lambda sp, x: x * 180 / sp.pi,
+        interval=lambda iv, x: iv.monotone(np.rad2deg, x),
+        decompose=lambda x: x * const(180.0) / arccos(const(-1.0)),
+    ),
 )
 
 
@@ -287,7 +621,11 @@ maximum = _extremum(
             "f": "({0} if {0} > {1} or {0} != {0} else {1})",
             "i": "({0} if {0} >= {1} else {1})",
             "b": _EITHER,
-        }
+        },
+        mpmath=lambda mp, x, y: mp.nan if mp.isnan(x) or mp.isnan(y) else x if x >= y else y,
+        sympy="Max",
+        interval=lambda iv, x, y: iv.corners(np.maximum, x, y, iv.EXACT),
+        latex=r"\max",
     ),
 )
 minimum = _extremum(
@@ -299,20 +637,36 @@ minimum = _extremum(
             "f": "({0} if {0} < {1} or {0} != {0} else {1})",
             "i": "({0} if {0} <= {1} else {1})",
             "b": _BOTH,
-        }
+        },
+        mpmath=lambda mp, x, y: mp.nan if mp.isnan(x) or mp.isnan(y) else x if x <= y else y,
+        sympy="Min",
+        interval=lambda iv, x, y: iv.corners(np.minimum, x, y, iv.EXACT),
+        latex=r"\min",
     ),
 )
 fmax = _extremum(
     "fmax",
     np.fmax,
     _over_nan(np.greater_equal),
-    columns=Columns(scalar="({0} if {0} >= {1} or {1} != {1} else {1})"),
+    columns=Columns(
+        scalar="({0} if {0} >= {1} or {1} != {1} else {1})",
+        mpmath=lambda mp, x, y: y if mp.isnan(x) or y > x else x,
+        sympy="Max",
+        interval=lambda iv, x, y: iv.corners(np.fmax, x, y, iv.EXACT),
+        decompose=lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, maximum(x, y))),
+    ),
 )
 fmin = _extremum(
     "fmin",
     np.fmin,
     _over_nan(np.less_equal),
-    columns=Columns(scalar="({0} if {0} <= {1} or {1} != {1} else {1})"),
+    columns=Columns(
+        scalar="({0} if {0} <= {1} or {1} != {1} else {1})",
+        mpmath=lambda mp, x, y: y if mp.isnan(x) or y < x else x,
+        sympy="Min",
+        interval=lambda iv, x, y: iv.corners(np.fmin, x, y, iv.EXACT),
+        decompose=lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, minimum(x, y))),
+    ),
 )
 
 
@@ -339,9 +693,24 @@ absolute = _linear(
     np.absolute,
     _absolute_edge,
     notation="abs({})".format,
-    columns=Columns(scalar={"f": "abs({0})", "i": _WRAPPED.format("abs({0})")}),
+    columns=Columns(
+        scalar={"f": "abs({0})", "i": _WRAPPED.format("abs({0})")},
+        mpmath=lambda mp, x: abs(x),
+        sympy="Abs",
+        interval="absolute",
+        latex=Form("wrapped", r"\left|@\right|", 100),
+    ),
 )
-fabs = elementwise("fabs", np.fabs, lambda z, x: np.sign(x), columns=Columns(scalar="abs({0})"))
+fabs = elementwise(
+    "fabs",
+    np.fabs,
+    lambda z, x: np.sign(x),
+    columns=Columns(
+        scalar="abs({0})",
+        decompose=lambda x: absolute(x),
+        latex=Form("wrapped", r"\left|@\right|", 100),
+    ),
+)
 sign_op = elementwise(
     "sign",
     np.sign,
@@ -350,7 +719,11 @@ sign_op = elementwise(
         scalar={
             "f": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0})",
             "i": "(({0} > 0) - ({0} < 0))",
-        }
+        },
+        mpmath="sign",
+        sympy="sign",
+        interval=lambda iv, x: iv.monotone(np.sign, x, iv.EXACT),
+        latex=r"\operatorname{sgn}",
     ),
 )
 copysign = elementwise(
@@ -358,7 +731,12 @@ copysign = elementwise(
     np.copysign,
     lambda z, x, y: np.sign(x) * np.copysign(np.ones_like(y), y),
     None,
-    columns=function("copysign", operands=2),
+    columns=function(
+        "copysign",
+        operands=2,
+        mpmath=lambda mp, x, y: -abs(x) if y < 0 or np.signbit(float(y)) else abs(x),
+        interval="copysign",
+    ),
 )
 
 
@@ -385,13 +763,37 @@ def _part(name: str, run: Any, edge: Any, columns: Columns = EMPTY) -> Op:
     return Elementwise(name=name, run=run, infer=infer, edges=(edge,), columns=columns)
 
 
-real = _part("real", np.real, _real_edge, columns=Columns(scalar=any_kind("{0}")))
-imag = _part("imag", np.imag, _imag_edge)
+real = _part(
+    "real",
+    np.real,
+    _real_edge,
+    columns=Columns(
+        scalar=any_kind("{0}"),
+        mpmath=lambda mp, x: x.real,
+        sympy="re",
+        interval="same",
+        latex=r"\operatorname{Re}",
+    ),
+)
+imag = _part(
+    "imag",
+    np.imag,
+    _imag_edge,
+    columns=Columns(
+        mpmath=lambda mp, x: x.imag, sympy="im", interval="zero", latex=r"\operatorname{Im}"
+    ),
+)
 conjugate = _linear(
     "conjugate",
     np.conjugate,
     lambda z, x: Structural(np.conjugate, np.conjugate),
-    columns=Columns(scalar=any_kind("{0}")),
+    columns=Columns(
+        scalar=any_kind("{0}"),
+        mpmath="conj",
+        sympy="conjugate",
+        interval="same",
+        latex=Form("wrapped", r"\overline{@}"),
+    ),
 )
 
 
@@ -422,7 +824,13 @@ where = Elementwise(
     run=np.where,
     infer=_where_infer,
     edges=(None, _masked(False), _masked(True)),
-    columns=Columns(scalar=any_kind("({1} if {0} else {2})")),
+    columns=Columns(
+        scalar=any_kind("({1} if {0} else {2})"),
+        mpmath=lambda mp, p, x, y: x if p else y,
+        sympy=lambda sp, p, x, y: sp.Piecewise((x, p), (y, True)),
+        interval="where",
+        latex=Form("cases"),
+    ),
 )
 
 
@@ -438,7 +846,11 @@ mask: Op = Elementwise(
     edges=(None, _masked(False)),
     notation=lambda c, x: f"where({c}, {x}, 0)",
     columns=Columns(
-        scalar={"f": "({1} if {0} else 0.0)", "i": "({1} if {0} else 0)", "b": "({1} and {0})"}
+        scalar={"f": "({1} if {0} else 0.0)", "i": "({1} if {0} else 0)", "b": "({1} and {0})"},
+        mpmath=lambda mp, p, x: x if p else 0,
+        sympy=lambda sp, p, x: sp.Piecewise((x, p), (0, True)),
+        interval="mask",
+        latex=Form("cases"),
     ),
 )
 
@@ -482,7 +894,14 @@ sigmoid = elementwise(
     _sigmoid,
     lambda z, x: z * (1 - z),
     like=np.exp,
-    columns=Columns(scalar="(1.0 / (1.0 + math.exp(-{0})) if {0} >= -709.0 else math.exp({0}))"),
+    columns=Columns(
+        scalar="(1.0 / (1.0 + math.exp(-{0})) if {0} >= -709.0 else math.exp({0}))",
+        mpmath=lambda mp, x: 1 / (1 + mp.exp(-x)),
+        sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
+        interval=lambda iv, x: iv.monotone(_sigmoid, x, values=(0.0, 1.0)),
+        decompose=lambda x: 1 / (1 + exp(-x)),
+        latex=r"\sigma",
+    ),
 )
 
 
@@ -498,7 +917,9 @@ softplus = elementwise(
     lambda z, x: sigmoid(x),
     loop=_of_reals,
     columns=Columns(
-        scalar="({0} + math.log1p(math.exp(-{0})) if {0} > 0.0 else math.log1p(math.exp({0})))"
+        scalar="({0} + math.log1p(math.exp(-{0})) if {0} > 0.0 else math.log1p(math.exp({0})))",
+        interval=lambda iv, x: iv.monotone(_softplus, x, values=(0.0, math.inf)),
+        decompose=lambda x: logaddexp(x, 0.0),
     ),
 )
 xlogx = elementwise(
@@ -506,7 +927,13 @@ xlogx = elementwise(
     _xlogx,
     lambda z, x: np.log(x) + 1,
     like=np.exp,
-    columns=Columns(scalar="({0} * math.log({0}) if {0} != 0.0 else {0} * 0.0)"),
+    columns=Columns(
+        scalar="({0} * math.log({0}) if {0} != 0.0 else {0} * 0.0)",
+        mpmath=lambda mp, x: x * mp.log(x) if x else x,
+        sympy=lambda sp, x: x * sp.log(x),
+        interval=lambda iv, x: iv.xlogx(_xlogx, x),
+        decompose=lambda x: x * log(np.where(x == 0, np.ones_like(x), x)),
+    ),
 )
 
 
@@ -544,13 +971,36 @@ def _sinc_type(type: ArrayType, order: int) -> ArrayType:
     return ArrayType(type.shape, ufunc_loop(np.sin, type.dtype)[-1])
 
 
+def _mp_sinc(mp: Any, x: Any, order: int) -> Any:
+    return np.frompyfunc(lambda v: _mp_sinc_of(mp, v, order), 1, 1)(x)
+
+
+def _mp_sinc_of(mp: Any, x: Any, order: int) -> Any:
+    """By u*s_n + n*s_(n-1) = sin(u + n*pi/2) at u = pi*x, with as many more bits as that loses."""
+    if not mp.isfinite(x):
+        return x * 0
+    if not x:
+        return mp.mpf((-1) ** (order // 2)) / (order + 1) * mp.pi**order if order % 2 == 0 else x
+    lost = order * (max(-int(mp.mag(x)), 0) + order.bit_length() + 4)
+    with mp.extraprec(lost + 10):
+        u = mp.pi * x
+        value = mp.sinpi(x) / u
+        for n in range(1, order + 1):
+            value = (mp.sinpi(x + mp.mpf(n) / 2) - n * value) / u
+        return value * mp.pi**order
+
+
 sinc_derivative: Op = Op(
     name="sinc",
     run=_sinc_run,
     infer=_sinc_type,
     edges=(_sinc_edge,),
     batch=same_on_batch(lambda: sinc_derivative),
-    columns=Columns(flops=each_entry(1)),
+    columns=Columns(
+        flops=each_entry(1),
+        mpmath=_mp_sinc,
+        interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
+    ),
 )
 
 
@@ -577,7 +1027,9 @@ stopped = Elementwise(
     run=_copied,
     infer=_stopped_infer,
     edges=(None,),
-    columns=Columns(scalar=any_kind("{0}")),
+    columns=Columns(
+        scalar=any_kind("{0}"), mpmath=lambda mp, x: x, sympy=lambda sp, x: x, interval="same"
+    ),
 )
 
 
@@ -599,50 +1051,103 @@ class Comparison(Elementwise):
             )
 
 
-def _comparison(name: str, ufunc: np.ufunc, symbol: str) -> Op:
+def _comparison(
+    name: str, ufunc: np.ufunc, symbol: str, latex: str, relation: str, compare: Any
+) -> Op:
     return Comparison(
         name=name,
         run=ufunc,
         infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
         edges=(None, None),
         infix=Infix(symbol, 5),
-        columns=Columns(scalar=any_kind(f"({{0}} {symbol} {{1}})")),
+        columns=Columns(
+            scalar=any_kind(f"({{0}} {symbol} {{1}})"),
+            mpmath=compare,
+            sympy=relation,
+            interval=name,
+            latex=Form("infix", latex, 5),
+        ),
     )
 
 
 # -- not differentiable: no edge, so no gradient flows --------------------------------------------
 # (Python rounds to integers, which have no -0.)
 floor = elementwise(
-    "floor", np.floor, None, columns=Columns(scalar="math.copysign(math.floor({0}), {0})")
+    "floor",
+    np.floor,
+    None,
+    columns=Columns(
+        scalar="math.copysign(math.floor({0}), {0})",
+        mpmath="floor",
+        sympy="floor",
+        interval=lambda iv, x: iv.monotone(np.floor, x, iv.EXACT),
+        latex=Form("wrapped", r"\left\lfloor @\right\rfloor ", 100),
+    ),
 )
 ceil = elementwise(
-    "ceil", np.ceil, None, columns=Columns(scalar="math.copysign(math.ceil({0}), {0})")
+    "ceil",
+    np.ceil,
+    None,
+    columns=Columns(
+        scalar="math.copysign(math.ceil({0}), {0})",
+        mpmath="ceil",
+        sympy="ceiling",
+        interval=lambda iv, x: iv.monotone(np.ceil, x, iv.EXACT),
+        latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
+    ),
 )
 trunc = elementwise(
-    "trunc", np.trunc, None, columns=Columns(scalar="math.copysign(math.trunc({0}), {0})")
+    "trunc",
+    np.trunc,
+    None,
+    columns=Columns(
+        scalar="math.copysign(math.trunc({0}), {0})",
+        mpmath=lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x),
+        interval=lambda iv, x: iv.monotone(np.trunc, x, iv.EXACT),
+    ),
 )
-rint = elementwise("rint", np.rint, None, columns=Columns(scalar="math.copysign(round({0}), {0})"))
+rint = elementwise(
+    "rint",
+    np.rint,
+    None,
+    columns=Columns(
+        scalar="math.copysign(round({0}), {0})",
+        mpmath=lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
+        interval=lambda iv, x: iv.monotone(np.rint, x, iv.EXACT),
+    ),
+)
 floor_divide = elementwise(
     "floor_divide",
     np.floor_divide,
     None,
     None,
     infix=("//", 20),
-    columns=Columns(scalar={"f": "floor_divide({0}, {1})", "i": _WRAPPED.format("{0} // {1}")}),
+    columns=Columns(
+        scalar={"f": "floor_divide({0}, {1})", "i": _WRAPPED.format("{0} // {1}")},
+        mpmath=lambda mp, x, y: mp.floor(x / y),
+        sympy=lambda sp, x, y: sp.floor(x / y),
+        interval="floor_divide",
+    ),
 )
-less = _comparison("less", np.less, "<")
-less_equal = _comparison("less_equal", np.less_equal, "<=")
-greater = _comparison("greater", np.greater, ">")
-greater_equal = _comparison("greater_equal", np.greater_equal, ">=")
-equal = _comparison("equal", np.equal, "==")
-not_equal = _comparison("not_equal", np.not_equal, "!=")
+less = _comparison("less", np.less, "<", r"\lt", "Lt", lambda mp, x, y: x < y)
+less_equal = _comparison("less_equal", np.less_equal, "<=", r"\le", "Le", lambda mp, x, y: x <= y)
+greater = _comparison("greater", np.greater, ">", r"\gt", "Gt", lambda mp, x, y: x > y)
+greater_equal = _comparison(
+    "greater_equal", np.greater_equal, ">=", r"\ge", "Ge", lambda mp, x, y: x >= y
+)
+equal = _comparison("equal", np.equal, "==", "=", "Eq", lambda mp, x, y: x == y)
+not_equal = _comparison("not_equal", np.not_equal, "!=", r"\ne", "Ne", lambda mp, x, y: x != y)
 logical_and = elementwise(
     "logical_and",
     np.logical_and,
     None,
     None,
     columns=Columns(
-        scalar={"f": "({0} != 0.0 and {1} != 0.0)", "i": "({0} != 0 and {1} != 0)", "b": _BOTH}
+        scalar={"f": "({0} != 0.0 and {1} != 0.0)", "i": "({0} != 0 and {1} != 0)", "b": _BOTH},
+        mpmath=lambda mp, x, y: bool(x) and bool(y),
+        sympy="And",
+        interval="both",
+        latex=Form("infix", r"\land", 3),
     ),
 )
 logical_or = elementwise(
@@ -651,7 +1156,11 @@ logical_or = elementwise(
     None,
     None,
     columns=Columns(
-        scalar={"f": "({0} != 0.0 or {1} != 0.0)", "i": "({0} != 0 or {1} != 0)", "b": _EITHER}
+        scalar={"f": "({0} != 0.0 or {1} != 0.0)", "i": "({0} != 0 or {1} != 0)", "b": _EITHER},
+        mpmath=lambda mp, x, y: bool(x) or bool(y),
+        sympy="Or",
+        interval="either",
+        latex=Form("infix", r"\lor", 2),
     ),
 )
 logical_xor = elementwise(
@@ -664,14 +1173,23 @@ logical_xor = elementwise(
             "f": "(({0} != 0.0) != ({1} != 0.0))",
             "i": "(({0} != 0) != ({1} != 0))",
             "b": _DIFFER,
-        }
+        },
+        mpmath=lambda mp, x, y: bool(x) != bool(y),
+        sympy="Xor",
+        interval="differ",
     ),
 )
 logical_not = elementwise(
     "logical_not",
     np.logical_not,
     None,
-    columns=Columns(scalar={"f": "({0} == 0.0)", "i": "({0} == 0)", "b": "(not {0})"}),
+    columns=Columns(
+        scalar={"f": "({0} == 0.0)", "i": "({0} == 0)", "b": "(not {0})"},
+        mpmath=lambda mp, x: not x,
+        sympy="Not",
+        interval="neither",
+        latex=r"\lnot",
+    ),
 )
 bitwise_and = elementwise(
     "bitwise_and",
@@ -679,7 +1197,12 @@ bitwise_and = elementwise(
     None,
     None,
     infix=("&", 8),
-    columns=Columns(scalar={"i": "({0} & {1})", "b": _BOTH}),
+    columns=Columns(
+        scalar={"i": "({0} & {1})", "b": _BOTH},
+        sympy={"b": "And"},
+        interval=by_truth("both", lambda iv, x, y: iv.certain(np.bitwise_and, x, y)),
+        latex={"b": Form("infix", r"\land", 3)},
+    ),
 )
 bitwise_or = elementwise(
     "bitwise_or",
@@ -687,7 +1210,12 @@ bitwise_or = elementwise(
     None,
     None,
     infix=("|", 6),
-    columns=Columns(scalar={"i": "({0} | {1})", "b": _EITHER}),
+    columns=Columns(
+        scalar={"i": "({0} | {1})", "b": _EITHER},
+        sympy={"b": "Or"},
+        interval=by_truth("either", lambda iv, x, y: iv.certain(np.bitwise_or, x, y)),
+        latex={"b": Form("infix", r"\lor", 2)},
+    ),
 )
 bitwise_xor = elementwise(
     "bitwise_xor",
@@ -695,14 +1223,42 @@ bitwise_xor = elementwise(
     None,
     None,
     infix=("^", 7),
-    columns=Columns(scalar={"i": "({0} ^ {1})", "b": _DIFFER}),
+    columns=Columns(
+        scalar={"i": "({0} ^ {1})", "b": _DIFFER},
+        sympy={"b": "Xor"},
+        interval=by_truth("differ", lambda iv, x, y: iv.certain(np.bitwise_xor, x, y)),
+    ),
 )
 invert = elementwise(
-    "invert", np.invert, None, columns=Columns(scalar={"i": "(~{0})", "b": "(not {0})"})
+    "invert",
+    np.invert,
+    None,
+    columns=Columns(
+        scalar={"i": "(~{0})", "b": "(not {0})"}, sympy={"b": "Not"}, interval={"b": "neither"}
+    ),
 )
-isfinite = elementwise("isfinite", np.isfinite, None, columns=function("isfinite"))
-isinf = elementwise("isinf", np.isinf, None, columns=function("isinf"))
-isnan = elementwise("isnan", np.isnan, None, columns=function("isnan"))
+isfinite = elementwise(
+    "isfinite",
+    np.isfinite,
+    None,
+    columns=function("isfinite", mpmath="isfinite", interval="isfinite"),
+)
+isinf = elementwise(
+    "isinf",
+    np.isinf,
+    None,
+    columns=function("isinf", mpmath="isinf", interval=lambda iv, x: iv.neither(iv.isfinite(x))),
+)
+isnan = elementwise(
+    "isnan", np.isnan, None, columns=function("isnan", mpmath="isnan", interval="zero")
+)
 signbit = elementwise(
-    "signbit", np.signbit, None, columns=Columns(scalar="(math.copysign(1.0, {0}) < 0.0)")
+    "signbit",
+    np.signbit,
+    None,
+    columns=Columns(
+        scalar="(math.copysign(1.0, {0}) < 0.0)",
+        mpmath=lambda mp, x: bool(np.signbit(float(x))),
+        interval="signbit",
+    ),
 )

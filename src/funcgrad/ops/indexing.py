@@ -15,7 +15,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns, each_entry, no_flops
+from funcgrad.ops.base.columns import Columns, Form, each_entry, no_flops
 from funcgrad.ops.base.index_spec import Spec, parse, restore, shape_of
 from funcgrad.ops.base.op import Op, build, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
@@ -162,7 +162,11 @@ getitem_op = Op(
     edges=_first_only(_getitem_edge),
     batch=_getitem_batch,
     notation=_getitem_text,
-    columns=Columns(flops=no_flops),
+    columns=Columns(
+        flops=no_flops,
+        interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
+        latex=Form("indexed"),
+    ),
 )
 scatter_op = Op(
     name="scatter_add",
@@ -171,7 +175,10 @@ scatter_op = Op(
     edges=_first_only(_scatter_edge),
     batch=_scatter_batch,
     notation=_scatter_text,
-    columns=Columns(flops=each_entry(1)),
+    columns=Columns(
+        flops=each_entry(1),
+        interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
+    ),
 )
 
 

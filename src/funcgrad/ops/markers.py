@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.linear import Identity, LinearMap
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.promotion import same_type
 
@@ -20,4 +21,5 @@ name_op: Op = Op(
     edges=(_identity,),
     batch=same_on_batch(lambda: name_op),
     hidden=True,
+    columns=Columns(sympy=lambda sp, x, name: x),
 )

@@ -19,7 +19,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.arguments import inexact, refuse_others
 from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
-from funcgrad.ops.base.columns import Columns, each_entry, reduced
+from funcgrad.ops.base.columns import Columns, Form, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise import mask
@@ -107,6 +107,39 @@ def _norm_edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
     return real @ _total(z, x, axis) @ Diagonal(u)
 
 
+# -- columns: mpmath and intervals --------------------------------------------------------------------
+def _mp_logsumexp(mp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    total = np.add.reduce(np.frompyfunc(mp.exp, 1, 1)(x), axis=axis)
+    return np.frompyfunc(mp.log, 1, 1)(total)
+
+
+def _mp_norm(mp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    total = np.add.reduce(np.frompyfunc(lambda v: abs(v) ** 2, 1, 1)(x), axis=axis)
+    return np.frompyfunc(mp.sqrt, 1, 1)(total)
+
+
+def _interval_extreme(ufunc: np.ufunc) -> Any:
+    return lambda iv, x, axis: (ufunc.reduce(x[0], axis=axis), ufunc.reduce(x[1], axis=axis))
+
+
+def _interval_logsumexp(iv: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    return iv.log_sum_exp(lambda end: _logsumexp_run(end, axis), x, axis)
+
+
+def _quantifier(name: str, run: Callable[..., Any]) -> Op:
+    columns = Columns(
+        flops=reduced,
+        mpmath=lambda mp, x, axis: run(x != 0, axis=axis),
+        interval=lambda iv, x, axis: (
+            np.asarray(run(iv.true(x)[0], axis=axis), float),
+            np.asarray(run(iv.true(x)[1], axis=axis), float),
+        ),
+    )
+    return _reduction(
+        name, lambda x, axis=None: run(x, axis=axis), None, np.dtype(bool), columns=columns
+    )
+
+
 sum_op = Op(
     name="sum",
     run=lambda x, axis: np.add.reduce(x, axis=axis),
@@ -114,17 +147,30 @@ sum_op = Op(
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
     batch=on_moved_axes("sum"),
     notation=_notation("sum"),
-    columns=Columns(flops=reduced),
+    columns=Columns(flops=reduced, interval="sum"),
 )
-max_op = _reduction("max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share)
-min_op = _reduction("min", lambda x, axis=None: np.minimum.reduce(x, axis=axis), _share)
-prod_op = _reduction("prod", lambda x, axis=None: np.prod(x, axis=axis), _others)
+_MAX = Columns(flops=reduced, interval=_interval_extreme(np.maximum), latex=r"\max")
+_MIN = Columns(flops=reduced, interval=_interval_extreme(np.minimum), latex=r"\min")
+max_op = _reduction(
+    "max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share, columns=_MAX
+)
+min_op = _reduction(
+    "min", lambda x, axis=None: np.minimum.reduce(x, axis=axis), _share, columns=_MIN
+)
+prod_op = _reduction(
+    "prod",
+    lambda x, axis=None: np.prod(x, axis=axis),
+    _others,
+    columns=Columns(flops=reduced, interval="prod"),
+)
 logsumexp_op = _reduction(
     "logsumexp",
     lambda x, axis=0: _logsumexp_run(x, axis),
     # 1 where both are the same infinity.
     lambda z, x, axis: np.exp(mask((x != z) | (np.abs(x) < np.inf), x - z)),
-    columns=Columns(flops=each_entry(4)),  # max, difference, exp, sum
+    columns=Columns(
+        flops=each_entry(4), mpmath=_mp_logsumexp, interval=_interval_logsumexp
+    ),  # max, difference, exp, sum
 )
 norm_op = Op(
     name="norm",
@@ -136,11 +182,11 @@ norm_op = Op(
     batch=on_moved_axes("norm"),
     notation=_notation("norm"),
     columns=Columns(
-        flops=each_entry(2)
+        flops=each_entry(2), mpmath=_mp_norm, interval="norm", latex=Form("norm")
     ),  # squares and their sum, and the roots in place of the first entries
 )
-any_op = _reduction("any", lambda x, axis=None: np.any(x, axis=axis), None, np.dtype(bool))
-all_op = _reduction("all", lambda x, axis=None: np.all(x, axis=axis), None, np.dtype(bool))
+any_op = _quantifier("any", np.any)
+all_op = _quantifier("all", np.all)
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
         infer=lambda type, axis: ArrayType(dropped(type.shape, (axis,)), np.dtype(np.intp)),
         edges=(None,),
         batch=on_moved_axes(name),
-        columns=Columns(flops=reduced),
+        columns=Columns(flops=reduced, interval=lambda iv, x, axis: iv.located(run, x, axis)),
     )
 
 
@@ -45,13 +45,21 @@ def _running(z: Expr) -> int:
 
 argmax_op = _position("argmax", np.argmax)
 argmin_op = _position("argmin", np.argmin)
+
+
+def _stable_argsort(x: Any, axis: int) -> Any:
+    return np.argsort(x, axis=axis, kind="stable")
+
+
 argsort_op = Op(
     name="argsort",
-    run=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
+    run=_stable_argsort,
     infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
     edges=(None,),
     batch=on_moved_axes("argsort"),
-    columns=Columns(flops=_sorting),
+    columns=Columns(
+        flops=_sorting, interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis)
+    ),
 )
 cumsum_op = Op(
     name="cumsum",
@@ -64,7 +72,7 @@ cumsum_op = Op(
             lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
         ),
     ),
-    columns=Columns(flops=_running),
+    columns=Columns(flops=_running, interval="cumsum"),
 )
 
 

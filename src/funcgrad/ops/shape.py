@@ -20,7 +20,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
-from funcgrad.ops.base.columns import Columns, any_kind, no_flops
+from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
 
@@ -114,7 +114,7 @@ transpose_op = Op(
     batch=lambda size, batched, x, axes: np.transpose(x, (0, *[i + 1 for i in axes])),
     moves=True,
     notation=lambda x, axes: f"{x}.T" if axes == (1, 0) else f"transpose({x}, {axes})",
-    columns=Columns(scalar=any_kind("{0}")),
+    columns=Columns(scalar=any_kind("{0}"), latex=Form("transposed")),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import Edge, Op, spread
 
 
@@ -31,6 +32,7 @@ pick_op = Op(
     edges=(_pick_edge,),
     batch=_pick_batch,
     notation=lambda t, index: f"{t}[{index}]",
+    columns=Columns(latex=Form("part")),
 )
 
 
@@ -54,6 +56,7 @@ together_op = Op(
     edges=_together_edge,
     batch=_together_batch,
     notation=lambda *parts: f"({', '.join(parts)},)",
+    columns=Columns(latex=Form("tuple")),
 )
 
 

@@ -6,26 +6,21 @@ asked for; it is no dependency.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.base.columns import in_library
+from funcgrad.ops.base.op import columns_of
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple, written_out
 from funcgrad.show.naming import array_of, distinct, name_of
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
 DEEPEST, LARGEST = 150, 20_000
-
-
-_TRUTH = MappingProxyType(
-    {f"bitwise_{name}": f"logical_{name}" for name in ("and", "or", "xor")}
-    | {"invert": "logical_not"}
-)
 
 
 def to_sympy(expr: Expr) -> Any:
@@ -54,7 +49,8 @@ def to_sympy(expr: Expr) -> Any:
             "to_sympy: expected SymPy, but it is not installed; run: pip install sympy"
         ) from None
     _check_size(nodes)
-    functions = _functions(sympy)
+    (expr,) = decomposed([expr], lambda e: not e.args or columns_of(e).sympy is not None)
+    nodes = distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")
     became: dict[Key, Any] = {}
     for e in nodes:
         if e.op is INPUT:
@@ -62,9 +58,7 @@ def to_sympy(expr: Expr) -> Any:
         elif e.op is CONSTANT:
             became[e.key] = _number(sympy, array_of(e))
         else:
-            # Bits are truth values' only where the operands are.
-            truth = e.dtype == bool and e.op.name.startswith(("bitwise_", "invert"))
-            function = functions.get(_TRUTH[e.op.name] if truth else e.op.name)
+            function = in_library(columns_of(e).sympy, sympy, e.dtype.kind)
             if function is None:
                 raise ValueError(
                     f"to_sympy: expected numbers and operations entry by entry, but got {e.op.name!r}"
@@ -76,7 +70,7 @@ def to_sympy(expr: Expr) -> Any:
 
 def _made(expr: Expr, function: Callable[..., Any], parts: list[Any]) -> Any:
     try:
-        return function(*parts)
+        return function(*parts, **dict(expr.params))
     except (TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:80]
         raise ValueError(
@@ -134,70 +128,3 @@ def _real(sympy: Any, value: float) -> Any:
     if value in (np.inf, -np.inf):
         return sympy.oo if value > 0 else -sympy.oo
     return sympy.Integer(int(value)) if value == int(value) else sympy.Float(value)
-
-
-@lru_cache(maxsize=1)
-def _functions(sp: Any) -> Mapping[str, Callable[..., Any]]:
-    """What each operation is in SymPy: its function of the same name, where nothing else is said."""
-    one = sp.Integer(1)
-    table: dict[str, Callable[..., Any]] = {
-        name: getattr(sp, name) for name in ("exp", "log", "sqrt", "cbrt", "sign", "conjugate")
-    }
-    for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
-        table[name] = getattr(sp, name)
-        table["arc" + name] = getattr(sp, "a" + name)
-    table |= {
-        "add": lambda x, y: x + y,
-        "subtract": lambda x, y: x - y,
-        "multiply": lambda x, y: x * y,
-        "divide": lambda x, y: x / y,
-        "power": lambda x, y: x**y,
-        "negative": lambda x: -x,
-        "positive": lambda x: x,
-        "reciprocal": lambda x: one / x,
-        "square": lambda x: x**2,
-        "remainder": sp.Mod,
-        "floor_divide": lambda x, y: sp.floor(x / y),
-        "exp2": lambda x: sp.Integer(2) ** x,
-        "expm1": lambda x: sp.exp(x) - 1,
-        "log2": lambda x: sp.log(x, 2),
-        "log10": lambda x: sp.log(x, 10),
-        "log1p": lambda x: sp.log(x + 1),
-        "logaddexp": lambda x, y: sp.log(sp.exp(x) + sp.exp(y)),
-        "logaddexp2": lambda x, y: sp.log(sp.Integer(2) ** x + sp.Integer(2) ** y, 2),
-        "hypot": lambda x, y: sp.sqrt(x**2 + y**2),
-        "arctan2": sp.atan2,
-        "deg2rad": lambda x: x * sp.pi / 180,
-        "rad2deg": lambda x: x * 180 / sp.pi,
-        "absolute": sp.Abs,
-        "fabs": sp.Abs,
-        "real": sp.re,
-        "imag": sp.im,
-        "floor": sp.floor,
-        "ceil": sp.ceiling,
-        "maximum": sp.Max,
-        "minimum": sp.Min,
-        "fmax": sp.Max,
-        "fmin": sp.Min,
-        "sigmoid": lambda x: 1 / (1 + sp.exp(-x)),
-        "softplus": lambda x: sp.log(1 + sp.exp(x)),
-        "xlogx": lambda x: x * sp.log(x),
-        "where": lambda p, x, y: sp.Piecewise((x, p), (y, True)),
-        "mask": lambda p, x: sp.Piecewise((x, p), (0, True)),
-        "less": sp.Lt,
-        "less_equal": sp.Le,
-        "greater": sp.Gt,
-        "greater_equal": sp.Ge,
-        "equal": sp.Eq,
-        "not_equal": sp.Ne,
-        "logical_and": sp.And,
-        "logical_or": sp.Or,
-        "logical_xor": sp.Xor,
-        "logical_not": sp.Not,
-        "broadcast_to": lambda x: x,
-        "astype": lambda x: x,
-        "leaf": lambda x: x,
-        "name": lambda x: x,
-        "stop_gradient": lambda x: x,
-    }
-    return MappingProxyType(table)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, Step
-from funcgrad.expr import Expr, subexpressions, var
+from funcgrad.expr import Expr, var
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import ScalarUse
 from funcgrad.ops.base.op import Elementwise, Op, infer_type
@@ -52,19 +53,15 @@ def _decomposed(op: Op, kind: str, operands: int) -> str | None:
 
 
 def _folded(root: Expr) -> str | None:
-    texts: dict[int, str] = {}
-    for expr in subexpressions(root):
+    def step(expr: Expr, texts: tuple[str | None, ...]) -> str | None:
         if expr.op is INPUT:
-            texts[id(expr)] = str(expr.params[0][1])
-            continue
+            return str(expr.params[0][1])
         if expr.op is CONSTANT:
-            texts[id(expr)] = literal(expr.params[0][1].array.item())
-            continue
+            return literal(expr.params[0][1].array.item())
         template = scalar_template(expr.op, use_of(expr))
-        if template is None:
-            return None
-        texts[id(expr)] = template.format(*[texts[id(arg)] for arg in expr.args])
-    return texts[id(root)]
+        return template and (None if None in texts else template.format(*texts))
+
+    return folded([root], step)[0]
 
 
 def use_of(expr: Expr) -> ScalarUse:

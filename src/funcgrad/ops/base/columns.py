@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from funcgrad.expr import Expr
@@ -43,6 +44,25 @@ class Repeated(NamedTuple):
     times: int
 
 
+LibraryRow: TypeAlias = str | Callable[..., Any] | Mapping[str, str | Callable[..., Any]]
+"""The operation in a library: the name of its function there, or ``row(library, *operands, **params)``.
+
+A mapping has a row for each kind of the result's dtype: "f", "c", "i", "u" or "b".
+"""
+
+
+class Form(NamedTuple):
+    """A notation of LaTeX: a form, its symbol or a text with ``@`` for the operand, how tightly it binds."""
+
+    name: str
+    text: str = ""
+    binding: int = 99
+
+
+LatexRow: TypeAlias = str | Form | Mapping[str, Form]
+"""The head of a call, or a form, or a form by the kind of the result's dtype."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Columns:
     """What readers know of an operation.
@@ -52,6 +72,12 @@ class Columns:
 
     decompose: Callable[..., Any] | None = None
     scalar: ScalarRow | None = None
+    mpmath: LibraryRow | None = None
+    """On numbers of mpmath's; of an operation that is not elementwise, on object arrays of them."""
+    interval: LibraryRow | None = None
+    """On pairs (lo, hi) of arrays; the library is `funcgrad.algebras.interval_arithmetic`."""
+    sympy: LibraryRow | None = None
+    latex: LatexRow | None = None
     flops: Callable[[Expr], int] | None = None
     """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
     bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None
@@ -66,10 +92,27 @@ def any_kind(template: str) -> Mapping[str, str]:
     return {"f": template, "i": template, "b": template}
 
 
-def function(name: str, operands: int = 1) -> Columns:
+def by_truth(truth: str, other: str | Callable[..., Any]) -> LibraryRow:
+    """A row for results that are truth values, and another for numbers."""
+    return {"b": truth, "f": other, "i": other, "u": other}
+
+
+def function(name: str, operands: int = 1, **others: Any) -> Columns:
     """The columns of a function of numbers that has this name in `math`."""
     places = ", ".join([f"{{{k}}}" for k in range(operands)])
-    return Columns(scalar=f"math.{name}({places})")
+    return Columns(scalar=f"math.{name}({places})", **others)
+
+
+def in_library(row: LibraryRow | None, library: Any, kind: str) -> Callable[..., Any] | None:
+    """The operation as a function of the library's values; None if there is none for results of this kind."""
+    if isinstance(row, Mapping):
+        row = row.get(kind)
+    if row is None:
+        return None
+    if isinstance(row, str):
+        found: Callable[..., Any] = getattr(library, row)
+        return found
+    return partial(row, library)
 
 
 # -- flops ---------------------------------------------------------------------------------------

@@ -301,7 +301,7 @@ broadcast_to = Op(
     batch=_broadcast_batch,
     moves=True,
     hidden=True,
-    columns=Columns(scalar=any_kind("{0}")),
+    columns=Columns(scalar=any_kind("{0}"), sympy=lambda sp, x, shape: x),
 )
 
 
@@ -328,6 +328,23 @@ _CASTS: dict[str, dict[str, str]] = {
 }
 
 
+def _mp_astype(mp: Any, x: Any, dtype: np.dtype[Any]) -> Any:
+    if x.dtype != object:
+        return x
+    if dtype.kind == "f":  # the real part, as NumPy casts
+        return np.frompyfunc(lambda v: v.real if isinstance(v, mp.mpc) else v, 1, 1)(x)
+    if dtype.kind in "iub":
+        plain = np.frompyfunc(int if dtype.kind != "b" else bool, 1, 1)(x)
+        return np.asarray(plain).astype(dtype)
+    return x
+
+
+def _interval_astype(iv: Any, x: Any, dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "b":
+        return iv.true(x)
+    return (np.trunc(x[0]), np.trunc(x[1])) if dtype.kind in "iu" else x
+
+
 def _cast_template(use: ScalarUse) -> str | None:
     return _CASTS[use.kind].get(str(use.params["dtype"]))
 
@@ -339,7 +356,13 @@ astype: Op = Op(
     edges=(_astype_edge,),
     batch=same_on_batch(lambda: astype),
     hidden=True,
-    columns=Columns(scalar=_cast_template, flops=no_flops),
+    columns=Columns(
+        scalar=_cast_template,
+        flops=no_flops,
+        sympy=lambda sp, x, dtype: x,
+        mpmath=_mp_astype,
+        interval=_interval_astype,
+    ),
 )
 
 
@@ -356,7 +379,9 @@ leaf: Op = Op(
     edges=(_leaf_edge,),
     batch=same_on_batch(lambda: leaf),
     hidden=True,
-    columns=Columns(scalar=any_kind("{0}")),
+    columns=Columns(
+        scalar=any_kind("{0}"), sympy=lambda sp, x, **_: x, interval=lambda iv, x, **_: x
+    ),
 )
 
 

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from funcgrad.expr import Expr
-from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.columns import Form
+from funcgrad.ops.base.op import Op, broadcast_to, columns_of
 from funcgrad.show.text import Written
 
 ATOM, CALL, POWER, UNARY, PRODUCT, SUM, CASES = 100, 99, 40, 30, 20, 10, 1
@@ -32,7 +33,7 @@ def escaped(text: str) -> str:
 
 def call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
     """``name(operands; params)``, which every operation has; an axis stands below the name."""
-    head = _HEADS.get(operation.name) or rf"\operatorname{{{escaped(operation.name)}}}"
+    head = _head(operation) or rf"\operatorname{{{escaped(operation.name)}}}"
     params = dict(expr.params)
     axis = params.pop("axis", None)
     if axis is not None and axis != tuple(range(expr.args[0].ndim)):
@@ -59,14 +60,9 @@ def _infix(symbol: str, binding: int) -> Writer:
     return write
 
 
-def _boolean(write: Writer) -> Writer:
-    """``&`` and ``|`` of truth values, which are *and* and *or*."""
-    return lambda expr, parts: write(expr, parts) if expr.dtype == bool else None
-
-
 def _product(expr: Expr, parts: list[Written]) -> Written:
     left, right = wrap(parts[0], PRODUCT), _factor(parts[1])
-    sources = [arg.args[0] if arg.op.name == "broadcast_to" else arg for arg in expr.args]
+    sources = [arg.args[0] if arg.op is broadcast_to else arg for arg in expr.args]
     if all(e.ndim for e in sources):
         sign = r" \odot "
     elif right[0].isdigit() or left[-1] == "." or (left[-1].isdigit() and right[0] == "."):
@@ -95,7 +91,7 @@ def _power(expr: Expr, parts: list[Written]) -> Written:
 
 def _raised(base: Expr, part: Written, exponent: str) -> Written:
     # sin^2(x), but not sin^{-1}(x), which is read as the inverse function.
-    head = _HEADS.get(base.op.name) if base.op else None
+    head = _head(base.op) if base.op and base.args else None
     if head in _RAISABLE and part.text.startswith(head + r"\left(") and exponent.isdigit():
         return Written(f"{head}^{{{exponent}}}{part.text[len(head) :]}", POWER)
     return Written(f"{wrap(part, ATOM)}^{{{exponent}}}", POWER)
@@ -103,10 +99,6 @@ def _raised(base: Expr, part: Written, exponent: str) -> Written:
 
 def _negative(expr: Expr, parts: list[Written]) -> Written:
     return Written("-" + _factor(parts[0]), PRODUCT)
-
-
-def _fenced(left: str, right: str) -> Callable[[Expr, list[Written]], Written]:
-    return lambda expr, parts: Written(rf"\left{left}{parts[0].text}\right{right}", ATOM)
 
 
 def _norm(expr: Expr, parts: list[Written]) -> Written | None:
@@ -150,63 +142,58 @@ def _subscripted(head: str, below: Any) -> str:
     return f"{{{head}}}_{{{below}}}" if "_" in head else f"{head}_{{{below}}}"
 
 
-def _template(text: str, binding: int) -> Callable[[Expr, list[Written]], Written]:
-    return lambda expr, parts: Written(text.replace("@", parts[0].text), binding)
+def _part(expr: Expr, parts: list[Written]) -> Written:
+    return Written(_subscripted(wrap(parts[0], CALL - 1), dict(expr.params)["index"]), ATOM)
 
 
-SPECIAL: Mapping[str, Writer] = MappingProxyType(
+def _tuple(expr: Expr, parts: list[Written]) -> Written:
+    return Written(grouped(tuple([p.text for p in parts])), ATOM)
+
+
+def _named_call(expr: Expr, parts: list[Written]) -> Written:
+    name = escaped(dict(expr.params)["function"].name)
+    return Written(
+        rf"\operatorname{{{name}}}\left({', '.join([p.text for p in parts])}\right)", CALL
+    )
+
+
+_FORMS: Mapping[str, Writer] = MappingProxyType(
     {
-        "add": _infix("+", SUM),
-        "subtract": _infix("-", SUM),
-        "multiply": _product,
-        "matmul": _matrix_product,
-        "divide": _fraction,
+        "product": _product,
+        "matrix product": _matrix_product,
+        "fraction": _fraction,
         "power": _power,
+        "squared": lambda expr, parts: _raised(expr.args[0], parts[0], "2"),
         "negative": _negative,
-        "positive": lambda expr, parts: parts[0],
-        "square": lambda expr, parts: _raised(expr.args[0], parts[0], "2"),
-        "reciprocal": _template(r"\frac{1}{@}", UNARY),
-        "sqrt": _template(r"\sqrt{@}", CALL),
-        "cbrt": _template(r"\sqrt[3]{@}", CALL),
-        "exp2": _template("2^{@}", POWER),
-        "conjugate": _template(r"\overline{@}", CALL),
-        "absolute": _fenced("|", "|"),
-        "fabs": _fenced("|", "|"),
-        "floor": _fenced(r"\lfloor ", r"\rfloor "),
-        "ceil": _fenced(r"\lceil ", r"\rceil "),
         "norm": _norm,
-        "less": _infix(r"\lt", 5),
-        "less_equal": _infix(r"\le", 5),
-        "greater": _infix(r"\gt", 5),
-        "greater_equal": _infix(r"\ge", 5),
-        "equal": _infix("=", 5),
-        "not_equal": _infix(r"\ne", 5),
-        "logical_and": _infix(r"\land", 3),
-        "logical_or": _infix(r"\lor", 2),
-        "bitwise_and": _boolean(_infix(r"\land", 3)),
-        "bitwise_or": _boolean(_infix(r"\lor", 2)),
-        "where": _cases,
-        "mask": _cases,
-        "transpose": _transposed,
-        "getitem": _indexed,
-        "pick": lambda expr, parts: Written(
-            _subscripted(wrap(parts[0], CALL - 1), dict(expr.params)["index"]), ATOM
-        ),
-        "together": lambda expr, parts: Written(grouped(tuple([p.text for p in parts])), ATOM),
-        "foreign": lambda expr, parts: Written(
-            rf"\operatorname{{{escaped(dict(expr.params)['function'].name)}}}"
-            rf"\left({', '.join([p.text for p in parts])}\right)",
-            CALL,
-        ),
+        "cases": _cases,
+        "transposed": _transposed,
+        "indexed": _indexed,
+        "part": _part,
+        "tuple": _tuple,
+        "named call": _named_call,
     }
 )
-_TRIGONOMETRIC = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
-_RAISABLE = frozenset(f"\\{name}" for name in (*_TRIGONOMETRIC, "log"))
-_HEADS: Mapping[str, str] = MappingProxyType(
-    {name: f"\\{name}" for name in (*_TRIGONOMETRIC, "log", "arcsin", "arccos", "arctan")}
-    | {"log2": r"\log_{2}", "log10": r"\log_{10}", "exp": r"\exp", "sigmoid": r"\sigma"}
-    | {"max": r"\max", "min": r"\min", "maximum": r"\max", "minimum": r"\min"}
-    | {"real": r"\operatorname{Re}", "imag": r"\operatorname{Im}", "sign": r"\operatorname{sgn}"}
-    | {"arcsinh": r"\operatorname{arsinh}", "arccosh": r"\operatorname{arcosh}"}
-    | {"arctanh": r"\operatorname{artanh}", "logical_not": r"\lnot"}
-)
+"""The notations of the column ``latex`` by the names of their forms."""
+
+
+def special(expr: Expr, parts: list[Written]) -> Written | None:
+    """A node in the notation of its own that its operation has; None if it is written as a call."""
+    row = columns_of(expr).latex
+    form = row.get(expr.dtype.kind) if isinstance(row, Mapping) else row
+    if not isinstance(form, Form):
+        return None
+    if form.name == "infix":
+        return _infix(form.text, form.binding)(expr, parts)
+    if form.name == "wrapped":
+        return Written(form.text.replace("@", parts[0].text), form.binding)
+    return _FORMS[form.name](expr, parts)
+
+
+def _head(operation: Op) -> str | None:
+    row = operation.columns.latex
+    return row if isinstance(row, str) else None
+
+
+_RAISABLE = frozenset((r"\sin", r"\cos", r"\tan", r"\sinh", r"\cosh", r"\tanh", r"\log"))
+"""Functions whose powers are written at their names, as in sin²(x)."""

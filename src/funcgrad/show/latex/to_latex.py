@@ -29,12 +29,12 @@ from funcgrad.show.latex.latex_operations import (
     CALL,
     POWER,
     PRODUCT,
-    SPECIAL,
     SUM,
     UNARY,
     call,
     escaped,
     grouped,
+    special,
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.text import FIRST, LAST, Written, _names, short
@@ -188,9 +188,7 @@ def _write(
         return _applied(made)
     if operation.name == "exp" and "e" not in taken and len(parts[0].text) <= 40:
         return Written(f"e^{{{parts[0].text}}}", POWER)
-    special = SPECIAL.get(operation.name)
-    found = special(expr, parts) if special else None
-    return found or call(expr, operation, parts)
+    return special(expr, parts) or call(expr, operation, parts)
 
 
 def _constant(array: Any) -> Written:

@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import Edge, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
 from funcgrad.transforms.arguments import named_after
@@ -196,6 +197,7 @@ foreign_op: Op = Op(
     edges=_edge,
     batch=_batch,
     notation=lambda *args, function: f"{function.name}({', '.join(args)})",
+    columns=Columns(latex=Form("named call")),
 )
 
 
