@@ -90,6 +90,24 @@ def test_signed_zeros_infinities_and_nan_of_reals(name):
             check(f, value)
 
 
+def test_terms_that_cancel_have_the_sign_that_numpy_gives_them():
+    x = np.tile([1.0, -1.0, 2.0, -2.0], 300)
+    programs = [
+        lambda x: 1 / np.sum(-x),
+        lambda x: 1 / np.sum(-2.0 * x),
+        lambda x: 1 / ((-x) @ np.ones(x.size)),
+        lambda x: 1 / ((-2.0 * x) @ np.ones(x.size)),
+        lambda x: 1 / np.sum(np.reshape(-x, (4, 300)), axis=0),
+        lambda x: 1 / np.sum(-2.0 * x + -2.0 * x[::-1]),
+    ]
+    for f in programs:
+        jitted = fg.jit(f)
+        for _ in range(CALLS):
+            assert same(np.sign(jitted(x)), np.sign(f(x)))
+    angle = np.full(x.size, 3.0)  # of a negative cosine
+    check(lambda x, y, a: 1 / (np.cos(a) * x + np.cos(a) * y), x, -x, angle)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_constants_are_not_combined_over_overflow(dtype):
     most = float(np.finfo(dtype).max)

@@ -33,7 +33,7 @@ from funcgrad.compiler.passes.constant_factoring import factored
 from funcgrad.compiler.passes.fusion import blocked, each_block, row_sum
 from funcgrad.compiler.passes.layout_assignment import swapped
 from funcgrad.compiler.passes.peephole import shortened
-from funcgrad.compiler.passes.strength_reduction import gathered, related, unsigned
+from funcgrad.compiler.passes.strength_reduction import related, unsigned
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.rewrite.evaluate import present
@@ -65,7 +65,7 @@ def prepared(flat: Flat) -> Flat:
     return flat
 
 
-_PASSES = (shortened, factored, gathered, related, unsigned, swapped)
+_PASSES = (shortened, factored, related, unsigned, swapped)
 
 
 def planned(flat: Flat) -> Plan:

@@ -1,8 +1,8 @@
 """Constant factors leave large arrays for the small ones that are made of them: sum(c*x) = c*sum(x).
 
 What is summed, or multiplied by a matrix, is given without its factor, and the result takes it. A factor of a
-product goes to the operand that is small, and repeated. That rounds differently in the last place. Factors
-that could bring a sum near overflow, or out of it, stay.
+product goes to the operand that is small, and repeated. That rounds differently in the last place; a zero
+keeps its sign. Factors that could bring a sum near overflow, or out of it, stay.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.expr import scalar
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise import add, multiply, subtract
@@ -106,7 +107,13 @@ class _Walk:
         operands = [self.where[k] for k in step.operands]
         operands[place] = self.written(found.rest)
         inside = self.put(step._replace(operands=tuple(operands)))
-        return self.scaled(found.factor, inside, step.type)
+        total = self.scaled(found.factor, inside, step.type)
+        if self.steps[found.factor].constant >= 0:
+            return total
+        # A sum that is zero is 0.0, which a negative factor turns into -0.0.
+        number = scalar(0.0, step.type.dtype)
+        zero = self.put(Step(CONSTANT, (), number.params, number.type))
+        return self.put(Step(add, (total, zero), (), step.type))
 
     def written(self, rest: int | Step) -> int:
         return self.where[rest] if isinstance(rest, int) else self.put(self.moved(rest))

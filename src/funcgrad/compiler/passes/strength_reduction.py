@@ -2,19 +2,15 @@
 
 `related` writes softplus from ufuncs that NumPy has vector instructions for, and the sigmoid from what the
 softplus of the same value has computed already: within 2.1 units in the last place (float32: 2.6, as NumPy's
-exp), from denormal numbers to infinity. `gathered` takes a common factor out of a sum of products, which
-rounds differently, but as well. `unsigned` lets a minus vanish in a sum, which changes nothing.
+exp), from denormal numbers to infinity. `unsigned` lets a minus vanish in a sum, which changes nothing.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, Step
 from funcgrad.compiler.ir_rewriter import Rewrite, is_float, uses_of
-from funcgrad.graph import CONSTANT
 from funcgrad.ops import elementwise as on
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.contraction import matmul_op
@@ -87,102 +83,6 @@ class _Related(Rewrite):
         )
 
 
-# -- common factors ----------------------------------------------------------------------------------
-# Operations whose values lie between -1 and 1, and those that keep between them what lies there.
-_WITHIN = (on.tanh, on.sin, on.cos, on.sigmoid)
-_KEEPING = (on.multiply, on.square, on.negative, on.absolute, broadcast_to)
-
-
-def gathered(flat: Flat) -> Flat:
-    """The program with c*x*y + c*u*v as c*(x*y + u*v): what the derivative of a product is made of.
-
-    That is as exact, and neither overflows nor underflows sooner, where |c| <= 1 and the same is known of all
-    other factors but one: only there it is done.
-
-    >>> import numpy as np
-    >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
-    >>> x, y = fg.var("x", 5), fg.var("y", 5)
-    >>> c, t = np.cos(x), np.tanh(x)
-    >>> [step.op.name for step in gathered(flatten([c * t * t + c * y * t], [x, y])).steps][-4:]
-    ['multiply', 'multiply', 'add', 'multiply']
-    """
-    steps, uses = flat.steps, uses_of(flat)
-    sums = [i for i, step in enumerate(steps) if step.op in (on.add, on.subtract)]
-    if not any(steps[k].op is on.multiply for i in sums for k in steps[i].operands):
-        return flat
-    within = _within(steps)
-    walk = Rewrite(flat)
-    for i, step in enumerate(steps):
-        found = _common(steps, uses, within, step) if step.op in (on.add, on.subtract) else None
-        if found is None:
-            walk.where[i] = walk.put(walk.moved(step))
-            continue
-        factor, *products = found
-        inner = []
-        for product in products:
-            # The factor that may be large comes first, so that the others, of 1 at most, underflow no sooner.
-            first, *others = sorted(product, key=within.__getitem__)
-            made = walk.where[first]
-            for k in others:
-                made = walk.apply(on.multiply, step.type, made, walk.where[k])
-            inner.append(made)
-        total = walk.apply(step.op, step.type, *inner)
-        walk.where[i] = walk.apply(on.multiply, step.type, total, walk.where[factor])
-    return walk.result()
-
-
-def _within(steps: Sequence[Step]) -> list[bool]:
-    """Of which steps it is known that their values lie between -1 and 1."""
-    within: list[bool] = []
-    for step in steps:
-        known = step.op in _WITHIN and is_float(step.type)
-        if step.op is CONSTANT:
-            known = step.type.size == 1 and bool(np.abs(step.constant).max() <= 1.0)
-        elif step.op in _KEEPING:
-            known = all(within[k] for k in step.operands)
-        elif step.op is on.subtract:  # 1 - x**2
-            one, square = step.operands
-            known = within[square] and steps[square].op is on.square and _is_one(steps, one)
-        within.append(known)
-    return within
-
-
-def _is_one(steps: Sequence[Step], i: int) -> bool:
-    while steps[i].op is broadcast_to:
-        i = steps[i].operands[0]
-    step = steps[i]
-    return step.op is CONSTANT and step.type.size == 1 and step.constant.item() == 1.0
-
-
-def _common(
-    steps: Sequence[Step], uses: Sequence[int], within: Sequence[bool], step: Step
-) -> tuple[int, list[int], list[int]] | None:
-    """A factor that both terms of a sum have and may give, and what is left of them, or None."""
-    if not step.type.shape or not is_float(step.type):
-        return None
-    x, y = [_factors(steps, uses, k) for k in step.operands]
-    for factor in x:
-        if within[factor] and factor in y and len(x) > 1 and len(y) > 1:
-            x.remove(factor)
-            y.remove(factor)
-            loose = sorted([sum(not within[k] for k in rest) for rest in (x, y)])
-            return (factor, x, y) if loose in ([0, 0], [0, 1]) else None
-    return None
-
-
-def _factors(steps: Sequence[Step], uses: Sequence[int], k: int) -> list[int]:
-    """The factors of a value, whose products nothing else looks at."""
-    found, stack = [], [k]
-    while stack:
-        i = stack.pop()
-        if steps[i].op is on.multiply and uses[i] == 1:
-            stack.extend(reversed(steps[i].operands))
-        else:
-            found.append(i)
-    return found
-
-
 # -- signs -------------------------------------------------------------------------------------------
 def unsigned(flat: Flat) -> Flat:
     """The program with x + (-y)*z as x - y*z, likewise for quotients and differences: exactly the same.
@@ -221,7 +121,10 @@ def unsigned(flat: Flat) -> Flat:
 
 
 def _totals(flat: Flat) -> Flat:
-    """The program with sum(-x) as -sum(x), and (-x) @ y as -(x @ y), where that leaves less to do."""
+    """The program with sum(-x) as 0 - sum(x), and (-x) @ y as 0 - x @ y, where that leaves less to do.
+
+    A sum that is zero is 0.0 and not -0.0, whichever signs its terms have; so 0 - sum(x) is, too.
+    """
     walk, uses = Rewrite(flat), uses_of(flat)
     for i, step in enumerate(flat.steps):
         new = walk.moved(step)
@@ -232,7 +135,8 @@ def _totals(flat: Flat) -> Flat:
                     operands = list(new.operands)
                     operands[place] = walk.where[inner.operands[0]]
                     total = walk.put(new._replace(operands=tuple(operands)))
-                    new = Step(on.negative, (total,), (), step.type)
+                    zero = walk.constant(0.0, step.type.dtype)
+                    new = Step(on.subtract, (zero, total), (), step.type)
                     break
         walk.where[i] = walk.put(new)
     return walk.result()
