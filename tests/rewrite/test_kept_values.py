@@ -143,6 +143,55 @@ def test_a_gradient_whose_constants_overflow_only_together():
     assert fg.value_and_grad(f)(0.01) == pytest.approx((2.5e296, 2.5e298), rel=1e-15)
 
 
+# -- transforms that compute the value, too ---------------------------------------------------------------
+def signs(x):
+    return np.arctan2(0 - x * 0, -1.0) + np.arctan2(-(x - x), -1.0)
+
+
+def _in_a_loop(x):
+    return fg.scan(lambda c, _: (signs(c), signs(c)), x, np.zeros(1))
+
+
+THROUGH = {
+    "vjp": lambda x: fg.vjp(signs, x)[0],
+    "jvp": lambda x: fg.jvp(signs, (x,), (1.0,))[0],
+    "linearize": lambda x: fg.linearize(signs, x)[0],
+    "taylor": lambda x: fg.taylor(signs, x, 2)[0],
+    "vmap": lambda x: fg.vmap(signs)(np.array([x]))[0],
+    "vmap of the gradient": lambda x: fg.vmap(fg.value_and_grad(signs))(np.array([x]))[0][0],
+    "scan": lambda x: fg.jit(lambda x: _in_a_loop(x)[0])(x),
+    "gradient of a carry": lambda x: fg.value_and_grad(lambda x: _in_a_loop(x)[0])(x)[0],
+    "gradient of an output": lambda x: fg.value_and_grad(lambda x: _in_a_loop(x)[1][0])(x)[0],
+    "fori_loop": lambda x: fg.jit(
+        fg.value_and_grad(lambda x: fg.fori_loop(0, 1, lambda i, c: signs(c), x))
+    )(x)[0],
+    "cond": lambda x: fg.value_and_grad(lambda x: fg.cond(x > -10, signs, signs, x))(x)[0],
+    "checkpoint": lambda x: fg.value_and_grad(fg.checkpoint(signs))(x)[0],
+    "a gradient within": lambda x: fg.value_and_grad(lambda x: fg.value_and_grad(signs)(x)[0])(x)[
+        0
+    ],
+    "hessian beside": lambda x: fg.jit(lambda x: (signs(x), fg.hessian(signs)(x)))(x)[0],
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_transforms_keep_the_signs_of_zeros(name):
+    for x in (0.0, -0.0, 2.0, -3.0):
+        assert THROUGH[name](x) == pytest.approx(signs(np.float64(x)), abs=1e-12)
+
+
+def test_a_derivative_is_that_of_the_side_of_the_branch_cut_that_the_value_is_on():
+    def f(z):
+        return np.imag(np.sqrt(-1 * z))
+
+    for z in (1 + 0j, complex(1, -0.0)):
+        value, slope = fg.value_and_grad(f)(z)
+        assert value == f(np.complex128(z))
+        numeric = (f(np.complex128(z) * (1 + 1e-6)) - value) / 1e-6
+        assert slope.real == pytest.approx(numeric, rel=1e-5)
+        assert fg.jit(fg.grad(f))(z) == slope
+
+
 # -- compensated formulas: what they make up for is a rounding that must happen ---------------------------
 def expm1_by_log(x):
     return (np.exp(x) - 1) / np.log(np.exp(x)) * x
