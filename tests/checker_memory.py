@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.passes.fusion import each_block
+from funcgrad.compiler.numpy.block_loop import each_block
+from funcgrad.compiler.numpy.numpy_codegen import bindings, expression
 from funcgrad.graph import ArrayType
 from tests.checker import must, must_be
 from tests.checker_plan import check_tiles
@@ -58,9 +59,9 @@ class _Call(NamedTuple):
 class Machine:
     """Runs the text of an array program on terms."""
 
-    def __init__(self, plan, bound, stage):
+    def __init__(self, plan, stage):
         self.plan, self.stage = plan, stage
-        self.bound = {**bound, **plan.bound}
+        self.bound = bindings(plan)
         self.terms = Terms()
         self.calls = {}
         self.where = "text"
@@ -68,7 +69,7 @@ class Machine:
     def learn(self, plan):
         """What the plan says of each function; where calls differ, the least that is promised."""
         for call in plan.calls:
-            if "(" not in call.text or call.effect in ("source", "none"):
+            if call.effect in ("source", "none"):
                 continue
             node = ast.parse(self.formatted(call), mode="eval").body
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -77,14 +78,14 @@ class Machine:
     @staticmethod
     def formatted(call):
         names = [f"t{k}" for k in call.operands]
-        return call.text.format(*names, out="")
+        return expression(call, names)
 
     def expected(self, plan):
         """The term of each call of a plan without blocks."""
         env = {}
         for i, call in enumerate(plan.calls):
             if call.effect == "source":
-                term = self.terms.make("source", call.text)
+                term = self.terms.make("source", call.function.symbol)
             else:
                 node = ast.parse(self.formatted(call), mode="eval").body
                 term = self.value(node, env).term
@@ -346,9 +347,9 @@ class Machine:
                 self.fail(False, "a statement that is known", ast.unparse(node))
 
 
-def check_memory(before, plan, text, bound, stage="memory"):
+def check_memory(before, plan, text, stage="memory"):
     """The text of a plan computes what the plan ``before`` blocks does, and no value loses its memory."""
-    machine = Machine(plan, bound, stage)
+    machine = Machine(plan, stage)
     machine.learn(plan)
     machine.learn(before)
     expected = machine.expected(before)

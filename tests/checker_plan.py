@@ -1,61 +1,101 @@
 """What a plan's calls say of themselves, checked: by their order and texts, and by running them alone."""
 
+import inspect
+
 import numpy as np
 
+from funcgrad.compiler.call_ir import Form
+from funcgrad.compiler.numpy.numpy_codegen import (
+    bindings,
+    expression,
+    kernel_source,
+    kernels_of,
+)
 from funcgrad.graph import ArrayType, TupleType
 from tests.checker import check_values, must, must_be
 
-EFFECTS = ("source", "fill", "product", "new", "view", "unknown", "none")
+EFFECTS = {
+    Form.INPUT: ("source",),
+    Form.CONSTANT: ("source",),
+    Form.EMPTY: ("fill",),
+    Form.ENTRYWISE: ("fill", "product", "new", "unknown"),
+    Form.REDUCE: ("new",),
+    Form.MATMUL: ("product",),
+    Form.RESHAPE: ("view",),
+    Form.TRANSPOSE: ("view",),
+    Form.GETITEM: ("unknown",),
+    Form.ROUTINE: ("product", "new", "unknown"),
+    Form.KERNEL: ("none",),
+}
+"""What a call of each form may do to memory."""
+COUNTS = {Form.INPUT: 0, Form.CONSTANT: 0, Form.EMPTY: 0, Form.MATMUL: 2}
+COUNTS |= dict.fromkeys((Form.REDUCE, Form.RESHAPE, Form.TRANSPOSE, Form.GETITEM), 1)
+
+
+def shown(i, call):
+    """A call as messages name it."""
+    if call.effect == "source":
+        return f"call {i} ({call.function.symbol})"
+    return f"call {i} ({expression(call, [f't{k}' for k in call.operands])})"
+
+
+def count_of(call):
+    """How many operands a function takes, or None where that is not known."""
+    entrywise = call.form is Form.ENTRYWISE and isinstance(call.function.run, np.ufunc)
+    return call.function.run.nin if entrywise else COUNTS.get(call.form)
+
+
+def can_write(call):
+    """Whether a function can be told where to write."""
+    run = call.function.run
+    return isinstance(run, np.ufunc) or (
+        call.form is Form.ENTRYWISE and "out" in inspect.signature(run).parameters
+    )
 
 
 def check_plan(plan, stage="plan"):
-    """Calls use calls before them; sources, texts and effects fit together; blocks' outputs come empty."""
+    """Calls use calls before them; forms, operands and effects fit together; kernels' outputs come empty."""
     count, filled = len(plan.calls), set()
     for i, call in enumerate(plan.calls):
-        where = f"call {i} ({call.text})"
+        where = f"call {i} ({call.function.symbol})"
+        wanted = count_of(call)
+        if wanted is not None:
+            must_be(stage, where, "operands, as many as", wanted, len(call.operands))
+        where = shown(i, call)
         backward = all(0 <= k < i for k in call.operands)
         must(stage, where, backward, f"operands among 0..{i - 1}", call.operands)
-        must(stage, where, call.effect in EFFECTS, f"an effect among {EFFECTS}", call.effect)
-        must_be(
-            stage,
-            where,
-            "a source in the place of an input,",
-            i < plan.inputs,
-            call.text == f"x{i}",
-        )
-        named = {k for k in range(len(call.operands)) if f"{{{k}}}" in call.text}
-        must_be(stage, where, "operands in the text", set(range(len(call.operands))), named)
-        fillable = call.effect in ("fill", "product") and call.kind != "empty"
-        must_be(stage, where, "a place to write to,", fillable, "{out}" in call.text)
-        if call.effect == "source" and i >= plan.inputs:
-            held = plan.bound[call.text]
-            must_be(
-                stage, where, "a constant of type", call.type, ArrayType(held.shape, held.dtype)
-            )
-            scalar = np.asarray(plan.bound[f"s{call.text[1:]}"])
-            must(stage, where, scalar.tobytes() == held.tobytes(), "one constant", "two")
+        must(stage, where, call.effect in EFFECTS[call.form], "an effect of its form", call.effect)
+        is_ufunc = call.form is Form.ENTRYWISE and isinstance(call.function.run, np.ufunc)
+        fits = can_write(call) if call.takes_out else not is_ufunc
+        must(stage, where, fits, f"a place to write to, {not call.takes_out}", call.takes_out)
+        is_input = call.form is Form.INPUT and call.function.symbol == f"x{i}"
+        must_be(stage, where, "a source in the place of an input,", i < plan.inputs, is_input)
+        if call.form is Form.CONSTANT:
+            held = call.function.run
+            found = ArrayType(held.shape, held.dtype)
+            must_be(stage, where, "a constant of type", call.type, found)
         for k in call.operands:
-            if plan.calls[k].kind == "empty" and call.effect == "none":
+            if plan.calls[k].form is Form.EMPTY and call.effect == "none":
                 filled.add(k)  # or it reads what a group before it has filled
-            elif plan.calls[k].kind == "empty":
+            elif plan.calls[k].form is Form.EMPTY:
                 must(stage, where, k in filled, f"call {k} filled before", "nothing in it")
             must(stage, where, plan.calls[k].effect != "none", "operands with values", f"call {k}")
     for i in plan.results:
         inside = 0 <= i < count and plan.calls[i].effect != "none"
         must(stage, "results", inside, "calls with values", plan.results)
-        empty = plan.calls[i].kind == "empty" and i not in filled
+        empty = plan.calls[i].form is Form.EMPTY and i not in filled
         must(stage, "results", not empty, "values", f"call {i}, which nothing fills")
 
 
-def check_calls(plan, values, bound, stage="calls"):
+def check_calls(plan, values, stage="calls"):
     """Run one by one, calls give what their types and effects say. Returns the results' values."""
-    home = {**bound, **plan.bound}
-    for text in plan.functions:
-        exec(text, home)
+    home = bindings(plan)
+    for kernel in kernels_of(plan):
+        exec(kernel_source(kernel), home)
     known = [np.asarray(v, c.type.dtype) for v, c in zip(values, plan.calls, strict=False)]
     with np.errstate(all="ignore"):
         for i, call in enumerate(plan.calls[plan.inputs :], plan.inputs):
-            where = f"call {i} ({call.text})"
+            where = shown(i, call)
             operands = [known[k] for k in call.operands]
             value = _run(call, operands, home)
             known.append(value)
@@ -76,8 +116,9 @@ def check_calls(plan, values, bound, stage="calls"):
 
 def _run(call, operands, home, out=None):
     names = [f"_{k}" for k in range(len(operands))]
-    how = "" if out is None else ", out=_out"
-    text = call.text.format(*names, out=how)
+    if call.effect == "source":
+        return home[call.function.symbol]
+    text = expression(call, names, "" if out is None else ", out=_out")
     return eval(text, home, {**dict(zip(names, operands, strict=True)), "_out": out})
 
 
@@ -91,7 +132,7 @@ def check_effect(call, value, operands, constants, home, where, stage):
         must_be(stage, where, "as many entries as", np.size(operands[0]), value.size)
         repeated = any(s == 0 and n > 1 for s, n in zip(value.strides, value.shape, strict=True))
         must(stage, where, not repeated, "each entry once", f"strides {value.strides}")
-    if call.effect in ("fill", "product") and call.kind != "empty":
+    if call.takes_out:
         places = [np.full_like(value, 7)]
         given = [operands]
         for k, x in enumerate(operands if call.effect == "fill" else ()):

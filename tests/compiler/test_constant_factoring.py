@@ -16,7 +16,7 @@ ROW = fg.var("r", 40)
 def products(flat):
     """The sizes of the products that a program's results need, in order."""
     plan = calls(flat)
-    return [call.type.size for call in plan.calls if call.text.startswith("multiply")]
+    return [call.type.size for call in plan.calls if call.function.symbol == "multiply"]
 
 
 CASES = {

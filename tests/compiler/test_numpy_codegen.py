@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
-from funcgrad.compiler.call_ir import lifetimes
+from funcgrad.compiler.call_ir import last_reads
 from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import instruction_selection as calls_room
-from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, source
 from funcgrad.compiler.passes import fusion as blocks
@@ -93,8 +93,8 @@ def test_every_gradient(name, sampled):
 def test_random_programs(program, seed, every, large):
     with pytest.MonkeyPatch.context() as patch:
         if large:  # what is done for large arrays, on small ones
-            patch.setattr(arrays, "_POOLED", 0)
-            patch.setattr(arrays, "_LARGE", 0)
+            patch.setattr(buffer_assignment, "_POOLED", 0)
+            patch.setattr(buffer_assignment, "_LARGE", 0)
             patch.setattr(calls_room, "_BRANCHLESS", 0)
             patch.setattr(blocks, "_ENTRIES", 2)
             patch.setattr(blocks, "_TALL", 0)
@@ -133,7 +133,7 @@ def test_lifetimes_reach_through_views():
     plan = calls(flatten([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
     effects = [call.effect for call in plan.calls]
     assert effects == ["source", "fill", "view", "fill", "new"]
-    assert lifetimes(plan) == [1, 3, 3, 4, 5]
+    assert last_reads(plan) == [1, 3, 3, 4, 5]
 
 
 def test_captured_arrays_are_read_at_each_call():

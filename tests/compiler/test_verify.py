@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler import ir_rewriter as rewrite
+from funcgrad.compiler.call_ir import Form, Function
 from funcgrad.compiler.flat_program import build, flatten, interpret
+from funcgrad.compiler.numpy import block_loop, buffer_assignment
 from funcgrad.compiler.numpy import fused_kernel as inner
 from funcgrad.compiler.numpy import instruction_selection as calls_room
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.instruction_selection import calls
-from funcgrad.compiler.numpy.numpy_codegen import _BOUND, compile_arrays
+from funcgrad.compiler.numpy.numpy_codegen import bindings, compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.passes import peephole as shortcuts
 from funcgrad.compiler.passes.constant_factoring import factored
-from funcgrad.compiler.passes.fusion import blocked, each_block
+from funcgrad.compiler.passes.fusion import blocked
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.passes.loop_invariant_motion import hoisted
 from funcgrad.compiler.passes.peephole import shortened
@@ -93,11 +95,11 @@ def check_flat_passes(flat, values=None, expected=None, bounds=None):
     checker_plan.check_plan(grouped, "blocks")
     if values is not None:
         for stage, program in (("calls", plan), ("blocks", grouped)):
-            got = checker_plan.check_calls(program, values, _BOUND, stage)
+            got = checker_plan.check_calls(program, values, stage)
             checker.check_values(expected, got, bounds, stage)
     text = arrays.source(grouped)
-    check_names(text, {**_BOUND, **grouped.bound}, "array text")
-    check_memory(plan, grouped, text, _BOUND, "array text")
+    check_names(text, bindings(grouped), "array text")
+    check_memory(plan, grouped, text, "array text")
 
 
 def check_text_of_numbers(flat):
@@ -135,8 +137,8 @@ def check_text_of_body(body, name):
 def check_random_arrays(program, seed, large, dtype=float):
     with pytest.MonkeyPatch.context() as patch:
         if large:  # what is done for large arrays, on small ones
-            patch.setattr(arrays, "_POOLED", 0)
-            patch.setattr(arrays, "_LARGE", 0)
+            patch.setattr(buffer_assignment, "_POOLED", 0)
+            patch.setattr(buffer_assignment, "_LARGE", 0)
             patch.setattr(calls_room, "_BRANCHLESS", 2)
             patch.setattr(blocks, "_ENTRIES", 2)
             patch.setattr(blocks, "_TALL", 0, raising=False)
@@ -226,8 +228,8 @@ def on_rows(draw):
 def check_rows(program, cache, short, pooled):
     with pytest.MonkeyPatch.context() as patch:
         if pooled:
-            patch.setattr(arrays, "_POOLED", 0)
-            patch.setattr(arrays, "_LARGE", 0)
+            patch.setattr(buffer_assignment, "_POOLED", 0)
+            patch.setattr(buffer_assignment, "_LARGE", 0)
         patch.setattr(calls_room, "_BRANCHLESS", 2)
         patch.setattr(shortcuts, "_ENTRIES", 2)
         patch.setattr(blocks, "_ENTRIES", 2)
@@ -448,7 +450,11 @@ def changed(flat, i, **how):
 def called(plan, i, **how):
     made = list(plan.calls)
     made[i] = made[i]._replace(**how)
-    return plan._replace(calls=made)
+    return plan._replace(calls=tuple(made))
+
+
+def entrywise(run):
+    return Function("careless", Form.ENTRYWISE, run)
 
 
 def test_broken_calls_are_refused():
@@ -456,12 +462,17 @@ def test_broken_calls_are_refused():
     checker_plan.check_plan(plan)
     with refused(r"plan, call 2 \(multiply.*\): expected operands among 0..1"):
         checker_plan.check_plan(called(plan, 2, operands=(0, 3)))
-    with refused(r"plan, call 2 \(sin.*\): expected operands in the text"):
-        checker_plan.check_plan(called(plan, 2, text="sin({0}{out})"))
-    with refused(r"plan, call 2 .*: expected a place to write to, False, but got True"):
+    with refused(r"plan, call 2 \(sin\): expected operands, as many as 1, but got 2"):
+        checker_plan.check_plan(called(plan, 2, function=plan.calls[1].function))
+    with refused(r"plan, call 2 .*: expected a place to write to, True, but got False"):
         checker_plan.check_plan(called(plan, 2, effect="new"))
+    with refused(r"plan, call 2 .*: expected an effect of its form, but got view"):
+        checker_plan.check_plan(called(plan, 2, effect="view"))
+    with refused(r"plan, call 2 .*: expected a place to write to, False, but got True"):
+        narrow = Function("where", Form.ENTRYWISE, lambda x, y: x)
+        checker_plan.check_plan(called(plan, 2, function=narrow))
     with refused(r"plan, call 0 .*: expected a source in the place of an input"):
-        checker_plan.check_plan(called(plan, 0, text="x1"))
+        checker_plan.check_plan(called(plan, 0, function=Function("x1", Form.INPUT)))
     with refused(r"plan, call 3 .*: expected a constant of type float32"):
         checker_plan.check_plan(called(plan, 3, type=ArrayType((), np.dtype("float32"))))
     with refused("plan, results: expected calls with values"):
@@ -471,37 +482,37 @@ def test_broken_calls_are_refused():
 def test_calls_that_are_not_what_they_say_are_refused():
     values = [np.array([0.3, 1.0, 2.0])]
     plan = calls(graph(np.sin, lambda x, y: x * y))
-    (got,) = checker_plan.check_calls(plan, values, _BOUND)
+    (got,) = checker_plan.check_calls(plan, values)
     np.testing.assert_array_equal(got, np.sin(values[0]) * values[0])
     with refused(r"calls, call 1 .*: expected a value of type float64\[4\]"):
-        checker_plan.check_calls(
-            called(plan, 1, type=ArrayType((4,), np.dtype(float))), values, _BOUND
-        )
+        checker_plan.check_calls(called(plan, 1, type=ArrayType((4,), np.dtype(float))), values)
     with refused(r"calls, call 1 .*: expected a new array, but got memory of an operand"):
-        checker_plan.check_calls(called(plan, 1, text="{0}[:]", effect="new"), values, _BOUND)
+        checker_plan.check_calls(
+            called(plan, 1, function=entrywise(lambda x: x[:]), effect="new"), values
+        )
     with refused(r"calls, call 1 .*: expected each entry once, but got strides \(0,\)"):
-        spread = called(plan, 1, text="broadcast({0}[:1], 3)", effect="view")
-        checker_plan.check_calls(spread, values, {**_BOUND, "broadcast": np.broadcast_to})
+        spread = entrywise(lambda x: np.broadcast_to(x[:1], 3))
+        checker_plan.check_calls(called(plan, 1, function=spread, effect="view"), values)
 
     def careless(x, y, out=None):  # reads an operand after it has written
         out = np.empty(3) if out is None else out
         np.copyto(out, x)
         return np.add(out, y, out=out)
 
-    wrong = called(plan, 2, text="careless({0}, {1}{out})")
+    wrong = called(plan, 2, function=entrywise(careless))
     with refused(r"calls, call 2 .* where it is told to write"):
-        checker_plan.check_calls(wrong, values, {**_BOUND, "careless": careless})
-    kept = called(plan, 2, text="careless({0}, {1}{out})", effect="product")
-    checker_plan.check_calls(kept, values, {**_BOUND, "careless": careless})
+        checker_plan.check_calls(wrong, values)
+    kept = called(plan, 2, function=entrywise(careless), effect="product")
+    checker_plan.check_calls(kept, values)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64])
 def test_blocks_that_are_not_all_rows_are_refused(rows):
-    good = blocks.Blocks(100, rows, (), (), False, [], False)
-    checker_plan.check_tiles(good, each_block)
+    good = block_loop.Blocks(100, rows, (), (), False, [], False)
+    checker_plan.check_tiles(good, block_loop.each_block)
 
     def overlapping(block, how):
-        each_block(lambda i, low, high: block(i, max(0, low - 1), high), how)
+        block_loop.each_block(lambda i, low, high: block(i, max(0, low - 1), high), how)
 
     def last_left_out(block, how):
         for i in range(how.length // how.rows):
@@ -588,7 +599,7 @@ def small_program():
 
 def test_the_small_program_is_accepted():
     plan, text = small_program()
-    check_memory(plan, plan, text, _BOUND)
+    check_memory(plan, plan, text)
 
 
 def broken_texts():
@@ -620,13 +631,12 @@ def test_broken_texts_are_refused(what, lines):
     text = "\n".join(lines) + "\n"
     value = np.array([0.3, 1.0, 2.0])
     try:
-        check_memory(plan, plan, text, _BOUND)
+        check_memory(plan, plan, text)
     except AssertionError:
         return
-    bound = {**_BOUND, **plan.bound}
-    expected = checker_plan.check_calls(plan, [value], _BOUND)
+    expected = checker_plan.check_calls(plan, [value])
     checker_plan.check_results(
-        build("array", text, bound),
+        build("array", text, bindings(plan)),
         [value],
         expected,
         [np.full(np.shape(e), 1e-15) for e in expected],
@@ -638,7 +648,7 @@ def test_most_broken_texts_are_refused():
     refusals = 0
     for _, lines in broken_texts():
         try:
-            check_memory(plan, plan, "\n".join(lines) + "\n", _BOUND)
+            check_memory(plan, plan, "\n".join(lines) + "\n")
         except AssertionError:
             refusals += 1
     assert refusals > 20
@@ -674,7 +684,7 @@ def broken_by_rows(self):
     return {k: max(0, place - 1) for k, place in last.items()}
 
 
-_LIFETIMES = inner._Printer.lifetimes
+_LIFETIMES = inner._Writer.lifetimes
 
 
 def only_first_use(self, place, member, given):
@@ -690,10 +700,10 @@ def all_but_the_last(part, places, own):
 
 _ALLOCATED = scalar.allocated
 BROKEN = {
-    "sooner": (arrays, "lifetimes", sooner),
-    "taken": (arrays._Printer, "place", never_over),
-    "rows": (inner._Printer, "lifetimes", broken_by_rows),
-    "over": (inner._Printer, "over", only_first_use),
+    "sooner": (buffer_assignment, "last_reads", sooner),
+    "taken": (buffer_assignment._Assignment, "place", never_over),
+    "rows": (inner._Writer, "lifetimes", broken_by_rows),
+    "over": (inner._Writer, "over", only_first_use),
     "numbers": (scalar, "allocated", all_but_the_last),
 }
 
@@ -714,7 +724,7 @@ def test_broken_passes_are_refused(name, monkeypatch):
         check_text_of_numbers(flat)
         for how in (lambda plan: plan, blocked):
             grouped = how(plan)
-            check_memory(plan, grouped, arrays.source(grouped), _BOUND)
+            check_memory(plan, grouped, arrays.source(grouped))
 
     check()
     monkeypatch.setattr(*BROKEN[name])

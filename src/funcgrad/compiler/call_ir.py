@@ -1,66 +1,123 @@
-"""What an array program is made of: calls in order, and when each value is needed last."""
+"""The call IR: an array program as calls of runtime functions in SSA form, and its schedule.
+
+Instruction selection makes a `Plan` of a flat program once. A `Call` names its function, the earlier calls
+whose values it takes, its static parameters, the type of its value and its effect on memory; passes from plan
+to plan compare these. Buffer assignment makes a `Schedule` of a plan. Only the code generator
+(`numpy.numpy_codegen`) writes a call as source.
+"""
 
 from __future__ import annotations
 
 import math
+from enum import Enum
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from funcgrad.graph import ArrayType
+from funcgrad.graph import ArrayType, Params
 
 Effect = Literal["source", "fill", "product", "new", "view", "unknown", "none"]
-"""What a call returns: an input or a constant; a new array, which may be given (``fill``: even an operand);
-a new array; a view of its operand that shows every entry once; for all we know, a view of any; or nothing,
-since it writes into operands."""
+"""The memory of a call's value. ``source``: an input or a constant. ``fill``: an array that the caller may
+provide (``out=``), even that of an operand. ``product``: an array that the caller may provide, but no
+operand's. ``new``: an array that the function allocates. ``view``: that of its operand, each entry once.
+``unknown``: perhaps that of an operand. ``none``: no value; the call writes into its operands."""
+
+
+class Form(Enum):
+    """How a function is called, and how the rows and entries of its value depend on its operands'."""
+
+    INPUT = "input"
+    CONSTANT = "constant"
+    EMPTY = "empty"
+    """``empty(shape, dtype)``: an array that a fused kernel fills."""
+    ENTRYWISE = "entrywise"
+    """``f(x, y, *params, out)``: an entry depends on the operands' entries at its place, broadcast."""
+    REDUCE = "reduce"
+    """``f.reduce(x, axis)``: a ufunc folded along axes."""
+    MATMUL = "matmul"
+    """``matmul(x, y, out)``, or with ``transposed`` among the parameters ``matmul(x.T, y, out)``."""
+    RESHAPE = "reshape"
+    TRANSPOSE = "transpose"
+    GETITEM = "getitem"
+    """Basic indexing, with the index as data."""
+    ROUTINE = "routine"
+    """``f(x, y)`` with the parameters as keywords; no more is known of it."""
+    KERNEL = "kernel"
+    """A fused kernel, run on blocks of rows; it writes into its last operands."""
+
+
+class Function(NamedTuple):
+    """A runtime function: the name it has in generated code, its calling form, and the object itself."""
+
+    symbol: str
+    form: Form
+    run: Any = None
+    """A NumPy function or one of the package's; of a constant its array, of a kernel its `Kernel`."""
+    name: str = ""
+    """The operation's name, where the symbol is a letter and a number."""
 
 
 class Call(NamedTuple):
-    """One call: its text, with ``{0}`` for an operand and ``{out}`` for where the result goes."""
+    """A call of a function on the values of earlier calls, by their numbers."""
 
-    text: str
+    function: Function
     operands: tuple[int, ...]
     type: ArrayType
     effect: Effect
-    kind: str = ""
-    """What it does to its operands: ``entry`` by entry; ``add``, ``maximum`` or ``minimum`` along axes;
-    ``matmul``, ``transpose``, ``reshape``; or something else."""
-    axes: tuple[int, ...] = ()
-    name: str = ""
-    """The operation, where the text calls it by a name that means nothing."""
+    params: Params = ()
+
+    @property
+    def form(self) -> Form:
+        return self.function.form
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that a reduction folds, or the order of axes of a transposition."""
+        axes: tuple[int, ...] = self.params[0][1]
+        return axes
+
+    @property
+    def takes_out(self) -> bool:
+        """Whether the function can be told where to write."""
+        return self.effect in ("fill", "product") and self.form is not Form.EMPTY
 
 
 class Plan(NamedTuple):
-    """Calls in order, the values of which results are made, and what the texts' names mean."""
+    """Calls, operands before their users, the inputs first; and the calls whose values are the results."""
 
-    calls: list[Call]
+    calls: tuple[Call, ...]
     inputs: int
     results: tuple[int, ...]
-    bound: dict[str, Any]
     foreign: bool
     """Whether an operation runs code that may look at the context that it is called in."""
-    functions: tuple[str, ...] = ()
-    """Texts of functions that calls run."""
 
 
-def add_constant(plan: Plan, array: np.ndarray[Any, Any]) -> int:
-    number = len(plan.calls)
-    # Among scalars NumPy's scalars are fast; beside arrays 0-d arrays are, more than Python's numbers.
-    plan.bound[f"k{number}"] = array
-    plan.bound[f"s{number}"] = array[()]
-    plan.calls.append(Call(f"k{number}", (), ArrayType(array.shape, array.dtype), "source"))
-    return number
+# -- calls -------------------------------------------------------------------------------------------
+def constant(number: int, array: np.ndarray[Any, Any]) -> Call:
+    """A constant, the call of this number."""
+    function = Function(f"k{number}", Form.CONSTANT, array)
+    return Call(function, (), ArrayType(array.shape, array.dtype), "source")
 
 
-def bound_dtype(plan: Plan, dtype: np.dtype[Any]) -> str:
-    """The name that a dtype is bound to."""
-    name = f"d{dtype.num}{'' if dtype.isnative else 's'}"
-    plan.bound[name] = dtype
-    return name
+def ufunc_call(ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
+    """A call of one of NumPy's elementwise functions."""
+    return Call(Function(ufunc.__name__, Form.ENTRYWISE, ufunc), operands, type, "fill")
 
 
+def reduction(ufunc: np.ufunc, axis: tuple[int, ...], operand: int, type: ArrayType) -> Call:
+    """A ufunc folded along axes."""
+    function = Function(ufunc.__name__, Form.REDUCE, ufunc)
+    return Call(function, (operand,), type, "new", (("axis", axis),))
+
+
+def reshape(shape: tuple[int, ...], operand: int, type: ArrayType) -> Call:
+    """A view of the operand in another shape."""
+    return Call(Function("reshape", Form.RESHAPE), (operand,), type, "view", (("shape", shape),))
+
+
+# -- analyses ----------------------------------------------------------------------------------------
 def users_of(plan: Plan) -> list[list[int]]:
-    """For each call, the calls that it is needed for."""
+    """For each call, the live calls that take its value."""
     users: list[list[int]] = [[] for _ in plan.calls]
     results = set(plan.results)
     for i in reversed(range(len(plan.calls))):
@@ -70,8 +127,8 @@ def users_of(plan: Plan) -> list[list[int]]:
     return users
 
 
-def without_unused(plan: Plan) -> Plan:
-    """The plan without calls that nothing needs, such as a view that a product looks through."""
+def without_dead_calls(plan: Plan) -> Plan:
+    """The plan after dead-code elimination: without, say, a transposition that a product absorbed."""
     users, results = users_of(plan), set(plan.results)
     where: dict[int, int] = {}
     made: list[Call] = []
@@ -79,43 +136,64 @@ def without_unused(plan: Plan) -> Plan:
         if i < plan.inputs or users[i] or i in results or call.effect == "none":
             where[i] = len(made)
             made.append(call._replace(operands=tuple([where[k] for k in call.operands])))
-    return plan._replace(calls=made, results=tuple([where[i] for i in plan.results]))
+    return plan._replace(calls=tuple(made), results=tuple([where[i] for i in plan.results]))
+
+
+def last_reads(plan: Plan) -> list[int]:
+    """Liveness: for each value, the number of the last call that reads its memory, through views too.
+
+    Results are live to the end: their number is the count of calls.
+    """
+    end = len(plan.calls)
+    last = list(range(end))
+    for i in plan.results:
+        last[i] = end
+    for i in reversed(range(end)):
+        call = plan.calls[i]
+        for k in call.operands:
+            last[k] = max(last[k], last[i] if call.effect in ("view", "unknown") else i)
+    return last
 
 
 # -- schedules ---------------------------------------------------------------------------------------
 How = Literal["new", "operand", "spare", "pool", "view", "unknown", "number", "source", "none"]
-"""Where a call's value stands: in a new array; in that of an operand, of a value that is over, or of an
-earlier run; in its operand's, for certain or perhaps; in none, being a number; where it was; nowhere."""
+"""Where a call's value stands: in a new array; in that of an operand, of a dead value, or of an earlier
+run; in its operand's, for certain or perhaps; in none, being a number; where it was; nowhere."""
 
 
 class Placed(NamedTuple):
-    """A call as it is carried out: what it reads and writes, by name, and what is over when it is done."""
+    """A call with its buffers: the names that it reads and writes, and those that are dead after it."""
 
     call: int
-    text: str
-    """The statement; empty where there is none."""
     reads: tuple[str, ...]
     writes: str
     how: How
     spared: tuple[str, ...] = ()
-    """Arrays that are over, and that a later call writes to."""
+    """Dead arrays that a later call writes to."""
     over: tuple[str, ...] = ()
-    """Other values that are over: their names are free for others."""
+    """Other dead values: their names are free for others."""
     deleted: tuple[str, ...] = ()
     """The large arrays among these, whose memory is given back at once."""
 
-    def lines(self) -> list[str]:
-        """The Python that does it."""
-        gone = [f"del {', '.join(self.deleted)}"] if self.deleted else []
-        return [self.text, *gone] if self.text else gone
+
+HowReturned = Literal["array", "copy", "item", "scalar", "present"]
+"""How a result is handed to the caller: as an array of its own; as a copy; as Python's number or NumPy's; or
+whichever `present` gives."""
+
+
+class Returned(NamedTuple):
+    """A result: the name of its value, and how it is handed to the caller."""
+
+    name: str
+    how: HowReturned
 
 
 class Schedule(NamedTuple):
-    """A plan's calls in order, each with its place; arrays that a run leaves to the next; and the results."""
+    """A plan's calls in order, each with its buffers; arrays that a run leaves to the next; the results."""
 
     placed: tuple[Placed, ...]
     pooled: tuple[ArrayType, ...]
-    returned: tuple[str, ...]
+    returned: tuple[Returned, ...]
 
 
 # -- memory ------------------------------------------------------------------------------------------
@@ -140,17 +218,3 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any
     start = -memory.ctypes.data % _LINE
     array: np.ndarray[Any, Any] = memory[start : start + size].view(dtype).reshape(shape)
     return array
-
-
-# -- when values are over ----------------------------------------------------------------------------
-def lifetimes(plan: Plan) -> list[int]:
-    """For each value, the number of the last call that reads its memory; results are never over."""
-    over = len(plan.calls)
-    last = list(range(over))
-    for i in plan.results:
-        last[i] = over
-    for i in reversed(range(over)):
-        call = plan.calls[i]
-        for k in call.operands:
-            last[k] = max(last[k], last[i] if call.effect in ("view", "unknown") else i)
-    return last

@@ -41,12 +41,12 @@ def cut(line: str, widest: int = _WIDEST) -> str:
 
 # -- values ------------------------------------------------------------------------------------------
 def number(array: np.ndarray[Any, Any]) -> str:
-    """A constant: in all its digits if it is short, else its type.
+    """A constant: in all its digits if it is short, else, and where it is empty, its type.
 
     >>> number(np.array(0.1)), number(np.float32([1, 2])), number(np.ones(9))
     ('0.1', 'float32[1.0, 2.0]', '<float64[9]>')
     """
-    if array.size > 4:
+    if not 0 < array.size <= 4:
         return f"<{ArrayType(array.shape, array.dtype)}>"
     text = repr(array.tolist())
     if array.dtype.char in "dl?D":

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from funcgrad.compiler.call_ir import Call, Placed, Plan, Schedule, bytes_of
+from funcgrad.compiler.call_ir import Call, Form, Placed, Plan, Returned, Schedule, bytes_of
+from funcgrad.compiler.numpy.fused_kernel import Kernel
+from funcgrad.compiler.numpy.numpy_codegen import expression, kernel_source
 from funcgrad.compiler.print_ir import NO_BODIES, bounded, number, params_shown
 
-_GROUP = re.compile(r"each_block\(block(\d+)")
-_HELD = re.compile(r"\bk\d+\b")
-_DTYPE = re.compile(r"\bd\d+s?\b")
 _HOW = {
     "operand": "in the place of its operand",
     "spare": "in an array that was free",
@@ -26,8 +22,10 @@ _HOW = {
 class Calls(NamedTuple):
     """The calls of an array program: what each reads and writes, and when what it wrote is over.
 
+    >>> import numpy as np
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.numpy.numpy_codegen import planned, prepared, scheduled
+    >>> from funcgrad.compiler.numpy.buffer_assignment import scheduled
+    >>> from funcgrad.compiler.numpy.numpy_codegen import planned, prepared
     >>> from funcgrad.compiler.flat_program import flatten
     >>> x = fg.var("x", 3)
     >>> plan = planned(prepared(flatten([np.sum(np.exp(-x))], [x])))
@@ -46,7 +44,7 @@ class Calls(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """One line a call, the functions of groups below theirs; what is returned; and the memory taken."""
-        texts = {f"x{i}": name for i, name in enumerate(self.names)}
+        texts = self._sources()
         owned: set[str] = set()
         arrays = taken = 0
         for placed in self.schedule.placed:
@@ -58,7 +56,7 @@ class Calls(NamedTuple):
                 owned.add(placed.writes)
             yield from self._call(call, placed, texts, _ends(placed, owned))
             owned.difference_update(placed.over)
-        returned = [self._plain(text, texts) for text in self.schedule.returned]
+        returned = [_plain(result, texts) for result in self.schedule.returned]
         yield f"return {', '.join(returned)}".rstrip()
         if arrays:
             yield f"{arrays} array{'s' if arrays > 1 else ''}, {taken:,} bytes in all"
@@ -66,67 +64,66 @@ class Calls(NamedTuple):
     def __repr__(self) -> str:
         return "\n".join(bounded(self.lines()))
 
+    def _sources(self) -> dict[str, str]:
+        """The names of inputs, and the numbers of constants, by their symbols."""
+        texts = {f"x{i}": name for i, name in enumerate(self.names)}
+        for call in self.plan.calls:
+            if call.form is Form.CONSTANT:
+                symbol = call.function.symbol
+                texts[symbol] = texts[f"s{symbol[1:]}"] = number(call.function.run)
+        return texts
+
     def _call(
         self, call: Call, placed: Placed, texts: Mapping[str, str], over: Sequence[str]
     ) -> Iterator[str]:
-        given = [self._name(name, texts) for name in placed.reads]
-        group = _GROUP.match(call.text)
-        if group is not None:
-            yield from self._group(int(group[1]), call, given, over)
+        given = [texts.get(name, name) for name in placed.reads]
+        if call.form is Form.KERNEL:
+            yield from self._kernel(call, given, texts, over)
             return
         count = bytes_of(call.type)  # an axis as long as a loop happens to run counts -1
         size = f"{count:,} bytes" if count >= 0 else "as long as the loop ran"
         own = {"new": f"new, {size}", "pool": f"kept from run to run, {size}"}
         how = "" if call.type.dtype.kind == "O" else own.get(placed.how) or _HOW[placed.how]
-        text = "empty" if call.kind == "empty" else self._text(call, given)
-        where = f"{placed.writes} = {text} : {call.type}"
+        where = f"{placed.writes} = {self._text(call, given)} : {call.type}"
         yield "; ".join([", ".join([where, how]) if how else where, *over])
 
     def _text(self, call: Call, given: Sequence[str]) -> str:
-        named = _DTYPE.sub(lambda found: str(self.plan.bound.get(found[0], found[0])), call.text)
-        text = named.format(*given, out="")
-        if not call.name:
-            return text
-        function, _, _ = text.partition("(")
-        run = self.plan.bound.get(function)
-        params = tuple(getattr(run, "keywords", {}).items())
-        return f"{call.name}({', '.join([*given, *params_shown(params, self.bodies)])})"
+        if call.form is Form.EMPTY:
+            return "empty"
+        if not call.function.name:
+            return expression(call, given, dtype=str)
+        return (
+            f"{call.function.name}({', '.join([*given, *params_shown(call.params, self.bodies)])})"
+        )
 
-    def _group(
-        self, number: int, call: Call, given: Sequence[str], over: Sequence[str]
+    def _kernel(
+        self, call: Call, given: Sequence[str], texts: Mapping[str, str], over: Sequence[str]
     ) -> Iterator[str]:
-        blocks = self.plan.bound[f"blocks{number}"]
+        kernel: Kernel = call.function.run
+        blocks = kernel.blocks
         count = -(-blocks.length // blocks.rows)
-        made = [k for k, i in enumerate(call.operands) if self.plan.calls[i].kind == "empty"]
-        read = [text for k, text in enumerate(given) if k not in made]
+        empty = [self.plan.calls[i].form is Form.EMPTY for i in call.operands]
+        made = [name for name, is_empty in zip(given, empty, strict=True) if is_empty]
+        read = [name for name, is_empty in zip(given, empty, strict=True) if not is_empty]
         rows = [*blocks.scratch, *[row for _, row in blocks.repeated]]
-        text = self.plan.functions[number]
         names = [f"v{j} = {x}" for j, x in enumerate(read)]
-        names += [f"{name} = {self._name(name, {})}" for name in sorted(set(_HELD.findall(text)))]
+        names += [f"{name} = {texts[name]}" for name in kernel.constants]
         parts = [
-            f"block{number}: reads {', '.join(names) or 'nothing'}",
-            f"writes {', '.join([f'o{j} = {given[k]}' for j, k in enumerate(made)])}",
+            f"{kernel.symbol}: reads {', '.join(names) or 'nothing'}",
+            f"writes {', '.join([f'o{j} = {x}' for j, x in enumerate(made)])}",
             f"{count:,} times {blocks.rows:,} of {blocks.length:,} rows"
             f"{', by threads' if blocks.threaded else ''}",
             f"scratch of {sum(map(bytes_of, rows)) * blocks.rows:,} bytes",
         ]
         yield "; ".join([*parts, *over])
-        for line in text.splitlines():
+        for line in kernel_source(kernel).splitlines():
             yield f"  {line}"
 
-    def _name(self, name: str, texts: Mapping[str, str]) -> str:
-        if name in texts:
-            return texts[name]
-        held = self.plan.bound.get(name) if name[:1] in "ks" and name[1:].isdecimal() else None
-        return name if held is None else number(np.asarray(held))
 
-    def _plain(self, text: str, texts: Mapping[str, str]) -> str:
-        """What is returned, without how a number or a copy is made of it."""
-        found = re.fullmatch(r"(?:present|array)\((\w+)\)|(\w+?)(?:\.item\(\)|\[\(\)\])?", text)
-        if found is None:
-            return text
-        name = self._name(found[1] or found[2], texts)
-        return f"a copy of {name}" if text.startswith("array(") else name
+def _plain(result: Returned, texts: Mapping[str, str]) -> str:
+    """What is returned, without how a number is made of it."""
+    name = texts.get(result.name, result.name)
+    return f"a copy of {name}" if result.how == "copy" else name
 
 
 def _ends(placed: Placed, owned: Container[str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""What a group does to one block of rows, as generated Python that writes into scratch memory.
+"""Fused kernels: what a group of calls does to one block of rows, as statements over scratch memory.
 
-A block's values stand in scratch arrays of a few rows, which are used again as soon as a value is over. Where
-rows are small arrays that are broadcast or reduced, scratch is *turned*: its rows are the last axis in
+A block's values stand in scratch arrays of a few rows, which are reused as soon as a value is dead. Where
+rows are small arrays that are broadcast or reduced, scratch is *transposed*: its rows are the last axis in
 memory, so that NumPy's inner loops run over them and not over a handful of entries.
 """
 
@@ -11,7 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from funcgrad.compiler.call_ir import Call, Plan
+import numpy as np
+
+from funcgrad.compiler.call_ir import Call, Form, Function, Plan
+from funcgrad.compiler.numpy.block_loop import Blocks, row_sum
 from funcgrad.graph import ArrayType
 
 
@@ -24,10 +27,70 @@ class Member(NamedTuple):
     total: bool
 
 
-class Inner(NamedTuple):
-    """A function of a block: its text, and the arrays that it is given."""
+class Rows(NamedTuple):
+    """The block's rows of an array from outside."""
 
-    text: str
+    target: str
+    source: str
+
+
+class Copy(NamedTuple):
+    """Rows copied into scratch."""
+
+    target: str
+    source: str
+
+
+class Compute(NamedTuple):
+    """A call on names; its value goes into the memory of the target, or is a view that the target names."""
+
+    target: str
+    call: Call
+    reads: tuple[str, ...]
+    in_place: bool
+
+
+class Store(NamedTuple):
+    """Rows written to where they are read from outside."""
+
+    target: str
+    source: str
+
+
+class Total(NamedTuple):
+    """The block's part of a total."""
+
+    target: str
+    call: Call
+    reads: tuple[str, ...]
+
+
+Statement = Rows | Copy | Compute | Store | Total
+
+
+class Kernel(NamedTuple):
+    """A function of a block: its parameters and statements, and how it is run on all rows."""
+
+    symbol: str
+    parameters: tuple[str, ...]
+    statements: tuple[Statement, ...]
+    blocks: Blocks
+
+    @property
+    def constants(self) -> list[str]:
+        """The names of the constants that it reads, sorted."""
+        reads = [
+            name
+            for s in self.statements
+            for name in (s.reads if isinstance(s, Compute | Total) else (s.source,))
+        ]
+        return sorted({name for name in reads if name[0] == "k"})
+
+
+class Body(NamedTuple):
+    """A block's statements, and the arrays that they are given."""
+
+    statements: tuple[Statement, ...]
     operands: tuple[int, ...]
     """The values from outside."""
     leaving: tuple[int, ...]
@@ -37,26 +100,30 @@ class Inner(NamedTuple):
     repeated: tuple[tuple[int, ArrayType], ...]
     """Places among the operands of those that come for every row alike, and their types: such scratch
     holds them once for each row, and stands behind the other."""
-    turned: bool
+    transposed: bool
     row_bytes: int
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the block's number and rows, and of the arrays."""
+        groups = (
+            ("v", self.operands),
+            ("o", self.leaving),
+            ("s", self.scratch),
+            ("w", self.repeated),
+        )
+        arrays = [f"{letter}{j}" for letter, group in groups for j in range(len(group))]
+        return ("i", "lo", "hi", *arrays)
 
-def inner_function(
-    plan: Plan, members: Sequence[Member], leaving: Sequence[int], name: str
-) -> Inner:
-    """The function of a group: ``name(i, lo, hi, *operands, *leaving, *scratch)`` does rows lo to hi."""
-    printer = _Printer(plan, members, leaving)
-    lines = printer.lines()
-    given = [f"v{j}" for j in range(len(printer.outside))]
-    given += [f"o{j}" for j in range(len(leaving))]
-    given += [f"s{j}" for j in range(len(printer.scratch))]
-    given += [f"w{j}" for j in range(len(printer.repeated))]
-    head = f"def {name}({', '.join(['i', 'lo', 'hi', *given])}):"
-    text = "\n".join([head, *[f"    {line}" for line in lines]]) + "\n"
-    scratch, outside = tuple(printer.scratch), tuple(printer.outside)
-    repeated = tuple([(outside.index(k), row) for k, row in printer.repeated.items()])
-    size = sum(map(_bytes, [*scratch, *printer.passing, *printer.repeated.values()]))
-    return Inner(text, outside, tuple(leaving), scratch, repeated, printer.turned, size)
+
+def kernel_body(plan: Plan, members: Sequence[Member], leaving: Sequence[int]) -> Body:
+    """What a group does to a block of rows."""
+    writer = _Writer(plan, members, leaving)
+    statements = tuple(writer.statements())
+    scratch, outside = tuple(writer.scratch), tuple(writer.outside)
+    repeated = tuple([(outside.index(k), row) for k, row in writer.repeated.items()])
+    size = sum(map(_bytes, [*scratch, *writer.passing, *writer.repeated.values()]))
+    return Body(statements, outside, tuple(leaving), scratch, repeated, writer.transposed, size)
 
 
 def _row(type: ArrayType) -> ArrayType:
@@ -67,25 +134,27 @@ def _bytes(row: ArrayType) -> int:
     return math.prod(row.shape) * row.dtype.itemsize
 
 
+_ROW_SUM = Function("row_sum", Form.ROUTINE, row_sum)
+
 # Rows whose last axis is longer are left as they are: NumPy's inner loops are long enough, and its
 # sums along the axis are by pairs.
 _SHORT = 64
 
 
-def _is_turned(plan: Plan, members: Sequence[Member]) -> bool:
+def _is_transposed(plan: Plan, members: Sequence[Member]) -> bool:
     """Whether some rows are broadcast or reduced, and none is long."""
     gains = False
     for member in members:
         call = member.call
         types = [plan.calls[k].type for k in call.operands]
-        if call.kind in ("add", "maximum", "minimum"):
+        if call.form is Form.REDUCE:
             axes = [n for i, n in enumerate(types[0].shape) if i in call.axes and i]
             if axes and (types[0].shape[-1] > _SHORT or math.prod(axes) > 2 * _SHORT):
                 return False
             gains = gains or bool(axes)
-        elif call.kind == "matmul" and len(call.type.shape) > 2:
+        elif call.form is Form.MATMUL and not call.params and len(call.type.shape) > 2:
             return False
-        elif call.kind == "entry" and len(call.type.shape) > 1:
+        elif call.form is Form.ENTRYWISE and len(call.type.shape) > 1:
             if call.type.shape[-1] > _SHORT:
                 return False
             narrow = [t for t in types if t.shape and math.prod(t.shape[1:]) != _entries(call)]
@@ -97,23 +166,23 @@ def _entries(call: Call) -> int:
     return math.prod(call.type.shape[1:])
 
 
-class _Printer:
-    """Gives each value of a block a name."""
+class _Writer:
+    """Gives each value of a block a name: that of scratch, of rows from outside, or of a view."""
 
     def __init__(self, plan: Plan, members: Sequence[Member], leaving: Sequence[int]) -> None:
         self.plan, self.members = plan, members
         self.leaving = {k: j for j, k in enumerate(leaving)}
         self.inside = {m.number for m in members}
-        self.turned = _is_turned(plan, members)
+        self.transposed = _is_transposed(plan, members)
         self.outside: list[int] = []
         self.scratch: list[ArrayType] = []
         self.repeated: dict[int, ArrayType] = {}
         self.passing: list[ArrayType] = []  # one row of what is read and written outside
         self.names: dict[int, str] = {}
-        self.copies: dict[int, str] = {}  # turned, of what comes from outside
+        self.copies: dict[int, str] = {}  # transposed, of what comes from outside
         self.free: dict[ArrayType, list[str]] = {}
         self.root: dict[int, int] = {}
-        self.written: list[str] = []
+        self.written: list[Statement] = []
         self.last = self.lifetimes()
 
     def lifetimes(self) -> dict[int, int]:
@@ -127,7 +196,7 @@ class _Printer:
                 last[self.root.get(k, k)] = last[k] = place
         return last
 
-    def lines(self) -> list[str]:
+    def statements(self) -> list[Statement]:
         for place, member in enumerate(self.members):
             self.statement(place, member)
             for k in {self.root.get(k, k) for k in (*member.call.operands, member.number)}:
@@ -146,8 +215,8 @@ class _Printer:
     # -- operands ---------------------------------------------------------------------------------
     def whole(self, k: int) -> str:
         call = self.plan.calls[k]
-        if call.effect == "source" and call.text[0] == "k":
-            return call.text
+        if call.form is Form.CONSTANT:
+            return call.function.symbol
         if k not in self.outside:
             self.outside.append(k)
         return f"v{self.outside.index(k)}"
@@ -155,7 +224,7 @@ class _Printer:
     def repeat(self, member: Member, k: int) -> str:
         """What is the same for every row: once for each row where that makes inner loops long."""
         type, ndim = self.plan.calls[k].type, len(member.call.type.shape)
-        if not self.turned or member.call.kind != "entry" or type.size == 1:
+        if not self.transposed or member.call.form is not Form.ENTRYWISE or type.size == 1:
             return self.whole(k)
         name = self.whole(k)
         if name[0] == "k":  # a constant is bound, and not given
@@ -167,7 +236,7 @@ class _Printer:
     def sliced(self, k: int) -> str:
         if k not in self.names:
             self.names[k] = f"r{len(self.names)}"
-            self.written.append(f"{self.names[k]} = {self.whole(k)}[lo:hi]")
+            self.written.append(Rows(self.names[k], self.whole(k)))
             self.passing.append(_row(self.plan.calls[k].type))
         return self.names[k]
 
@@ -177,12 +246,12 @@ class _Printer:
         name = self.sliced(k)
         foreign = self.root.get(k, k) not in self.inside
         row = _row(self.plan.calls[k].type)
-        copied = self.turned and foreign and math.prod(row.shape) > 1
-        if not copied or member.call.kind in ("matmul", "matmul.T", "reshape", "getitem"):
+        copied = self.transposed and foreign and math.prod(row.shape) > 1
+        if not copied or member.call.form in (Form.MATMUL, Form.RESHAPE, Form.GETITEM):
             return name
         if k not in self.copies:
             self.copies[k] = self.place(row)
-            self.written.append(f"copyto({self.copies[k]}, {name})")
+            self.written.append(Copy(self.copies[k], name))
         return self.copies[k]
 
     # -- results ----------------------------------------------------------------------------------
@@ -194,46 +263,47 @@ class _Printer:
 
     def statement(self, place: int, member: Member) -> None:
         call, number = member.call, member.number
-        given = [
-            self.operand(member, k, by_rows)
-            for k, by_rows in zip(call.operands, member.rows, strict=True)
-        ]
+        reads = tuple(
+            [
+                self.operand(member, k, by_rows)
+                for k, by_rows in zip(call.operands, member.rows, strict=True)
+            ]
+        )
         out = self.leaving.get(number)
         if member.total:
-            call = self.totalled(call)
-            self.written.append(f"o{out}[i] = {call.text.format(*given, out='')}")
+            self.written.append(Total(f"o{out}", self.total(call), reads))
             return
-        if call.effect in ("view", "unknown") or "{out}" not in call.text:
-            self.names[number] = f"r{len(self.names)}"
-            self.written.append(f"{self.names[number]} = {call.text.format(*given)}")
-        else:
-            self.fill(place, member, given, out)
+        if call.takes_out or call.form is Form.REDUCE:
+            self.fill(place, member, reads, out)
             return
+        self.names[number] = f"r{len(self.names)}"
+        self.written.append(Compute(self.names[number], call, reads, False))
         if out is not None:
             self.passing.append(_row(call.type))
-            self.written.append(f"o{out}[lo:hi] = {self.names[number]}")
+            self.written.append(Store(f"o{out}", self.names[number]))
 
-    def totalled(self, call: Call) -> Call:
+    def total(self, call: Call) -> Call:
         """Sums over rows that lie side by side in memory are left to BLAS, at half the time."""
         narrow = len(call.type.shape) and self.plan.calls[call.operands[0]].type.dtype.char in "fd"
-        if self.turned and narrow and (call.kind, call.axes) == ("add", (0,)):
-            return call._replace(text="row_sum({0})")
+        rows = call.form is Form.REDUCE and (call.function.run, call.axes) == (np.add, (0,))
+        if self.transposed and narrow and rows:
+            return call._replace(function=_ROW_SUM, params=())
         return call
 
-    def fill(self, place: int, member: Member, given: list[str], out: int | None) -> None:
-        call, row = member.call, _row(member.call.type)
-        direct = out is not None and not (self.turned and math.prod(row.shape) > 1)
+    def fill(self, place: int, member: Member, reads: tuple[str, ...], out: int | None) -> None:
+        row = _row(member.call.type)
+        direct = out is not None and not (self.transposed and math.prod(row.shape) > 1)
         if out is not None:
             self.passing.append(row)
         if direct:
             name = f"r{len(self.names)}"
-            self.written.append(f"{name} = o{out}[lo:hi]")
+            self.written.append(Rows(name, f"o{out}"))
         else:
-            name = self.over(place, member, given) or self.place(row)
+            name = self.over(place, member, reads) or self.place(row)
         self.names[member.number] = name
-        self.written.append(call.text.format(*given, out=f", out={name}"))
+        self.written.append(Compute(name, member.call, reads, True))
         if out is not None and not direct:
-            self.written.append(f"o{out}[lo:hi] = {name}")
+            self.written.append(Store(f"o{out}", name))
 
     def over(self, place: int, member: Member, given: Sequence[str]) -> str | None:
         """An operand that may be written to, since it is read for the last time."""

@@ -1,27 +1,34 @@
-"""What an array program asks of NumPy: calls in order, with broadcasts left to it.
+"""Instruction selection: the calls of NumPy that compute a flat program, with broadcasts left to NumPy.
 
-`calls` writes each operation as one call, or a few (`multi_call_ops`). What is known of a call is
-whether its result is an array of its own, and whether it may be told where to write.
+`calls` selects one call for each operation, or a few (`multi_call_ops`). A call says whether its value is an
+array of its own, and whether the function can be told where to write.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Plan, add_constant, bound_dtype, without_unused
+from funcgrad.compiler.call_ir import (
+    Call,
+    Effect,
+    Form,
+    Function,
+    Plan,
+    reduction,
+    reshape,
+    ufunc_call,
+    without_dead_calls,
+)
 from funcgrad.compiler.flat_program import Flat, Step
-from funcgrad.compiler.numpy.branchless_select import BITS, affine
-from funcgrad.compiler.numpy.multi_call_ops import STAGES, entry, reduction, ufunc_text
+from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
+from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant
 from funcgrad.compiler.passes.layout_assignment import LAID
 from funcgrad.compiler.passes.peephole import FUSED
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 
-# The first items of an index that leaves every row where it is.
-_EVERY_ROW = ((("slice", None, None, None),), (("slice", None, None, 1),))
 # Operations whose arrays are new, as far as NumPy promises.
 _NEW = {"max", "min", "sum", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum"}
 _NEW |= {"concatenate", "scatter_add", "logsumexp", "norm", "xlogx", "sinc", "astype"}
@@ -35,12 +42,13 @@ def calls(flat: Flat) -> Plan:
         if i in needed:
             needed.update(operands[i])
     foreign = any(_foreign(step.op.run) for step in flat.steps if step.op not in (INPUT, CONSTANT))
-    plan = Plan([], flat.inputs, flat.results, {}, foreign)
+    made: list[Call] = []
     where: dict[int, int] = {}
     for i, step in enumerate(flat.steps):
         if i < flat.inputs or i in needed:
-            where[i] = _add(plan, step, tuple([where[k] for k in operands[i]]))
-    return without_unused(plan._replace(results=tuple([where[i] for i in flat.results])))
+            where[i] = _select(made, step, tuple([where[k] for k in operands[i]]))
+    results = tuple([where[i] for i in flat.results])
+    return without_dead_calls(Plan(tuple(made), flat.inputs, results, foreign))
 
 
 def _foreign(run: Any) -> bool:
@@ -59,27 +67,28 @@ def elided(flat: Flat, step: Step) -> tuple[int, ...]:
     return tuple(narrow if shape == step.type.shape else [step.operands[0], *narrow[1:]])
 
 
-def _add(plan: Plan, step: Step, operands: tuple[int, ...]) -> int:
-    """The number of the call that has a step's value, added to the plan."""
-    made = plan.calls
+def _select(made: list[Call], step: Step, operands: tuple[int, ...]) -> int:
+    """The number of the call that has a step's value, which is added to the calls."""
     name, op = step.op.name, step.op
     if op is INPUT:
-        made.append(Call(f"x{len(made)}", (), step.type, "source"))
-    elif op is CONSTANT:
-        add_constant(plan, step.constant)
-    elif name == "stop_gradient":
+        return put(made, Call(Function(f"x{len(made)}", Form.INPUT), (), step.type, "source"))
+    if op is CONSTANT:
+        return put_constant(made, step.constant)
+    if name == "stop_gradient":
         return operands[0]
-    elif name in STAGES and _is_plain(made[operands[0]].type):
-        return STAGES[name](plan, step, operands[0])
-    elif name in FUSED or op is LAID:
-        text = f"{name}({', '.join([f'{{{i}}}' for i in range(len(operands))])}{{out}})"
-        plan.bound[name] = op.run
-        made.append(Call(text, operands, step.type, "product", "entry"))
-    elif name in ("where", "mask"):
-        _add_selection(plan, step, operands)
-    else:
-        made.append(_written(plan, step, operands))
-    return len(made) - 1
+    if name in STAGES and _is_plain(made[operands[0]].type):
+        return STAGES[name](made, step, operands[0])
+    if name in FUSED or op is LAID:
+        return put(made, _entrywise(name, op.run, operands, step.type, "product"))
+    if name in ("where", "mask"):
+        return _select_selection(made, step, operands)
+    return put(made, _call(made, step, operands))
+
+
+def _entrywise(
+    symbol: str, run: Any, operands: tuple[int, ...], type: ArrayType, effect: Effect
+) -> Call:
+    return Call(Function(symbol, Form.ENTRYWISE, run), operands, type, effect)
 
 
 def _is_plain(type: ArrayType) -> bool:
@@ -90,54 +99,61 @@ def _is_plain(type: ArrayType) -> bool:
 _BRANCHLESS = 2048
 
 
-def _add_selection(plan: Plan, step: Step, operands: tuple[int, ...]) -> None:
-    made, (shape, dtype) = plan.calls, step.type
+def _select_selection(made: list[Call], step: Step, operands: tuple[int, ...]) -> int:
+    type, (shape, dtype) = step.type, step.type
     wide = made[operands[0]].type.shape == shape and dtype in BITS
-    if len(operands) == 2 and not (wide and step.type.size >= _BRANCHLESS):
-        operands = (*operands, add_constant(plan, np.zeros((), dtype)))
-    numbers = [plan.bound.get(f"s{i}", np.zeros(1)) for i in operands[1:]]
-    if not wide or step.type.size < _BRANCHLESS:
-        made.append(Call("where({0}, {1}, {2})", operands, step.type, "new", "entry"))
-    elif len(operands) == 2:
-        made.append(Call("masked({0}, {1}{out})", operands, step.type, "product", "entry"))
-    elif all(np.ndim(x) == 0 for x in numbers) and (found := affine(*numbers)):
-        a, b = [add_constant(plan, np.array(x, dtype)) for x in found]
-        made.append(entry(ufunc_text("multiply", 2), (operands[0], a), step.type))
-        made.append(entry(ufunc_text("add", 2), (len(made) - 1, b), step.type))
-    else:
-        made.append(Call("chosen({0}, {1}, {2}{out})", operands, step.type, "product", "entry"))
+    if len(operands) == 2 and not (wide and type.size >= _BRANCHLESS):
+        operands = (*operands, put_constant(made, np.zeros((), dtype)))
+    if not wide or type.size < _BRANCHLESS:
+        return put(made, _entrywise("where", np.where, operands, type, "new"))
+    if len(operands) == 2:
+        return put(made, _entrywise("masked", masked, operands, type, "product"))
+    numbers = [made[k].function.run for k in operands[1:] if made[k].form is Form.CONSTANT]
+    if [x.ndim for x in numbers] == [0, 0] and (found := affine(*[x[()] for x in numbers])):
+        a, b = [put_constant(made, np.array(x, dtype)) for x in found]
+        scaled = put(made, ufunc_call(np.multiply, (operands[0], a), type))
+        return put(made, ufunc_call(np.add, (scaled, b), type))
+    return put(made, _entrywise("chosen", chosen, operands, type, "product"))
 
 
 # Reductions that a ufunc does.
-_REDUCED = {"sum": "add", "max": "maximum", "min": "minimum"}
+_REDUCED = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
-def _written(plan: Plan, step: Step, operands: tuple[int, ...]) -> Call:
+def _call(made: list[Call], step: Step, operands: tuple[int, ...]) -> Call:
+    """The one call of an operation."""
     name, op, params, type = step.op.name, step.op, dict(step.params), step.type
     if isinstance(op.run, np.ufunc):
-        return _ufunc(plan, op.run, operands, type)
+        return _ufunc(made, op.run, operands, type)
     if name == "reshape":
-        return Call(f"{{0}}.reshape({params['shape']})", operands, type, "view", name)
-    if name in ("getitem", "scatter_add") and _is_reshape(
-        params, plan.calls[operands[0]].type, type
-    ):
-        return Call(f"{{0}}.reshape({type.shape})", operands, type, "view", "reshape")
+        return reshape(params["shape"], operands[0], type)
+    if name in ("getitem", "scatter_add") and _is_reshape(params, made[operands[0]].type, type):
+        return reshape(type.shape, operands[0], type)
     if name == "transpose":
-        axes = params["axes"]
-        return Call(f"{{0}}.transpose({axes})", operands, type, "view", name, axes)
+        return Call(Function(name, Form.TRANSPOSE), operands, type, "view", step.params)
     if name == "broadcast_to":
-        text = f"spread({{0}}, {params['shape']}, {bound_dtype(plan, type.dtype)}{{out}})"
-        return Call(text, operands, type, "product", "entry")
+        spread = _entrywise("spread", broadcast_copy, operands, type, "product")
+        return spread._replace(params=(*step.params, ("dtype", type.dtype)))
     if name in _REDUCED and params["axis"]:
         return reduction(_REDUCED[name], params["axis"], operands[0], type)
     if name == "getitem" and "array" not in params["spec"]:
-        # Every row as it is, of which a part may be taken.
-        kind = name if params["spec"][:1] in _EVERY_ROW else ""
-        return Call(f"{{0}}[{_index(params['spec'])}]", operands, type, "unknown", kind)
-    plan.bound[function := f"f{len(plan.calls)}"] = partial(op.run, **params) if params else op.run
-    text = f"{function}({', '.join([f'{{{i}}}' for i in range(len(operands))])})"
+        return Call(Function(name, Form.GETITEM), operands, type, "unknown", step.params)
     fresh = name in _NEW or name == "getitem" or (name == "einsum" and len(operands) > 1)
-    return Call(text, operands, type, "new" if fresh else "unknown", name=name)
+    function = Function(f"f{len(made)}", Form.ROUTINE, op.run, name)
+    return Call(function, operands, type, "new" if fresh else "unknown", step.params)
+
+
+def broadcast_copy(
+    x: Any, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None
+) -> np.ndarray[Any, Any]:
+    """An array of its own where `numpy.broadcast_to` gives a view: a sixth of its time, if small.
+
+    >>> broadcast_copy(1.5, (2,), np.dtype(float))
+    array([1.5, 1.5])
+    """
+    filled: np.ndarray[Any, Any] = np.empty(shape, dtype) if out is None else out
+    filled[...] = x
+    return filled
 
 
 def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> bool:
@@ -147,30 +163,15 @@ def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> 
     return before.size == after.size > 0 and "array" not in spec and forward
 
 
-def _ufunc(plan: Plan, ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
-    own = name = ufunc.__name__
-    if getattr(np, name, None) is not ufunc:
-        name = f"f{len(plan.calls)}"
-    plan.bound[name] = ufunc
-    text = ufunc_text(name, len(operands))
+def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     if ufunc is np.matmul:
-        first = plan.calls[operands[0]]
-        if first.kind == "transpose" and first.axes == (1, 0):
-            text, operands = text.replace("{0}", "{0}.T"), (*first.operands, operands[1])
-            return Call(text, operands, type, "product", "matmul.T")
-        return Call(text, operands, type, "product", "matmul")
-    if ufunc.signature:
-        return Call(text, operands, type, "product", name=own)
-    call = entry(text, operands, type)
-    return call if name == own else call._replace(name=own)
-
-
-def _index(spec: tuple[Any, ...]) -> str:
-    special = {"new": "None", "...": "..."}
-    parts = [
-        ":".join(["" if bound is None else str(bound) for bound in item[1:]])
-        if isinstance(item, tuple)
-        else special.get(item, str(item))
-        for item in spec
-    ]
-    return f"{', '.join(parts)}," if parts else "..."
+        function, first = Function("matmul", Form.MATMUL, ufunc), made[operands[0]]
+        if first.form is Form.TRANSPOSE and first.axes == (1, 0):
+            swapped = (*first.operands, operands[1])
+            return Call(function, swapped, type, "product", (("transposed", True),))
+        return Call(function, operands, type, "product")
+    own = ufunc.__name__
+    known = getattr(np, own, None) is ufunc
+    form: Form = Form.ROUTINE if ufunc.signature else Form.ENTRYWISE
+    function = Function(own if known else f"f{len(made)}", form, ufunc, "" if known else own)
+    return Call(function, operands, type, "product" if ufunc.signature else "fill")

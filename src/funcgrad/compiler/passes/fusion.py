@@ -1,23 +1,22 @@
-"""Groups of operations on large arrays, run block by block: what they pass on stays in the cache.
+"""Loop fusion and tiling: groups of calls on large arrays become kernels that run on blocks of rows.
 
-A group is a run of a plan's calls that act on each row of their operands alone, or total over all rows.
-`blocked` puts one call in its place, of a function that does a few rows at a time in scratch memory.
-What leaves the group is written where it belongs; a total is one for each block, added up at the end, and
-so is as accurate as NumPy's sums by pairs. The blocks do not depend on how many threads take them.
+A group is a run of a plan's calls that act on each row of their operands alone, or total over all rows
+(`fusion_legality`). `blocked` puts one call in its place, of a kernel that does a few rows at a time in
+scratch memory, so that what its calls hand on stays in the cache. What leaves the group is written where it
+belongs; a total is one for each block, added up at the end, and so is as accurate as NumPy's sums by pairs.
+The blocks do not depend on how many threads take them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Plan, aligned, bound_dtype, users_of
-from funcgrad.compiler.numpy.fused_kernel import Inner, Member, inner_function
-from funcgrad.compiler.numpy.thread_pool import each
-from funcgrad.compiler.passes.fusion_legality import REDUCTIONS, member
+from funcgrad.compiler.call_ir import Call, Form, Function, Plan, reduction, users_of
+from funcgrad.compiler.numpy.block_loop import Blocks
+from funcgrad.compiler.numpy.fused_kernel import Body, Kernel, Member, kernel_body
+from funcgrad.compiler.passes.fusion_legality import member
 from funcgrad.graph import ArrayType
 
 # What a block's operands, scratch and results take together, in bytes: a part of a core's cache.
@@ -29,8 +28,9 @@ _THREADED = 1 << 21
 # The operand of a total has at least so many times its entries.
 _TALL = 64
 # What is computed twice and not stored, where its operands have so many times fewer entries.
-_CHEAP, _FEW = ("add(", "subtract(", "multiply("), 8
+_CHEAP, _FEW = (np.add, np.subtract, np.multiply), 8
 _VIEWS = ("view", "unknown")
+_EMPTY = Function("empty", Form.EMPTY, np.empty)
 
 
 def blocked(plan: Plan) -> Plan:
@@ -44,18 +44,6 @@ def _large(type: ArrayType) -> bool:
 
 
 # -- groups -------------------------------------------------------------------------------------------
-class Blocks(NamedTuple):
-    """How a group is run: rows, rows at a time, scratch, what a run has left, and whether by threads."""
-
-    length: int
-    rows: int
-    scratch: tuple[ArrayType, ...]
-    repeated: tuple[tuple[int, ArrayType], ...]
-    turned: bool
-    spare: list[tuple[np.ndarray[Any, Any], ...]]
-    threaded: bool
-
-
 class _Grouping:
     """Walks through a plan's calls, and writes another plan."""
 
@@ -64,7 +52,7 @@ class _Grouping:
         self.users = users_of(plan)
         self.made: list[Call] = []
         self.where: dict[int, int] = {}
-        self.functions: list[str] = []
+        self.kernels = 0
         self.again: set[int] = set()  # what is computed where it is asked for
         self.begin()
 
@@ -81,8 +69,7 @@ class _Grouping:
                 self.take(i, call)
         self.close()
         results = tuple([self.where[i] for i in self.plan.results])
-        functions = (*self.plan.functions, *self.functions)
-        return self.plan._replace(calls=self.made, results=results, functions=functions)
+        return self.plan._replace(calls=tuple(self.made), results=results)
 
     def put(self, i: int, call: Call) -> None:
         self.where[i] = len(self.made)
@@ -198,23 +185,20 @@ class _Grouping:
         leaving = [
             m.number for m in members if m.number not in again and self.outlives(m.number, inside)
         ]
-        number = len(self.functions)
-        inner = inner_function(self.plan, members, leaving, f"block{number}")
-        rows = max(1, _CACHE // max(1, inner.row_bytes))
+        body = kernel_body(self.plan, members, leaving)
+        rows = max(1, _CACHE // max(1, body.row_bytes))
         rows = rows // 64 * 64 or rows // 8 * 8 or rows
         if rows * _BLOCKS > length:
             return False
         count = -(-length // rows)
         totals = [m for m in members if m.total]
-        if sum(m.call.type.size for m in totals) * count * _TALL > length * inner.row_bytes:
+        if sum(m.call.type.size for m in totals) * count * _TALL > length * body.row_bytes:
             return False
-        self.functions.append(inner.text)
         self.again |= again
         work = sum([self.plan.calls[m.call.operands[0]].type.size for m in working])
         threaded = work >= _THREADED and count > 1
-        blocks = Blocks(length, rows, inner.scratch, inner.repeated, inner.turned, [], threaded)
-        self.plan.bound[f"blocks{number}"] = blocks
-        self.write(inner, {m.number: m for m in members}, count)
+        blocks = Blocks(length, rows, body.scratch, body.repeated, body.transposed, [], threaded)
+        self.write(body, blocks, {m.number: m for m in members}, count)
         return True
 
     def is_cheap(self, found: Member, inside: set[int]) -> bool:
@@ -223,7 +207,7 @@ class _Grouping:
         (A difference in L2 takes 60 us where writing it out takes 220; a mixture's gradient 0.9 of the time.)
         """
         call, types = found.call, [self.plan.calls[k].type for k in found.call.operands]
-        if not call.text.startswith(_CHEAP) or call.effect != "fill":
+        if call.form is not Form.ENTRYWISE or call.function.run not in _CHEAP:
             return False
         if found.number in self.plan.results or call.type.size < _ENTRIES:
             return False
@@ -233,94 +217,25 @@ class _Grouping:
     def outlives(self, i: int, inside: set[int]) -> bool:
         return i in self.plan.results or any(k not in inside for k in self.users[i])
 
-    def write(self, inner: Inner, members: dict[int, Member], count: int) -> None:
-        given = [self.where[k] for k in inner.operands]
+    def write(self, body: Body, blocks: Blocks, members: dict[int, Member], count: int) -> None:
+        given = [self.where[k] for k in body.operands]
         totals: list[tuple[int, Call]] = []
-        for i in inner.leaving:
+        for i in body.leaving:
             call = self.plan.calls[i]
             shape = (count, *call.type.shape) if members[i].total else call.type.shape
             type = ArrayType(shape, call.type.dtype)
-            text = f"empty({shape}, {bound_dtype(self.plan, type.dtype)})"
             given.append(len(self.made))
             if members[i].total:
-                kind = call.kind if call.kind in REDUCTIONS else "add"
-                text_of_total = f"{kind}.reduce({{0}}, (0,))"
-                totals.append((i, Call(text_of_total, (given[-1],), call.type, "new", kind, (0,))))
+                ufunc = call.function.run if call.form is Form.REDUCE else np.add
+                totals.append((i, reduction(ufunc, (0,), given[-1], call.type)))
             else:
                 self.where[i] = given[-1]
-            self.made.append(Call(text, (), type, "fill", "empty"))
-        number = len(self.functions) - 1
-        slots = "".join([f", {{{j}}}" for j in range(len(given))])
-        text = f"each_block(block{number}, blocks{number}{slots})"
-        self.made.append(Call(text, tuple(given), ArrayType((), np.dtype(bool)), "none"))
+            params = (("shape", shape), ("dtype", type.dtype))
+            self.made.append(Call(_EMPTY, (), type, "fill", params))
+        kernel = Kernel(f"block{self.kernels}", body.parameters, body.statements, blocks)
+        function = Function(kernel.symbol, Form.KERNEL, kernel)
+        self.made.append(Call(function, tuple(given), ArrayType((), np.dtype(bool)), "none"))
+        self.kernels += 1
         for i, call in totals:
             self.where[i] = len(self.made)
             self.made.append(call)
-
-
-# -- running ------------------------------------------------------------------------------------------
-def each_block(block: Callable[..., None], blocks: Blocks, *arrays: Any) -> None:
-    """Run a group's function on all rows, a few at a time."""
-    length, rows, spare = blocks.length, blocks.rows, blocks.spare
-    count = -(-length // rows)
-
-    def work(take: Callable[[], int]) -> None:
-        try:
-            scratch = spare.pop()  # one step, so that no two threads take the same
-        except IndexError:
-            scratch = _scratches(blocks, rows)
-        _repeat(blocks, arrays, scratch)
-        while (i := take()) >= 0:
-            low = i * rows
-            high = low + rows
-            if high <= length:
-                block(i, low, high, *arrays, *scratch)
-            else:
-                block(i, low, length, *arrays, *_part(blocks, arrays, scratch, length - low))
-        spare.append(scratch)
-
-    if blocks.threaded:
-        each(work, count)
-    else:
-        work(partial(next, iter(range(count)), -1))
-
-
-def row_sum(block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The sum over the rows of a block whose rows are the last axis in memory.
-
-    >>> row_sum(np.ones((2, 3), order="F"))
-    array([2., 2., 2.])
-    """
-    turned = block.transpose((*range(1, block.ndim), 0))
-    sums: np.ndarray[Any, Any] = np.matmul(turned, np.ones(len(block), block.dtype))
-    return sums
-
-
-def _scratches(blocks: Blocks, rows: int) -> tuple[np.ndarray[Any, Any], ...]:
-    made = [*blocks.scratch, *[row for _, row in blocks.repeated]]
-    return tuple([_scratch(row, rows, blocks.turned) for row in made])
-
-
-def _repeat(blocks: Blocks, arrays: Sequence[Any], scratch: Sequence[Any]) -> None:
-    for (k, _), array in zip(blocks.repeated, scratch[len(blocks.scratch) :], strict=True):
-        np.copyto(array, arrays[k])
-
-
-def _part(
-    blocks: Blocks, arrays: Sequence[Any], scratch: Sequence[Any], rows: int
-) -> Sequence[Any]:
-    """Scratch for fewer rows, without gaps: where single entries lie 64 bytes apart, `numpy.negative` errs.
-
-    (NumPy 2.4 with AVX-512 negates the first of them, and writes zeros for the others.)
-    """
-    if not blocks.turned:
-        return [array[:rows] for array in scratch]
-    part = _scratches(blocks, rows)
-    _repeat(blocks, arrays, part)
-    return part
-
-
-def _scratch(row: ArrayType, rows: int, turned: bool) -> np.ndarray[Any, Any]:
-    if not turned or not row.shape:
-        return aligned((rows, *row.shape), row.dtype)
-    return np.moveaxis(aligned((*row.shape, rows), row.dtype), -1, 0)

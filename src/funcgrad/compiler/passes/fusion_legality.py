@@ -1,7 +1,7 @@
-"""Which calls may join a group that is run block by block: those that act on each row alone, and totals.
+"""Fusion legality: which calls may be members of a fused kernel that runs on blocks of rows.
 
-A call is looked at by what it does to its operands (`call_ir.Call.kind`): a row of the result
-must depend on the same row of the operands, or the result be a sum, a product or an extremum over all rows.
+A call is legal where a row of its value depends on the same row of its operands alone, or where its value is
+a sum, a product or an extremum over all rows. Its form (`call_ir.Form`) and its parameters decide that.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from funcgrad.compiler.call_ir import Call
+from funcgrad.compiler.call_ir import Call, Form
 from funcgrad.compiler.numpy.fused_kernel import Member
 
 # Columns of a product that is done by rows.
 _NARROW = 32
 # Entries of the matrices of which there is one for each row: products of larger ones fill a core, or several.
 _SMALL = 1 << 15
-REDUCTIONS = ("add", "maximum", "minimum")
+# The first items of an index that keeps every row.
+_EVERY_ROW = ((("slice", None, None, None),), (("slice", None, None, 1),))
+_ROW_WISE = (Form.ENTRYWISE, Form.RESHAPE, Form.TRANSPOSE, Form.GETITEM)
 
 
 def member(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Member | None:
@@ -26,29 +28,27 @@ def member(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Membe
     """
     call = calls[i]
     types = [calls[k].type for k in call.operands]
-    if call.kind in ("matmul", "matmul.T"):
+    if call.form is Form.MATMUL:
         return _product(calls, i, lengths, tall)
-    if not types or not call.kind:
-        return None
-    if call.kind in REDUCTIONS:
+    if call.form is Form.REDUCE:
         if not types[0].shape or types[0].shape[0] not in lengths:
             return None
         if 0 not in call.axes:
-            text = f"{call.kind}.reduce({{0}}, {call.axes}, None{{out}})"
-            return Member(call._replace(text=text), i, (True,), False)
+            return Member(call, i, (True,), False)
         few = call.type.size * tall <= types[0].size
         return Member(call, i, (True,), True) if few and call.type.dtype.char != "e" else None
     shape = call.type.shape
-    if not shape or shape[0] not in lengths:
+    if not types or call.form not in _ROW_WISE or not shape or shape[0] not in lengths:
         return None
-    if call.kind == "transpose":
+    if call.form is Form.TRANSPOSE:
         return Member(call, i, (True,), False) if call.axes[0] == 0 else None
-    if call.kind in ("reshape", "getitem"):
+    if call.form is Form.GETITEM and dict(call.params)["spec"][:1] not in _EVERY_ROW:
+        return None
+    if call.form in (Form.RESHAPE, Form.GETITEM):
         if types[0].shape[:1] != shape[:1]:
             return None
-        if call.kind == "reshape":
-            inner = ", ".join(["-1", *map(str, shape[1:])])
-            call = call._replace(text=f"{{0}}.reshape(({inner},))")
+        if call.form is Form.RESHAPE:
+            call = call._replace(params=(("shape", (-1, *shape[1:])),))
         return Member(call, i, (True,), False)
     rows = tuple([len(t.shape) == len(shape) and t.shape[0] == shape[0] for t in types])
     return Member(call, i, rows, False) if any(rows) else None
@@ -64,11 +64,11 @@ def _product(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Mem
     if len(a) > 2 or len(b) > 2:
         return _stack(calls, i, lengths)
     columns = math.prod(b[1:])
-    if call.kind == "matmul" and len(a) == 2 and a[0] in lengths and columns <= _NARROW:
+    if not call.params and len(a) == 2 and a[0] in lengths and columns <= _NARROW:
         return Member(call, i, (True, False), False)
     if b[0] not in lengths or call.type.size * tall > calls[m].type.size:
         return None
-    lies = len(a) == 1 or (call.kind == "matmul.T" and columns <= _NARROW)
+    lies = len(a) == 1 or (bool(call.params) and columns <= _NARROW)
     return Member(call, i, (True, True), True) if lies else None
 
 
@@ -77,7 +77,7 @@ def _stack(calls: Sequence[Call], i: int, lengths: set[int]) -> Member | None:
     call = calls[i]
     shapes = [calls[k].type.shape for k in call.operands]
     rows = tuple([len(shape) == len(call.type.shape) for shape in shapes])
-    if call.type.shape[0] not in lengths or call.kind == "matmul.T" or not any(rows):
+    if call.type.shape[0] not in lengths or call.params or not any(rows):
         return None
     for shape, by_rows in zip(shapes, rows, strict=True):
         if by_rows and (shape[0] != call.type.shape[0] or math.prod(shape[1:]) > _SMALL):

@@ -250,7 +250,7 @@ _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for
 def _on_arrays(flat: Flat, cond: Body | None, shape: Shape) -> Rolled:
     plan = _turn(flat)
     text = _text_on_arrays(plan, flat, cond, shape)
-    bound = {**arrays._BOUND, **plan.bound}
+    bound = arrays.bindings(plan)
     if cond is not None:
         bound["holds"] = cond.program.compiled
     enter: Any = build("loop", text, bound)

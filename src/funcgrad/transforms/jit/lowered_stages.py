@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funcgrad.compiler.flat_program import Flat, flatten, text_of
-from funcgrad.compiler.numpy.numpy_codegen import planned, prepared, scheduled
+from funcgrad.compiler.numpy.buffer_assignment import scheduled
+from funcgrad.compiler.numpy.numpy_codegen import planned, prepared
 from funcgrad.compiler.print_ir import Inner, Steps, closed_below, names_of
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.program import Program, lower
