@@ -190,12 +190,12 @@ def test_what_strikes_while_a_path_is_compiled_leaves_the_tree_whole(at, error, 
     jitted(1.0)
     compiled, made = guards._program, 0
 
-    def struck(body):
+    def struck(*given):
         nonlocal made
         made += 1
         if made == at:
             raise error
-        return compiled(body)
+        return compiled(*given)
 
     monkeypatch.setattr(guards, "_program", struck)
     with pytest.raises(error):

@@ -5,8 +5,8 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.trace import pytree
+from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
-from funcgrad.transforms.jit.signature_cache import Compiled
 
 
 def wave(x, y):
@@ -82,7 +82,7 @@ def test_its_stages_are_in_the_names_of_the_arguments():
 def test_the_same_derivative_is_derived_and_lowered_once():
     programs = set()
     for _ in range(3):
-        compiled = Compiled(fg.grad(lambda x: np.sin(x) * x * 1.75), Static((), ()))
+        compiled = GuardedTraces(fg.grad(lambda x: np.sin(x) * x * 1.75), Static((), ()))
         compiled((2.0,), {})
         programs.add(compiled.last.step.program)
     assert len(programs) == 1

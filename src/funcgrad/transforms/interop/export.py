@@ -18,10 +18,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
 from funcgrad.transforms.arguments import check_function
-from funcgrad.transforms.interop.library_calls import Kinds
-from funcgrad.transforms.interop.library_jit import Elsewhere
-from funcgrad.transforms.jit.captures import Watch
-from funcgrad.transforms.jit.signature import Static
+from funcgrad.transforms.interop.library_jit import LibraryPrograms, LibraryTypes
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +44,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     (0.25, 0.0)
     """
     check_function("to_jax", f)
-    return Elsewhere(f, "to_jax", "jax", _KINDS["jax"]).function()
+    return LibraryPrograms(f, "to_jax", "jax", LIBRARY_TYPES["jax"]).function()
 
 
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,12 +67,7 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     tensor([0.0949, 3.8103])
     """
     check_function("to_torch", f)
-    return Elsewhere(f, "to_torch", "torch", _KINDS["torch"]).function()
-
-
-def jit_elsewhere(f: Callable[..., Any], backend: str, static: Static) -> Callable[..., Any]:
-    """`jit` of f for a library, whose arrays come out: what f captures is watched, as it is for NumPy."""
-    return Elsewhere(f, "jit", backend, _KINDS[backend], static, Watch(f)).shown()
+    return LibraryPrograms(f, "to_torch", "torch", LIBRARY_TYPES["torch"]).function()
 
 
 # -- types ---------------------------------------------------------------------------------------
@@ -152,8 +144,8 @@ def _checked(who: str, remedy: str, value: Any, dtype: np.dtype[Any]) -> ArrayTy
     return ArrayType(tuple(map(int, value.shape)), dtype)
 
 
-_KINDS = {
-    "jax": Kinds(_jax_type, partial(_with_floats, _default_of_jax)),
-    "torch": Kinds(_torch_type, partial(_with_floats, _default_of_torch)),
-    "cupy": Kinds(_cupy_type, partial(_with_floats, lambda: np.dtype(float))),
+LIBRARY_TYPES = {
+    "jax": LibraryTypes(_jax_type, partial(_with_floats, _default_of_jax)),
+    "torch": LibraryTypes(_torch_type, partial(_with_floats, _default_of_torch)),
+    "cupy": LibraryTypes(_cupy_type, partial(_with_floats, lambda: np.dtype(float))),
 }

@@ -31,8 +31,9 @@ class _Unquoted(str):
 class Misses:
     """What a jitted function's traces were made for, by its name: one line each, the last thousand."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, warns_of_numbers: bool) -> None:
         self.name = name
+        self.warns_of_numbers = warns_of_numbers
         self._lines: deque[str] = deque(maxlen=1000)
         self._numbers: Counter[Any] = Counter()
 
@@ -48,8 +49,8 @@ class Misses:
         fixed: str,
         key: tuple[Any, Any],
         arguments: tuple[Any, dict[str, Any]],
-        last: Node | None,
-        asked: Sequence[Question],
+        last: Node | None = None,
+        asked: Sequence[Question] = (),
     ) -> None:
         """A trace was made for a call of a signature, with static arguments ``fixed``.
 
@@ -59,7 +60,7 @@ class Misses:
         call = ", ".join([*([fixed] if fixed else []), *_written(key[0], arguments)])
         self._lines.append(f"{self.name}({_short(call, 200)}): {why}")
         if last is None:
-            if self._times(*key) == _OFTEN:
+            if self.warns_of_numbers and self._times(*key) == _OFTEN:
                 self._warn(
                     "is traced again for each Python number that it is given beside arrays of less precision "
                     f"than float64: {_OFTEN} times now; give it as np.float32(x), or as an array"

@@ -1,4 +1,4 @@
-"""jit: traced once a signature and path, then run as compiled programs (`signature_cache`)."""
+"""jit: traced once a signature and path, then run as compiled programs (`guarded_traces`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from funcgrad.source import fail
 from funcgrad.transforms.arguments import check_function, named_after
+from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
-from funcgrad.transforms.jit.signature_cache import Compiled
+from funcgrad.transforms.jit.signature_cache import SignatureCache
 from funcgrad.transforms.jit.stage_text import Latest
 
 
@@ -61,24 +62,23 @@ def jit(
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     static = Static(numbers, names)
-    if backend != "numpy":
-        return _elsewhere(f, backend, static)
-    compiled = Compiled(f, static)
-    jitted = named_after(f)(compiled.entry.function())
-    jitted.lower = compiled.lower  # type: ignore[attr-defined]
-    jitted.explain_misses = compiled.explain_misses  # type: ignore[attr-defined]
-    jitted.clear = compiled.clear  # type: ignore[attr-defined]
-    jitted.program = Latest(compiled.source)  # type: ignore[attr-defined]
-    return jitted
+    cache = GuardedTraces(f, static) if backend == "numpy" else _library(f, backend, static)
+    jitted: Any = named_after(f)(cache.function())
+    jitted.lower = cache.lower
+    jitted.explain_misses = cache.explain_misses
+    jitted.clear = cache.clear
+    jitted.program = Latest(cache.source)
+    return jitted  # type: ignore[no-any-return]
 
 
-def _elsewhere(f: Callable[..., Any], backend: str, static: Static) -> Callable[..., Any]:
+def _library(f: Callable[..., Any], backend: str, static: Static) -> SignatureCache[Any]:
     if backend not in ("jax", "torch", "cupy"):
         raise fail(
             ValueError,
             f"jit: expected a backend among 'numpy', 'jax', 'torch' and 'cupy', but got {backend!r}",
         )
     # Imported here: few programs ask for it, and all would wait for it.
-    from funcgrad.transforms.interop.export import jit_elsewhere
+    from funcgrad.transforms.interop.export import LIBRARY_TYPES
+    from funcgrad.transforms.interop.library_jit import LibraryPrograms
 
-    return jit_elsewhere(f, backend, static)
+    return LibraryPrograms(f, "jit", backend, LIBRARY_TYPES[backend], static, watched=True)

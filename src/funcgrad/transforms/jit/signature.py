@@ -16,7 +16,7 @@ from funcgrad.ops.base.array_capture import COPIED
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
 from funcgrad.trace.leaves import names_of
-from funcgrad.trace.pytree import flatten, own_children
+from funcgrad.trace.pytree import own_children
 from funcgrad.transforms.jit.guard_tree import Tree, first
 
 # Dtypes that Python's numbers do not give way to.
@@ -41,15 +41,23 @@ def is_static(kind: Any) -> bool:
     return isinstance(kind, tuple) and kind[0] == "static"
 
 
-def checked_static(value: Any) -> tuple[Any, ...]:
-    """A leaf that is no number: refused where it is known by its identity alone, since it may change."""
-    refuse_others("jit", value)
+def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
+    """A leaf that is no number: refused if it has no hash, or hashes by identity and may change."""
+    refuse_others(who, value)
     kind: Any = type(value)
-    if kind.__hash__ is object.__hash__ and not (isinstance(value, type) or callable(value)):
+    try:
+        hash(value)
+    except TypeError:
         raise fail(
             TypeError,
-            f"jit: expected numbers, arrays, trees of them, and values that hash by what they are, but got "
-            f"{kind.__name__}, which may change; make it a dataclass, or name it in static_argnums",
+            f"{who}: expected arrays, numbers and hashable values, but got {kind.__name__}",
+        ) from None
+    if kind.__hash__ is object.__hash__ and not (isinstance(value, type) or callable(value)):
+        instead = "name it in static_argnums" if who == "jit" else "let the function capture it"
+        raise fail(
+            TypeError,
+            f"{who}: expected numbers, arrays, trees of them, and values that hash by what they are, but got "
+            f"{kind.__name__}, which may change; make it a dataclass, or {instead}",
         )
     return static(value)
 
@@ -135,16 +143,6 @@ def kind_text(kind: Any) -> str:
     if kind[0] == "scalar":
         return str(kind[1])
     return str(ArrayType(*kind))
-
-
-def labels(f: Any, kinds: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """Names for the values of a call, after the parameters that they come by; each once."""
-    named = zip(names_of(f, len(args)), args, strict=True)
-    paths = [path for name, arg in named for path in flatten(arg, name).paths]
-    for name in sorted(kwargs):
-        paths.extend(flatten(kwargs[name], name).paths)
-    found = [path for path, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
-    return found if len(set(found)) == len(found) else [f"x{i}" for i in range(len(found))]
 
 
 class Signature:
