@@ -18,7 +18,7 @@ class LazyModule:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # inspection tools read such names from any object
+        if name.startswith("__"):  # inspection tools read such names from any object
             raise AttributeError(name)
         found = self.__dict__[name] = getattr(import_module(self._module), name)
         return found
