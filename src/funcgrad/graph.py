@@ -294,6 +294,7 @@ def _add_key(term: Term) -> Key:
 
 
 T = TypeVar("T", bound=Term)
+Item = TypeVar("Item")
 Operands: TypeAlias = Callable[[Any], Sequence[Any]]
 """The operands of a term that a walk visits: all, or fewer, where it stops early."""
 
@@ -341,6 +342,33 @@ def by_key(*roots: T, operands: Operands | None = None) -> dict[Key, T]:
         elif term._key not in found:
             stack += (term, None)
             stack += (term.args if operands is None else operands(term))[::-1]
+    return found
+
+
+def unnested(root: Item, operands: Callable[[Item], Sequence[Item]]) -> Iterator[Item]:
+    """The parts of an item in order, those of nested items in their place, repeated parts repeated.
+
+    ``operands`` gives the parts of an item that is opened, and none of one that is a part itself.
+
+    >>> list(unnested((1, (2, 3), 1), lambda item: item if isinstance(item, tuple) else ()))
+    [1, 2, 3, 1]
+    """
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        parts = operands(item)
+        if parts:
+            stack.extend(reversed(parts))
+        else:
+            yield item
+
+
+def dependent(terms: Iterable[Term], keys: Iterable[Key]) -> set[Key]:
+    """The keys that are given and those of the terms that depend on them; ``terms`` has operands first."""
+    found = set(keys)
+    for term in terms:
+        if any([arg.key in found for arg in term.args]):
+            found.add(term.key)
     return found
 
 

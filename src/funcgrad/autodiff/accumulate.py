@@ -12,7 +12,7 @@ import numpy as np
 from funcgrad.expr import Expr, by_key
 from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import CONSTANT, INPUT, Key, toposort
+from funcgrad.graph import CONSTANT, INPUT, Key, dependent, toposort
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
@@ -226,20 +226,9 @@ def backprop(expr: Expr, seed: Any = 1, wrt: Sequence[Expr] | None = None) -> Gr
     _check_root(expr)
     with Paused():
         exprs = by_key(expr)
-        wanted = exprs if wrt is None else _reaching(exprs, [item.key for item in wrt])
+        wanted = exprs if wrt is None else dependent(exprs.values(), [item.key for item in wrt])
         arcs = linear_maps(exprs, wanted)
         return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
-
-
-def _reaching(exprs: Mapping[Key, Expr], keys: Sequence[Key]) -> Container[Key]:
-    """The keys of ``exprs``, which are in order, that depend on one of ``keys``, those included."""
-    reached = set(keys)
-    for key, expr in exprs.items():
-        for arg in expr.args:
-            if arg.key in reached:
-                reached.add(key)
-                break
-    return reached
 
 
 def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
 from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import present
@@ -64,26 +65,15 @@ def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
         number.setdefault(_identity(expr), len(steps))
         where[id(expr)] = len(steps)
         steps.append(Step(INPUT, (), (), expr.type))
-    stack: list[Any] = list(reversed(roots))
-    while stack:
-        expr = stack.pop()
-        parents: tuple[int, ...] = ()
-        if expr is None:  # above an expression whose operands are done
-            expr = stack.pop()
-            parents = tuple([where[id(arg)] for arg in expr.args])
-            if expr.op is leaf:
-                where[id(expr)] = parents[0]
-                continue
-            # (An operation's type follows from its operands', so that it need not be hashed.)
-            row: Any = (expr.op, parents, expr.params)
-        elif id(expr) in where:
-            continue
-        else:
-            row = None if expr.args and expr.op is not leaf else _identity(expr)
-            if expr.args and row not in number:
-                stack += (expr, None)
-                stack += expr.args[::-1]
-                continue
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        return () if expr.op is leaf and _identity(expr) in number else expr.args
+
+    def step(expr: Expr, parents: tuple[int, ...]) -> int:
+        if expr.op is leaf and parents:
+            return parents[0]
+        # (An operation's type follows from its operands', so that it need not be hashed.)
+        row = (expr.op, parents, expr.params) if parents else _identity(expr)
         place = number.get(row)
         if place is None:
             if expr.op is INPUT:
@@ -92,8 +82,10 @@ def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
                 )
             place = number[row] = len(steps)
             steps.append(Step(expr.op, parents, expr.params, expr.type))
-        where[id(expr)] = place
-    return Flat(tuple(steps), len(inputs), tuple([where[id(root)] for root in roots]))
+        return place
+
+    places = folded(roots, step, where, operands)
+    return Flat(tuple(steps), len(inputs), tuple(places))
 
 
 def _identity(expr: Expr) -> Any:
@@ -102,9 +94,9 @@ def _identity(expr: Expr) -> Any:
         return INPUT, expr.params, expr.type
     if expr.op is CONSTANT:
         return CONSTANT, expr.params[0][1].address, expr.type
-    if expr.op is leaf and expr.params[0][1] is not None:
-        return leaf, expr.params
-    return None
+    if expr.op is leaf:
+        return leaf, expr.params if expr.params[0][1] is not None else id(expr)
+    return expr.op, (), expr.params
 
 
 def interpret(flat: Flat, values: Sequence[Any]) -> tuple[Any, ...]:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, rebuild, subexpressions
-from funcgrad.graph import INPUT, Key, TupleType
+from funcgrad.expr import Expr, by_key, rebuild, subexpressions
+from funcgrad.fold import folded, folded_by_key
+from funcgrad.graph import INPUT, TupleType
 from funcgrad.ops.tuples import pick, pick_op, together_op
 
 
@@ -113,18 +114,13 @@ def _inner_first(roots: Iterable[Expr], of: Callable[[Expr], list[Held]]) -> Map
         return [item for expr in subexpressions(*exprs) for item in of(expr)]
 
     done: dict[Body, Held] = {}
-    stack = below(roots)[::-1]
-    while stack:
-        item = stack[-1]
-        if item.body in done:
-            stack.pop()
-            continue
-        inner = [other for other in below(item.body.outputs) if other.body not in done]
-        if inner:
-            stack.extend(reversed(inner))
-        else:
-            stack.pop()
-            done[item.body] = item
+    folded(
+        below(roots),
+        lambda item, _: item,
+        done,
+        operands=lambda item: below(item.body.outputs),
+        key=lambda item: item.body,
+    )
     return done
 
 
@@ -167,7 +163,7 @@ def written_out(expr: Expr, most: int, who: str) -> Expr:
     Raises ValueError for what would have more than ``most`` nodes.
     """
     while True:
-        nodes = {e.key: e for e in subexpressions(expr)}
+        nodes = by_key(expr)
         inside = [item.body for e in nodes.values() if _is_flat(e) for item in held(e)]
         if not any(map(_is_flat, nodes.values())):
             return expr
@@ -176,10 +172,7 @@ def written_out(expr: Expr, most: int, who: str) -> Expr:
                 f"{who}: expected at most {most} nodes where calls and branches are written out, but got "
                 "more; use to_latex to see them"
             )
-        became: dict[Key, Expr] = {}
-        for key, e in nodes.items():
-            became[key] = _opened(e, tuple([became[arg.key] for arg in e.args]))
-        expr = became[expr.key]
+        (expr,) = folded_by_key([expr], _opened)
 
 
 def _is_flat(expr: Expr) -> bool:

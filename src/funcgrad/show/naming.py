@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
@@ -30,9 +31,7 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
             f"{who}: expected an expression, but got {type(expr).__name__}; make one with "
             "var('x') or trace(f, x)"
         )
-    found: dict[Key, Expr] = {}
-    for e in subexpressions(expr):
-        found.setdefault(e.key, e)
+    found = by_key(expr)
     if most is not None and len(found) > most:
         raise ValueError(
             f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; ")
@@ -129,25 +128,21 @@ def let_all(
     roots: Sequence[Expr], given: Mapping[Key, Written], rules: Rules
 ) -> tuple[list[tuple[str, str]], list[Written]]:
     """Named parts as pairs (name, text), and what is written of each root; ``given`` is written already."""
-    nodes = list({e.key: e for e in subexpressions(*roots)}.values())
     tops = [root.key for root in roots]
-    needed = set(tops)
-    for e in reversed(nodes):
-        if e.key in needed:
-            needed.update([arg.key for arg in rules.parents(e)])
     uses = Counter(tops)
-    uses.update([arg.key for e in nodes if e.key in needed for arg in rules.parents(e)])
-    written = dict(given)
+    for e in by_key(*roots, operands=rules.parents).values():
+        uses.update([arg.key for arg in rules.parents(e)])
     lines: list[tuple[str, str]] = []
-    for e in nodes:
-        if e.key not in needed or e.key in written:
-            continue
-        piece = rules.write(e, [written[arg.key] for arg in rules.parents(e)])
+
+    def step(e: Expr, parts: tuple[Written, ...]) -> Written:
+        piece = rules.write(e, list(parts))
         shared = uses[e.key] > 1 and piece.binding < rules.atom
         long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
         if (shared or (long and e.key not in tops)) and not rules.transparent(e):
             fresh = next(rules.names)
             lines.append((fresh, piece.text))
             piece = Written(rules.name(fresh), rules.atom)
-        written[e.key] = piece
-    return lines, [written[key] for key in tops]
+        return piece
+
+    written = folded_by_key(roots, step, dict(given), rules.parents)
+    return lines, written

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.fold import Algebra, fold, folded_by_key
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import columns_of
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple, written_out
-from funcgrad.show.naming import array_of, distinct, name_of
+from funcgrad.show.naming import distinct
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
 DEEPEST, LARGEST = 150, 20_000
@@ -48,27 +48,26 @@ def to_sympy(expr: Expr) -> Any:
         raise ImportError(
             "to_sympy: expected SymPy, but it is not installed; run: pip install sympy"
         ) from None
-    _check_size(nodes)
+    _check_size(expr)
     (expr,) = decomposed([expr], lambda e: not e.args or columns_of(e).sympy is not None)
-    nodes = distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")
-    became: dict[Key, Any] = {}
-    for e in nodes:
-        if e.op is INPUT:
-            became[e.key] = sympy.Symbol(name_of(e))
-        elif e.op is CONSTANT:
-            became[e.key] = _number(sympy, array_of(e))
-        else:
-            function = in_library(columns_of(e).sympy, sympy, e.dtype.kind)
-            if function is None:
-                raise ValueError(
-                    f"to_sympy: expected numbers and operations entry by entry, but got {e.op.name!r}"
-                    f" of {e.args[0].type}; use to_latex, or write the entries out"
-                )
-            became[e.key] = _made(e, function, [became[arg.key] for arg in e.args])
-    return became[expr.key]
+    distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")
+    return fold(expr, _algebra(sympy))
 
 
-def _made(expr: Expr, function: Callable[..., Any], parts: list[Any]) -> Any:
+def _algebra(sympy: Any) -> Algebra[Any]:
+    def op(e: Expr, parts: tuple[Any, ...]) -> Any:
+        function = in_library(columns_of(e).sympy, sympy, e.dtype.kind)
+        if function is None:
+            raise ValueError(
+                f"to_sympy: expected numbers and operations entry by entry, but got {e.op.name!r}"
+                f" of {e.args[0].type}; use to_latex, or write the entries out"
+            )
+        return _made(e, function, parts)
+
+    return Algebra(lambda e: sympy.Symbol(e.name), lambda e: _number(sympy, e.value), op)
+
+
+def _made(expr: Expr, function: Callable[..., Any], parts: tuple[Any, ...]) -> Any:
     try:
         return function(*parts, **dict(expr.params))
     except (TypeError, ValueError) as error:
@@ -89,19 +88,18 @@ def _refuse_tuples(nodes: list[Expr]) -> None:
             )
 
 
-def _check_size(nodes: list[Expr]) -> None:
-    depth: dict[Key, int] = {}
-    size: dict[Key, int] = {}
-    for e in nodes:
-        depth[e.key] = 1 + max([depth[arg.key] for arg in e.args], default=0)
-        size[e.key] = 1 + sum(min(size[arg.key], LARGEST) for arg in e.args)
-    root = nodes[-1].key
-    if depth[root] > DEEPEST:
+def _check_size(root: Expr) -> None:
+    def step(_: Expr, parts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+        depth = 1 + max([depth for depth, _ in parts], default=0)
+        return depth, 1 + sum([min(size, LARGEST) for _, size in parts])
+
+    ((depth, size),) = folded_by_key([root], step)
+    if depth > DEEPEST:
         raise ValueError(
-            f"to_sympy: expected at most {DEEPEST} parts within parts, but got {depth[root]}; SymPy "
+            f"to_sympy: expected at most {DEEPEST} parts within parts, but got {depth}; SymPy "
             "recurses over them"
         )
-    if size[root] > LARGEST:
+    if size > LARGEST:
         raise ValueError(
             f"to_sympy: expected at most {LARGEST} parts written out, but got more; SymPy does not "
             "keep shared parts, so convert them one by one"

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key, subexpressions
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import Op, astype, leaf
@@ -108,28 +109,24 @@ def _let(
     functions: Mapping[Body, Function],
 ) -> tuple[list[tuple[str, str]], list[Written]]:
     """The named parts of some formulas, and the formulas; ``given`` are those of the inputs."""
-    unique = {e.key: e for e in subexpressions(*roots)}
     tops = [root.key for root in roots]
-    needed = set(tops)
-    for key in reversed(unique):
-        if key in needed:
-            needed.update([arg.key for arg in operands_written(unique[key])])
     uses = Counter(tops)
-    uses.update(arg.key for key in needed for arg in operands_written(unique[key]))
-    written = dict(given)
+    for e in by_key(*roots, operands=operands_written).values():
+        uses.update([arg.key for arg in operands_written(e)])
     lines: list[tuple[str, str]] = []
-    for key, e in unique.items():
-        if key in written or key not in needed:
-            continue
-        piece = write(e, [written[arg.key] for arg in operands_written(e)], functions)
-        shared = uses[key] > 1 and piece.binding < ATOM and e.op is not CONSTANT
-        long = len(piece.text) > LONGEST and bool(e.args) and key not in tops
+
+    def step(e: Expr, parts: tuple[Written, ...]) -> Written:
+        piece = write(e, list(parts), functions)
+        shared = uses[e.key] > 1 and piece.binding < ATOM and e.op is not CONSTANT
+        long = len(piece.text) > LONGEST and bool(e.args) and e.key not in tops
         if (shared or long) and not _transparent(e):
             name = next(names)
             lines.append((name, piece.text))
             piece = Written(name, ATOM)
-        written[key] = piece
-    return lines, [written[key] for key in tops]
+        return piece
+
+    written = folded_by_key(roots, step, dict(given), operands_written)
+    return lines, written
 
 
 def _transparent(expr: Expr) -> bool:

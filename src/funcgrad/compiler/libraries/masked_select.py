@@ -7,12 +7,13 @@ same value, and a transpose that is as safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, rebuild, subexpressions
+from funcgrad.expr import Expr, rebuild
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
 from funcgrad.ops.elementwise import mask, where
 from funcgrad.rewrite.structural_laws import value_of
@@ -33,54 +34,41 @@ def guarded(roots: Sequence[Expr]) -> list[Expr]:
     let a = h > 0
     in where(a, where(a, t, 0)*where(a, h, 0), 0)
     """
-    became: dict[Key, Expr] = {}
-    for expr in subexpressions(*roots):
-        if expr.key in became:
-            continue
-        args = tuple([became[arg.key] for arg in expr.args])
-        if expr.op is mask:
-            p, x = args
-            args = (p, _cut(p, x))
-        elif expr.op is where:
-            p, x, y = args
-            args = (p, _cut(p, x), _cut(np.logical_not(p), y))
-        became[expr.key] = rebuild(expr, args)
-    return [became[root.key] for root in roots]
+    return folded_by_key(roots, _guarded)
+
+
+def _guarded(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    if expr.op is mask:
+        p, x = args
+        args = (p, _cut(p, x))
+    elif expr.op is where:
+        p, x, y = args
+        args = (p, _cut(p, x), _cut(np.logical_not(p), y))
+    return rebuild(expr, args)
 
 
 def _cut(p: Any, root: Expr) -> Expr:
     """What ``root`` is where p holds, of factors and terms that are harmless elsewhere."""
     if root.op.name not in _THROUGH:
         return root
-    known: dict[Key, Expr] = {}
     inner: set[Key] = set()
-    stack = [root]
-    while stack:
-        expr = stack[-1]
-        if expr.key in known:
-            stack.pop()
-        elif expr.op.name not in _THROUGH or (expr.key not in inner and len(inner) >= _DEPTH):
-            stack.pop()
-            known[expr.key] = _leaf(p, expr)
-        elif expr.key not in inner:
-            inner.add(expr.key)
-            stack.extend(_numerators(expr))
-        else:
-            stack.pop()
-            known[expr.key] = rebuild(expr, _operands(p, expr, lambda arg: known[arg.key]))
-    return known[root.key]
 
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        if expr.op.name not in _THROUGH or len(inner) >= _DEPTH:
+            return ()
+        inner.add(expr.key)
+        return expr.args[:1] if expr.op.name == "divide" else expr.args
 
-def _numerators(expr: Expr) -> tuple[Expr, ...]:
-    return expr.args[:1] if expr.op.name == "divide" else expr.args
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        if expr.key not in inner:
+            return _leaf(p, expr)
+        if expr.op.name != "divide":
+            return rebuild(expr, args)
+        y = expr.args[1]
+        harmless = y if _is_finite(y) else where(p, y, np.ones_like(y))
+        return rebuild(expr, (args[0], harmless))
 
-
-def _operands(p: Any, expr: Expr, cut: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    if expr.op.name != "divide":
-        return tuple([cut(arg) for arg in expr.args])
-    x, y = expr.args
-    harmless: Expr = y if _is_finite(y) else where(p, y, np.ones_like(y))
-    return cut(x), harmless
+    return folded_by_key([root], step, operands=operands)[0]
 
 
 def _leaf(p: Any, expr: Expr) -> Expr:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, rebuild, subexpressions
-from funcgrad.graph import Key
+from funcgrad.expr import Expr, by_key, rebuild
+from funcgrad.fold import folded_by_key
+from funcgrad.graph import Key, dependent, unnested
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.shape import concatenate
 
@@ -34,18 +35,10 @@ def regrouped(roots: Sequence[Expr], states: Collection[Key], most: int) -> list
     return _sums(_slices(roots, states, most), states)
 
 
-def _changing(exprs: Sequence[Expr], states: Collection[Key]) -> set[Key]:
-    found = set(states)
-    for expr in exprs:
-        if any([arg.key in found for arg in expr.args]):
-            found.add(expr.key)
-    return found
-
-
 # -- sums ----------------------------------------------------------------------------------------
 def _sums(roots: Sequence[Expr], states: Collection[Key]) -> list[Expr]:
-    exprs = list({e.key: e for e in subexpressions(*roots)}.values())
-    changing = _changing(exprs, states)
+    exprs = list(by_key(*roots).values())
+    changing = dependent(exprs, states)
     users: dict[Key, list[Expr | None]] = {}
     for expr in exprs:
         for arg in expr.args:
@@ -59,26 +52,17 @@ def _sums(roots: Sequence[Expr], states: Collection[Key]) -> list[Expr]:
         user = by[0]
         return _is_add(expr) and len(by) == 1 and user is not None and _is_add(user)
 
-    def leaves(expr: Expr) -> list[Expr]:
-        found, stack = [], list(reversed(expr.args))
-        while stack:
-            part = stack.pop()
-            if is_part(part):
-                stack.extend(reversed(part.args))
-            else:
-                found.append(part)
-        return found
-
     became: dict[Key, Expr] = {}
-    for expr in exprs:
-        new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        joined: Expr | None = None
         if _is_add(expr) and expr.dtype.kind in "fc" and not is_part(expr) and expr.key in changing:
-            terms = leaves(expr)
+            terms = list(unnested(expr, lambda e: e.args if e is expr or is_part(e) else ()))
             joined = _joined(terms, became)
             joined = _still_first(terms, changing, became) if joined is None else joined
-            new = new if joined is None else joined
-        became[expr.key] = new
-    return [became[root.key] for root in roots]
+        return rebuild(expr, args) if joined is None else joined
+
+    return folded_by_key(roots, step, became)
 
 
 def _is_add(expr: Expr) -> bool:
@@ -141,8 +125,8 @@ def _slice_of(term: Expr) -> tuple[int, int, int] | None:
 # -- slices --------------------------------------------------------------------------------------
 def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
     """Functions of slices that fill half of an array or more as slices of one function of the array."""
-    exprs = list({e.key: e for e in subexpressions(*roots)}.values())
-    changing = _changing(exprs, states)
+    exprs = list(by_key(*roots).values())
+    changing = dependent(exprs, states)
     groups: dict[tuple[Any, Any, Key], list[Expr]] = {}
     for expr in exprs:
         if isinstance(expr.op, Elementwise) and len(expr.args) == 1 and expr.key in changing:
@@ -158,29 +142,27 @@ def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[E
     if not chosen:
         return list(roots)
     became: dict[Key, Expr] = {}
-    for expr in exprs:
-        if expr.key in chosen:
-            part = expr.args[0]
-            whole = became[part.args[0].key]
-            # (Equal ones are one: programs are value-numbered.)
-            became[expr.key] = rebuild(part, (expr.op(whole, **dict(expr.params)),))
-        else:
-            became[expr.key] = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
-    return [became[root.key] for root in roots]
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        if expr.key not in chosen:
+            return rebuild(expr, args)
+        part = expr.args[0]
+        whole = became[part.args[0].key]
+        # (Equal ones are one: programs are value-numbered.)
+        return rebuild(part, (expr.op(whole, **dict(expr.params)),))
+
+    return folded_by_key(roots, step, became)
 
 
 # -- sums over turns -------------------------------------------------------------------------------
 def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
     """A sum's terms, where they are matrix products or nothing else looks at the sum."""
-    done: list[Expr] = []
-    stack = [term]
-    while stack:
-        expr = stack.pop()
-        if expr.op.name == "add" and uses[expr.key] == 1 and any(map(factors, expr.args)):
-            stack.extend(reversed(expr.args))
-        else:
-            done.append(expr)
-    return done
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        nested = expr.op.name == "add" and uses[expr.key] == 1 and any(map(factors, expr.args))
+        return expr.args if nested else ()
+
+    return list(unnested(term, operands))
 
 
 def factors(term: Expr) -> list[Expr] | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
-from funcgrad.graph import Key
+from funcgrad.fold import folded_by_key
 
 
 def share_bodies(roots: Sequence[Expr]) -> list[Expr]:
@@ -19,8 +19,7 @@ def share_bodies(roots: Sequence[Expr]) -> list[Expr]:
     ``kept`` is not looked at: it says what a derivative does, and derivatives have been taken.
     """
     longest: dict[Any, Expr] = {}
-    exprs = subexpressions(*roots)
-    for expr in exprs:
+    for expr in subexpressions(*roots):
         where = _place(expr)
         if where is not None:
             known = longest.get(where)
@@ -28,21 +27,15 @@ def share_bodies(roots: Sequence[Expr]) -> list[Expr]:
                 longest[where] = expr
     if not longest:
         return list(roots)
-    became: dict[Key, Expr] = {}
-    for expr in exprs:
-        if expr.key in became:
-            continue
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         where = _place(expr)
         chosen = expr if where is None else longest[where]
-        if where is not None and not _begins(expr, chosen):
-            chosen = expr
-        args = tuple([became[arg.key] for arg in chosen.args])
-        became[expr.key] = (
-            rebuild(chosen, args)
-            if chosen is expr
-            else assemble_node(chosen.op, args, chosen.params, chosen.type)
-        )
-    return [became[root.key] for root in roots]
+        if chosen is expr or not _begins(expr, chosen):
+            return rebuild(expr, args)
+        return assemble_node(chosen.op, args, chosen.params, chosen.type)
+
+    return folded_by_key(roots, step)
 
 
 def _place(expr: Expr) -> Any:

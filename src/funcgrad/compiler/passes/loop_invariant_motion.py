@@ -17,8 +17,9 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat
 from funcgrad.compiler.numpy.instruction_selection import _foreign
 from funcgrad.compiler.passes.loop_body_batching import factors, regrouped, summands, tall_of
-from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key
+from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
+from funcgrad.fold import folded_by_key
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
 from funcgrad.ops.base.op import Elementwise, broadcast_to, on_batch, spread
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.substitute import substitute_all
@@ -55,19 +56,17 @@ def hoisted(roots: Sequence[Expr]) -> list[Expr]:
                 wanted.setdefault(arg.key, {})[expr.params[0][1]] = None
             elif _is_loop(arg):
                 whole.add(arg.key)
-    became: dict[Key, Expr] = {}
     parts: dict[Key, dict[int, Expr]] = {}
-    for expr in exprs:
-        if expr.key in became:
-            continue
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         if expr.op is pick_op and expr.args[0].key in parts:
-            became[expr.key] = parts[expr.args[0].key][expr.params[0][1]]
-            continue
-        new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+            return parts[expr.args[0].key][expr.params[0][1]]
+        new = rebuild(expr, args)
         if _is_loop(expr) and expr.key not in whole:
             parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ()))).parts()
-        became[expr.key] = new
-    return [became[root.key] for root in roots]
+        return new
+
+    return folded_by_key(roots, step)
 
 
 def has_loops(flat: Flat) -> bool:
@@ -111,7 +110,7 @@ class _Loop:
 
     def _exprs(self) -> list[Expr]:
         roots = [self.outputs[k] for k in self.live]
-        return list({expr.key: expr for expr in subexpressions(*roots)}.values())
+        return list(by_key(*roots).values())
 
     # -- looking -----------------------------------------------------------------------------------
     def _live(self) -> list[int]:
@@ -139,13 +138,14 @@ class _Loop:
         middle = self.n + self.shape.sequences
         for i, x in enumerate(self.inputs):
             kind[x.key] = _TURN if i < self.n else _ITEM if i < middle else _FIXED
-        for expr in self.exprs:
-            if expr.key in kind:
-                continue
-            known = max([kind[arg.key] for arg in expr.args], default=_FIXED)
+
+        def step(expr: Expr, kinds: tuple[int, ...]) -> int:
+            known = max(kinds, default=_FIXED)
             held = known == _ITEM and not (self.batches and self._in_batches(expr))
             held = held or (known == _FIXED and expr.args != () and not self._always(expr))
-            kind[expr.key] = _TURN if held else known
+            return _TURN if held else known
+
+        folded_by_key(self.exprs, step, kind)
         return kind
 
     def _always(self, expr: Expr) -> bool:
@@ -207,12 +207,12 @@ class _Loop:
                 del self.sums[k]
 
     def _move_inside(self, roots: Iterable[Expr]) -> None:
-        stack = list(roots)
-        while stack:
-            expr = stack.pop()
-            if self.kind[expr.key] == _TURN and expr.key not in self.inside:
-                self.inside.add(expr.key)
-                stack.extend(expr.args)
+        def operands(expr: Expr) -> tuple[Expr, ...]:
+            moves = self.kind[expr.key] == _TURN and expr.key not in self.inside
+            return expr.args if moves else ()
+
+        below = subexpressions(*roots, operands=operands)
+        self.inside.update([expr.key for expr in below if self.kind[expr.key] == _TURN])
 
     def _keep_what_is_large(self) -> None:
         """Move inside what comes after, but cannot be done from batches of few bytes."""
@@ -248,10 +248,7 @@ class _Loop:
         x, node = self.inputs[k], self.outputs[k]
         if x.dtype.kind not in "fc" or uses.get(x.key) != 1 or node.key == x.key:
             return None
-        on_x = {x.key}
-        for expr in self.exprs:
-            if any([arg.key in on_x for arg in expr.args]):
-                on_x.add(expr.key)
+        on_x = dependent(self.exprs, [x.key])
         terms = []
         while node.key != x.key:
             if node.op.name != "add" or uses[node.key] != 1:
@@ -272,9 +269,8 @@ class _Loop:
         for x, operand in zip(self.inputs, self.loop.args, strict=True):
             if self.kind[x.key] != _TURN:
                 self.known[x.key] = operand
-        for expr in self.exprs:
-            if self.kind[expr.key] != _TURN and expr.key not in self.known:
-                self._compute(expr)
+        before = [expr for expr in self.exprs if self.kind[expr.key] != _TURN]
+        folded_by_key(before, self._computed, self.known)
         stacks = self._stacks()
         states = [k for k in self.live if k < self.n and k not in self.sums]
         first = len(states)
@@ -282,9 +278,7 @@ class _Loop:
             loop = self._rolled(states, stacks)
             for place, expr in enumerate(stacks):
                 self.known[expr.key] = pick(loop, first + place)
-        for expr in self._after():
-            if expr.key not in self.known:
-                self._compute(expr)
+        folded_by_key(self._after(), self._computed, self.known)
         found = {k: pick(loop, place) for place, k in enumerate(states)}
         for k, terms in self.sums.items():
             total: Any = self.loop.args[k]
@@ -304,13 +298,12 @@ class _Loop:
         batch: Expr = known if self._is_batch(expr) else spread(known, self.turns)
         return batch
 
-    def _compute(self, expr: Expr) -> None:
-        args = [self.known[arg.key] for arg in expr.args]
+    def _computed(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
         if not self._is_batch(expr):
-            self.known[expr.key] = rebuild(expr, tuple(args))
-            return
+            return rebuild(expr, args)
         flags = tuple([self._is_batch(arg) for arg in expr.args])
-        self.known[expr.key] = on_batch(expr.op, self.turns, flags, args, dict(expr.params))
+        batch: Expr = on_batch(expr.op, self.turns, flags, args, dict(expr.params))
+        return batch
 
     def _after(self) -> list[Expr]:
         """What is computed after the loop, in order."""

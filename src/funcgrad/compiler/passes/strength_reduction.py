@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, Step
 from funcgrad.compiler.ir_rewriter import Rewrite, is_float, uses_of
+from funcgrad.graph import unnested
 from funcgrad.ops import elementwise as on
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.contraction import matmul_op
@@ -144,14 +145,13 @@ def _totals(flat: Flat) -> Flat:
 
 def _minus(steps: tuple[Step, ...], uses: list[int], k: int) -> int | None:
     """The minus that a value has as a factor, where nothing else looks at what is in between."""
-    stack = [k]
-    while stack:
-        i = stack.pop()
-        step = steps[i]
-        if uses[i] != 1 or not is_float(step.type):
-            continue
-        if step.op is on.negative:
-            return i
-        if step.op in (on.multiply, on.divide, broadcast_to):
-            stack.extend(reversed(step.operands))
-    return None
+
+    def is_open(i: int) -> bool:
+        return uses[i] == 1 and is_float(steps[i].type)
+
+    def operands(i: int) -> tuple[int, ...]:
+        through = steps[i].op in (on.multiply, on.divide, broadcast_to) and is_open(i)
+        return steps[i].operands if through else ()
+
+    parts = unnested(k, operands)
+    return next((i for i in parts if steps[i].op is on.negative and is_open(i)), None)

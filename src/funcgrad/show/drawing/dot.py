@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Parts
 from funcgrad.ops.base.op import Op, differentiable
@@ -158,7 +158,7 @@ def _inside(
     found = []
     left = limit - used
     for item in items:
-        nodes = list({e.key: e for e in subexpressions(*item.body.outputs)}.values())
+        nodes = list(by_key(*item.body.outputs).values())
         left -= len(nodes)
         if left < 0:
             raise ValueError(

@@ -29,7 +29,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Never
 
@@ -37,7 +37,7 @@ import numpy as np
 
 from funcgrad import expr as expr_room
 from funcgrad.control.closed_program import Body, symbol
-from funcgrad.expr import Expr, assemble_node, subexpressions
+from funcgrad.expr import Expr, assemble_node, by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Params, TupleType
 from funcgrad.show.functions import is_tuple, stored_bodies
 from funcgrad.show.json.json_params import dtype_of, mistake, pack, told, unpack
@@ -77,7 +77,7 @@ def to_json(expr: Expr) -> str:
 
 
 def _body_text(body: Body, bodies: Mapping[Body, int]) -> str:
-    nodes = list({e.key: e for e in subexpressions(*body.outputs)}.values())
+    nodes = list(by_key(*body.outputs).values())
     place = places(nodes)
     for k, x in enumerate(body.inputs):
         if x.key != symbol(f"i{k}", x.type).key:
@@ -211,12 +211,12 @@ def _body(i: int, entry: Any, bodies: list[Body]) -> Body:
     ):
         mistake("places of nodes as outputs", outputs, where)
     roots = [exprs[p] for p in outputs]
-    _check_order(exprs, subexpressions(*roots), where)
+    _check_order(exprs, roots, where)
     return Body(names, roots)
 
 
-def _check_order(exprs: list[Expr], needed: Iterable[Expr], where: str = "") -> None:
-    canonical = list({e.key: e for e in needed})
+def _check_order(exprs: list[Expr], roots: list[Expr], where: str = "") -> None:
+    canonical = list(by_key(*roots))
     if canonical != [e.key for e in exprs]:
         raise ValueError(
             f"from_json: expected each node once, in canonical order, and used{where}, but got "
@@ -228,7 +228,7 @@ def _program(rows: Any, bodies: list[Body]) -> Expr:
     if not isinstance(rows, list) or not rows:
         mistake("a list of at least one node", rows)
     exprs = _nodes(rows, bodies, "", None)
-    _check_order(exprs, subexpressions(exprs[-1]))
+    _check_order(exprs, [exprs[-1]])
     if stored_bodies([exprs[-1]]) != bodies:
         raise ValueError(
             f"from_json: expected each body once, those within others first, and used, but got "

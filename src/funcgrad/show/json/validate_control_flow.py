@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.control.closed_program import Body
 from funcgrad.control.custom_rule import Wiring
 from funcgrad.control.loop import OPEN, Shape
-from funcgrad.expr import subexpressions
+from funcgrad.expr import by_key
 from funcgrad.graph import ArrayType, Key, Params, TupleType
 from funcgrad.ops.base.op import Op, differentiable
 from funcgrad.ops.tuples import pick_op
@@ -88,7 +88,7 @@ def _branch(types: Types, branches: Any) -> str:
 def _call(types: Types, body: Any, kept: Any) -> str:
     if not isinstance(body, Body) or not isinstance(kept, tuple):
         return "expected a body, and keys of what is kept"
-    inside = {e.key for e in subexpressions(*body.outputs)}
+    inside = by_key(*body.outputs)
     if not all([isinstance(key, Key) and key in inside for key in kept]):
         return "expected keys of the body's nodes as what is kept"
     return _differ(_inputs(body), types)

@@ -13,7 +13,7 @@ from typing import Any
 
 from funcgrad.control.call_and_branch import built, call_op
 from funcgrad.control.closed_program import Body, pulled
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import Elementwise, differentiable, lift_fully
 from funcgrad.ops.markers import name_op
@@ -113,7 +113,7 @@ def _within(body: Body, budget: int) -> tuple[Key, ...]:
     Optimal on a chain of equal steps. In general the problem is a knapsack with dependent gains, for which
     the greedy selection is the usual approximation.
     """
-    inside = {e.key: e for e in subexpressions(*body.outputs) if e.op not in (INPUT, CONSTANT)}
+    inside = {key: e for key, e in by_key(*body.outputs).items() if e.op not in (INPUT, CONSTANT)}
     outputs = [k for k, out in enumerate(body.outputs) if differentiable(out.dtype)]
     _, back = pulled(body, outputs, range(len(body.inputs)))
     needed = [e.key for e in subexpressions(*back.values()) if e.key in inside]
@@ -153,17 +153,12 @@ def _asked_for(back: Sequence[Expr], inside: dict[Key, Expr]) -> list[Key]:
 
 def _work_again(asked: Sequence[Key], inside: dict[Key, Expr], kept: set[Key]) -> float:
     """The work of computing what is asked for again, from the inputs and what is kept."""
-    seen = set(kept)
-    stack = [key for key in asked if key not in kept]
-    total = 0.0
-    while stack:
-        key = stack.pop()
-        if key in seen:
-            continue
-        seen.add(key)
-        total += _work(inside[key])
-        stack.extend(arg.key for arg in inside[key].args if arg.key in inside)
-    return total
+
+    def operands(expr: Expr) -> list[Expr]:
+        return [arg for arg in expr.args if arg.key in inside and arg.key not in kept]
+
+    again = by_key(*[inside[key] for key in asked if key not in kept], operands=operands)
+    return math.fsum(map(_work, again.values()))
 
 
 def _work(expr: Expr) -> float:

@@ -10,8 +10,8 @@ from funcgrad.compiler.libraries import compile_namespace
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.control.closed_program import Body, body_of, pushed, symbol
-from funcgrad.expr import Expr, subexpressions
-from funcgrad.graph import CONSTANT, Key
+from funcgrad.expr import Expr, by_key
+from funcgrad.graph import CONSTANT, Key, dependent
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
@@ -75,11 +75,11 @@ def _tangents(body: Body, active: Sequence[int]) -> _Tangents:
     tangents, moved = pushed(body, active)
     flows = [flow for flow in moved if flow is not None]
     roots = guarded(simplify_all(flows, mode="derivative"))
-    depends = {t.key for t in tangents}
+    exprs = by_key(*roots)
+    depends = dependent(exprs.values(), [t.key for t in tangents])
     beside: dict[Key, Expr] = {}
-    for expr in subexpressions(*roots):
-        if any([arg.key in depends for arg in expr.args]):
-            depends.add(expr.key)
+    for expr in exprs.values():
+        if expr.key in depends:
             beside |= {arg.key: arg for arg in expr.args if arg.key not in depends}
     beside |= {root.key: root for root in roots if root.key not in depends}
     given = {k: e for k, e in beside.items() if e.op is not CONSTANT and e.dtype.kind != "O"}

@@ -16,7 +16,16 @@ from funcgrad.compiler.disk_cache.cache import remembered
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.program import Program, lower, part
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, assemble_node, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.expr import (
+    Expr,
+    assemble_node,
+    by_key,
+    is_simple,
+    mark_simple,
+    rebuild,
+    subexpressions,
+)
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.simplify import simplify_all
@@ -276,15 +285,14 @@ class Tree:
 
 def _stopped(roots: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
     """The roots with others in the place of some of their parts, what these are made of left out."""
-    became: dict[Key, Expr] = {}
-    for expr in _inside(roots, given):
-        new = given.get(expr.key)
-        if new is None:
-            new = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
-            if is_simple(expr):
-                mark_simple(new)
-        became[expr.key] = new
-    return [became[root.key] for root in roots]
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        new = rebuild(expr, args)
+        if is_simple(expr):
+            mark_simple(new)
+        return new
+
+    return folded_by_key(roots, step, dict(given))
 
 
 @lru_cache(maxsize=512)
@@ -304,21 +312,4 @@ def _same(node: Node, question: Question) -> bool:
 
 def _inside(roots: Sequence[Expr], stop: Container[Key]) -> list[Expr]:
     """The expressions below and at the roots, parents first, not looked into where they are to stop."""
-    result: list[Expr] = []
-    done: set[Key] = set()
-    stack = list(reversed(roots))
-    while stack:
-        expr = stack[-1]
-        pending = (
-            []
-            if expr.key in done or expr.key in stop
-            else [arg for arg in expr.args if arg.key not in done]
-        )
-        if pending:
-            stack.extend(reversed(pending))
-            continue
-        stack.pop()
-        if expr.key not in done:
-            done.add(expr.key)
-            result.append(expr)
-    return result
+    return list(by_key(*roots, operands=lambda e: () if e.key in stop else e.args).values())

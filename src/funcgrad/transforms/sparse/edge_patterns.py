@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
@@ -58,17 +59,20 @@ def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
     """
     values = dict(given)
     found: dict[int, Facts] = {}
-    for expr in subexpressions(*roots):
-        mine = [values.get(id(arg)) for arg in expr.args]
+
+    def value(expr: Expr, mine: tuple[Any, ...]) -> Any:
         if expr.op is CONSTANT:
-            values[id(expr)] = expr.params[0][1].array
-        elif expr.op is INPUT:
-            continue
-        elif not any([value is None for value in mine]):
+            return expr.params[0][1].array
+        if expr.op is INPUT:
+            return None
+        if not any([value is None for value in mine]):
             with np.errstate(all="ignore"):
-                values[id(expr)] = expr.op.run(*mine, **dict(expr.params))
-        elif expr.op in _READ:
+                return expr.op.run(*mine, **dict(expr.params))
+        if expr.op in _READ:
             found[id(expr)] = tuple(map(_READ[expr.op], mine))
+        return None
+
+    folded(roots, value, values)
     return found
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Edge, Semiring, sum_product
 from funcgrad.graph import ancestors
 from funcgrad.ops.base.op import differentiable
@@ -100,7 +100,7 @@ def _backward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int,
     starts = _offsets(roots)
     height = starts[-1]
     whole = together_op(*roots)
-    exprs = {expr.key: expr for expr in subexpressions(whole)}
+    exprs = by_key(whole)
     ends = {leaf.key for leaf in leaves}
     inside = set(ancestors(whole, list(ends)))
 
