@@ -738,3 +738,59 @@ def test_a_function_without_a_rule_is_named(name):
     }
     with pytest.raises(TypeError, match=f"{name}: expected a function with a derivative rule"):
         fg.grad(functions[name])(X)
+
+
+@pytest.mark.parametrize("index", [np.s_[:1], [0], np.array([True, False, False])])
+def test_entries_that_are_stored_keep_the_signs_of_zeros(index):
+    x = np.array([-0.0, -0.0, 0.0])
+    for name in ("set", "add", "multiply", "min", "max"):
+        for value in (-0.0, 0.0):
+            expected = x.copy()
+            how = {"set": lambda _, v: v, "min": np.minimum, "max": np.maximum}.get(name)
+            expected[index] = (how or getattr(np, name))(x[index], value)
+            changed = getattr(fg.var("x", (3,)).at[index], name)(value)
+            found = changed(x=x)
+            np.testing.assert_array_equal(
+                np.signbit(found), np.signbit(expected), f"{name} {value}"
+            )
+
+
+def test_kronecker_products_keep_the_signs_of_zeros():
+    x = np.array([0.0, -1.0, np.inf])
+    with np.errstate(invalid="ignore"):
+        expected = np.kron(x, x)
+    found = fg.trace(lambda x: np.kron(x, x), x)(x=x)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.parametrize("exponent", [2, -1, 0.5, 2.0, np.float64(0.5), 3])
+def test_powers_of_float16_arrays_are_numpys_beside_infinities(exponent):
+    x = np.array([-0.0, -np.inf, 0.0, np.inf, 2.0, np.nan], np.float16)
+    with np.errstate(all="ignore"):
+        expected = x**exponent
+    found = fg.trace(lambda x: x**exponent, x)(x=x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found[:5]), np.signbit(expected[:5]))
+
+
+@pytest.mark.parametrize("exponent", [2, -1, 0.5, 2.0, np.float64(0.5), 3])
+def test_powers_of_complex_arrays_are_numpys_beside_infinities(exponent):
+    z = np.array([complex(-np.inf, -2.0), complex(0.0, -0.0), complex(1.0, np.inf), 1 + 2j])
+    with np.errstate(all="ignore"):
+        expected = z**exponent
+    found = fg.trace(lambda z: z**exponent, z)(z=z)
+    for part in ("real", "imag"):
+        ours, theirs = getattr(found, part), getattr(expected, part)
+        np.testing.assert_array_equal(ours, theirs)
+        finite = ~np.isnan(theirs)
+        np.testing.assert_array_equal(np.signbit(ours)[finite], np.signbit(theirs)[finite])
+
+
+@pytest.mark.parametrize("bounds", [(-1, 1), (0, 300), (-5, None), (None, 999)])
+def test_bounds_outside_the_range_of_an_integer_dtype_bound_nothing(bounds):
+    x = np.array([0, 200, 3], np.uint8)
+    found = fg.trace(lambda x: np.clip(x, *bounds), x)(x=x)
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, np.clip(x, *bounds))

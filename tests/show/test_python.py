@@ -269,3 +269,18 @@ def test_bodies_that_numpy_cannot_run_are_refused():
         to_python(PROGRAMS["a primitive"])
     with pytest.raises(ValueError, match=r"for module='math', but got \(float64, float64\[3\]\)"):
         to_python(fg.scan(lambda c, _: (np.sin(c), c), X, length=3)[0], module="math")
+
+
+@pytest.mark.parametrize("module", ["numpy", "math"])
+def test_what_is_written_as_its_operand_keeps_the_operands_brackets(module):
+    def of_second(x):
+        return -fg.jvp(fg.grad(lambda t: t * x * np.sin(t)), (x,), (x,))[1]
+
+    for expr in (fg.trace(of_second, 0.5), 3.0 * fg.stop_gradient(X + 2.0) - fg.stop_gradient(-X)):
+        assert run(expr, 0.5, module=module) == pytest.approx(expr(x=0.5), rel=1e-14)
+
+
+def test_scattered_zeros_keep_their_signs():
+    x = fg.var("x", (3,))
+    for change in (lambda x: x.at[1:].set(-0.0), lambda x: x.at[[0, 2]].set(-0.0)):
+        same(run(change(x), np.ones(3)), change(x)(x=np.ones(3)))

@@ -58,6 +58,10 @@ def _is_boolean_array(x: Any) -> bool:
     return bool(x.dtype.kind == "b" and x.shape)
 
 
+_ARRAY_POWERS = ((2, "square"), (-1, "reciprocal"), (0.5, "sqrt"))
+"""What NumPy's arrays run for ``x ** n``: of complex numbers and float16, not what ``np.power`` does."""
+
+
 def _base(x: Any, exponent: Any) -> Any:
     """The base of a power: an integer becomes a float under a negative exponent, as in Python.
 
@@ -153,6 +157,10 @@ class Operators:
     def __pow__(self: Any, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             return pow(*[plain(x, "pow()") for x in (self, other, modulus)])
+        if self.shape and (self.dtype.kind == "c" or self.dtype == np.float16):
+            for exponent, name in _ARRAY_POWERS:
+                if type(other) is type(exponent) and other == exponent:
+                    return functions[name](self)
         return functions["power"](_base(self, other), other)
 
     def __rpow__(self: Any, other: Any) -> Any:

@@ -357,8 +357,6 @@ def kron(a: Any, b: Any) -> Any:
     ndim = max(a.ndim, b.ndim)
     a = reshape(a, (1,) * (ndim - a.ndim) + a.shape)
     b = reshape(b, (1,) * (ndim - b.ndim) + b.shape)
-    product = tensordot(a, b, axes=0)
-    mixed = np.transpose(
-        product, [i for pair in zip(range(ndim), range(ndim, 2 * ndim), strict=True) for i in pair]
-    )
-    return reshape(mixed, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
+    left = reshape(a, tuple(k for n in a.shape for k in (n, 1)))
+    right = reshape(b, tuple(k for n in b.shape for k in (1, n)))
+    return reshape(left * right, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))

@@ -44,9 +44,11 @@ def _getitem_run(x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> An
 
 
 def _scatter_run(g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
-    whole = np.zeros(shape, np.result_type(g))
+    dtype = np.result_type(g)
+    whole = np.zeros(shape, dtype)
     index = restore(spec, arrays)
     if arrays:
+        whole[index] = -dtype.type(0) if dtype.kind in "fc" else 0  # to which -0.0 is added
         np.add.at(whole, index, g)
     else:
         whole[index] = g
@@ -204,8 +206,10 @@ def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
             f"at: expected a value of dtype {x.dtype}, but got {value.dtype}; convert x with astype",
         )
     value = broadcast_to(astype(value, x.dtype), shape)
-    if how == "add":
+    if how == "add" and x.dtype.kind not in "fc":
         changed = x + scatter_op(value, *exprs, spec=spec, shape=x.shape)
+    elif how == "add":  # x - 0.0 is x where x + 0.0 is not: at -0.0
+        changed = x - scatter_op(-value, *exprs, spec=spec, shape=x.shape)
     else:
         _unique(exprs, spec, x, how)
         old = getitem_op(x, *exprs, spec=spec, shape=shape)

@@ -164,6 +164,11 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     """As `numpy.clip`: minimum(maximum(x, low), high), so half the derivative flows at a bound."""
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
+    dtype = x.dtype if isinstance(x, Expr) else np.asarray(x).dtype
+    if dtype.kind in "iu":  # Python's integers outside its range bound nothing
+        range_ = np.iinfo(dtype)
+        low = None if type(low) is int and low < range_.min else low
+        high = None if type(high) is int and high > range_.max else high
     x = x if low is None else elementwise.maximum(x, low)
     return x if high is None else elementwise.minimum(x, high)
 

@@ -15,7 +15,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import Infix, Op
 from funcgrad.ops.elementwise import negative
 from funcgrad.show.naming import array_of
-from funcgrad.show.python.python_numpy import INFIX, unknown
+from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
 from funcgrad.show.text import ATOM, UNARY, Written, wrap
 
 
@@ -28,6 +28,8 @@ def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Wri
         if expr.op is CONSTANT:
             return _math_number(array_of(expr))
         operation: Op = expr.op
+        if operation.name in IDENTITIES:
+            return parts[0]
         if operation is negative:
             return Written("-" + wrap(parts[0], UNARY), UNARY)
         if operation.infix and _is_plain_infix(operation.infix, expr):

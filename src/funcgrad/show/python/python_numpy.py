@@ -25,6 +25,9 @@ INFIX = frozenset(
     ("+", "-", "*", "/", "@", "<", "<=", ">", ">=", "==", "!=", "&", "|", "^", "//", "%")
 )
 
+IDENTITIES = frozenset(("leaf", "name", "stop_gradient"))
+"""Operations that are written as their operand."""
+
 
 def numpy_writer(
     names: Mapping[str, str], routines: Routines
@@ -50,6 +53,8 @@ def numpy_writer(
 def _numpy_call(expr: Expr, parts: list[Written]) -> Written:
     operation: Any = expr.op
     args = operands(expr)
+    if operation.name in IDENTITIES:
+        return parts[0]
     if operation.name == "negative":
         return Written("-" + wrap(parts[0], UNARY), UNARY)
     if operation.infix and operation.infix.symbol in INFIX:
@@ -156,12 +161,16 @@ def _cast(expr: Expr, texts: list[str]) -> Written:
 
 
 def _scatter(expr: Expr, texts: list[str]) -> Written:
-    # np.add.at in one expression: ``or`` passes on, since it returns None.
+    # Statements in one expression: ``or`` passes on, since they return None.
     shape = dict(expr.params)["shape"]
     arrays = [f"i{k}" for k in range(len(texts) - 1)]
-    added = f"np.add.at(z, {_index(expr, arrays)}, g) or z"
+    index = _index(expr, arrays)
+    stored = f"z.__setitem__({index}, g)"
+    if arrays:
+        zero = "-z.dtype.type(0)" if expr.dtype.kind in "fc" else "0"
+        stored = f"z.__setitem__({index}, {zero}) or np.add.at(z, {index}, g)"
     given = ", ".join([f'np.zeros({shape}, "{expr.dtype}")', *texts])
-    return Written(f"(lambda {', '.join(['z', 'g', *arrays])}: {added})({given})", ATOM - 1)
+    return Written(f"(lambda {', '.join(['z', 'g', *arrays])}: {stored} or z)({given})", ATOM - 1)
 
 
 def _mask(expr: Expr, texts: list[str]) -> Written:
@@ -211,8 +220,6 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "power": _form("np.power({all})"),
         "where": _form("np.where({all})[()]"),
         "mask": _mask,
-        "stop_gradient": _form("{0}", ATOM - 1),
-        "leaf": _form("{0}"),
         "real": _form("np.real({0})[()]"),
         "imag": _form("np.imag({0})[()]"),
         "sigmoid": _sigmoid,
@@ -251,7 +258,6 @@ _NUMPY: Mapping[str, Callable[[Expr, list[str]], Written]] = MappingProxyType(
         "qr": _form("np.linalg.qr({0})"),
         "pick": _form("{0}[{index}]"),
         "together": _form("({all},)"),
-        "name": _form("{0}"),
         "foreign": _foreign,
         "implicit": _implicit,
         "getitem": _getitem,

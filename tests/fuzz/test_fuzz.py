@@ -1,0 +1,154 @@
+"""Random programs against NumPy and each other: a fixed slice in every run, more with ``-m slow``.
+
+A failure prints the program and its arguments as source, cut down to one result; those of the slow
+tests are made small by Hypothesis, too.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from tests.fuzz import planted, relations
+from tests.fuzz.known import KNOWN, is_avoided
+from tests.fuzz.programs import Input, Instruction, Program, compiled, quiet
+from tests.fuzz.slices import fixed_slice, fuzzed
+from tests.fuzz.strategies import (
+    BINARY,
+    BITS,
+    COMPARISONS,
+    FAMILIES,
+    FORMS,
+    OPERATORS,
+    REAL_UNARY,
+    TESTS,
+    UNARY,
+)
+from tests.fuzz.values import special_values
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_fixed_slice(family):
+    fixed_slice(family)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many(family):
+    fuzzed(family, 600, database=None, print_blob=True)
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=[known.why for known in KNOWN])
+def test_what_is_known_to_fail_fails(known):
+    with pytest.raises(AssertionError):
+        relations.check(known.relation, known.program, known.args)
+
+
+# -- grids of special values ---------------------------------------------------------------------
+def failures(texts, arguments, relation):
+    """What a relation says of one-line programs, where it does not hold."""
+    found = []
+    for text in texts:
+        items = zip("ab", arguments, strict=False)
+        inputs = tuple(Input(name, np.shape(a), a.dtype.name) for name, a in items)
+        instruction = Instruction("v0", text)
+        if is_avoided(instruction, dict(zip("ab", arguments, strict=False))):
+            continue
+        try:
+            relations.check(relation, Program(inputs, (instruction,), ("v0",)), tuple(arguments))
+        except AssertionError as error:
+            found.append(f"{text}: {str(error).splitlines()[0]}")
+    return found
+
+
+REALS = ("float64", "float32", "float16")
+WHOLE = ("int64", "int32", "int8", "uint8", "bool")
+OF_ONE = [*FORMS, *(f"np.{name}({{a}})" for name in (*UNARY, *TESTS))]
+OF_REALS = [f"np.{name}({{a}})" for name in REAL_UNARY]
+OF_TWO = [f"{{a}} {sign} {{b}}" for sign in (*OPERATORS, *COMPARISONS, *BITS)]
+OF_TWO += [f"np.{name}({{a}}, {{b}})" for name in BINARY]
+OF_TWO += ["np.where({a} < {b}, {a}, {b})"]
+
+
+def written(templates):
+    return [template.format(a="a", b="b") for template in templates]
+
+
+def accepted(texts, *arguments):
+    """The texts that NumPy accepts for arguments."""
+    return [text for text in texts if accepts(text, arguments)]
+
+
+def accepts(text, arguments):
+    run = quiet(compiled(f"def f(a, b=None):\n    return {text}", {}))
+    try:
+        run(*arguments)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("dtype", [*REALS, "complex128", "complex64", *WHOLE])
+def test_functions_of_special_values(dtype):
+    values = special_values(dtype)
+    texts = accepted(written(OF_ONE + (OF_REALS if values.dtype.kind != "c" else [])), values)
+    found = [line for relation in relations.VALUES for line in failures(texts, [values], relation)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("dtype", [*REALS, "complex128", *WHOLE])
+def test_functions_of_two_special_values(dtype):
+    ends = special_values(dtype)
+    a, b = (grid.reshape(-1) for grid in np.meshgrid(ends, ends))
+    texts = accepted(written(OF_TWO), a, b)
+    found = [
+        line
+        for relation in (relations.evaluate_is_numpy, relations.jit_is_numpy)
+        for line in failures(texts, [a, b], relation)
+    ]
+    assert not found, "\n".join(found)
+
+
+def numpy_agrees_with_itself(program, value):
+    """Whether NumPy's numbers, which have operators of their own, give what its arrays give."""
+    (number,), (array,) = program.reference(value), program.reference(np.array([value]))
+    return bool(relations.identical(np.asarray(number), array[0]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+def test_functions_of_special_numbers(dtype):
+    """Programs of numbers, which run over `math` once they are compiled."""
+    values = special_values(dtype)
+    texts = accepted(written(OF_ONE + (OF_REALS if dtype != "complex128" else [])), values[0])
+    found = []
+    for text in texts:
+        instruction = Instruction("v0", text)
+        program = Program((Input("a", (), dtype),), (instruction,), ("v0",))
+        if is_avoided(instruction, {"a": values}):
+            continue
+        run = fg.jit(program.traced)
+        for value in (*[values[0]] * 3, *values):
+            if not numpy_agrees_with_itself(program, value):
+                continue
+            try:
+                relations.Judge(program, (value,)).must_agree("jit", run(value))
+            except AssertionError as error:
+                found.append(f"{text}: {str(error).splitlines()[0]} at {value!r}")
+            except relations.UnfitError:
+                pass
+    assert not found, "\n".join(found)
+
+
+# -- mutations -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("wrong", sorted(planted.WRONG))
+def test_what_is_planted_wrong_is_caught(wrong):
+    """In a process of its own, since derived programs are kept."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz.planted", wrong]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert "caught: " in found.stdout, found.stdout + found.stderr
+    assert "Error" not in found.stdout
