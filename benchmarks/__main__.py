@@ -6,6 +6,7 @@ python -m benchmarks --full           chains of a million nodes, too, and more r
 python -m benchmarks --write          the tables into docs/performance.md, the plot beside it
 python -m benchmarks --rounds N       each peer has its turn so often
 python -m benchmarks --results FILE   keep what is measured in FILE, and take from it what is there
+python -m benchmarks --without PASS   what passes of funcgrad's compiler gain: names, or "all"
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import chains, measure
+from benchmarks import ablation, chains, measure
 from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
 from benchmarks.work import FAMILIES, NUMBA
+from funcgrad.compiler.pipeline import PASSES
 
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -60,6 +62,7 @@ def _compile_small_work() -> None:
 
 
 TASKS = {"case": measure.case, "smoke": smoke, "chain": chains.chain, "starts": chains.starts}
+TASKS["programs"] = ablation.programs
 
 
 class Results:
@@ -73,19 +76,35 @@ class Results:
         """A task's answer in one of the rounds."""
         name = "/".join([*task, str(turn)])
         if name not in self.kept:
-            done = _python("-m", "benchmarks", "--task", *task)
-            if done.returncode:
-                raise SystemExit(f"{' '.join(done.args)} failed:\n{done.stderr}")
-            self.kept[name] = json.loads(done.stdout.splitlines()[-1])
+            self.kept[name] = _answer(*task)
             if self.path is not None:
                 self.path.write_text(json.dumps(self.kept))
         return self.kept[name]
 
 
-def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _environment(without: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in DROPPED}
+    return kept | ENVIRONMENT | {"FUNCGRAD_WITHOUT": without}
+
+
+def _python(*arguments: str, without: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments]
-    return subprocess.run(command, env=kept | ENVIRONMENT, capture_output=True, text=True)
+    return subprocess.run(command, env=_environment(without), capture_output=True, text=True)
+
+
+def _answer(*task: str, without: str = "") -> Any:
+    """A task's answer in a process of its own, in which funcgrad leaves out some passes."""
+    done = _python("-m", "benchmarks", "--task", *task, without=without)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(done.args)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _start(*task: str, without: str = "") -> subprocess.Popen[str]:
+    """A task in a process of its own, which is written to and read from."""
+    command = [sys.executable, "-m", "benchmarks", "--task", *task]
+    pipe, env = subprocess.PIPE, _environment(without)
+    return subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True)
 
 
 def checked(where: str, rounds: list[Round], rtol: float) -> list[Round]:
@@ -163,7 +182,10 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--task"]:
         if NUMBA not in arguments:
             measure.hide_numba()
-        print(json.dumps(TASKS[arguments[1]](*arguments[2:])))
+        if arguments[1] == "serve":
+            ablation.serve(*arguments[2:])
+        else:
+            print(json.dumps(TASKS[arguments[1]](*arguments[2:])))
         return
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed, as ratios.")
     parser.add_argument("--smoke", action="store_true", help="small sizes, to see that it runs")
@@ -171,8 +193,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often each peer has its turn")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep what is measured")
+    parser.add_argument("--without", metavar="PASS", help="the gain of passes, by their names")
     given = parser.parse_args(arguments)
     results = Results(given.results)
+    if given.without:
+        names = PASSES if given.without == "all" else given.without.split(",")
+        print(ablation.table(_answer, _start, names, given.rounds or 60))
+        return
     if given.smoke:
         smoke_run(results)
         return

@@ -1,90 +1,17 @@
-"""What a plan's calls say of themselves, checked: by their order and texts, and by running them alone."""
-
-import inspect
+"""What calls say of themselves, checked by running them, and what compiled functions must not do."""
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Form
 from funcgrad.compiler.numpy.numpy_codegen import (
     bindings,
     expression,
     kernel_source,
     kernels_of,
 )
+from funcgrad.compiler.verify.failure import must, must_be
+from funcgrad.compiler.verify.verify_calls import shown
 from funcgrad.graph import ArrayType, TupleType
-from tests.checker import check_values, must, must_be
-
-EFFECTS = {
-    Form.INPUT: ("source",),
-    Form.CONSTANT: ("source",),
-    Form.EMPTY: ("fill",),
-    Form.ENTRYWISE: ("fill", "product", "new", "unknown"),
-    Form.REDUCE: ("new",),
-    Form.MATMUL: ("product",),
-    Form.RESHAPE: ("view",),
-    Form.TRANSPOSE: ("view",),
-    Form.GETITEM: ("unknown",),
-    Form.ROUTINE: ("product", "new", "unknown"),
-    Form.KERNEL: ("none",),
-}
-"""What a call of each form may do to memory."""
-COUNTS = {Form.INPUT: 0, Form.CONSTANT: 0, Form.EMPTY: 0, Form.MATMUL: 2}
-COUNTS |= dict.fromkeys((Form.REDUCE, Form.RESHAPE, Form.TRANSPOSE, Form.GETITEM), 1)
-
-
-def shown(i, call):
-    """A call as messages name it."""
-    if call.effect == "source":
-        return f"call {i} ({call.function.symbol})"
-    return f"call {i} ({expression(call, [f't{k}' for k in call.operands])})"
-
-
-def count_of(call):
-    """How many operands a function takes, or None where that is not known."""
-    entrywise = call.form is Form.ENTRYWISE and isinstance(call.function.run, np.ufunc)
-    return call.function.run.nin if entrywise else COUNTS.get(call.form)
-
-
-def can_write(call):
-    """Whether a function can be told where to write."""
-    run = call.function.run
-    return isinstance(run, np.ufunc) or (
-        call.form is Form.ENTRYWISE and "out" in inspect.signature(run).parameters
-    )
-
-
-def check_plan(plan, stage="plan"):
-    """Calls use calls before them; forms, operands and effects fit together; kernels' outputs come empty."""
-    count, filled = len(plan.calls), set()
-    for i, call in enumerate(plan.calls):
-        where = f"call {i} ({call.function.symbol})"
-        wanted = count_of(call)
-        if wanted is not None:
-            must_be(stage, where, "operands, as many as", wanted, len(call.operands))
-        where = shown(i, call)
-        backward = all(0 <= k < i for k in call.operands)
-        must(stage, where, backward, f"operands among 0..{i - 1}", call.operands)
-        must(stage, where, call.effect in EFFECTS[call.form], "an effect of its form", call.effect)
-        is_ufunc = call.form is Form.ENTRYWISE and isinstance(call.function.run, np.ufunc)
-        fits = can_write(call) if call.takes_out else not is_ufunc
-        must(stage, where, fits, f"a place to write to, {not call.takes_out}", call.takes_out)
-        is_input = call.form is Form.INPUT and call.function.symbol == f"x{i}"
-        must_be(stage, where, "a source in the place of an input,", i < plan.inputs, is_input)
-        if call.form is Form.CONSTANT:
-            held = call.function.run
-            found = ArrayType(held.shape, held.dtype)
-            must_be(stage, where, "a constant of type", call.type, found)
-        for k in call.operands:
-            if plan.calls[k].form is Form.EMPTY and call.effect == "none":
-                filled.add(k)  # or it reads what a group before it has filled
-            elif plan.calls[k].form is Form.EMPTY:
-                must(stage, where, k in filled, f"call {k} filled before", "nothing in it")
-            must(stage, where, plan.calls[k].effect != "none", "operands with values", f"call {k}")
-    for i in plan.results:
-        inside = 0 <= i < count and plan.calls[i].effect != "none"
-        must(stage, "results", inside, "calls with values", plan.results)
-        empty = plan.calls[i].form is Form.EMPTY and i not in filled
-        must(stage, "results", not empty, "values", f"call {i}, which nothing fills")
+from tests.checker import check_values
 
 
 def check_calls(plan, values, stage="calls"):
@@ -161,21 +88,6 @@ def _alike(x, y):
 
 def _is_array(x):
     return isinstance(x, np.ndarray) and x.ndim > 0
-
-
-def check_tiles(blocks, each_block, stage="blocks"):
-    """The blocks are numbered from 0, and their rows are all rows, each once."""
-    met = []
-
-    def block(i, low, high):
-        met.append((i, low, high))
-
-    each_block(block, blocks._replace(scratch=(), repeated=(), spare=[]))
-    count = -(-blocks.length // blocks.rows)
-    numbers = sorted(i for i, _, _ in met)
-    must_be(stage, "blocks", "numbers", list(range(count)), numbers)
-    rows = sorted(row for _, low, high in met for row in range(low, high))
-    must_be(stage, "blocks", "every row once,", list(range(blocks.length)), rows)
 
 
 def check_results(run, values, expected, bounds, stage="compiled"):

@@ -18,15 +18,16 @@ from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.numpy.numpy_codegen import bindings, compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.passes import peephole as shortcuts
-from funcgrad.compiler.passes.constant_factoring import factored
 from funcgrad.compiler.passes.fusion import blocked
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.passes.loop_invariant_motion import hoisted
-from funcgrad.compiler.passes.peephole import shortened
-from funcgrad.compiler.passes.strength_reduction import related, unsigned
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.scalar_codegen import compile_scalar
+from funcgrad.compiler.verify import verify_calls, verify_expressions, verify_steps
+from funcgrad.compiler.verify.verify_expressions import bodies_of
+from funcgrad.compiler.verify.verify_memory import check_memory, check_tiles
+from funcgrad.compiler.verify.verify_names import check_names
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import Shape, loop_op
 from funcgrad.expr import assemble_node, constant_of, subexpressions
@@ -35,23 +36,21 @@ from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.simplify import simplify_all
 from tests import checker, checker_plan
-from tests.checker import bodies_of
-from tests.checker_memory import check_memory
-from tests.checker_text import check_names, check_scalar_text
+from tests.checker_text import check_scalar_text
 from tests.compiler.test_numpy_codegen import CASES, leaves_of
 from tests.compiler.test_scalar_codegen import expressions, numbers
 from tests.ops.test_random_programs import programs, sample
 from tests.show.programs import ALL, values_of
 
 # What `compile_arrays` does to steps before it makes calls of them.
-PASSES = getattr(arrays, "_PASSES", (shortened, factored, related, unsigned))
-PRUNED = getattr(rewrite, "pruned", lambda flat: flat)
+PASSES = tuple(arrays.STEP_PASSES.values())
+PRUNED = rewrite.pruned
 
 
 # -- the pipeline, pass by pass ------------------------------------------------------------------
 def check_program(roots, inputs, values):
     """Roots as traced, through all passes, to compiled functions."""
-    checker.check_expressions(roots, inputs, "traced")
+    verify_expressions.check_expressions(roots, inputs, "traced")
     simple = simplify_all(roots)
     after(roots, simple, inputs, values, "simplify")
     shared = share_bodies(simple)
@@ -64,8 +63,8 @@ def check_program(roots, inputs, values):
 
 
 def after(before, now, inputs, values, stage, exact=False):
-    checker.check_expressions(now, inputs, stage)
-    checker.check_types(before, now, stage)
+    verify_expressions.check_expressions(now, inputs, stage)
+    verify_expressions.check_types(before, now, stage)
     checker.check_meaning(before, now, inputs, values, stage, exact)
 
 
@@ -74,7 +73,7 @@ def check_lowered(roots, inputs, values):
     expected = checker.evaluated(roots, inputs, values)
     bounds = checker.tolerances(roots, inputs, values)
     flat = flatten(roots, inputs)
-    checker.check_flat(flat, "flatten", live=True)
+    verify_steps.check_flat(flat, "flatten", live=True)
     loops = any(step.op.name == "loop" for step in flat.steps)  # which are compiled as they run
     checker.check_values(expected, interpret(flat, values), bounds if loops else None, "flatten")
     check_flat_passes(flat, values, expected, bounds)
@@ -88,11 +87,11 @@ def check_flat_passes(flat, values=None, expected=None, bounds=None):
     """From steps to the text of an array program; without values, what needs none."""
     for cheaper in PASSES:
         flat = PRUNED(cheaper(flat))
-        checker.check_flat(flat, cheaper.__name__, loose=True)
+        verify_steps.check_flat(flat, cheaper.__name__, loose=True)
     plan = calls(flat)
-    checker_plan.check_plan(plan, "calls")
+    verify_calls.check_plan(plan, "calls")
     grouped = blocked(plan)
-    checker_plan.check_plan(grouped, "blocks")
+    verify_calls.check_plan(grouped, "blocks")
     if values is not None:
         for stage, program in (("calls", plan), ("blocks", grouped)):
             got = checker_plan.check_calls(program, values, stage)
@@ -126,7 +125,7 @@ def check_text_of_body(body, name):
     """What a loop or a branch compiles of a closed subgraph."""
     program = body.program
     flat = program._flat()
-    checker.check_flat(flat, name, live=True)
+    verify_steps.check_flat(flat, name, live=True)
     if not any(n < 0 for step in flat.steps for n in step.type.shape):
         check_flat_passes(flat)
     if scalar.source(flat) is not None:
@@ -358,32 +357,32 @@ def node(op, args, params=(), type=X.type):
 def test_a_wrong_type_is_refused():
     wrong = node(np.sin(X).op, [X], type=ArrayType((4,), np.dtype(float)))
     with refused(r"simplify, node 1 \(sin\): expected type float64\[3\], but got float64\[4\]"):
-        checker.check_expressions([wrong], [X], "simplify")
+        verify_expressions.check_expressions([wrong], [X], "simplify")
 
 
 def test_operands_that_do_not_fit_are_refused():
     with refused(r"node 2 \(add\): expected operands of types"):
-        checker.check_expressions([node((X + X).op, [X, fg.var("y")])], [X, fg.var("y")])
+        verify_expressions.check_expressions([node((X + X).op, [X, fg.var("y")])], [X, fg.var("y")])
 
 
 def test_a_variable_that_is_no_input_is_refused():
     with refused(r"node 1 \(input\): expected a declared input, but got y"):
-        checker.check_expressions([X + fg.var("y", 3)], [X])
+        verify_expressions.check_expressions([X + fg.var("y", 3)], [X])
 
 
 def test_a_key_of_other_content_is_refused():
     wrong = np.sin(X)
     type(wrong)._key.__set__(wrong, np.cos(X).key)
     with refused(r"node 1 \(sin\): expected key"):
-        checker.check_expressions([wrong], [X])
+        verify_expressions.check_expressions([wrong], [X])
 
 
 def test_a_constant_that_can_change_is_refused():
     wrong = constant_of(Constant(np.ones(3)))
     with refused(r"expected a constant that cannot change, but got a writeable array"):
-        checker.check_expressions([X * wrong], [X])
+        verify_expressions.check_expressions([X * wrong], [X])
     with refused(r"flat, step 1 \(constant\): expected a constant that cannot change"):
-        checker.check_flat(flatten([X * wrong], [X]))
+        verify_steps.check_flat(flatten([X * wrong], [X]))
 
 
 def loop_of(body, shape, *operands):
@@ -393,20 +392,22 @@ def loop_of(body, shape, *operands):
 def test_a_body_that_is_not_closed_or_does_not_fit_is_refused():
     s, t = fg.var("s", 3), fg.var("t")
     with refused(r"body of node \d \(loop\), node \d \(input\): expected a declared input"):
-        checker.check_expressions([loop_of(Body([s], [s * t]), Shape(1, 0, 4), X)], [X])
+        verify_expressions.check_expressions([loop_of(Body([s], [s * t]), Shape(1, 0, 4), X)], [X])
     with refused(r"\(loop\): expected inputs of the body"):
-        checker.check_expressions([loop_of(Body([t], [t * t]), Shape(1, 0, 4), X)], [X])
+        verify_expressions.check_expressions([loop_of(Body([t], [t * t]), Shape(1, 0, 4), X)], [X])
     with refused(r"\(loop\): expected states after a turn"):
-        checker.check_expressions([loop_of(Body([s], [np.sum(s)]), Shape(1, 0, 4), X)], [X])
+        verify_expressions.check_expressions(
+            [loop_of(Body([s], [np.sum(s)]), Shape(1, 0, 4), X)], [X]
+        )
 
 
 def test_outputs_of_another_type_or_number_are_refused():
     with refused(r"share, output 1: expected type float64\[3\], but got float64"):
-        checker.check_types([X, X], [X, np.sum(X)], "share")
+        verify_expressions.check_types([X, X], [X, np.sum(X)], "share")
     with refused(r"share, outputs: expected as many as 2, but got 1"):
-        checker.check_types([X, X], [X], "share")
+        verify_expressions.check_types([X, X], [X], "share")
     with refused(r"share, inputs: expected only variables from before, but got \['y'\]"):
-        checker.check_types([X], [X + fg.var("y", 3)], "share")
+        verify_expressions.check_types([X], [X + fg.var("y", 3)], "share")
 
 
 @pytest.mark.parametrize("wrong", [1 + 1e-13, -1.0])
@@ -423,22 +424,22 @@ def test_another_meaning_is_refused(wrong):
 def test_broken_steps_are_refused():
     flat = graph(np.sin, lambda x, y: x * y, lambda x, y, z: z + y)
     steps = list(flat.steps)
-    checker.check_flat(flat, live=True)
+    verify_steps.check_flat(flat, live=True)
     with refused(r"flat, step 2 \(multiply\): expected operands among 0..1, but got \(0, 2\)"):
-        checker.check_flat(changed(flat, 2, operands=(0, 2)))
+        verify_steps.check_flat(changed(flat, 2, operands=(0, 2)))
     with refused(r"flat, step 2 \(multiply\): expected type float64\[3\]"):
-        checker.check_flat(changed(flat, 2, type=ArrayType((3,), np.dtype("float32"))))
+        verify_steps.check_flat(changed(flat, 2, type=ArrayType((3,), np.dtype("float32"))))
     with refused(r"flat, results: expected steps among 0..3, but got \(4,\)"):
-        checker.check_flat(flat._replace(results=(4,)))
+        verify_steps.check_flat(flat._replace(results=(4,)))
     with refused(r"flat, step 3 \(input\): expected inputs among the first 1"):
-        checker.check_flat(flat._replace(steps=(*steps[:3], steps[0])))
+        verify_steps.check_flat(flat._replace(steps=(*steps[:3], steps[0])))
     with refused(r"flat, step 0 \(sin\): expected an input"):
-        checker.check_flat(flat._replace(steps=(steps[1], *steps[1:])))
+        verify_steps.check_flat(flat._replace(steps=(steps[1], *steps[1:])))
     with refused(r"flat, step 3 \(add\): expected a step that something needs"):
-        checker.check_live(flat._replace(results=(2,)))
+        verify_steps.check_live(flat._replace(results=(2,)))
     with refused(r"flat, step 1 \(sin\): expected equal work done once, at step 1, but got 4"):
         twice = (*steps, steps[1], steps[3]._replace(operands=(3, 4)))
-        checker.check_live(flat._replace(steps=twice, results=(5,)))
+        verify_steps.check_live(flat._replace(steps=twice, results=(5,)))
 
 
 def changed(flat, i, **how):
@@ -459,24 +460,24 @@ def entrywise(run):
 
 def test_broken_calls_are_refused():
     plan = calls(graph(np.sin, lambda x, y: x * y, lambda x, y, z: np.transpose(z + 2.0)))
-    checker_plan.check_plan(plan)
+    verify_calls.check_plan(plan)
     with refused(r"plan, call 2 \(multiply.*\): expected operands among 0..1"):
-        checker_plan.check_plan(called(plan, 2, operands=(0, 3)))
+        verify_calls.check_plan(called(plan, 2, operands=(0, 3)))
     with refused(r"plan, call 2 \(sin\): expected operands, as many as 1, but got 2"):
-        checker_plan.check_plan(called(plan, 2, function=plan.calls[1].function))
+        verify_calls.check_plan(called(plan, 2, function=plan.calls[1].function))
     with refused(r"plan, call 2 .*: expected a place to write to, True, but got False"):
-        checker_plan.check_plan(called(plan, 2, effect="new"))
+        verify_calls.check_plan(called(plan, 2, effect="new"))
     with refused(r"plan, call 2 .*: expected an effect of its form, but got view"):
-        checker_plan.check_plan(called(plan, 2, effect="view"))
+        verify_calls.check_plan(called(plan, 2, effect="view"))
     with refused(r"plan, call 2 .*: expected a place to write to, False, but got True"):
         narrow = Function("where", Form.ENTRYWISE, lambda x, y: x)
-        checker_plan.check_plan(called(plan, 2, function=narrow))
+        verify_calls.check_plan(called(plan, 2, function=narrow))
     with refused(r"plan, call 0 .*: expected a source in the place of an input"):
-        checker_plan.check_plan(called(plan, 0, function=Function("x1", Form.INPUT)))
+        verify_calls.check_plan(called(plan, 0, function=Function("x1", Form.INPUT)))
     with refused(r"plan, call 3 .*: expected a constant of type float32"):
-        checker_plan.check_plan(called(plan, 3, type=ArrayType((), np.dtype("float32"))))
+        verify_calls.check_plan(called(plan, 3, type=ArrayType((), np.dtype("float32"))))
     with refused("plan, results: expected calls with values"):
-        checker_plan.check_plan(plan._replace(results=(99,)))
+        verify_calls.check_plan(plan._replace(results=(99,)))
 
 
 def test_calls_that_are_not_what_they_say_are_refused():
@@ -509,7 +510,7 @@ def test_calls_that_are_not_what_they_say_are_refused():
 @pytest.mark.parametrize("rows", [1, 7, 64])
 def test_blocks_that_are_not_all_rows_are_refused(rows):
     good = block_loop.Blocks(100, rows, (), (), False, [], False)
-    checker_plan.check_tiles(good, block_loop.each_block)
+    check_tiles(good, block_loop.each_block)
 
     def overlapping(block, how):
         block_loop.each_block(lambda i, low, high: block(i, max(0, low - 1), high), how)
@@ -519,10 +520,10 @@ def test_blocks_that_are_not_all_rows_are_refused(rows):
             block(i, i * how.rows, (i + 1) * how.rows)
 
     with refused("blocks, blocks: expected every row once"):
-        checker_plan.check_tiles(good, overlapping)
+        check_tiles(good, overlapping)
     if 100 % rows:
         with refused("blocks, blocks: expected numbers"):
-            checker_plan.check_tiles(good, last_left_out)
+            check_tiles(good, last_left_out)
 
 
 def test_results_that_are_anothers_memory_are_refused():

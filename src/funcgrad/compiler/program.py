@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, flatten
 from funcgrad.compiler.numpy.instruction_selection import elided
 from funcgrad.compiler.passes.loop_invariant_motion import has_loops, hoisted
+from funcgrad.compiler.pipeline import PIPELINE
 from funcgrad.expr import Expr
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
@@ -106,6 +107,10 @@ class Program:
         """The outputs as they run: not those that `on` rebuilds, which readers see."""
         if self._roots is None:
             self._roots = tuple(hoisted(self.outputs))
+            if PIPELINE.verify:
+                from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
+
+                verify_rewrite(self.outputs, self._roots, self.inputs, "loop_invariant_motion")
         return self._roots
 
     def _flat(self) -> Flat:

@@ -26,11 +26,12 @@ from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.print_ir import MOST, Steps, bounded, closed_below, number
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.python import loop_codegen as loops
+from funcgrad.compiler.verify.verify_calls import check_plan
 from funcgrad.ops.base.op import op_named
 from funcgrad.trace import pytree
 from funcgrad.transforms.jit.jit import jit
 from tests.checker import evaluated
-from tests.checker_plan import check_calls, check_plan
+from tests.checker_plan import check_calls
 from tests.ops.test_random_programs import programs, sample
 
 

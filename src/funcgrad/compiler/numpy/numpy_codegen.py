@@ -7,8 +7,9 @@ one call. No other module writes a call as Python.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from funcgrad.compiler.passes.fusion import blocked
 from funcgrad.compiler.passes.layout_assignment import swapped
 from funcgrad.compiler.passes.peephole import shortened
 from funcgrad.compiler.passes.strength_reduction import related, unsigned
+from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.expr import Expr
 from funcgrad.rewrite.evaluate import present
 
@@ -42,7 +44,9 @@ _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/"}
 _KEYWORD = (np.maximum, np.minimum)
 
 
-def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..., tuple[Any, ...]]:
+def compile_arrays(
+    roots: Sequence[Expr], inputs: Sequence[Expr], pipeline: Pipeline = PIPELINE
+) -> Callable[..., tuple[Any, ...]]:
     """A function from the inputs' values to the roots' values.
 
     Arrays have the inputs' shapes and dtypes. Results are new arrays; scalars are as `present` gives them.
@@ -53,25 +57,45 @@ def compile_arrays(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Callable[..
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    flat = prepared(flatten(roots, inputs))
-    plan = planned(flat)
-    first, bound = entering(flat)
-    return build("array", source(plan, first), {**bindings(plan), **bound})
+    flat = prepared(flatten(roots, inputs), pipeline)
+    plan = planned(flat, pipeline)
+    first, bound = entering(flat) if pipeline.runs("whole_program") else ([], {})
+    text = source(plan, first)
+    if pipeline.verify:
+        from funcgrad.compiler.verify.verify_pipeline import verify_source
+
+        verify_source(calls(flat), plan, text, bound)
+    return build("array", text, {**bindings(plan), **bound})
 
 
-def prepared(flat: Flat) -> Flat:
-    """The steps as NumPy does them: in short forms, with factors and gaps taken together."""
-    for cheaper in _PASSES:
-        flat = pruned(cheaper(flat))
+def prepared(flat: Flat, pipeline: Pipeline = PIPELINE) -> Flat:
+    """The steps after all passes over steps, each followed by dead-code elimination."""
+    for name, run in STEP_PASSES.items():
+        if pipeline.runs(name):
+            before, flat = flat, pruned(run(flat))
+            if pipeline.verify:
+                from funcgrad.compiler.verify.verify_pipeline import verify_step_pass
+
+                verify_step_pass(before, flat, name)
     return flat
 
 
-_PASSES = (shortened, factored, related, unsigned, swapped)
+STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
+    {
+        "peephole": shortened,
+        "constant_factoring": factored,
+        "softplus_sigmoid": related,
+        "sign_cancellation": unsigned,
+        "layout_assignment": swapped,
+    }
+)
+"""The passes from steps to steps, in order."""
 
 
-def planned(flat: Flat) -> Plan:
+def planned(flat: Flat, pipeline: Pipeline = PIPELINE) -> Plan:
     """The calls for prepared steps, those on large arrays in groups."""
-    return blocked(calls(flat))
+    plan = calls(flat)
+    return blocked(plan) if pipeline.runs("fusion") else plan
 
 
 # -- printing ----------------------------------------------------------------------------------------

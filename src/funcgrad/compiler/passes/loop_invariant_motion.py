@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat
 from funcgrad.compiler.numpy.instruction_selection import _foreign
 from funcgrad.compiler.passes.loop_body_batching import factors, regrouped, summands, tall_of
+from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
@@ -32,7 +33,7 @@ _TURNS, _ENTRIES, _CACHE, _MEMORY = 4, 8192, 1 << 22, 1 << 26
 _WORTH = 6
 
 
-def hoisted(roots: Sequence[Expr]) -> list[Expr]:
+def hoisted(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
     """The roots, with the loops below them relieved of what need not be done at each turn.
 
     >>> import numpy as np
@@ -46,7 +47,7 @@ def hoisted(roots: Sequence[Expr]) -> list[Expr]:
     ['constant', 'input', 'input', 'matmul', 'loop', 'pick']
     """
     exprs = subexpressions(*roots)
-    if not any([_is_loop(expr) for expr in exprs]):
+    if not (pipeline.runs("loop_invariant_motion") and any([_is_loop(expr) for expr in exprs])):
         return list(roots)
     wanted: dict[Key, dict[int, None]] = {}
     whole = {root.key for root in roots}
@@ -63,7 +64,7 @@ def hoisted(roots: Sequence[Expr]) -> list[Expr]:
             return parts[expr.args[0].key][expr.params[0][1]]
         new = rebuild(expr, args)
         if _is_loop(expr) and expr.key not in whole:
-            parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ()))).parts()
+            parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ())), pipeline).parts()
         return new
 
     return folded_by_key(roots, step)
@@ -84,12 +85,12 @@ _FIXED, _ITEM, _TURN = 0, 1, 2  # what a value in a body depends on, at most
 class _Loop:
     """One loop, taken apart: which values are computed before it, in it, and after it."""
 
-    def __init__(self, loop: Expr, wanted: Sequence[int]) -> None:
+    def __init__(self, loop: Expr, wanted: Sequence[int], pipeline: Pipeline) -> None:
         params = dict(loop.params)
         self.loop, self.wanted = loop, wanted
         self.body, self.cond, self.shape = params["body"], params["cond"], params["shape"]
         self.inputs = self.body.inputs
-        self.outputs = hoisted(self.body.outputs)
+        self.outputs = hoisted(self.body.outputs, pipeline)
         self.n, self.turns = self.shape.states, self.shape.length
         self.live = self._live()
         self.exprs = self._exprs()
@@ -100,7 +101,7 @@ class _Loop:
         if self.numbers and self.batches and not self._is_worth_it():
             self.batches = False
             self.kind = self._kinds()
-        if not self.numbers:
+        if not self.numbers and pipeline.runs("loop_body_batching"):
             states = {x.key for x in self.inputs[: self.n]}
             self.outputs = regrouped(self.outputs, states, _ENTRIES)
             self.exprs = self._exprs()

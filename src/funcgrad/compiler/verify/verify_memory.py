@@ -1,43 +1,48 @@
-"""What generated text does to names and memory, checked by running it on symbols.
+"""Verifies what generated text does to names and memory, by running it on symbols.
 
 Every array is a buffer with a version, which each write makes anew. A name holds a *term*, what has been
 computed, and the versions of the buffers that it is read from; a name whose buffer has been given to another
 value since is refused. The terms that a text returns must be those of the plan, or of the steps, that it was
-printed from: so nothing is read too late, written twice, or lost, in blocks as elsewhere.
+printed from: so nothing is read too late, written twice, or lost, in kernels as elsewhere.
 """
 
+from __future__ import annotations
+
 import ast
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.numpy.block_loop import each_block
+from funcgrad.compiler.call_ir import Call, Plan
+from funcgrad.compiler.numpy.block_loop import Blocks, each_block
 from funcgrad.compiler.numpy.numpy_codegen import bindings, expression
+from funcgrad.compiler.verify.failure import VerifyError, must, must_be
+from funcgrad.compiler.verify.terms import Terms
 from funcgrad.graph import ArrayType
-from tests.checker import must, must_be
-from tests.checker_plan import check_tiles
-from tests.checker_text import Terms
+
+UNWRITTEN = -1
+"""The term of memory that nothing has written."""
 
 
-# -- memory ---------------------------------------------------------------------------------------
 class Buffer:
     """Memory: of an input, a constant, the pool, scratch, or this run's own."""
 
     __slots__ = ("kind", "term", "type", "version", "writes")
 
-    def __init__(self, kind, type=None, term=None):
+    def __init__(self, kind: str, type: Any = None, term: int = UNWRITTEN) -> None:
         self.kind, self.type, self.term = kind, type, term
         self.version = self.writes = 0
 
 
 class Ref(NamedTuple):
-    """A value as a name has it: its term, None for what nobody has written, and where it stands."""
+    """A value as a name has it: its term, and where it stands."""
 
-    term: int | None
-    places: tuple
+    term: int
+    places: tuple[tuple[Buffer, int], ...]
 
 
-def of(buffer):
+def of(buffer: Buffer) -> Ref:
     """What stands in a buffer now."""
     return Ref(buffer.term, ((buffer, buffer.version),))
 
@@ -52,21 +57,26 @@ _VIEWS = ("reshape", "transpose")
 class _Call(NamedTuple):
     """What the plan says of the calls of a function: how many operands, and where the result is."""
 
-    count: int
+    arity: int
     effect: str
+
+
+Env = dict[str, Ref]
+Outs = dict[str, tuple[str, Buffer, str]]
 
 
 class Machine:
     """Runs the text of an array program on terms."""
 
-    def __init__(self, plan, stage):
+    def __init__(self, plan: Plan, stage: str) -> None:
         self.plan, self.stage = plan, stage
         self.bound = bindings(plan)
         self.terms = Terms()
-        self.calls = {}
+        self.calls: dict[str, _Call] = {}
         self.where = "text"
+        self.results_alive: list[Buffer] = []
 
-    def learn(self, plan):
+    def learn(self, plan: Plan) -> None:
         """What the plan says of each function; where calls differ, the least that is promised."""
         for call in plan.calls:
             if call.effect in ("source", "none"):
@@ -76,13 +86,13 @@ class Machine:
                 self.calls[node.func.id] = _Call(len(node.args), call.effect)
 
     @staticmethod
-    def formatted(call):
+    def formatted(call: Call) -> str:
         names = [f"t{k}" for k in call.operands]
         return expression(call, names)
 
-    def expected(self, plan):
+    def expected(self, plan: Plan) -> list[int]:
         """The term of each call of a plan without blocks."""
-        env = {}
+        env: Env = {}
         for i, call in enumerate(plan.calls):
             if call.effect == "source":
                 term = self.terms.make("source", call.function.symbol)
@@ -93,23 +103,24 @@ class Machine:
             env[f"t{i}"] = of(Buffer("own", call.type, term))
         return [env[f"t{i}"].term for i in range(len(plan.calls))]
 
-    def fail(self, holds, expected, got):
+    def fail(self, holds: object, expected: object, got: object) -> None:
         must(self.stage, self.where, holds, expected, got)
 
     # -- values -----------------------------------------------------------------------------------
-    def read(self, ref, name):
-        self.fail(ref.term is not None, "a value", f"{name!r}, which nothing has written")
+    def read(self, ref: Ref, name: str) -> Ref:
+        self.fail(ref.term != UNWRITTEN, "a value", f"{name!r}, which nothing has written")
         stale = [b for b, version in ref.places if b.version != version]
         if stale:
             now = self.terms.show(stale[0].term)
             self.fail(False, f"{name!r} as {self.terms.show(ref.term)}", f"{now} in its memory")
         return ref
 
-    def new(self, term, *places):
-        buffer = Buffer("own", self.terms.types.get(term), term)
+    def new(self, term: int, *places: tuple[Buffer, int]) -> Ref:
+        type = self.terms.types.get(term)
+        buffer = Buffer("own", type, term)
         return Ref(term, (*of(buffer).places, *places))
 
-    def value(self, node, env):
+    def value(self, node: Any, env: Env) -> Ref:
         match node:
             case ast.Name(id=name) if name in env:
                 return self.read(env[name], name)
@@ -135,9 +146,11 @@ class Machine:
                 return Ref(self.terms.make("item", x.term, text), x.places)
             case ast.Call():
                 return self.call(node, env)
-        return self.fail(False, "a value that is known how to compute", ast.unparse(node))
+        raise VerifyError(
+            f"{self.stage}, {self.where}: expected a value, but got {ast.unparse(node)}"
+        )
 
-    def call(self, node, env, out=None):
+    def call(self, node: Any, env: Env) -> Ref:
         """The value of a call, and of its place if it is told one."""
         function, args = node.func, node.args
         if isinstance(function, ast.Attribute):
@@ -162,14 +175,21 @@ class Machine:
             return self.new(term)
         return self.new(term, *[place for ref in refs for place in ref.places])
 
-    def argument(self, node, env):
+    def argument(self, node: Any, env: Env) -> Ref | str:
         if isinstance(node, ast.Name) and node.id[0] == "d" and node.id[1:].rstrip("s").isdecimal():
             return node.id
         if isinstance(node, ast.Tuple | ast.Constant):
             return ast.unparse(node)
         return self.value(node, env)
 
-    def method(self, name, inner, args, keywords, env):
+    def method(
+        self,
+        name: str,
+        inner: Any,
+        args: list[Any],
+        keywords: list[Any],
+        env: Env,
+    ) -> Ref:
         if name == "reduce":
             x = self.value(args[0], env)
             term = self.reduced(ast.unparse(inner), x.term, ast.unparse(args[1]))
@@ -185,17 +205,18 @@ class Machine:
         first = [] if name != "reshape" else ["-1"] if args[0].elts else ["none"]
         return Ref(self.terms.make(name, x.term, *first, shown), x.places)
 
-    def reduced(self, kind, term, axes):
+    def reduced(self, kind: str, term: int, axes: str) -> int:
         head, *rest = self.terms.made[term]
         if head == "total":  # one for each block: those of all are the whole's
             whole = self.terms.made[rest[0]][0]
             fits = whole == f"{kind}.reduce" or (kind == "add" and whole == "matmul")
             self.fail(fits and axes == "(0,)", f"totals added up as {whole}", f"{kind} {axes}")
-            return rest[0]
+            whole_term: int = rest[0]
+            return whole_term
         return self.terms.make(f"{kind}.reduce", term, axes)
 
     # -- writing ------------------------------------------------------------------------------------
-    def write(self, name, term, refs, function, env):
+    def write(self, name: str, term: int, refs: Sequence[Ref], function: str, env: Env) -> Ref:
         """A value written where an array of this name stands."""
         self.fail(name in env, "an array to write to", name)
         places = env[name].places
@@ -211,7 +232,7 @@ class Machine:
         env[name] = of(buffer)
         return env[name]
 
-    def store(self, buffer, term):
+    def store(self, buffer: Buffer, term: int) -> None:
         type = self.terms.types.get(term)
         if type is not None and buffer.type is not None:
             row = (type.shape[1:], type.dtype)
@@ -222,25 +243,32 @@ class Machine:
         buffer.writes += 1
 
     # -- statements -----------------------------------------------------------------------------------
-    def body(self, function, functions):
+    def body(
+        self, function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef]
+    ) -> list[int]:
         """The terms that ``body`` returns."""
         env = {}
         for i, arg in enumerate(function.args.args):
             term = self.terms.make("source", f"x{i}")
             env[arg.arg] = of(Buffer("input", self.terms.types.get(term), term))
-        held = returned = None
-        for node in function.body:
+        held: str | None = None
+        returned: list[int] | None = None
+        statements: list[Any] = list(function.body)
+        for node in statements:
             self.where = f"body, line {node.lineno}: {ast.unparse(node)}"
             match node:
                 case ast.If():  # an input that is no array is made one
                     pass
                 case ast.Delete(targets=targets):
-                    for target in targets:
-                        self.fail(target.id in env, "a name to delete", target.id)
-                        del env[target.id]
-                case ast.Assign(targets=[ast.Tuple(elts=names), ast.Name(id=held)], value=value):
-                    for name, empty in zip(names, value.orelse.elts, strict=True):
-                        env[name.id] = of(Buffer("pool", self.empty_type(empty)))
+                    for target in map(ast.unparse, targets):
+                        self.fail(target in env, "a name to delete", target)
+                        del env[target]
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=names), ast.Name(id=held)],
+                    value=ast.IfExp(orelse=ast.Tuple(elts=made)),
+                ):
+                    for name, empty in zip(map(ast.unparse, names), made, strict=True):
+                        env[name] = of(Buffer("pool", self.empty_type(empty)))
                 case ast.Assign(targets=[ast.Name(id="returned")], value=value):
                     returned = self.results(value, env)
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if (
@@ -251,23 +279,26 @@ class Machine:
                     env[name] = self.value(value, env)
                 case ast.Expr(value=ast.Call(func=ast.Name(id="each_block")) as call):
                     self.group(call, functions, env)
-                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[held_])):
-                    self.fail(held_.id == held, "the pool's arrays given back", held_.id)
+                case ast.Expr(
+                    value=ast.Call(func=ast.Attribute(attr="append"), args=[ast.Name(id=given)])
+                ):
+                    self.fail(given == held, "the pool's arrays given back", given)
                     self.fail(returned is not None, "results made before", "the pool given back")
                 case ast.Expr(value=value):
                     self.value(value, env)
-                case ast.Return(value=ast.Name(id="returned")):
+                case ast.Return(value=ast.Name(id="returned")) if returned is not None:
                     return returned
                 case ast.Return(value=value):
                     return self.results(value, env)
-        return self.fail(False, "a return", "none")
+        raise VerifyError(f"{self.stage}, {self.where}: expected a return, but got none")
 
-    def empty_type(self, call):
+    def empty_type(self, call: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
         return (ast.literal_eval(call.args[0]), self.bound[call.args[1].id])
 
-    def results(self, value, env):
+    def results(self, value: Any, env: Env) -> list[int]:
         """The terms of what is returned, each in memory that nothing else has."""
-        taken, terms = set(), []
+        taken: set[int] = set()
+        terms: list[int] = []
         for node in value.elts:
             ref = self.value(node, env)
             terms.append(ref.term)
@@ -276,23 +307,23 @@ class Machine:
             buffer = ref.places[0][0]
             self.fail(id(buffer) not in taken, "results that share no memory", ast.unparse(node))
             taken.add(id(buffer))
-            self.results_alive = [*getattr(self, "results_alive", []), buffer]
+            self.results_alive.append(buffer)
         return terms
 
     # -- blocks -----------------------------------------------------------------------------------------
-    def group(self, call, functions, env):
+    def group(self, call: Any, functions: Mapping[str, ast.FunctionDef], env: Env) -> None:
         """A call of `each_block`: its function runs once, on rows that stand for all."""
         name, how, *given = [arg.id for arg in call.args]
         function, blocks = functions[name], self.bound[how]
         check_tiles(blocks, each_block, f"{self.stage}, {how}")
         params = [arg.arg for arg in function.args.args][3:]
-        inner, outs = {}, {}
+        inner: Env = {}
+        outs: Outs = {}
         for param, arg in zip(params, given, strict=False):
             if param[0] == "o":
                 ((buffer, _),) = env[arg].places
-                outs[param] = (arg, buffer)
                 self.fail(buffer.kind in ("own", "pool"), "memory of this run", arg)
-                inner[param] = Ref(None, of(buffer).places)
+                inner[param] = Ref(UNWRITTEN, of(buffer).places)
                 kind, buffer.kind, buffer.writes = buffer.kind, "out", 0
                 outs[param] = (arg, buffer, kind)
             else:
@@ -312,7 +343,7 @@ class Machine:
             buffer.kind = kind
             env[arg] = of(buffer)
 
-    def turn(self, node, env, outs, blocks):
+    def turn(self, node: Any, env: Env, outs: Outs, blocks: Blocks) -> None:
         """A statement of a block."""
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as value):
@@ -338,16 +369,18 @@ class Machine:
                         self.terms.types[whole] = ArrayType((count, *type.shape), type.dtype)
                     term = whole
                 self.store(outs[out][1], term)
-            case ast.Expr(value=ast.Call(func=ast.Name(id="copyto"), args=[to, source])):
+            case ast.Expr(
+                value=ast.Call(func=ast.Name(id="copyto"), args=[ast.Name(id=to), source])
+            ):
                 ref = self.value(source, env)
-                self.write(to.id, ref.term, [ref], "copyto", env)
+                self.write(to, ref.term, [ref], "copyto", env)
             case ast.Expr(value=value):
                 self.value(value, env)
             case _:
                 self.fail(False, "a statement that is known", ast.unparse(node))
 
 
-def check_memory(before, plan, text, stage="memory"):
+def check_memory(before: Plan, plan: Plan, text: str, stage: str = "memory") -> None:
     """The text of a plan computes what the plan ``before`` blocks does, and no value loses its memory."""
     machine = Machine(plan, stage)
     machine.learn(plan)
@@ -360,3 +393,18 @@ def check_memory(before, plan, text, stage="memory"):
     for k, (a, b) in enumerate(zip(wanted, got, strict=True)):
         show = machine.terms.show
         must(stage, f"result {k}", a == b, show(a), show(b))
+
+
+def check_tiles(blocks: Blocks, each_block: Callable[..., None], stage: str = "blocks") -> None:
+    """The blocks are numbered from 0, and their rows are all rows, each once."""
+    met: list[tuple[int, int, int]] = []
+
+    def block(i: int, low: int, high: int) -> None:
+        met.append((i, low, high))
+
+    each_block(block, blocks._replace(scratch=(), repeated=(), spare=[]))
+    count = -(-blocks.length // blocks.rows)
+    numbers = sorted(i for i, _, _ in met)
+    must_be(stage, "blocks", "numbers", list(range(count)), numbers)
+    rows = sorted(row for _, low, high in met for row in range(low, high))
+    must_be(stage, "blocks", "every row once,", list(range(blocks.length)), rows)

@@ -1,0 +1,110 @@
+"""What passes of the compiler gain: funcgrad with all of its passes against funcgrad without one of them.
+
+The programs are compared first; only work whose program a pass changes is timed. Each variant stands in a
+process of its own, and the two take turns, a batch of calls at a time: what slows the machine slows both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from subprocess import Popen
+from typing import Any
+
+from benchmarks.measure import CLOCK
+from benchmarks.work import FAMILIES, NUMBA
+
+PEERS = ("funcgrad", NUMBA)
+BATCH = 0.02
+"""Seconds of a batch of calls."""
+Ask = Callable[..., Any]
+"""Runs a task in a process of its own, without some passes, and gives its answer."""
+Start = Callable[..., "Popen[str]"]
+"""Starts a task in a process of its own, without some passes."""
+
+
+def programs(peer: str) -> dict[str, str]:
+    """For each piece of work a digest of the program that runs: its source, its loops and its schedule."""
+    found = {}
+    for name, family in FAMILIES.items():
+        for size in family.SIZES if peer in family.PEERS and name not in ("graph", "plain") else ():
+            work = family.PEERS[peer](family.data(size))
+            lowered = work.call.lower(*work.args)
+            schedule = getattr(lowered.schedule, "lines", lambda: [])()
+            texts = [lowered.source, *map(str, lowered.loops), *schedule]
+            found[f"{name} {size}"] = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return found
+
+
+def serve(family: str, size: str, peer: str) -> None:
+    """Write the seconds a call of each batch to standard output, a batch for each line that is read."""
+    module = FAMILIES[family]
+    work = module.PEERS[peer](module.data(size))
+    start = CLOCK()
+    work.call(*work.args)
+    first = CLOCK() - start
+    for _ in range(work.warm):
+        work.call(*work.args)
+    start = time.perf_counter()
+    work.call(*work.args)
+    count = max(1, int(BATCH / (time.perf_counter() - start)))
+    print(first, flush=True)
+    for _ in sys.stdin:
+        start = CLOCK()
+        for _ in range(count):
+            work.call(*work.args)
+        print((CLOCK() - start) / count, flush=True)
+
+
+def gain(start: Start, name: str, task: Sequence[str], rounds: int) -> str:
+    """A row: the time of a call without a pass over that with it, as the median over pairs of batches."""
+    both = [start("serve", *task), start("serve", *task, without=name)]
+    first = [_read(process) for process in both]
+    pairs = []
+    for turn in range(rounds):
+        order = (0, 1) if turn % 2 else (1, 0)
+        taken = {k: _batch(both[k]) for k in order}
+        pairs.append((taken[0], taken[1]))
+    for process in both:
+        process.communicate()
+    ratios = sorted([without / found for found, without in pairs])
+    quarter = len(ratios) // 4
+    median = statistics.median([found for found, _ in pairs])
+    family, size, peer = task
+    return (
+        f"| {name} | {family} {size} | {peer} | {median * 1e6:,.1f} | {statistics.median(ratios):.3f} | "
+        f"{ratios[quarter]:.3f} to {ratios[~quarter]:.3f} | {first[1] / first[0]:.2f} |"
+    )
+
+
+def _read(process: Popen[str]) -> float:
+    if process.stdout is None:
+        raise RuntimeError("gain: expected a process whose output is a pipe")
+    return float(process.stdout.readline())
+
+
+def _batch(process: Popen[str]) -> float:
+    if process.stdin is None:
+        raise RuntimeError("gain: expected a process whose input is a pipe")
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return _read(process)
+
+
+def table(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> str:
+    """A Markdown table of the gains of passes; quartiles tell how sure they are."""
+    lines = [
+        "| pass | work | peer | µs a call | without, ÷ | quartiles | first call without, ÷ |",
+        "| --- | --- | --- | ---: | ---: | --- | ---: |",
+    ]
+    for peer in PEERS:
+        whole = ask("programs", peer)
+        for name in names:
+            part = ask("programs", peer, without=name)
+            for work in [work for work in whole if whole[work] != part[work]]:
+                family, _, size = work.partition(" ")
+                lines.append(gain(start, name, (family, size, peer), rounds))
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+"""The optional passes of the compiler, by name, and the switches for those who work on it.
+
+``FUNCGRAD_WITHOUT`` names passes that are left out, separated by commas, to measure their gain
+(``python -m benchmarks --without PASS``). With ``FUNCGRAD_VERIFY=1`` the verifier runs after every pass.
+Both are read once, when the package is imported: all programs of a process are compiled alike.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+WITHOUT, VERIFY = "FUNCGRAD_WITHOUT", "FUNCGRAD_VERIFY"
+PASSES = (
+    "loop_invariant_motion",
+    "loop_body_batching",
+    "peephole",
+    "constant_factoring",
+    "softplus_sigmoid",
+    "sign_cancellation",
+    "layout_assignment",
+    "fusion",
+    "whole_program",
+)
+"""What changes the speed of programs, and their values by no more than rounding."""
+
+
+class Pipeline(NamedTuple):
+    """Which passes programs go through.
+
+    >>> Pipeline(frozenset({"fusion"})).runs("fusion")
+    False
+    """
+
+    without: frozenset[str] = frozenset()
+    verify: bool = False
+
+    def runs(self, name: str) -> bool:
+        """Whether programs go through a pass."""
+        return name not in self.without
+
+
+def from_environment(variables: Mapping[str, str]) -> Pipeline:
+    """The pipeline that environment variables ask for.
+
+    >>> from_environment({"FUNCGRAD_WITHOUT": "fusion, peephole"}).runs("peephole")
+    False
+
+    Raises:
+        ValueError: a name is no pass's.
+    """
+    names = frozenset(filter(None, map(str.strip, variables.get(WITHOUT, "").split(","))))
+    if unknown := sorted(names.difference(PASSES)):
+        raise ValueError(
+            f"{WITHOUT}: expected passes among {', '.join(PASSES)}, but got {', '.join(unknown)}"
+        )
+    return Pipeline(names, variables.get(VERIFY, "") not in ("", "0"))
+
+
+PIPELINE = from_environment(os.environ)
+"""The pipeline of this process."""
