@@ -1,5 +1,6 @@
-"""The structure of the package: the files that a gradient crosses."""
+"""The structure of the package: the files that a gradient crosses, and where graphs are walked."""
 
+import ast
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -67,3 +68,135 @@ def test_a_warm_gradient_goes_one_way(warm_gradient):
         first, second = caller.partition("/")[0], called.partition("/")[0]
         if first in rooms and second in rooms:
             assert rooms.index(first) <= rooms.index(second), (caller, called)
+
+
+# -- walks ---------------------------------------------------------------------------------------
+WALKING_ROOMS = {"graph.py", "fold.py", "autodiff/accumulate.py"}
+"""The modules that may walk a graph by themselves; all others are steps of `funcgrad.fold.folded`."""
+
+
+def functions_of(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def words(tree):
+    """The names and attributes in a syntax tree."""
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return attributes | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def has_stack_walk(function):
+    """Whether a loop pops items off a stack and looks at their operands."""
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.While)]
+    return any(
+        "pop" in found and found & {"args", "parents", "operands"} for found in map(words, loops)
+    )
+
+
+def is_address(node, variables):
+    """Whether this is ``x.key`` or ``id(x)`` for a variable x."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "id":
+        return ast.unparse(node.args[0]) in variables
+    is_key = isinstance(node, ast.Attribute) and node.attr == "key"
+    return is_key and ast.unparse(node.value) in variables
+
+
+def variables_of(target):
+    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def written(loop):
+    """The mappings to which a loop adds an entry for its variable."""
+    variables = variables_of(loop.target)
+    assigned = [t for node in ast.walk(loop) if isinstance(node, ast.Assign) for t in node.targets]
+    return {
+        ast.unparse(target.value)
+        for target in assigned
+        if isinstance(target, ast.Subscript)
+        and (is_address(target.slice, variables) or ast.unparse(target.slice) in variables)
+    }
+
+
+def over_operands(loop):
+    """The loops and comprehensions in a loop that run over the operands of its variable."""
+    operands = {f"{variable}.args" for variable in variables_of(loop.target)}
+    for node in ast.walk(loop):
+        for inner in getattr(node, "generators", [node] if isinstance(node, ast.For) else []):
+            if operands & {ast.unparse(part) for part in ast.walk(inner.iter)}:
+                yield node, variables_of(inner.target)
+
+
+def read_of_operands(loop):
+    """The mappings in which a loop looks up the operands of its variable."""
+    found = set()
+    for inner, variables in over_operands(loop):
+        for node in ast.walk(inner):
+            loads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+            if loads and is_address(node.slice, variables):
+                found.add(ast.unparse(node.value))
+            gets = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".get")
+            if gets and is_address(node.args[0], variables):
+                found.add(ast.unparse(node.func.value))
+    return found
+
+
+def has_fold_by_hand(function):
+    """Whether a loop gives each expression a result made of its operands' results."""
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
+    return any(written(loop) & read_of_operands(loop) for loop in loops)
+
+
+def found_in_package(has):
+    """The functions of a kind, by module, outside of the rooms that may have them."""
+    return [
+        f"{path.relative_to(HOME)}: {function.name}"
+        for path in sorted(HOME.rglob("*.py"))
+        if str(path.relative_to(HOME)) not in WALKING_ROOMS
+        for function in functions_of(ast.parse(path.read_text()))
+        if has(function)
+    ]
+
+
+def test_graphs_are_walked_in_three_rooms_only():
+    assert found_in_package(has_stack_walk) == []
+
+
+def test_no_pass_writes_out_a_fold_by_hand():
+    assert found_in_package(has_fold_by_hand) == []
+
+
+WALK = """
+def order(root):
+    stack, found = [root], []
+    while stack:
+        expr = stack.pop()
+        stack.extend(expr.args)
+        found.append(expr)
+"""
+FOLD = """
+def rebuilt(roots):
+    became = {}
+    for expr in subexpressions(*roots):
+        became[expr.key] = rebuild(expr, tuple([became[arg.key] for arg in expr.args]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("has", "source"),
+    [
+        (has_stack_walk, WALK),
+        (has_stack_walk, WALK.replace("expr.args", "graph[expr].parents")),
+        (has_fold_by_hand, FOLD),
+        (has_fold_by_hand, FOLD.replace("expr.key", "id(expr)").replace("arg.key", "id(arg)")),
+        (has_fold_by_hand, FOLD.replace("became[arg.key]", "became.get(arg.key)")),
+        (
+            has_fold_by_hand,
+            FOLD.replace("expr in subexpressions", "key, expr in by_key").replace(
+                "expr.key", "key"
+            ),
+        ),
+    ],
+)
+def test_walks_and_folds_are_recognized(has, source):
+    (function,) = functions_of(ast.parse(source))
+    assert has(function)

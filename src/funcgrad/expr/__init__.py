@@ -20,6 +20,7 @@ from funcgrad.expr.concrete import Questions, concrete
 from funcgrad.expr.node import Cell, TraceContext, is_simple, mark_simple
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.registry import Table, assemble, functions, table
+from funcgrad.fold import folded
 from funcgrad.graph import (
     CONSTANT,
     INPUT,
@@ -123,12 +124,13 @@ class Expr(Operators, Questions, Cell):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Flat rows in topological order: pickling must not recurse over the graph.
-        position: dict[int, int] = {}
         rows: list[Any] = []
-        for expr in subexpressions(self):
-            parents = tuple([position[id(arg)] for arg in expr.args])
-            position[id(expr)] = len(rows)
+
+        def place(expr: Expr, parents: tuple[int, ...]) -> int:
             rows.append((_op_name(expr.op), parents, expr.params, expr.type, expr.label))
+            return len(rows) - 1
+
+        folded([self], place)
         return _from_rows, (rows,)
 
     # -- as a program -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import CONSTANT, INPUT, unnested
 from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import Op, broadcast_to
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
@@ -166,18 +166,15 @@ def _is_far_from_overflow(found: dict[str, Any]) -> bool:
     return bool(1 <= abs(found["c"]) <= 1024)
 
 
-def _constants(found: dict[str, Any], new: Expr) -> Iterator[Any]:
+def _constants(found: dict[str, Any], new: Expr) -> list[Any]:
     """The constants in what a law has made, outside of what its variables stand for."""
     bound = {id(expr) for expr in found.values()}
-    stack = [new]
-    while stack:
-        expr = stack.pop()
-        if id(expr) not in bound:
-            value = value_of(expr)
-            if value is None:
-                stack.extend(expr.args)
-            else:
-                yield value
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        return () if id(expr) in bound or value_of(expr) is not None else expr.args
+
+    values = [value_of(expr) for expr in unnested(new, operands) if id(expr) not in bound]
+    return [value for value in values if value is not None]
 
 
 _ACCEPTED: dict[Holds, Callable[[dict[str, Any], Expr], bool]] = {

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad.autodiff.accumulate import pushforward
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, assemble_node, concrete, const, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.expr import Expr, assemble_node, by_key, concrete, const, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, dependent
 from funcgrad.ops.base.op import broadcast_to, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import result
@@ -109,21 +109,19 @@ def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leave
 
 def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
     """What the nodes that depend on seeds take from those that do not."""
-    dependent = {seed.key for seed in seeds}
-    found: dict[Any, Expr] = {}
-    for expr in subexpressions(*linear):
-        if any(arg.key in dependent for arg in expr.args):
-            dependent.add(expr.key)
-            for arg in expr.args:
-                # A repeated value is kept once, and repeated when it is used.
-                while arg.op is broadcast_to:
-                    arg = arg.args[0]
-                if arg.key not in dependent and arg.op is not CONSTANT:
-                    found[arg.key] = arg
-    for expr in linear:
-        if expr.key not in dependent and expr.op is not CONSTANT:
-            found[expr.key] = expr
+    exprs = by_key(*linear)
+    late = dependent(exprs.values(), [seed.key for seed in seeds])
+    # A repeated value is kept once, and repeated when it is used.
+    taken = [unrepeated(arg) for key, e in exprs.items() if key in late for arg in e.args]
+    found = {e.key: e for e in [*taken, *linear] if e.key not in late and e.op is not CONSTANT}
     return list(found.values())
+
+
+def unrepeated(expr: Expr) -> Expr:
+    """The value that a broadcast repeats; any other expression as it is."""
+    while expr.op is broadcast_to:
+        expr = expr.args[0]
+    return expr
 
 
 def seed_input(name: str, type: ArrayType) -> Expr:

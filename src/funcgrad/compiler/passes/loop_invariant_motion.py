@@ -9,6 +9,7 @@ expressions, for programs that are about to run; it may change in which order nu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -235,13 +236,8 @@ class _Loop:
         return all(map(self._at_hand, factors(term) or [term]))
 
     def _uses(self) -> dict[Key, int]:
-        uses: dict[Key, int] = {}
-        for expr in self.exprs:
-            for arg in expr.args:
-                uses[arg.key] = uses.get(arg.key, 0) + 1
-        for k in self.live:
-            key = self.outputs[k].key
-            uses[key] = uses.get(key, 0) + 1
+        uses = Counter([arg.key for expr in self.exprs for arg in expr.args])
+        uses.update([self.outputs[k].key for k in self.live])
         return uses
 
     def _terms(self, k: int, uses: dict[Key, int]) -> list[Expr] | None:

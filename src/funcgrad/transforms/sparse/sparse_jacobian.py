@@ -16,9 +16,8 @@ import numpy as np
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.autodiff.power_series import coefficients
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, subexpressions, var
-from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.ops.base.op import broadcast_to as broadcast_op
+from funcgrad.expr import Expr, by_key, var
+from funcgrad.graph import CONSTANT, INPUT, dependent
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
@@ -29,6 +28,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
 from funcgrad.transforms.arguments import differentiable_arguments, positions
 from funcgrad.transforms.grad import grad
+from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
@@ -270,16 +270,11 @@ def _cotangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> li
 
 
 def _split(outputs: list[Expr], inputs: list[Expr], seeds: list[Expr]) -> tuple[Program, Program]:
-    late = {seed.key for seed in seeds}
-    cut: dict[Key, Expr] = {}
-    for expr in subexpressions(*outputs):
-        if any([arg.key in late for arg in expr.args]):
-            late.add(expr.key)
-            for arg in expr.args:
-                while arg.op is broadcast_op and arg.key not in late:
-                    arg = arg.args[0]  # lowering elides it where it stands
-                if arg.key not in late and arg.op not in (INPUT, CONSTANT):
-                    cut[arg.key] = arg
+    exprs = by_key(*outputs)
+    late = dependent(exprs.values(), [seed.key for seed in seeds])
+    # Lowering elides a broadcast where it stands.
+    taken = [unrepeated(arg) for key, e in exprs.items() if key in late for arg in e.args]
+    cut = {e.key: e for e in taken if e.key not in late and e.op not in (INPUT, CONSTANT)}
     known = {key: var(f"k{i}", x.shape, x.dtype) for i, (key, x) in enumerate(cut.items())}
     rest = substitute_all(outputs, known)
     return lower(list(cut.values()), inputs), lower(rest, [*inputs, *known.values(), *seeds])
