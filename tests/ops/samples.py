@@ -84,6 +84,8 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     **_floats("tan arcsin arccos arctanh", UNIT),
     **_floats("sigmoid softplus deg2rad rad2deg fabs", ANY),
     "arccosh": unary(POSITIVE + 1.0),
+    "gammaln": unary(POSITIVE),
+    "polygamma": [Sample((POSITIVE,), {"order": n}) for n in range(3)],
     "absolute": [*unary(ANY), Sample((COMPLEX,))],
     "real": [*unary(ANY), Sample((COMPLEX,))],
     "imag": [*unary(ANY), Sample((COMPLEX,))],

@@ -128,7 +128,7 @@ def _flops(expr: Expr) -> int:
     row = columns_of(expr).flops
     if row is not None:
         return row(expr)
-    if isinstance(expr.op, Elementwise):
+    if isinstance(expr.op, Elementwise) or columns_of(expr).entrywise:
         return expr.size
     if expr.op.moves or expr.op.hidden:
         return 0

@@ -23,7 +23,6 @@ from funcgrad.ops.base.columns import (
     ScalarUse,
     any_kind,
     by_truth,
-    each_entry,
     function,
 )
 from funcgrad.ops.base.op import (
@@ -997,9 +996,9 @@ sinc_derivative: Op = Op(
     edges=(_sinc_edge,),
     batch=same_on_batch(lambda: sinc_derivative),
     columns=Columns(
-        flops=each_entry(1),
         mpmath=_mp_sinc,
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
+        entrywise=True,
     ),
 )
 

@@ -54,23 +54,9 @@ def composed(xp: Any) -> dict[str, Callable[..., Any]]:
     def mask(condition: Any, x: Any) -> Any:
         return xp.where(condition, x, xp.zeros_like(x))
 
-    def xlogx(x: Any) -> Any:
-        return x * xp.log(xp.where(x == 0, xp.ones_like(x), x))
-
-    def fmax(x: Any, y: Any) -> Any:
-        return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, xp.maximum(x, y)))
-
-    def fmin(x: Any, y: Any) -> Any:
-        return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, xp.minimum(x, y)))
-
     return {
         "mask": mask,
-        "xlogx": xlogx,
-        "fmax": fmax,
-        "fmin": fmin,
         "sinc": lambda x, order: sinc(xp, x, order),
-        "sigmoid": lambda x: 1.0 / (1.0 + xp.exp(-x)),
-        "softplus": lambda x: xp.logaddexp(x, xp.zeros_like(x)),
         "pick": lambda t, index: t[index],
         "together": lambda *parts: parts,
         "name": lambda x, name: x,

@@ -72,7 +72,6 @@ def library() -> Library:
             # CuPy's sort is stable.
             "argsort": lambda x, axis: cupy.argsort(x, axis=axis, kind="stable"),
             "astype": _astype,
-            "fabs": cupy.abs,
             "logsumexp": _logsumexp,
             "scatter_add": _scatter,
             "stop_gradient": lambda x: x,

@@ -19,7 +19,9 @@ from funcgrad.compiler.flat_program import Flat, Step, build, flatten, text_of
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, ArrayType
-from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.base.columns import in_library
+from funcgrad.ops.base.op import Elementwise, Op
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
 
@@ -103,7 +105,14 @@ def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> 
 
 
 def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
-    return guarded(roots) if library.transposes else roots
+    def legal(expr: Expr) -> bool:
+        op: Op = expr.op
+        if op.columns.libraries or op.name in library.table:
+            return True
+        return not isinstance(op, Elementwise) or hasattr(library.module, op.name)
+
+    known = decomposed(roots, lambda e: not e.args or legal(e))
+    return guarded(known) if library.transposes else known
 
 
 # Operations whose value may be an operand, or show an operand's memory.
@@ -170,8 +179,10 @@ def _over(flat: Flat) -> list[list[int]]:
 
 
 def _function(step: Step, library: Library) -> Callable[..., Any]:
-    op = step.op
-    function = library.table.get(op.name)
+    op: Op = step.op
+    rows = op.columns.libraries or {}
+    row = rows.get(library.name, rows.get("any"))
+    function = in_library(row, library.module, step.type.dtype.kind) or library.table.get(op.name)
     if function is None and isinstance(op, Elementwise):
         function = getattr(library.module, op.name, None)
     if function is None:

@@ -308,7 +308,6 @@ def _table() -> dict[str, Callable[..., Any]]:
         "fft": lambda x, axis, inverse: (
             torch.fft.ifft(x, dim=axis, norm="forward") if inverse else torch.fft.fft(x, dim=axis)
         ),
-        "fabs": torch.abs,
         "getitem": _getitem,
         "greater": _ordered(torch.greater, torch.greater),
         "greater_equal": _ordered(torch.greater_equal, torch.greater),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from funcgrad.expr import Expr
@@ -47,6 +48,8 @@ class Repeated(NamedTuple):
 LibraryRow: TypeAlias = str | Callable[..., Any] | Mapping[str, str | Callable[..., Any]]
 """The operation in a library: the name of its function there, or ``row(library, *operands, **params)``.
 
+The name of a function of another module is written ``module:name``; it is imported when it is read.
+
 A mapping has a row for each kind of the result's dtype: "f", "c", "i", "u" or "b".
 """
 
@@ -78,6 +81,12 @@ class Columns:
     """On pairs (lo, hi) of arrays; the library is `funcgrad.algebras.interval_arithmetic`."""
     sympy: LibraryRow | None = None
     latex: LatexRow | None = None
+    numpy: str | Callable[[Expr, Sequence[str]], str | None] | None = None
+    """Python source over NumPy: a template with ``{0}``, ``{all}`` and params, or the text of a node."""
+    libraries: Mapping[str, LibraryRow] | None = None
+    """By the name of an array library: "jax", "torch", "cupy", or "any" for those without a row."""
+    entrywise: bool = False
+    """Whether each entry depends on the operands' entries in its place alone, as if elementwise."""
     flops: Callable[[Expr], int] | None = None
     """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
     bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None
@@ -110,7 +119,8 @@ def in_library(row: LibraryRow | None, library: Any, kind: str) -> Callable[...,
     if row is None:
         return None
     if isinstance(row, str):
-        found: Callable[..., Any] = getattr(library, row)
+        home, _, name = row.rpartition(":")
+        found: Callable[..., Any] = getattr(import_module(home) if home else library, name)
         return found
     return partial(row, library)
 

@@ -362,6 +362,7 @@ astype: Op = Op(
         sympy=lambda sp, x, dtype: x,
         mpmath=_mp_astype,
         interval=_interval_astype,
+        entrywise=True,
     ),
 )
 
@@ -380,7 +381,10 @@ leaf: Op = Op(
     batch=same_on_batch(lambda: leaf),
     hidden=True,
     columns=Columns(
-        scalar=any_kind("{0}"), sympy=lambda sp, x, **_: x, interval=lambda iv, x, **_: x
+        scalar=any_kind("{0}"),
+        sympy=lambda sp, x, **_: x,
+        interval=lambda iv, x, **_: x,
+        entrywise=True,
     ),
 )
 

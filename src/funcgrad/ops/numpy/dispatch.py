@@ -24,6 +24,7 @@ from funcgrad.ops import (
     indexing,
     reduction,
     shape,
+    special,
     tuples,
 )
 from funcgrad.ops import markers as marks
@@ -45,6 +46,7 @@ from funcgrad.source import fail
 FAMILIES: tuple[ModuleType, ...] = (
     op,
     elementwise,
+    special,
     shape,
     reduction,
     missing,

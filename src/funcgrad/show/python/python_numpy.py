@@ -12,6 +12,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.op import columns_of
 from funcgrad.ops.elementwise import largest_exponent
 from funcgrad.ops.tuples import pick_op
 from funcgrad.show.functions import is_tuple
@@ -60,6 +61,12 @@ def _numpy_call(expr: Expr, parts: list[Written]) -> Written:
     if operation.infix and operation.infix.symbol in INFIX:
         return _numpy_infix(operation.infix, args, parts)
     texts = [part.text for part in parts]
+    row = columns_of(expr).numpy
+    if row is not None:
+        text = _form(row)(expr, texts).text if isinstance(row, str) else row(expr, texts)
+        if text is None:
+            raise unknown(operation.name, "NumPy")
+        return Written(text, ATOM - 1)
     special = _NUMPY.get(operation.name)
     if special is not None:
         return special(expr, texts)

@@ -85,9 +85,12 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
         f'{names[key]} = np.asarray({names[key]}, "{v.dtype}")[()]' for key, v in inputs.items()
     ]
     imports = ["import base64\n"] if any("base64." in line for line in [*helpers, *body]) else []
+    beside = ["import scipy.special"] if any("scipy." in line for line in [*helpers, *body]) else []
     begin = "".join(f"\n    {line}" for line in [*head, 'with np.errstate(all="ignore"):'])
     before = "".join([f"{line}\n" for line in helpers])
-    return _joined([*imports, "import numpy as np"], before + heading + begin, body, " " * 8)
+    return _joined(
+        [*imports, "import numpy as np", *beside], before + heading + begin, body, " " * 8
+    )
 
 
 def _parents(expr: Expr) -> tuple[Expr, ...]:

@@ -19,8 +19,7 @@ from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
-from funcgrad.ops.base import op
-from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.base.op import Elementwise, columns_of
 from funcgrad.source import fail
 
 Facts: TypeAlias = tuple[Any, ...]
@@ -104,13 +103,9 @@ def edge_pattern(expr: Expr, place: int, known: Facts) -> Pattern:
     rule = _RULES.get(expr.op)
     if rule is not None:
         return rule(expr, place, known)
-    if isinstance(expr.op, Elementwise):
+    if isinstance(expr.op, Elementwise) or columns_of(expr).entrywise:
         return SAME
     return _moved(expr, place, known) if expr.op.moves else DENSE
-
-
-def _same(expr: Expr, place: int, known: Facts) -> Pattern:
-    return SAME
 
 
 def _moved(expr: Expr, place: int, known: Facts) -> Pattern:
@@ -232,9 +227,6 @@ _REDUCTIONS = (
     reduction.norm_op,
 )
 _RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
-    op.astype: _same,
-    op.leaf: _same,
-    elementwise.sinc_derivative: _same,
     elementwise.where: _chosen,
     elementwise.mask: _chosen,
     elementwise.multiply: _scaled,

@@ -1,0 +1,184 @@
+"""Special functions of SciPy's: `gammaln`, `digamma` and `polygamma`.
+
+Their values are those of `scipy.special`, which is imported when a program runs and is not a requirement of
+the package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr, concrete
+from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
+from funcgrad.ops.shape import _holds_expr
+from funcgrad.source import fail
+
+
+def _scipy(name: str) -> Any:
+    try:
+        from scipy import special
+    except ImportError:
+        raise fail(
+            ImportError, f"{name}: expected SciPy, but it is not installed; pip install scipy"
+        ) from None
+    return special
+
+
+def _real_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """The dtypes of SciPy's loops: float32 for floats that it holds, else float64."""
+    own = np.dtype(dtype)
+    if own.kind not in "fiub" or own.itemsize > 8:
+        raise fail(TypeError, f"gammaln: expected real numbers, but got dtype {own}")
+    loop = np.dtype(np.float32 if own.kind == "f" and own.itemsize <= 4 else np.float64)
+    return loop, loop
+
+
+# -- polygamma -----------------------------------------------------------------------------------
+def _polygamma_run(x: Any, order: int) -> Any:
+    special = _scipy("polygamma")
+    value = special.polygamma(order, x) if order else special.psi(x)
+    return np.asarray(value, np.result_type(x))[()]
+
+
+def _polygamma_edge(z: Any, x: Any, *, order: int) -> LinearMap:
+    return Diagonal(polygamma_op(x, order=order + 1))
+
+
+def _mp_polygamma(mp: Any, x: Any, order: int) -> Any:
+    def entry(value: Any) -> Any:
+        try:
+            return mp.psi(order, value)
+        except ValueError:  # at a pole
+            return mp.mpf(float(_polygamma_run(np.float64(value), order)))
+
+    return np.frompyfunc(entry, 1, 1)(x)
+
+
+def _interval_polygamma(iv: Any, x: Any, order: int) -> Any:
+    """Monotone right of 0; left of it there are poles."""
+    rising = order % 2 == 0
+    bottom, top = (x[0], x[1]) if rising else (x[1], x[0])
+    return _widened(iv, _polygamma_run(bottom, order), _polygamma_run(top, order), x)
+
+
+def _widened(iv: Any, lo: Any, hi: Any, x: Any) -> Any:
+    """Bounds of values right of 0, within 32 units of 1 or of their own size; no bounds elsewhere."""
+    off = [32 * iv.EPS * (1.0 + iv.size_of(end)) for end in (lo, hi)]
+    lo, hi = iv.widened(lo, hi, *off)
+    right = x[0] > 0
+    found = np.where(right, lo, -np.inf), np.where(right, hi, np.inf)
+    return iv.nan_where(iv.undefined(x), found)
+
+
+def _polygamma_source(expr: Expr, texts: Sequence[str]) -> str:
+    order = dict(expr.params)["order"]
+    call = f"scipy.special.polygamma({order}, {texts[0]})"
+    value = call if order else f"scipy.special.psi({texts[0]})"
+    return f'np.asarray({value}, "{expr.dtype.str}")[()]'
+
+
+def _jax_polygamma(xp: Any, x: Any, order: int) -> Any:
+    from jax.scipy import special
+
+    return special.polygamma(order, x) if order else special.digamma(x)
+
+
+def _torch_polygamma(torch: Any, x: Any, order: int) -> Any:
+    if order == 0:
+        return torch.special.digamma(x)
+    # By the zeta function, since torch's own polygamma of order 1 has ten digits.
+    zeta = torch.special.zeta(torch.full_like(x, order + 1), x)
+    return (-1) ** (order + 1) * math.factorial(order) * zeta
+
+
+polygamma_op: Op = Op(
+    name="polygamma",
+    run=_polygamma_run,
+    infer=lambda type, order: type,
+    edges=(_polygamma_edge,),
+    batch=same_on_batch(lambda: polygamma_op),
+    columns=Columns(
+        entrywise=True,
+        mpmath=_mp_polygamma,
+        interval=_interval_polygamma,
+        sympy=lambda sp, x, order: sp.polygamma(order, x),
+        latex=r"\psi",
+        numpy=_polygamma_source,
+        libraries={"jax": _jax_polygamma, "torch": _torch_polygamma},
+    ),
+)
+
+
+# -- gammaln -------------------------------------------------------------------------------------
+_LEAST = 1.4616321449683623
+"""The point right of 0 at which gammaln is least."""
+
+
+def _gammaln_run(x: Any) -> Any:
+    return _scipy("gammaln").gammaln(x)
+
+
+def _interval_gammaln(iv: Any, x: Any) -> Any:
+    ends = [_gammaln_run(x[0]), _gammaln_run(x[1])]
+    inside = (x[0] <= _LEAST) & (x[1] >= _LEAST)
+    lo = np.where(inside, _gammaln_run(_LEAST), np.minimum(*ends))
+    return _widened(iv, lo, np.maximum(*ends), x)
+
+
+_loop: Any = _real_loop
+gammaln = elementwise(
+    "gammaln",
+    _gammaln_run,
+    lambda z, x: polygamma_op(x, order=0),
+    loop=_loop,
+    columns=Columns(
+        # Of -inf, `math` has inf.
+        scalar="({0} if {0} == -math.inf else math.lgamma({0}))",
+        mpmath=lambda mp, x: mp.re(mp.loggamma(x)),
+        interval=_interval_gammaln,
+        sympy=lambda sp, x: sp.log(sp.Abs(sp.gamma(x))),
+        latex=r"\ln\Gamma",
+        numpy="scipy.special.gammaln({0})",
+        libraries={
+            "jax": "jax.scipy.special:gammaln",
+            "torch": lambda torch, x: torch.special.gammaln(x),
+        },
+    ),
+)
+
+
+# -- SciPy's functions ---------------------------------------------------------------------------
+def polygamma(n: int, x: Any) -> Any:
+    """The derivative of order n of `digamma`; n is an integer, not negative. As `scipy.special.polygamma`.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: polygamma(1, x))(1.0) == polygamma(2, 1.0)
+    True
+    """
+    if isinstance(n, bool | np.bool_) or not isinstance(n, int | np.integer) or n < 0:
+        raise fail(TypeError, f"polygamma: expected an order of 0 or more, but got {n!r}")
+    given, x = x, lift_fully(x)
+    loop, _ = _real_loop(x.dtype)
+    z = polygamma_op(x if x.dtype == loop else x.astype(loop), order=int(n))
+    return z if _holds_expr(given) else concrete(z, "a value")
+
+
+def digamma(x: Any) -> Any:
+    """The derivative of `gammaln`. As `scipy.special.digamma`.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(digamma)(1.0) == polygamma(1, 1.0)
+    True
+    """
+    return polygamma(0, x)
+
+
+def psi(x: Any) -> Any:
+    """`digamma` by its other name. As `scipy.special.psi`."""
+    return digamma(x)

@@ -1,0 +1,83 @@
+"""Special functions have SciPy's values, and the derivatives that mathematics gives them."""
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.special
+
+import funcgrad as fg
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.special import digamma, gammaln, polygamma
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    2.3e-308,
+    1e-300,
+    1.0,
+    2.0,
+    1e300,
+    np.inf,
+    -np.inf,
+    -1.0,
+    -1.5,
+    -1e300,
+    np.nan,
+]
+
+
+@pytest.mark.parametrize("value", SPECIAL)
+def test_gammaln_has_scipys_values(value):
+    expected = scipy.special.gammaln(value)
+    x = fg.var("x")
+    for found in (
+        fg.evaluate(gammaln(x), {"x": value}),
+        fg.jit(scipy.special.gammaln)(value),
+        fg.jit(scipy.special.gammaln)(np.array([value]))[0],
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        assert np.isnan(expected) or np.signbit(found) == np.signbit(expected)
+
+
+@pytest.mark.parametrize("value", SPECIAL)
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_polygamma_has_scipys_values(order, value):
+    expected = scipy.special.polygamma(order, value)
+    found = fg.jit(lambda v: polygamma(order, v))(value)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_derivatives_of_gammaln_are_polygamma():
+    derivative = scipy.special.gammaln
+    for order in range(4):
+        derivative = fg.elementwise_grad(derivative)
+        x = np.array([0.3, 1.0, 4.5, -1.5])
+        np.testing.assert_allclose(derivative(x), scipy.special.polygamma(order, x), rtol=1e-13)
+    assert fg.grad(scipy.special.psi)(2.0) == scipy.special.polygamma(1, 2.0)
+
+
+def test_dtypes_are_scipys():
+    for dtype in ("float32", "float64", "int64", "int8", "bool"):
+        x = np.array([1, 1], dtype)
+        assert fg.jit(gammaln)(x).dtype == scipy.special.gammaln(x).dtype
+        assert fg.jit(digamma)(x).dtype == scipy.special.digamma(x).dtype
+    assert isinstance(gammaln, Elementwise)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(TypeError, match="gammaln: expected real numbers, but got dtype complex128"):
+        gammaln(fg.var("z", (), complex))
+    for order in (-1, 1.0, True):
+        with pytest.raises(TypeError, match="polygamma: expected an order of 0 or more, but got"):
+            polygamma(order, fg.var("x"))
+
+
+def test_scipy_is_asked_for_where_it_is_missing(monkeypatch):
+    x = fg.var("x")
+    for expr in (gammaln(x), digamma(x)):
+        assert isinstance(repr(expr), str)
+        monkeypatch.setitem(sys.modules, "scipy", None)
+        with pytest.raises(ImportError, match="expected SciPy, but it is not installed; pip inst"):
+            fg.evaluate(expr, {"x": 2.0})
+        monkeypatch.undo()
