@@ -194,8 +194,10 @@ def stored_is_same(program: Program, args: Arguments) -> None:
 
 
 def simplified_is_value(program: Program, args: Arguments) -> None:
-    """Simplified programs, which are for readers, have the same value but for the signs of zeros."""
+    """Simplified programs, for readers, have the same finite values but for the signs of zeros."""
     judge = Judge(program, args)
+    if not all(np.all(np.isfinite(r)) for r in judge.results):
+        raise UnfitError("simplification is for finite values")
     found = []
     for expr in fg.trace(program.traced, *args):
         simple = fg.simplify(expr)

@@ -794,3 +794,11 @@ def test_bounds_outside_the_range_of_an_integer_dtype_bound_nothing(bounds):
     found = fg.trace(lambda x: np.clip(x, *bounds), x)(x=x)
     assert found.dtype == np.uint8
     np.testing.assert_array_equal(found, np.clip(x, *bounds))
+
+
+@pytest.mark.parametrize("k", [-2, 0, 1])
+def test_the_matrix_of_a_diagonal_keeps_the_signs_of_zeros(k):
+    x = np.array([-0.0, 0.0, 2.0])
+    found = fg.trace(lambda x: np.diag(x, k), x)(x=x)
+    np.testing.assert_array_equal(found, np.diag(x, k))
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(np.diag(x, k)))

@@ -287,5 +287,5 @@ def diag(x: Any, k: int = 0) -> Any:
         raise fail(ValueError, f"diag: expected a vector or a matrix, but got {x.type}")
     size = x.shape[0] + abs(k)
     along = np.arange(x.shape[0])
-    zeros = np.zeros((size, size), x.dtype)
-    return lift_fully(zeros).at[along + max(-k, 0), along + max(k, 0)].add(x)
+    places = [lift_fully(along + max(shift, 0)) for shift in (-k, k)]
+    return scatter_op(x, *places, spec=("array", "array"), shape=(size, size))
