@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.linear import Identity, LinearMap
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, any_kind
 from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.promotion import same_type
 
@@ -21,5 +21,10 @@ name_op: Op = Op(
     edges=(_identity,),
     batch=same_on_batch(lambda: name_op),
     hidden=True,
-    columns=Columns(sympy=lambda sp, x, name: x),
+    columns=Columns(
+        entrywise=True,
+        scalar=any_kind("{0}"),
+        interval=lambda iv, x, name: x,
+        sympy=lambda sp, x, name: x,
+    ),
 )

@@ -1,0 +1,350 @@
+"""Each operation read by each reader: what `tests/test_operation_readers.py` and docs/operations.md list."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import funcgrad as fg
+from funcgrad.algebras import bounds, cost, precise
+from funcgrad.compiler.flat_program import flatten
+from funcgrad.compiler.libraries.library_codegen import emitted
+from funcgrad.compiler.native.numba_jit import template
+from funcgrad.graph import CONSTANT
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.numpy.dispatch import all_ops
+from tests.ops.samples import SAMPLES, SQUARE
+
+
+class Program(NamedTuple):
+    """A program of one operation, and values of its inputs."""
+
+    expr: fg.Expr
+    inputs: list[fg.Expr]
+    values: list[np.ndarray]
+
+    def __call__(self, *args):
+        return fg.substitute(self.expr, dict(zip(self.inputs, map(lifted, args), strict=True)))
+
+    @property
+    def given(self):
+        return {f"x{k}": value for k, value in enumerate(self.values)}
+
+    @property
+    def smooth(self):
+        return [k for k, x in enumerate(self.inputs) if x.dtype.kind in "fc"]
+
+
+def lifted(value):
+    return value if isinstance(value, fg.Expr) else fg.const(value)
+
+
+def of_sample(name):
+    """The operation on variables: on numbers if it acts entry by entry, else on its first sample's arrays."""
+    op, (args, params) = all_ops()[name], SAMPLES[name][0]
+    values = [np.asarray(arg) for arg in args]
+    if isinstance(op, Elementwise) or op.columns.entrywise:
+        values = [np.asarray(value.flat[0]) for value in values]
+    inputs = [fg.var(f"x{k}", value.shape, value.dtype) for k, value in enumerate(values)]
+    return Program(op(*inputs, **params), inputs, values)
+
+
+def of_function(f, *values):
+    values = [np.asarray(value) for value in values]
+    inputs = [fg.var(f"x{k}", value.shape, value.dtype) for k, value in enumerate(values)]
+    return Program(f(*inputs), inputs, values)
+
+
+def _ruled(x):
+    f = fg.custom_vjp(np.sin)
+    f.defvjp(lambda x: (np.sin(x), x), lambda x, g: (g * np.cos(x),))
+    return f(x)
+
+
+def programs():
+    """A program for each operation, by the operation's name."""
+    made = {name: of_sample(name) for name in SAMPLES}
+    made |= {
+        "name": of_function(lambda x: fg.name(x * 2, "twice"), 0.7),
+        "eigh": of_function(lambda a: np.linalg.eigh(a)[0], SQUARE),
+        "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
+        "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
+        "call": of_function(fg.checkpoint(np.sin), 0.7),
+        "branch": of_function(lambda x: fg.cond(x > 0, np.sin, np.cos, x), 0.7),
+        "loop": of_function(lambda x: fg.fori_loop(0, 3, lambda i, c: np.sin(c), x), 0.7),
+        "ruled": of_function(_ruled, 0.7),
+        "implicit": of_function(
+            lambda a: fg.implicit_root(lambda x, a: x * x - a)(fg.const(1.0), a), 4.0
+        ),
+        "foreign": of_function(
+            fg.primitive(lambda x: np.sin(x), partials=[lambda x: np.cos(x)]), 0.7
+        ),
+    }
+    return made
+
+
+# -- readers: each raises if it cannot read a program, and else gives values to compare -----------------
+def _value(p):
+    return fg.evaluate(p.expr, p.given)
+
+
+def _real_sum(p):
+    return lambda *xs: np.sum(np.real(p(*xs)))
+
+
+def _moved(p):
+    """Whether the program's derivative is anything at all."""
+    if not p.smooth or p.expr.dtype.kind not in "fc":
+        raise TypeError("not differentiable")
+    total = np.sum(np.real(p.expr))
+    if not any(p.inputs[k] in fg.backprop(total) for k in p.smooth):
+        raise TypeError("not differentiable")
+
+
+def _reverse(p):
+    _moved(p)
+    fg.grad(_real_sum(p), tuple(p.smooth))(*p.values)
+
+
+def _forward(p):
+    _moved(p)
+    tangents = [np.ones_like(p.values[k]) for k in p.smooth]
+    rest = list(p.values)
+
+    def f(*xs):
+        for k, x in zip(p.smooth, xs, strict=True):
+            rest[k] = x
+        return _real_sum(p)(*rest)
+
+    _, moved = fg.jvp(f, tuple(p.values[k] for k in p.smooth), tuple(tangents))
+    gradient = fg.grad(f, tuple(range(len(p.smooth))))(*[p.values[k] for k in p.smooth])
+    flow = sum(np.real(np.sum(g * t)) for g, t in zip(gradient, tangents, strict=True))
+    np.testing.assert_allclose(moved, flow, rtol=1e-9, atol=1e-12)
+
+
+def _second(p):
+    _moved(p)
+    k = p.smooth[0]
+
+    def f(x):
+        return _real_sum(p)(*[x if i == k else value for i, value in enumerate(p.values)])
+
+    slope = fg.grad(lambda x: np.sum(np.real(fg.grad(f)(x) * 0.7)))(p.values[k])
+    assert np.shape(slope) == p.values[k].shape
+
+
+def _vmap(p):
+    many = [np.stack([value, value]) for value in p.values]
+    return fg.vmap(p)(*many)[1]
+
+
+def _math(p):
+    space = {}
+    exec(fg.to_python(p.expr, module="math"), space)
+    return space["f"](*[value.item() for value in p.values])
+
+
+def _native(p):
+    flat = flatten([p.expr], p.inputs)
+    for step in flat.steps[flat.inputs :]:
+        if step.op is not CONSTANT and template(flat, step) is None:
+            raise TypeError("no machine code")
+
+
+def _python(p):
+    space = {}
+    exec(fg.to_python(p.expr), space)
+    return space["f"](*p.values)
+
+
+def _latex(p):
+    assert fg.to_latex(p.expr)
+
+
+def _repr(p):
+    assert repr(p.expr)
+
+
+def _sympy(p):
+    import sympy
+
+    expr = fg.to_sympy(p.expr)
+    if p.expr.dtype.kind == "b":
+        symbols = {sympy.Symbol(name): value.item() for name, value in p.given.items()}
+        return bool(expr.subs(symbols))
+    given = {sympy.Symbol(name): value.item() for name, value in p.given.items()}
+    found = complex(expr.subs(given))
+    return found if p.expr.dtype.kind == "c" else found.real
+
+
+def _in(module):
+    def read(p):
+        from importlib import import_module
+
+        library = import_module(f"funcgrad.compiler.libraries.{module}_").library()
+        (found,) = emitted([p.expr], p.inputs, library)(*p.values)
+        return np.asarray(found)
+
+    return read
+
+
+def _json(p):
+    assert fg.from_json(fg.to_json(p.expr)).key == p.expr.key
+
+
+def _bounds(p):
+    found, value = bounds(p.expr, **p.given), _value(p)
+    assert np.all((found.lo <= value) & (value <= found.hi))
+
+
+def _precise(p):
+    return np.asarray(precise(p.expr, digits=20, **p.given))
+
+
+def _sparsity(p):
+    if p.expr.dtype.kind != "f" or not any(x.dtype.kind == "f" for x in p.inputs):
+        raise TypeError("not differentiable")
+    k = next(i for i, x in enumerate(p.inputs) if x.dtype.kind == "f")
+
+    def f(x):
+        return p(*[x if i == k else value for i, value in enumerate(p.values)])
+
+    found = fg.sparse_jacobian(f)(p.values[k]).toarray()
+    dense = np.reshape(fg.jacobian(f)(p.values[k]), found.shape)
+    np.testing.assert_allclose(found, dense, rtol=1e-9, atol=1e-12)
+
+
+def _cost(p):
+    assert cost(p.expr).flops >= 0
+
+
+def read(reader, program):
+    """Raises if a reader does not read the program, or reads another value than the program has."""
+    with np.errstate(all="ignore"):
+        found = READERS[reader](program)
+        expected = np.asarray(fg.evaluate(program.expr, program.given))
+    if found is None or reader in ("forward mode", "reverse mode", "second order"):
+        return
+    found = np.asarray(found)
+    if found.dtype == object:
+        found = found.astype(complex if expected.dtype.kind == "c" else float)
+    np.testing.assert_allclose(found.astype(expected.dtype), expected, rtol=1e-7, atol=1e-9)
+
+
+READERS: dict[str, Callable] = {
+    "value": _value,
+    "forward mode": _forward,
+    "reverse mode": _reverse,
+    "second order": _second,
+    "vmap": _vmap,
+    "jit": lambda p: fg.jit(p)(*p.values),
+    "math": _math,
+    "native": _native,
+    "repr": _repr,
+    "to_latex": _latex,
+    "to_python": _python,
+    "to_sympy": _sympy,
+    "to_jax": _in("jax"),
+    "to_torch": _in("torch"),
+    "to_json": _json,
+    "bounds": _bounds,
+    "precise": _precise,
+    "cost": _cost,
+    "sparsity": _sparsity,
+}
+
+
+# -- gaps ------------------------------------------------------------------------------------------
+DISCRETE = (
+    "sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not less "
+    "less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
+    "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort detsign"
+)
+ARRAYS = (
+    "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
+    "argsort cumsum fft getitem scatter_add matmul einsum solve inv pinv cholesky logabsdet detsign "
+    "detphase det cofactors eigh svd qr"
+)
+MATRICES = "solve inv pinv cholesky logabsdet det cofactors eigh svd qr detsign"
+BODIES = "call branch loop ruled implicit"
+NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
+PRIMITIVE = "a user's own function, of which only its values and derivatives are known"
+GAPS: dict[str, dict[str, str]] = {
+    "forward mode": NOT_DIFFERENTIABLE,
+    "reverse mode": NOT_DIFFERENTIABLE,
+    "second order": NOT_DIFFERENTIABLE,
+    "math": {
+        "it works on arrays": f"broadcast_to {ARRAYS}",
+        "it works on dtypes other than float64 and bool": "bitwise_and bitwise_or bitwise_xor astype",
+        "it holds programs of its own": BODIES,
+        "`math` has no such function": "polygamma sinc imag",
+        PRIMITIVE: "foreign",
+    },
+    "native": {
+        "it works on arrays": f"broadcast_to {ARRAYS}",
+        "it holds programs of its own, which become machine code with the loop that they stand in": BODIES,
+        "no function of the machine's": "polygamma sinc imag astype",
+        PRIMITIVE: "foreign",
+    },
+    "to_python": {
+        "its solver is a Python object": "implicit",
+        PRIMITIVE: "foreign",
+    },
+    "to_sympy": {
+        "it combines or moves entries of arrays": f"broadcast_to {ARRAYS}",
+        "SymPy has no bits of integers": "bitwise_and bitwise_or bitwise_xor",
+        "SymPy has no such function": "trunc rint fmod isfinite isinf isnan copysign signbit sinc",
+        "SymPy has no loops, and no solution that a solver finds": "loop implicit",
+        PRIMITIVE: "foreign",
+    },
+    "to_jax": {"its solver runs on NumPy's arrays": "implicit", PRIMITIVE: "foreign"},
+    "to_torch": {"its solver runs on NumPy's arrays": "implicit", PRIMITIVE: "foreign"},
+    "to_json": {PRIMITIVE: "foreign"},
+    "bounds": {
+        "no enclosure is known that is of use": MATRICES,
+        "complex values have no order": "fft detphase",
+        "programs within are not read": BODIES,
+        PRIMITIVE: "foreign",
+    },
+    "precise": {
+        "NumPy's linear algebra and transforms know no other numbers": f"{MATRICES} detphase fft",
+        "programs within are not read": BODIES,
+        PRIMITIVE: "foreign",
+    },
+    "cost": {PRIMITIVE: "foreign"},
+    "sparsity": {
+        "its value, or all that it reads, is not of real floats": (
+            "isfinite isinf isnan signbit invert logical_not less less_equal greater greater_equal equal "
+            "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor any all argmax "
+            "argmin argsort fft detphase"
+        )
+    },
+}
+"""The operations that a reader does not read, by the reason."""
+
+
+def gaps(reader):
+    return {name for names in GAPS.get(reader, {}).values() for name in names.split()}
+
+
+def page():
+    """The text of docs/operations.md."""
+    lines = [
+        "# What each reader does not read",
+        "",
+        "An operation's record has a column for each reader of programs; a reader without a row reads the",
+        "operation's decomposition. This page lists the operations that a reader does not read, and why.",
+        "Every other pair of an operation and a reader is tested: values are NumPy's, bounds hold them,",
+        "sparse Jacobians are the dense ones, formulas are written. `python tools/operation_table.py` writes",
+        "this page.",
+        "",
+        f"Readers: {', '.join(READERS)}.",
+        "",
+        f"Operations ({len(programs())}): {', '.join(sorted(programs()))}.",
+    ]
+    for reader, reasons in GAPS.items():
+        lines += ["", f"## {reader}", "", "| operations | why not |", "| --- | --- |"]
+        lines += [
+            f"| {', '.join(sorted(names.split()))} | {why} |" for why, names in reasons.items()
+        ]
+    return "\n".join(lines) + "\n"
