@@ -395,7 +395,10 @@ def rolled(scope: Scope) -> Instruction | None:
     like = np.asarray(scope.values[a])
     b = scope.one(lambda v: v.shape == like.shape and v.dtype == like.dtype)
     n = scope.one(lambda v: v.shape == () and v.dtype.kind in "fiub") or "1.0"
-    xs = scope.one(lambda v: v.ndim and len(v) and v.dtype == like.dtype) or "np.arange(3.0)"
+    xs = (
+        scope.one(lambda v: v.ndim and len(v) and v.dtype == like.dtype)
+        or f"np.arange(3, dtype='{like.dtype}')"
+    )
     v, one, two = scope.fresh(), _step(scope, "s", b), _step(scope, "s", b)
     texts = (
         f"fg.cond({n} > 0, lambda s: {one}, lambda s: {two}, {a})",
