@@ -99,7 +99,7 @@ def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]
     ``value(input) = algebra.input(expr)``, ``value(constant) = algebra.constant(expr)``,
     ``value(expr) = algebra.op(expr, values of operands)``; each expression once, in topological order.
 
-    Raises TypeError for roots that have no graph or key, and for what is no algebra.
+    Raises TypeError for roots without a graph or a key, and if ``algebra`` is no `Algebra`.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

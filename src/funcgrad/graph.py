@@ -103,7 +103,7 @@ _OBJECT = np.dtype(object)
 
 
 class Operation(Protocol):
-    """What the graph needs to know of an operation: that it has a name."""
+    """An operation, of which the graph reads only the name."""
 
     @property
     def name(self) -> str: ...
@@ -157,7 +157,7 @@ class Constant:
         return f"Constant({self.address.hex()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Identity does not travel: what is stored is the content.
+        # An identity means nothing in another process: the content is stored.
         return _frozen, (self.array,)
 
 
@@ -278,8 +278,7 @@ def _compute_key(root: Term) -> Key:
         elif term._key is None:
             stack += (term, None)
             stack += term.args
-    key: Any = root._key
-    return key  # type: ignore[no-any-return]
+    return root._key or _add_key(root)
 
 
 def _add_key(term: Term) -> Key:
@@ -326,7 +325,7 @@ def subexpressions(*roots: T, operands: Operands | None = None) -> list[T]:
 def by_key(*roots: T, operands: Operands | None = None) -> dict[Key, T]:
     """The terms below and at the roots by their keys, each key once, in the canonical order.
 
-    As `subexpressions`, but of equal terms the first is met alone.
+    As `subexpressions`, but of equal terms the first alone is listed.
     """
     if operands is not None:
         for root in roots:
@@ -472,7 +471,7 @@ def children(expr: Pointed) -> dict[Key, tuple[Key, ...]]:
 
 
 def ancestors(expr: Pointed, keys: Sequence[Key]) -> PSet[Key]:
-    """The nodes of ``expr`` that depend on one of ``keys``, those included: what they reach."""
+    """The nodes of ``expr`` that depend on one of ``keys``, those included."""
     from pyrsistent import pset
 
     reached = set(keys)

@@ -37,7 +37,7 @@ def zeros_of(expr: Expr) -> Expr:
     return zeros
 
 
-# -- what an operation does to series ------------------------------------------------------------
+# -- the action of an operation on series --------------------------------------------------------
 Coefficient: TypeAlias = Expr | None
 """An expression; None for a zero that nothing is computed with."""
 
@@ -123,7 +123,7 @@ def _is_itself(
 rate = Op(name="rate", run=NotImplemented, infer=same_type, edges=(None,))
 
 
-# -- the coefficients, when they are asked for ----------------------------------------------------
+# -- coefficients on demand ------------------------------------------------------------------------
 def coefficients(
     roots: Sequence[Expr], given: Mapping[Key, Sequence[Expr]], order: int
 ) -> list[list[Coefficient]]:

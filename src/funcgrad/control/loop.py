@@ -70,7 +70,7 @@ def stacked(values: Sequence[Any], type: Any) -> Any:
 def plainly(
     operands: Sequence[Any], body: Body, cond: Body | None, shape: Shape
 ) -> tuple[Sequence[Any], list[Any]]:
-    """The final states and the stacked outputs, turn by turn: what a compiled loop must agree with."""
+    """The final states and the stacked outputs, iteration by iteration: the oracle of compiled loops."""
     step, count = body.program.step, shape.states
     middle = count + shape.sequences
     state: Sequence[Any] = operands[:count]
@@ -157,7 +157,7 @@ def _forward(
 
     given = {i: flows[i] if i in flows else zeros(operands[i].type) for i in order}
     inputs = beside(body.inputs, named)
-    # The condition looks at what it looked at before.
+    # The condition reads the same values as before.
     tested = cond and body_of(inputs, cond.on(body.inputs))
     new_shape = shape._replace(states=n + len(states), sequences=shape.sequences + len(sequences))
     new_loop = loop_op(
@@ -172,7 +172,7 @@ def _forward(
 def _backward(
     operands: Sequence[Expr], body: Body, cond: Body | None, shape: Shape, g: Parts
 ) -> Mapping[int, Any]:
-    """A loop in the other direction, over the states that this one met, that carries cotangents."""
+    """A loop in the other direction, over the states of this one, that carries cotangents."""
     n = shape.states
     carried = {i for i in g.of if i < n and differentiable(body.inputs[i].dtype)}
     given_ys = sorted(k for k in g.of if k >= n)

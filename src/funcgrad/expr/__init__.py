@@ -91,8 +91,8 @@ class Expr(Operators, Questions, Cell):
         raise AttributeError(f"an expression is immutable, but {name!r} was deleted")
 
     def __hash__(self) -> int:
-        # A dict finds what has one hash and is equal. The hash of a formula is its key's; a traced value is
-        # compared by what it is at this call, of which its key says nothing.
+        # A dict compares entries of equal hash by ==. The hash of a formula is its key's; a traced value is
+        # compared by its value at this call, which its key does not determine.
         if not self.traced:
             return hash(self.key)
         raise fail(
@@ -102,7 +102,7 @@ class Expr(Operators, Questions, Cell):
         )
 
     def __eq__(self, other: object) -> Any:
-        # A map keyed by Key compares its keys with what it is asked for: this lets it be an Expr.
+        # A map compares its keys with the one that is looked up: this lets it be an Expr.
         if isinstance(other, Key):
             return self.key == other
         if other is None or isinstance(other, str | bytes):

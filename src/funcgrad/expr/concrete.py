@@ -130,7 +130,7 @@ class Questions:
 
 
 def plain(value: Any, asker: str) -> Any:
-    """What a traced value is at this call, as a number or an array; anything else as it is."""
+    """The value of a traced expression at this call, as a number or an array; anything else as it is."""
     if not isinstance(value, Cell):
         return value
     answer = concrete(value, asker, _itself if value.shape else _item)
@@ -169,7 +169,7 @@ def assignment() -> Any:
 def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
     """What Python reads off the value that a traced expression has at this call.
 
-    The value is computed when it is first asked for, and kept. What records questions is told.
+    The value is computed when it is first read, and kept. The trace's context records the question.
     """
     answer = reading(_value(root, asker))
     if root.traced is not None:

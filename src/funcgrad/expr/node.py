@@ -74,7 +74,7 @@ class Cell(Term):
         return self.type.size
 
 
-# An expression refuses assignment; what it keeps is written past that, by the slots themselves.
+# An expression refuses assignment; its cached attributes are written past that, by the slots themselves.
 _slots: Any = Cell
 _set_graph = _slots._graph.__set__
 _set_simple = _slots._simple.__set__

@@ -100,7 +100,7 @@ def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any
 
 
 class Operators:
-    """What is written on expressions: operators, array methods, and functions of ``numpy``."""
+    """The operators, array methods and ``numpy`` functions of expressions."""
 
     __slots__ = ()
 

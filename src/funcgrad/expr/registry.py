@@ -21,11 +21,11 @@ class Table(NamedTuple):
     ufuncs: Mapping[str, Callable[..., Any]]
     """Ufuncs, NumPy's and SciPy's, by their ``__name__``."""
     numpy: Mapping[Any, Callable[..., Any]]
-    """What stands in for each ``numpy`` function."""
+    """The replacement of each ``numpy`` function."""
 
     @property
     def ops(self) -> Mapping[str, Operation]:
-        """Every operation by its name: how stored programs find theirs. Gathered when first asked for."""
+        """Every operation by its name: how stored programs find theirs. Gathered when first read."""
         found: Mapping[str, Operation] = self.functions["all_ops"]()
         return found
 

@@ -30,7 +30,7 @@ def derive(
     leaves: Sequence[Expr],
     unreached: Callable[[], None] | None = None,
 ) -> list[Any]:
-    """What a transform of a traced program gives: numbers, or expressions inside another trace.
+    """The outputs of a transform of a traced program: numbers, or expressions inside another trace.
 
     ``unreached`` is called where no root depends on a leaf.
     """
@@ -44,12 +44,12 @@ def derive(
 
 
 def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """Derived expressions as they are handed over: as formulas, or marked for the trace that they are in."""
+    """Derived expressions as the caller gets them: as formulas, or marked for the trace that they are in."""
     outputs = program.on(inputs)
     around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
     if not around:
         return simplify_all(outputs, mode="formula")  # a formula, for a reader
-    # A derivative is marked as one: it may be constant in what it is differentiated in next, and then
+    # A derivative is marked as one: it may be constant in the next variable of differentiation, and then
     # nobody should warn that nothing was differentiated.
     marked = [leaf(out, scope=None, place=0) for out in outputs]
     for recorder in around:

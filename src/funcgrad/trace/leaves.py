@@ -38,7 +38,7 @@ class Scope:
         """Told of a question that Python asked."""
 
     def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
-        """Told of what a transform inside the run has derived."""
+        """Told of the expressions that a transform inside the run has derived."""
 
     def __repr__(self) -> str:
         return f"scope@{id(self):x}"
@@ -52,7 +52,7 @@ def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
     if isinstance(value, Expr):
         known = value
     elif isinstance(value, np.ndarray) and value.ndim:
-        # What is made after the run, such as a cotangent, is used at once.
+        # A leaf made after the run, such as a cotangent, is used at once.
         known = capture(value, scope.arrays) if scope.open else refer(value)
     elif isinstance(value, float):
         known = scalar(value, _FLOAT)

@@ -37,9 +37,9 @@ class Skeleton(NamedTuple):
 def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
-    What does not depend on the leaves but on a trace around this one is cut off: an input. One walk,
-    depth first, on local lists: it runs at every call of a derivative. ``within``: the roots were met
-    while f ran, so that leaves of traces inside it, which have ended, are rightly what they stand for.
+    An expression that depends on a trace around this one, but not on the leaves, becomes an input. One fold
+    on local lists: it runs at every call of a derivative. ``within``: f still ran when the roots were made,
+    so leaves of traces inside it, which have ended, rightly stand for their values.
     """
     numbering = _Numbering(leaves, within)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))

@@ -1,4 +1,4 @@
-"""A function traced to a closed program, with what it captured as further inputs."""
+"""A function traced to a closed program, with its captured values as further inputs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trace_body(
     exprs = instantiate(found.rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
     outputs = simplify_all([exprs[i] for i in found.roots])
-    # What led to a captured value was met on the way to it, and is no part of the body.
+    # Inputs that only captured values depend on are no part of the body.
     needed = set(used(inputs, outputs))
     kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
     captured = [found.inputs[i] for i in kept[len(leaves) :]]
