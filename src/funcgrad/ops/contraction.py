@@ -197,7 +197,7 @@ einsum_op = Op(
     edges=_einsum_edge,
     batch=_einsum_batch,
     notation=lambda *xs, subscripts: f"einsum({subscripts!r}, {', '.join(xs)})",
-    columns=Columns(flops=_einsum_flops, interval="einsum"),
+    columns=Columns(flops=_einsum_flops, interval="einsum", numpy="np.einsum({subscripts}, {all})"),
 )
 
 

@@ -117,7 +117,9 @@ eigh_op: Op = Op(
     infer=_eigh_type,
     edges=(_eigh_edge,),
     batch=of_stacks(lambda: eigh_op),
-    columns=Columns(flops=matrix_flops(lambda n: 9 * n**3)),
+    columns=Columns(
+        flops=matrix_flops(lambda n: 9 * n**3), numpy="np.linalg.eigh({0}, {triangle})"
+    ),
 )
 
 
@@ -234,7 +236,7 @@ svd_op: Op = Op(
     infer=_svd_type,
     edges=(_svd_edge,),
     batch=of_stacks(lambda: svd_op),
-    columns=Columns(flops=_svd_flops),
+    columns=Columns(flops=_svd_flops, numpy="np.linalg.svd({0}, full_matrices=False)"),
 )
 
 
@@ -327,7 +329,7 @@ qr_op: Op = Op(
     infer=_qr_type,
     edges=(_qr_edge,),
     batch=of_stacks(lambda: qr_op),
-    columns=Columns(flops=_qr_flops),
+    columns=Columns(flops=_qr_flops, numpy="np.linalg.qr({0})"),
 )
 
 

@@ -7,10 +7,12 @@ rows on `_cofactor_edge` says how far it is at singular ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
@@ -56,7 +58,7 @@ logabsdet_op: Op = Op(
     infer=lambda a: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
     edges=(_logabsdet_edge,),
     batch=of_stacks(lambda: logabsdet_op),
-    columns=Columns(flops=matrix_flops(lu_flops)),
+    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.slogdet({0})[1]"),
 )
 
 
@@ -82,7 +84,7 @@ detsign_op: Op = Op(
     infer=_number_type,
     edges=(None,),
     batch=of_stacks(lambda: detsign_op),
-    columns=Columns(flops=matrix_flops(lu_flops)),
+    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.slogdet({0})[0]"),
 )
 detphase_op: Op = Op(
     name="detphase",
@@ -90,7 +92,7 @@ detphase_op: Op = Op(
     infer=_number_type,
     edges=(_detphase_edge,),
     batch=of_stacks(lambda: detphase_op),
-    columns=Columns(flops=matrix_flops(lu_flops)),
+    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.slogdet({0})[0]"),
 )
 
 
@@ -121,7 +123,7 @@ det_op: Op = Op(
     infer=_number_type,
     edges=(_det_edge,),
     batch=of_stacks(lambda: det_op),
-    columns=Columns(flops=matrix_flops(lu_flops)),
+    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.det({all})"),
 )
 
 
@@ -220,11 +222,18 @@ def _cofactor_flops(n: int) -> int:
     return svd_flops(n, n) + 2 * lu_flops(n) + 2 * n**3
 
 
+def _cofactors_source(expr: Expr, texts: Sequence[str]) -> str:
+    others = "np.where(np.eye(s.shape[-1], dtype=bool), s.dtype.type(1), s[..., None, :])"
+    sign = "(np.linalg.det(u)*np.linalg.det(v))[..., None, None]"
+    product = f"((u.conj()*np.prod({others}, axis=-1)[..., None, :]) @ v.conj())"
+    return f"(lambda u, s, v: {sign}*{product})(*np.linalg.svd({texts[0]}))"
+
+
 cofactor_op: Op = Op(
     name="cofactors",
     run=_cofactor_run,
     infer=lambda a: a,
     edges=(_cofactor_edge,),
     batch=of_stacks(lambda: cofactor_op),
-    columns=Columns(flops=matrix_flops(_cofactor_flops)),
+    columns=Columns(flops=matrix_flops(_cofactor_flops), numpy=_cofactors_source),
 )

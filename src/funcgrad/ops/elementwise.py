@@ -8,6 +8,7 @@ partial. `mask` cuts a cotangent off where its condition is false, before it can
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -184,6 +185,7 @@ power = elementwise(
         sympy=lambda sp, x, y: x**y,
         interval="power",
         latex=Form("power"),
+        numpy="np.power({all})",
     ),
 )
 remainder = elementwise(
@@ -772,6 +774,7 @@ real = _part(
         sympy="re",
         interval="same",
         latex=r"\operatorname{Re}",
+        numpy="np.real({0})[()]",
     ),
 )
 imag = _part(
@@ -779,7 +782,11 @@ imag = _part(
     np.imag,
     _imag_edge,
     columns=Columns(
-        mpmath=lambda mp, x: x.imag, sympy="im", interval="zero", latex=r"\operatorname{Im}"
+        mpmath=lambda mp, x: x.imag,
+        sympy="im",
+        interval="zero",
+        latex=r"\operatorname{Im}",
+        numpy="np.imag({0})[()]",
     ),
 )
 conjugate = _linear(
@@ -829,6 +836,7 @@ where = Elementwise(
         sympy=lambda sp, p, x, y: sp.Piecewise((x, p), (y, True)),
         interval="where",
         latex=Form("cases"),
+        numpy="np.where({all})[()]",
     ),
 )
 
@@ -838,6 +846,13 @@ def _mask_run(condition: Any, x: Any) -> Any:
 
 
 _mask_infer: Any = _mask_loop
+
+
+def _mask_source(expr: Expr, texts: Sequence[str]) -> str:
+    zero = f'np.zeros((), "{expr.dtype.str}")'
+    return f"np.where({texts[0]}, {texts[1]}, {zero})[()]"
+
+
 mask: Op = Elementwise(
     name="mask",
     run=_mask_run,
@@ -850,6 +865,7 @@ mask: Op = Elementwise(
         sympy=lambda sp, p, x: sp.Piecewise((x, p), (0, True)),
         interval="mask",
         latex=Form("cases"),
+        numpy=_mask_source,
     ),
 )
 
@@ -888,6 +904,14 @@ def _xlogx(x: Any) -> Any:
     return x * np.log(np.where(x == 0, np.ones((), np.result_type(x)), x))
 
 
+def _sigmoid_source(expr: Expr, texts: Sequence[str]) -> str:
+    (x,) = texts
+    if expr.dtype.kind == "c":
+        return f"1.0/(1.0 + np.exp(-({x})))"
+    most = largest_exponent(expr.dtype).item()
+    return f"(lambda e: e/(1.0 + e))(np.exp(np.minimum({x}, {most!r})))"
+
+
 sigmoid = elementwise(
     "sigmoid",
     _sigmoid,
@@ -900,6 +924,7 @@ sigmoid = elementwise(
         interval=lambda iv, x: iv.monotone(_sigmoid, x, values=(0.0, 1.0)),
         decompose=lambda x: 1 / (1 + exp(-x)),
         latex=r"\sigma",
+        numpy=_sigmoid_source,
     ),
 )
 
@@ -919,6 +944,7 @@ softplus = elementwise(
         scalar="({0} + math.log1p(math.exp(-{0})) if {0} > 0.0 else math.log1p(math.exp({0})))",
         interval=lambda iv, x: iv.monotone(_softplus, x, values=(0.0, math.inf)),
         decompose=lambda x: logaddexp(x, 0.0),
+        numpy="np.logaddexp({0}, 0.0)",
     ),
 )
 xlogx = elementwise(
@@ -932,6 +958,7 @@ xlogx = elementwise(
         sympy=lambda sp, x: x * sp.log(x),
         interval=lambda iv, x: iv.xlogx(_xlogx, x),
         decompose=lambda x: x * log(np.where(x == 0, np.ones_like(x), x)),
+        numpy="(lambda x: x*np.log(np.where(x == 0, np.ones_like(x), x)))({0})",
     ),
 )
 
@@ -989,6 +1016,12 @@ def _mp_sinc_of(mp: Any, x: Any, order: int) -> Any:
         return value * mp.pi**order
 
 
+def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
+    if dict(expr.params)["order"] != 0 or expr.dtype != float:
+        return None
+    return f"np.sinc({texts[0]})"
+
+
 sinc_derivative: Op = Op(
     name="sinc",
     run=_sinc_run,
@@ -999,6 +1032,7 @@ sinc_derivative: Op = Op(
         mpmath=_mp_sinc,
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
         entrywise=True,
+        numpy=_sinc_source,
     ),
 )
 
@@ -1027,7 +1061,11 @@ stopped = Elementwise(
     infer=_stopped_infer,
     edges=(None,),
     columns=Columns(
-        scalar=any_kind("{0}"), mpmath=lambda mp, x: x, sympy=lambda sp, x: x, interval="same"
+        scalar=any_kind("{0}"),
+        mpmath=lambda mp, x: x,
+        sympy=lambda sp, x: x,
+        interval="same",
+        numpy="{0}",
     ),
 )
 

@@ -30,6 +30,12 @@ def _flops(z: Expr) -> int:
     return 5 * z.size * max(axis_length(z) - 1, 0).bit_length()  # of Cooley and Tukey
 
 
+def _fourier_source(expr: Expr, texts: Sequence[str]) -> str:
+    params = dict(expr.params)
+    call = f"ifft({texts[0]}, norm='forward'" if params["inverse"] else f"fft({texts[0]}"
+    return f"np.fft.{call}, axis={params['axis']})"
+
+
 fft_op: Op = Op(
     name="fft",
     run=_run,
@@ -41,7 +47,7 @@ fft_op: Op = Op(
         ),
     ),
     batch=lambda size, batched, x, axis, inverse: fft_op(x, axis=axis + 1, inverse=inverse),
-    columns=Columns(flops=_flops),
+    columns=Columns(flops=_flops, numpy=_fourier_source),
 )
 
 

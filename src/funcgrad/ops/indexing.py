@@ -157,6 +157,35 @@ def _apart(spec: Spec, arrays: Sequence[Any]) -> bool:
     return with_axes and chosen != list(range(chosen[0], chosen[-1] + 1))
 
 
+def _index(expr: Expr, arrays: Sequence[str]) -> str:
+    rest = iter(arrays)
+    words = {"new": "None", "...": "..."}
+    items = []
+    for item in dict(expr.params)["spec"]:
+        if isinstance(item, tuple):
+            items.append(f"slice({', '.join(map(str, item[1:]))})")
+        else:
+            items.append(next(rest) if item == "array" else words.get(item, str(item)))
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _getitem_source(expr: Expr, texts: Sequence[str]) -> str:
+    return f"np.asarray({texts[0]})[{_index(expr, texts[1:])}]"
+
+
+def _scatter_source(expr: Expr, texts: Sequence[str]) -> str:
+    # Statements in one expression: ``or`` passes on, since they return None.
+    shape = dict(expr.params)["shape"]
+    arrays = [f"i{k}" for k in range(len(texts) - 1)]
+    index = _index(expr, arrays)
+    stored = f"z.__setitem__({index}, g)"
+    if arrays:
+        zero = "-z.dtype.type(0)" if expr.dtype.kind in "fc" else "0"
+        stored = f"z.__setitem__({index}, {zero}) or np.add.at(z, {index}, g)"
+    given = ", ".join([f'np.zeros({shape}, "{expr.dtype}")', *texts])
+    return f"(lambda {', '.join(['z', 'g', *arrays])}: {stored} or z)({given})"
+
+
 getitem_op = Op(
     name="getitem",
     run=_getitem_run,
@@ -168,6 +197,7 @@ getitem_op = Op(
         flops=no_flops,
         interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
         latex=Form("indexed"),
+        numpy=_getitem_source,
     ),
 )
 scatter_op = Op(
@@ -180,6 +210,7 @@ scatter_op = Op(
     columns=Columns(
         flops=each_entry(1),
         interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
+        numpy=_scatter_source,
     ),
 )
 

@@ -26,5 +26,6 @@ name_op: Op = Op(
         scalar=any_kind("{0}"),
         interval=lambda iv, x, name: x,
         sympy=lambda sp, x, name: x,
+        numpy="{0}",
     ),
 )

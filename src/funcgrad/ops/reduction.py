@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import concrete
+from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.arguments import inexact, refuse_others
@@ -130,6 +130,7 @@ def _quantifier(name: str, run: Callable[..., Any]) -> Op:
     columns = Columns(
         flops=reduced,
         mpmath=lambda mp, x, axis: run(x != 0, axis=axis),
+        numpy=f"np.{name}({{0}}, axis={{axis}})",
         interval=lambda iv, x, axis: (
             np.asarray(run(iv.true(x)[0], axis=axis), float),
             np.asarray(run(iv.true(x)[1], axis=axis), float),
@@ -140,6 +141,16 @@ def _quantifier(name: str, run: Callable[..., Any]) -> Op:
     )
 
 
+def _logsumexp_source(expr: Expr, texts: Sequence[str]) -> str:
+    axis = dict(expr.params)["axis"]
+    inner = (
+        f"(lambda x, t: np.log(np.sum(np.exp(x - t), axis={axis})) + t.reshape({expr.shape}))"
+        "(x, np.where(np.isfinite(t), t, t.dtype.type(0)))"
+    )
+    top = f"np.max(x, axis={axis}, keepdims=True, initial=-np.inf)"
+    return f"(lambda x: (lambda t: {inner})({top}))({texts[0]})"
+
+
 sum_op = Op(
     name="sum",
     run=lambda x, axis: np.add.reduce(x, axis=axis),
@@ -147,10 +158,20 @@ sum_op = Op(
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
     batch=on_moved_axes("sum"),
     notation=_notation("sum"),
-    columns=Columns(flops=reduced, interval="sum"),
+    columns=Columns(flops=reduced, interval="sum", numpy="np.sum({0}, axis={axis})"),
 )
-_MAX = Columns(flops=reduced, interval=_interval_extreme(np.maximum), latex=r"\max")
-_MIN = Columns(flops=reduced, interval=_interval_extreme(np.minimum), latex=r"\min")
+_MAX = Columns(
+    flops=reduced,
+    interval=_interval_extreme(np.maximum),
+    latex=r"\max",
+    numpy="np.max({0}, axis={axis})",
+)
+_MIN = Columns(
+    flops=reduced,
+    interval=_interval_extreme(np.minimum),
+    latex=r"\min",
+    numpy="np.min({0}, axis={axis})",
+)
 max_op = _reduction(
     "max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share, columns=_MAX
 )
@@ -161,7 +182,7 @@ prod_op = _reduction(
     "prod",
     lambda x, axis=None: np.prod(x, axis=axis),
     _others,
-    columns=Columns(flops=reduced, interval="prod"),
+    columns=Columns(flops=reduced, interval="prod", numpy="np.prod({0}, axis={axis})"),
 )
 logsumexp_op = _reduction(
     "logsumexp",
@@ -169,7 +190,10 @@ logsumexp_op = _reduction(
     # 1 where both are the same infinity.
     lambda z, x, axis: np.exp(mask((x != z) | (np.abs(x) < np.inf), x - z)),
     columns=Columns(
-        flops=each_entry(4), mpmath=_mp_logsumexp, interval=_interval_logsumexp
+        flops=each_entry(4),
+        mpmath=_mp_logsumexp,
+        numpy=_logsumexp_source,
+        interval=_interval_logsumexp,
     ),  # max, difference, exp, sum
 )
 norm_op = Op(
@@ -182,7 +206,11 @@ norm_op = Op(
     batch=on_moved_axes("norm"),
     notation=_notation("norm"),
     columns=Columns(
-        flops=each_entry(2), mpmath=_mp_norm, interval="norm", latex=Form("norm")
+        flops=each_entry(2),
+        mpmath=_mp_norm,
+        interval="norm",
+        latex=Form("norm"),
+        numpy="np.sqrt(np.sum(np.square(np.abs({0})), axis={axis}))",
     ),  # squares and their sum, and the roots in place of the first entries
 )
 any_op = _quantifier("any", np.any)

@@ -28,7 +28,11 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
         infer=lambda type, axis: ArrayType(dropped(type.shape, (axis,)), np.dtype(np.intp)),
         edges=(None,),
         batch=on_moved_axes(name),
-        columns=Columns(flops=reduced, interval=lambda iv, x, axis: iv.located(run, x, axis)),
+        columns=Columns(
+            flops=reduced,
+            interval=lambda iv, x, axis: iv.located(run, x, axis),
+            numpy=f"np.{name}({{0}}, axis={{axis}})",
+        ),
     )
 
 
@@ -58,7 +62,9 @@ argsort_op = Op(
     edges=(None,),
     batch=on_moved_axes("argsort"),
     columns=Columns(
-        flops=_sorting, interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis)
+        flops=_sorting,
+        interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),
+        numpy='np.argsort({0}, axis={axis}, kind="stable")',
     ),
 )
 cumsum_op = Op(
@@ -72,7 +78,7 @@ cumsum_op = Op(
             lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
         ),
     ),
-    columns=Columns(flops=_running, interval="cumsum"),
+    columns=Columns(flops=_running, interval="cumsum", numpy="np.cumsum({0}, axis={axis})"),
 )
 
 

@@ -37,7 +37,7 @@ reshape_op = Op(
     edges=(_reshape_edge,),
     batch=lambda size, batched, x, shape: np.reshape(x, (size, *shape)),
     moves=True,
-    columns=Columns(scalar=any_kind("{0}")),
+    columns=Columns(scalar=any_kind("{0}"), numpy="np.reshape({0}, {shape})"),
 )
 
 
@@ -114,7 +114,9 @@ transpose_op = Op(
     batch=lambda size, batched, x, axes: np.transpose(x, (0, *[i + 1 for i in axes])),
     moves=True,
     notation=lambda x, axes: f"{x}.T" if axes == (1, 0) else f"transpose({x}, {axes})",
-    columns=Columns(scalar=any_kind("{0}"), latex=Form("transposed")),
+    columns=Columns(
+        scalar=any_kind("{0}"), latex=Form("transposed"), numpy="np.transpose({0}, {axes})"
+    ),
 )
 
 
@@ -185,7 +187,7 @@ concatenate_op = Op(
     joint=_concatenate_joint,
     batch=_concatenate_batch,
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
-    columns=Columns(flops=no_flops),
+    columns=Columns(flops=no_flops, numpy="np.concatenate([{all}], axis={axis})"),
 )
 
 

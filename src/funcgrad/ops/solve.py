@@ -70,7 +70,7 @@ solve_op: Op = Op(
     infer=lambda a, b: b,
     edges=(_solve_left, _solve_right),
     batch=_solve_batch,
-    columns=Columns(flops=_solve_flops),
+    columns=Columns(flops=_solve_flops, numpy="np.linalg.solve({all})"),
 )
 
 
@@ -126,7 +126,7 @@ inv_op: Op = Op(
     infer=lambda a: a,
     edges=(_inv_edge,),
     batch=of_stacks(lambda: inv_op),
-    columns=Columns(flops=matrix_flops(lambda n: 2 * n**3)),
+    columns=Columns(flops=matrix_flops(lambda n: 2 * n**3), numpy="np.linalg.inv({all})"),
 )
 
 
@@ -169,7 +169,7 @@ pinv_op: Op = Op(
     infer=lambda a, **_: ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype),
     edges=(_pinv_edge,),
     batch=of_stacks(lambda: pinv_op),
-    columns=Columns(flops=_pinv_flops),
+    columns=Columns(flops=_pinv_flops, numpy="np.linalg.pinv({0}, {rcond}, {hermitian})"),
 )
 
 
@@ -214,7 +214,7 @@ cholesky_op: Op = Op(
     infer=lambda a: a,
     edges=(_cholesky_edge,),
     batch=of_stacks(lambda: cholesky_op),
-    columns=Columns(flops=matrix_flops(lambda n: n**3 // 3)),
+    columns=Columns(flops=matrix_flops(lambda n: n**3 // 3), numpy="np.linalg.cholesky({all})"),
 )
 
 

@@ -32,7 +32,7 @@ pick_op = Op(
     edges=(_pick_edge,),
     batch=_pick_batch,
     notation=lambda t, index: f"{t}[{index}]",
-    columns=Columns(latex=Form("part")),
+    columns=Columns(latex=Form("part"), numpy="{0}[{index}]"),
 )
 
 
@@ -56,7 +56,7 @@ together_op = Op(
     edges=_together_edge,
     batch=_together_batch,
     notation=lambda *parts: f"({', '.join(parts)},)",
-    columns=Columns(latex=Form("tuple")),
+    columns=Columns(latex=Form("tuple"), numpy="({all},)"),
 )
 
 

@@ -301,7 +301,9 @@ broadcast_to = Op(
     batch=_broadcast_batch,
     moves=True,
     hidden=True,
-    columns=Columns(scalar=any_kind("{0}"), sympy=lambda sp, x, shape: x),
+    columns=Columns(
+        scalar=any_kind("{0}"), sympy=lambda sp, x, shape: x, numpy="np.broadcast_to({0}, {shape})"
+    ),
 )
 
 
@@ -349,6 +351,12 @@ def _cast_template(use: ScalarUse) -> str | None:
     return _CASTS[use.kind].get(str(use.params["dtype"]))
 
 
+def _cast_source(expr: Expr, texts: Sequence[str]) -> str:
+    complex_to_real = expr.args[0].dtype.kind == "c" and expr.dtype.kind != "c"
+    whole = f"np.real({texts[0]})" if complex_to_real else f"np.asarray({texts[0]})"
+    return f'{whole}.astype("{expr.dtype.str}")[()]'
+
+
 astype: Op = Op(
     name="astype",
     run=_astype_run,
@@ -363,6 +371,7 @@ astype: Op = Op(
         mpmath=_mp_astype,
         interval=_interval_astype,
         entrywise=True,
+        numpy=_cast_source,
     ),
 )
 
@@ -385,6 +394,7 @@ leaf: Op = Op(
         sympy=lambda sp, x, **_: x,
         interval=lambda iv, x, **_: x,
         entrywise=True,
+        numpy="{0}",
     ),
 )
 
