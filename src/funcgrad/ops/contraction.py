@@ -88,6 +88,7 @@ matmul_op = Op(
         flops=lambda z: 2 * z.size * z.args[0].shape[-1],
         interval="matmul",
         latex=Form("matrix product"),
+        libraries={"any": "matmul"},
     ),
 )
 
@@ -197,7 +198,12 @@ einsum_op = Op(
     edges=_einsum_edge,
     batch=_einsum_batch,
     notation=lambda *xs, subscripts: f"einsum({subscripts!r}, {', '.join(xs)})",
-    columns=Columns(flops=_einsum_flops, interval="einsum", numpy="np.einsum({subscripts}, {all})"),
+    columns=Columns(
+        flops=_einsum_flops,
+        interval="einsum",
+        numpy="np.einsum({subscripts}, {all})",
+        libraries={"any": lambda xp, *xs, subscripts: xp.einsum(subscripts, *xs)},
+    ),
 )
 
 

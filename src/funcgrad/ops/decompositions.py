@@ -118,7 +118,9 @@ eigh_op: Op = Op(
     edges=(_eigh_edge,),
     batch=of_stacks(lambda: eigh_op),
     columns=Columns(
-        flops=matrix_flops(lambda n: 9 * n**3), numpy="np.linalg.eigh({0}, {triangle})"
+        flops=matrix_flops(lambda n: 9 * n**3),
+        numpy="np.linalg.eigh({0}, {triangle})",
+        libraries={"any": lambda xp, a, triangle: tuple(xp.linalg.eigh(a, triangle))},
     ),
 )
 
@@ -236,7 +238,11 @@ svd_op: Op = Op(
     infer=_svd_type,
     edges=(_svd_edge,),
     batch=of_stacks(lambda: svd_op),
-    columns=Columns(flops=_svd_flops, numpy="np.linalg.svd({0}, full_matrices=False)"),
+    columns=Columns(
+        flops=_svd_flops,
+        numpy="np.linalg.svd({0}, full_matrices=False)",
+        libraries={"any": lambda xp, a: tuple(xp.linalg.svd(a, full_matrices=False))},
+    ),
 )
 
 
@@ -329,7 +335,11 @@ qr_op: Op = Op(
     infer=_qr_type,
     edges=(_qr_edge,),
     batch=of_stacks(lambda: qr_op),
-    columns=Columns(flops=_qr_flops, numpy="np.linalg.qr({0})"),
+    columns=Columns(
+        flops=_qr_flops,
+        numpy="np.linalg.qr({0})",
+        libraries={"any": lambda xp, a: tuple(xp.linalg.qr(a))},
+    ),
 )
 
 

@@ -58,7 +58,11 @@ logabsdet_op: Op = Op(
     infer=lambda a: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
     edges=(_logabsdet_edge,),
     batch=of_stacks(lambda: logabsdet_op),
-    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.slogdet({0})[1]"),
+    columns=Columns(
+        flops=matrix_flops(lu_flops),
+        numpy="np.linalg.slogdet({0})[1]",
+        libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[1]},
+    ),
 )
 
 
@@ -84,7 +88,11 @@ detsign_op: Op = Op(
     infer=_number_type,
     edges=(None,),
     batch=of_stacks(lambda: detsign_op),
-    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.slogdet({0})[0]"),
+    columns=Columns(
+        flops=matrix_flops(lu_flops),
+        numpy="np.linalg.slogdet({0})[0]",
+        libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[0]},
+    ),
 )
 detphase_op: Op = Op(
     name="detphase",
@@ -92,7 +100,11 @@ detphase_op: Op = Op(
     infer=_number_type,
     edges=(_detphase_edge,),
     batch=of_stacks(lambda: detphase_op),
-    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.slogdet({0})[0]"),
+    columns=Columns(
+        flops=matrix_flops(lu_flops),
+        numpy="np.linalg.slogdet({0})[0]",
+        libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[0]},
+    ),
 )
 
 
@@ -123,7 +135,11 @@ det_op: Op = Op(
     infer=_number_type,
     edges=(_det_edge,),
     batch=of_stacks(lambda: det_op),
-    columns=Columns(flops=matrix_flops(lu_flops), numpy="np.linalg.det({all})"),
+    columns=Columns(
+        flops=matrix_flops(lu_flops),
+        numpy="np.linalg.det({all})",
+        libraries={"any": lambda xp, a: xp.linalg.det(a)},
+    ),
 )
 
 
@@ -229,11 +245,26 @@ def _cofactors_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"(lambda u, s, v: {sign}*{product})(*np.linalg.svd({texts[0]}))"
 
 
+def _cofactors_in(xp: Any, a: Any) -> Any:
+    """`_cofactor_run` with the functions of an array library."""
+    u, s, v = xp.linalg.svd(a, full_matrices=False)
+    n = s.shape[-1]
+    others = [
+        xp.prod(xp.concatenate([s[..., :i], s[..., i + 1 :]], axis=-1), axis=-1) for i in range(n)
+    ]
+    sign = (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None]
+    return sign * xp.matmul(xp.conj(u) * xp.stack(others, axis=-1)[..., None, :], xp.conj(v))
+
+
 cofactor_op: Op = Op(
     name="cofactors",
     run=_cofactor_run,
     infer=lambda a: a,
     edges=(_cofactor_edge,),
     batch=of_stacks(lambda: cofactor_op),
-    columns=Columns(flops=matrix_flops(_cofactor_flops), numpy=_cofactors_source),
+    columns=Columns(
+        flops=matrix_flops(_cofactor_flops),
+        numpy=_cofactors_source,
+        libraries={"any": _cofactors_in},
+    ),
 )

@@ -866,6 +866,7 @@ mask: Op = Elementwise(
         interval="mask",
         latex=Form("cases"),
         numpy=_mask_source,
+        libraries={"any": lambda xp, p, x: xp.where(p, x, xp.zeros_like(x))},
     ),
 )
 
@@ -1022,6 +1023,24 @@ def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
     return f"np.sinc({texts[0]})"
 
 
+def _sinc_in(xp: Any, x: Any, order: int) -> Any:
+    """`_sinc_run` with the functions of an array library."""
+    u = np.pi * x
+    small = xp.abs(u) <= max(1, order)
+    safe = xp.where(small, xp.ones_like(u), u)
+    far = xp.sin(safe) / safe
+    for n in range(1, order + 1):
+        far = (xp.sin(safe + n * np.pi / 2) - n * far) / safe
+    near, term = xp.zeros_like(u), xp.where(small, u, xp.zeros_like(u))
+    divisor = 1.0
+    for k in range(order + 40):
+        power = k - order
+        divisor *= max(power, 1)
+        if power >= 0 and k % 2 == 0:
+            near = near + (-1) ** (k // 2) / (k + 1) / divisor * term**power
+    return xp.where(small, near, far) * np.pi**order
+
+
 sinc_derivative: Op = Op(
     name="sinc",
     run=_sinc_run,
@@ -1033,6 +1052,7 @@ sinc_derivative: Op = Op(
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
         entrywise=True,
         numpy=_sinc_source,
+        libraries={"any": _sinc_in},
     ),
 )
 

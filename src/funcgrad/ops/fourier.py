@@ -36,6 +36,10 @@ def _fourier_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"np.fft.{call}, axis={params['axis']})"
 
 
+def _fft_in(xp: Any, x: Any, axis: int, inverse: bool) -> Any:
+    return xp.fft.ifft(x, axis=axis, norm="forward") if inverse else xp.fft.fft(x, axis=axis)
+
+
 fft_op: Op = Op(
     name="fft",
     run=_run,
@@ -47,7 +51,7 @@ fft_op: Op = Op(
         ),
     ),
     batch=lambda size, batched, x, axis, inverse: fft_op(x, axis=axis + 1, inverse=inverse),
-    columns=Columns(flops=_flops, numpy=_fourier_source),
+    columns=Columns(flops=_flops, numpy=_fourier_source, libraries={"any": _fft_in}),
 )
 
 

@@ -198,6 +198,7 @@ getitem_op = Op(
         interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
         latex=Form("indexed"),
         numpy=_getitem_source,
+        libraries={"any": lambda xp, x, *at, spec, shape: x[restore(spec, at)]},
     ),
 )
 scatter_op = Op(

@@ -27,5 +27,6 @@ name_op: Op = Op(
         interval=lambda iv, x, name: x,
         sympy=lambda sp, x, name: x,
         numpy="{0}",
+        libraries={"any": lambda xp, x, name: x},
     ),
 )

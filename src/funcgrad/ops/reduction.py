@@ -131,6 +131,7 @@ def _quantifier(name: str, run: Callable[..., Any]) -> Op:
         flops=reduced,
         mpmath=lambda mp, x, axis: run(x != 0, axis=axis),
         numpy=f"np.{name}({{0}}, axis={{axis}})",
+        libraries={"any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis)},
         interval=lambda iv, x, axis: (
             np.asarray(run(iv.true(x)[0], axis=axis), float),
             np.asarray(run(iv.true(x)[1], axis=axis), float),
@@ -151,6 +152,24 @@ def _logsumexp_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"(lambda x: (lambda t: {inner})({top}))({texts[0]})"
 
 
+# -- columns: array libraries ------------------------------------------------------------------------
+def _norm_in(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    return rooted(xp, xp.sum(squared(xp, x), axis=axis))
+
+
+def squared(xp: Any, x: Any) -> Any:
+    """The squares of the entries' sizes."""
+    return x * x if "complex" not in str(x.dtype) else xp.real(x) ** 2 + xp.imag(x) ** 2
+
+
+def rooted(xp: Any, total: Any) -> Any:
+    """The root of a sum of squares, whose derivative by the library's own rules is 0 at 0."""
+    nothing = total == 0
+    return xp.where(
+        nothing, xp.zeros_like(total), xp.sqrt(xp.where(nothing, xp.ones_like(total), total))
+    )
+
+
 sum_op = Op(
     name="sum",
     run=lambda x, axis: np.add.reduce(x, axis=axis),
@@ -158,19 +177,26 @@ sum_op = Op(
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
     batch=on_moved_axes("sum"),
     notation=_notation("sum"),
-    columns=Columns(flops=reduced, interval="sum", numpy="np.sum({0}, axis={axis})"),
+    columns=Columns(
+        flops=reduced,
+        interval="sum",
+        numpy="np.sum({0}, axis={axis})",
+        libraries={"any": lambda xp, x, axis: xp.sum(x, axis=axis)},
+    ),
 )
 _MAX = Columns(
     flops=reduced,
     interval=_interval_extreme(np.maximum),
     latex=r"\max",
     numpy="np.max({0}, axis={axis})",
+    libraries={"any": lambda xp, x, axis: xp.max(x, axis=axis)},
 )
 _MIN = Columns(
     flops=reduced,
     interval=_interval_extreme(np.minimum),
     latex=r"\min",
     numpy="np.min({0}, axis={axis})",
+    libraries={"any": lambda xp, x, axis: xp.min(x, axis=axis)},
 )
 max_op = _reduction(
     "max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share, columns=_MAX
@@ -182,7 +208,12 @@ prod_op = _reduction(
     "prod",
     lambda x, axis=None: np.prod(x, axis=axis),
     _others,
-    columns=Columns(flops=reduced, interval="prod", numpy="np.prod({0}, axis={axis})"),
+    columns=Columns(
+        flops=reduced,
+        interval="prod",
+        numpy="np.prod({0}, axis={axis})",
+        libraries={"any": lambda xp, x, axis: xp.prod(x, axis=axis)},
+    ),
 )
 logsumexp_op = _reduction(
     "logsumexp",
@@ -211,6 +242,7 @@ norm_op = Op(
         interval="norm",
         latex=Form("norm"),
         numpy="np.sqrt(np.sum(np.square(np.abs({0})), axis={axis}))",
+        libraries={"any": _norm_in},
     ),  # squares and their sum, and the roots in place of the first entries
 )
 any_op = _quantifier("any", np.any)

@@ -32,6 +32,7 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
             flops=reduced,
             interval=lambda iv, x, axis: iv.located(run, x, axis),
             numpy=f"np.{name}({{0}}, axis={{axis}})",
+            libraries={"any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis)},
         ),
     )
 
@@ -65,6 +66,7 @@ argsort_op = Op(
         flops=_sorting,
         interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),
         numpy='np.argsort({0}, axis={axis}, kind="stable")',
+        libraries={"any": lambda xp, x, axis: xp.argsort(x, axis=axis, kind="stable")},
     ),
 )
 cumsum_op = Op(
@@ -78,7 +80,12 @@ cumsum_op = Op(
             lambda g: np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis),
         ),
     ),
-    columns=Columns(flops=_running, interval="cumsum", numpy="np.cumsum({0}, axis={axis})"),
+    columns=Columns(
+        flops=_running,
+        interval="cumsum",
+        numpy="np.cumsum({0}, axis={axis})",
+        libraries={"any": lambda xp, x, axis: xp.cumsum(x, axis=axis)},
+    ),
 )
 
 

@@ -37,7 +37,11 @@ reshape_op = Op(
     edges=(_reshape_edge,),
     batch=lambda size, batched, x, shape: np.reshape(x, (size, *shape)),
     moves=True,
-    columns=Columns(scalar=any_kind("{0}"), numpy="np.reshape({0}, {shape})"),
+    columns=Columns(
+        scalar=any_kind("{0}"),
+        numpy="np.reshape({0}, {shape})",
+        libraries={"any": lambda xp, x, shape: xp.reshape(x, shape)},
+    ),
 )
 
 
@@ -115,7 +119,10 @@ transpose_op = Op(
     moves=True,
     notation=lambda x, axes: f"{x}.T" if axes == (1, 0) else f"transpose({x}, {axes})",
     columns=Columns(
-        scalar=any_kind("{0}"), latex=Form("transposed"), numpy="np.transpose({0}, {axes})"
+        scalar=any_kind("{0}"),
+        latex=Form("transposed"),
+        numpy="np.transpose({0}, {axes})",
+        libraries={"any": lambda xp, x, axes: xp.transpose(x, axes)},
     ),
 )
 
@@ -187,7 +194,11 @@ concatenate_op = Op(
     joint=_concatenate_joint,
     batch=_concatenate_batch,
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
-    columns=Columns(flops=no_flops, numpy="np.concatenate([{all}], axis={axis})"),
+    columns=Columns(
+        flops=no_flops,
+        numpy="np.concatenate([{all}], axis={axis})",
+        libraries={"any": lambda xp, *xs, axis: xp.concatenate(xs, axis=axis)},
+    ),
 )
 
 

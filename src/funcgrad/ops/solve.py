@@ -70,7 +70,11 @@ solve_op: Op = Op(
     infer=lambda a, b: b,
     edges=(_solve_left, _solve_right),
     batch=_solve_batch,
-    columns=Columns(flops=_solve_flops, numpy="np.linalg.solve({all})"),
+    columns=Columns(
+        flops=_solve_flops,
+        numpy="np.linalg.solve({all})",
+        libraries={"any": lambda xp, a, b: xp.linalg.solve(a, b)},
+    ),
 )
 
 
@@ -126,7 +130,11 @@ inv_op: Op = Op(
     infer=lambda a: a,
     edges=(_inv_edge,),
     batch=of_stacks(lambda: inv_op),
-    columns=Columns(flops=matrix_flops(lambda n: 2 * n**3), numpy="np.linalg.inv({all})"),
+    columns=Columns(
+        flops=matrix_flops(lambda n: 2 * n**3),
+        numpy="np.linalg.inv({all})",
+        libraries={"any": lambda xp, a: xp.linalg.inv(a)},
+    ),
 )
 
 
@@ -169,7 +177,15 @@ pinv_op: Op = Op(
     infer=lambda a, **_: ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype),
     edges=(_pinv_edge,),
     batch=of_stacks(lambda: pinv_op),
-    columns=Columns(flops=_pinv_flops, numpy="np.linalg.pinv({0}, {rcond}, {hermitian})"),
+    columns=Columns(
+        flops=_pinv_flops,
+        numpy="np.linalg.pinv({0}, {rcond}, {hermitian})",
+        libraries={
+            "any": lambda xp, a, rcond, hermitian: xp.linalg.pinv(
+                a, rtol=rcond, hermitian=hermitian
+            )
+        },
+    ),
 )
 
 
@@ -214,7 +230,11 @@ cholesky_op: Op = Op(
     infer=lambda a: a,
     edges=(_cholesky_edge,),
     batch=of_stacks(lambda: cholesky_op),
-    columns=Columns(flops=matrix_flops(lambda n: n**3 // 3), numpy="np.linalg.cholesky({all})"),
+    columns=Columns(
+        flops=matrix_flops(lambda n: n**3 // 3),
+        numpy="np.linalg.cholesky({all})",
+        libraries={"any": lambda xp, a: xp.linalg.cholesky(a)},
+    ),
 )
 
 

@@ -32,7 +32,9 @@ pick_op = Op(
     edges=(_pick_edge,),
     batch=_pick_batch,
     notation=lambda t, index: f"{t}[{index}]",
-    columns=Columns(latex=Form("part"), numpy="{0}[{index}]"),
+    columns=Columns(
+        latex=Form("part"), numpy="{0}[{index}]", libraries={"any": lambda xp, t, index: t[index]}
+    ),
 )
 
 
@@ -56,7 +58,9 @@ together_op = Op(
     edges=_together_edge,
     batch=_together_batch,
     notation=lambda *parts: f"({', '.join(parts)},)",
-    columns=Columns(latex=Form("tuple"), numpy="({all},)"),
+    columns=Columns(
+        latex=Form("tuple"), numpy="({all},)", libraries={"any": lambda xp, *parts: parts}
+    ),
 )
 
 

@@ -181,8 +181,10 @@ def _over(flat: Flat) -> list[list[int]]:
 def _function(step: Step, library: Library) -> Callable[..., Any]:
     op: Op = step.op
     rows = op.columns.libraries or {}
-    row = rows.get(library.name, rows.get("any"))
-    function = in_library(row, library.module, step.type.dtype.kind) or library.table.get(op.name)
+    row = rows.get(library.name, None if op.name in library.table else rows.get("any"))
+    # The value of some operations is a tuple.
+    kind = getattr(step.type, "dtype", _OBJECTS).kind
+    function = in_library(row, library.module, kind) or library.table.get(op.name)
     if function is None and isinstance(op, Elementwise):
         function = getattr(library.module, op.name, None)
     if function is None:
@@ -206,6 +208,9 @@ def _missing(name: str, library: Library, step: Step) -> Any:
         f"{library.name}: expected operations that {library.name} has functions for, but got {name!r}; "
         f"run this part on NumPy, or write it with others{hint}",
     )
+
+
+_OBJECTS = np.dtype(object)
 
 
 # -- closed subgraphs ----------------------------------------------------------------------------

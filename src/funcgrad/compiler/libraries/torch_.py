@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.libraries import eager_control_flow as eager
-from funcgrad.compiler.libraries import linear_algebra as linalg
-from funcgrad.compiler.libraries.array_api import composed, rooted, squared
 from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
+from funcgrad.ops.reduction import rooted, squared
 from funcgrad.source import fail
 
 torch: Any = LazyModule("torch")
@@ -290,8 +289,6 @@ def _whole(run: Callable[..., Any]) -> Callable[..., Any]:
 # -- the library ---------------------------------------------------------------------------------
 def _table() -> dict[str, Callable[..., Any]]:
     return {
-        **composed(torch),
-        **linalg.rows(torch),
         "all": _truth(torch.all),
         "any": _truth(torch.any),
         "argmax": _located(torch.argmax),

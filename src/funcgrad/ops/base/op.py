@@ -302,7 +302,10 @@ broadcast_to = Op(
     moves=True,
     hidden=True,
     columns=Columns(
-        scalar=any_kind("{0}"), sympy=lambda sp, x, shape: x, numpy="np.broadcast_to({0}, {shape})"
+        scalar=any_kind("{0}"),
+        sympy=lambda sp, x, shape: x,
+        numpy="np.broadcast_to({0}, {shape})",
+        libraries={"any": lambda xp, x, shape: xp.broadcast_to(x, shape)},
     ),
 )
 
