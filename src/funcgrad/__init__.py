@@ -111,8 +111,8 @@ if _TYPE_CHECKING:
     from funcgrad.transforms.vjp import vjp
     from funcgrad.transforms.vmap import vmap
 
-# What a first gradient does not need, by the module it is in: imported when it is first asked for. All of
-# it together takes as long to import as NumPy.
+# Names by module that a first gradient does not need: imported on first access. Importing all of them takes
+# as long as importing NumPy.
 _LATER = {
     "algebras": (
         "Interval",
@@ -151,7 +151,7 @@ _LATER = {
 _FACES = ("numpy", "optim", "show", "testing")
 """Modules that may be named without being imported first."""
 _HOMES = {name: f"funcgrad.{home}" for home, names in _LATER.items() for name in names}
-# Modules whose operations only what is imported later makes.
+# Modules that declare operations and are imported later.
 _DECLARING = (
     "control.call_and_branch",
     "control.loop",
@@ -173,7 +173,7 @@ _ELSEWHERE = {
     "detach": "fg.stop_gradient(x)",
     "make_jaxpr": "fg.trace(f, *args)",
 }
-"""What other libraries have under these names."""
+"""Names of other libraries, with the equivalent in funcgrad."""
 
 
 def __getattr__(name: str) -> _Any:
@@ -212,7 +212,7 @@ def _run_loop(*params: _Any) -> _Any:
 
 @_lru_cache(maxsize=1)
 def _all_ops() -> _Any:
-    """Every operation by its name, wherever it is declared: for stored programs, to find theirs."""
+    """All operations by name, for reading stored programs."""
     return _dispatch.all_ops(*[_import_module(f"funcgrad.{home}") for home in _DECLARING])
 
 

@@ -2,7 +2,7 @@
 
 It prints the program in let-form, the table of its nodes in topological order with op, parents, value
 and gradient, and the simplified formula of each derivative. A formula is parsed, never evaluated as
-Python; a file is run, as it would be by ``python FILE.py``.
+Python; a file is executed, as by ``python FILE.py``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ usage: funcgrad FORMULA name=value ...
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code: 0, or 2 with one line on standard error for bad input."""
+    """The exit code of the command: 0, or 2 with one line on standard error for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
         print(USAGE)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(source: str, values: dict[str, Any]) -> str:
-    """What the command prints."""
+    """The text that the command prints."""
     expr = _program(source, values)
     unused = [name for name in values if name not in variables(expr)]
     if not variables(expr):

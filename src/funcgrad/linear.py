@@ -1,12 +1,12 @@
-"""Linear maps: what sits on the edge from a node to one of its operands.
+"""Linear maps: the labels of the edges from a node to its operands.
 
-The differential of ``y = f(a, b)`` is ``dy = La(da) + Lb(db)``. A map knows its ``apply`` (pushforward
-of a tangent) and its ``transpose`` (pullback of a cotangent), and nothing else; so forward and reverse
-mode are read off one rule. The invariant: ``<w, L.apply(v)> == <L.transpose(w), v>`` for all v, w.
-The transpose is the plain one, without conjugation, which makes the gradient of a real function of
-z = x + iy equal to df/dx - i df/dy, as in JAX and autograd.
+The differential of ``y = f(a, b)`` is ``dy = La(da) + Lb(db)``. A map has only ``apply`` (pushforward
+of a tangent) and ``transpose`` (pullback of a cotangent), so one rule serves forward and reverse
+mode. The invariant: ``<w, L.apply(v)> == <L.transpose(w), v>`` for all v, w.
+The transpose is without conjugation, so the gradient of a real function of
+z = x + iy is df/dx - i df/dy, as in JAX and autograd.
 
-The maps act through Python's operators alone: on numbers, arrays and expressions alike.
+Maps use only Python's operators, so they act on numbers, arrays and expressions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LinearMap:
 
 @dataclass(frozen=True, slots=True)
 class Identity(LinearMap):
-    """The map that changes nothing.
+    """The identity map.
 
     >>> Identity().apply(3.0)
     3.0
@@ -85,7 +85,7 @@ class Quotient(LinearMap):
 def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
     """The edge whose map is `Diagonal` of a partial derivative, a function of (z, *inputs).
 
-    Or the map itself, where that is what the function returns.
+    If the function returns a map, that map is used instead.
     """
 
     def edge(z: Any, *inputs: Any) -> LinearMap:
@@ -97,7 +97,7 @@ def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
 
 @dataclass(frozen=True, slots=True)
 class Structural(LinearMap):
-    """A map given by what it does: sums, moves, selections, contractions with a fixed operand.
+    """A map given by two functions: sums, moves, selections, contractions with a fixed operand.
 
     >>> half = Structural(lambda v: v / 2, lambda g: g / 2)
     >>> (half @ Diagonal(6.0)).transpose(1.0)
@@ -116,7 +116,7 @@ class Structural(LinearMap):
 
 @dataclass(frozen=True, slots=True)
 class Composed(LinearMap):
-    """First ``inner``, then ``outer``."""
+    """The composition: first ``inner``, then ``outer``."""
 
     outer: LinearMap
     inner: LinearMap
@@ -128,7 +128,7 @@ class Composed(LinearMap):
         return self.inner.transpose(self.outer.transpose(g))
 
 
-# -- values of several parts ---------------------------------------------------------------------
+# -- tuples ---------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The tangent or cotangent of a tuple: its parts by position; absent means zero.
@@ -147,10 +147,10 @@ class Parts:
 
 
 class Joint:
-    """The differential of an operation whose operands move together, such as a loop's.
+    """The differential of an operation in all operands at once, such as a loop's.
 
-    ``forward`` takes the tangents of operands, by place, to that of the result; ``backward`` takes the
-    cotangent of the result to those of operands, by place. An `edge` is its part for one operand.
+    ``forward`` maps the tangents of operands, by position, to that of the result; ``backward`` maps the
+    cotangent of the result to those of operands, by position. An `edge` is its restriction to one operand.
     """
 
     __slots__ = ("_seen", "backward", "forward")
@@ -162,11 +162,11 @@ class Joint:
     ) -> None:
         self.forward = forward
         self.backward = backward
-        # The reverse program serves every operand, and is built when the first asks.
+        # The reverse program serves every operand, and is built for the first one.
         self._seen: tuple[Any, Mapping[int, Any]] | None = None
 
     def edge(self, place: int) -> LinearMap:
-        """The linear map of one operand; its transpose is None where nothing flows."""
+        """The linear map of one operand; its transpose is None if the cotangent is zero."""
         return Structural(
             lambda v: self.forward({place: v}), lambda g: self._transposed(g).get(place)
         )

@@ -1,7 +1,7 @@
-"""Where the user's code is: the line that made a node or a mistake.
+"""Source positions: the line of the user's code that made a node or caused an error.
 
-A position is a code object and an offset in it, which costs a quarter of a microsecond to take and
-holds no frame; it is resolved to a line only where someone reads it.
+A position is a code object and an offset in it. It takes a quarter of a microsecond to record and
+holds no frame; it is resolved to a line only for a message.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-# The directories of both packages, and what generated code is named.
+# The directories of funcgrad and NumPy, and the prefix of the names of generated files.
 _OURS = (*(f"{os.path.dirname(file)}{os.sep}" for file in (__file__, np.__file__)), "<funcgrad")
 
 
 class Files(dict[str, bool | None]):
-    """Whether a file is funcgrad's or NumPy's, remembered: it is asked for several frames at every node."""
+    """Whether a file is funcgrad's or NumPy's, as a cache: each new node looks up several frames."""
 
     def __missing__(self, filename: str) -> bool:
         answer = self[filename] = filename.startswith(_OURS)
@@ -29,17 +29,17 @@ class Files(dict[str, bool | None]):
 
 
 OURS = Files()
-# What a fold makes, such as a cotangent, has no line of its own: None ends the walk.
+# Expressions that a fold makes, such as cotangents, have no line of their own: None ends the walk.
 BUT_DERIVED = Files(
     {f"{os.path.dirname(__file__)}{os.sep}{name}.py": None for name in ("fold", "linear")}
 )
 
 
 def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
-    """The position of the user's code that called the function which asks: the first outside ``files``.
+    """The position of the innermost frame outside ``files``, from ``depth`` frames above this one.
 
-    Looked for from ``depth`` frames above this one on. None where ``files`` says so of a frame before:
-    walking on to whoever asked for the fold took a third of backpropagation.
+    None if ``files`` has None for a frame met before that: walking on to the caller of a fold took a third
+    of backpropagation's time.
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
@@ -53,7 +53,7 @@ def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
 
 
 def position(source: tuple[CodeType, int] | None) -> str:
-    """``file.py:12: the line``, of a code position; empty where it is not known."""
+    """The text ``file.py:12: the line`` of a code position; empty if that is not known."""
     if source is None:
         return ""
     code, offset = source
@@ -65,7 +65,7 @@ def position(source: tuple[CodeType, int] | None) -> str:
 
 
 def written(frame: FrameType) -> str:
-    """The text of the expression that a frame is at, where it stands on one line; else empty."""
+    """The source text of the expression that a frame evaluates; empty unless it stands on one line."""
     code = frame.f_code
     place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
     if place is None or place[0] is None or place[0] != place[1]:
@@ -76,6 +76,6 @@ def written(frame: FrameType) -> str:
 
 
 def fail(kind: Callable[[str], Any], message: str) -> Any:
-    """The exception, its message ended by the line of the user's code that led here."""
+    """The exception, with the line of the user's code appended to its message."""
     where = position(caller())
     return kind(f"{message}\n  at {where}" if where else message)

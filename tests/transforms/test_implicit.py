@@ -225,7 +225,7 @@ def test_a_solver_of_ones_own():
         ),
         (
             lambda: fixed_point(lambda x, a: a - x)(1.0, 3.0),
-            "fixed_point: .* but x still moved by 1 after 10000 repetitions",
+            "fixed_point: .* but x still moved by 1 after 10000 iterations",
         ),
         (
             lambda: implicit_root(lambda x, a: x - a, lambda fun, x0: np.nan)(1.0, 3.0),

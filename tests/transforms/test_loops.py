@@ -483,12 +483,12 @@ def test_results_share_no_memory():
         (
             lambda: scan(lambda c, x: (c, x), 0.0, X, checkpoint=0),
             ValueError,
-            "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of turns, but got 0",
+            "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of iterations, but got 0",
         ),
         (
             lambda: scan(lambda c, x: (c, x), 0.0, X, checkpoint="cbrt"),
             ValueError,
-            "'log' or a number of turns, but got 'cbrt'",
+            "'log' or a number of iterations, but got 'cbrt'",
         ),
         (
             lambda: scan(lambda c, x: (c if c > 0 else x, x), 0.0, X),

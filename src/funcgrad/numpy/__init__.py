@@ -1,8 +1,8 @@
 """NumPy, for code that builds arrays of traced values: ``import funcgrad.numpy as np``.
 
-Everything of `numpy` is here as it is, since plain ``numpy`` functions take expressions by themselves.
-Only the few that NumPy does not dispatch are replaced: `array`, `asarray`, `full`, `arange` and their like.
-A drop-in for ``autograd.numpy``.
+All names of `numpy` are available here unchanged, since plain ``numpy`` functions accept expressions.
+Only the functions that NumPy does not dispatch are replaced: `array`, `asarray`, `full`, `arange` and dtypes.
+A drop-in replacement for ``autograd.numpy``.
 
 >>> import funcgrad as fg, funcgrad.numpy as np
 >>> fg.grad(lambda x: np.sum(np.array([x, x * x, 1.0])))(3.0)
@@ -66,7 +66,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
 
 
 def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """As `numpy.arange`; how many entries there are is asked of traced limits.
+    """As `numpy.arange`; traced limits are concretized to find the number of entries.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda x: arange(x, 3.0, 0.5 * x).sum())(1.0)
@@ -89,7 +89,7 @@ def _is_differentiable(item: Any) -> bool:
 
 
 class _OfExpressions(type):
-    """A dtype's class, of which NumPy's own values are instances, that converts expressions too."""
+    """The metaclass of a dtype that also converts expressions, and has NumPy's own scalars as instances."""
 
     def __call__(cls, value: Any = 0.0) -> Any:
         kind = cls.__mro__[1]
@@ -103,7 +103,7 @@ class _OfExpressions(type):
 
 
 class float64(_numpy.float64, metaclass=_OfExpressions):  # noqa: N801  # as NumPy names it
-    """As `numpy.float64`, as a dtype too; an expression is converted.
+    """As `numpy.float64`, also as a dtype; an expression is converted.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda x: float64(x) ** 2)(3.0), _numpy.zeros(2, float64).dtype

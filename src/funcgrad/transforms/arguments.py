@@ -32,7 +32,7 @@ def check_function(who: str, f: Any) -> None:
 
 
 def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`functools.wraps` of a function; of an instance, whose documentation is its class's, the link alone."""
+    """`functools.wraps` of a function; for an instance, which has no name of its own, a bare link."""
     if hasattr(f, "__code__"):
         return wraps(f)
     if isinstance(f, np.ufunc | type | BuiltinFunctionType):
@@ -79,7 +79,7 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
 def differentiable_arguments(
     who: str, f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
 ) -> dict[int, Tree]:
-    """The trees of the arguments to differentiate in, their values checked and converted."""
+    """The trees of the differentiated arguments, their values checked and converted."""
     trees = flatten_arguments(f, args, argnums)
     for i, tree in trees.items():
         tree.leaves[:] = [differentiable_value(who, i, value) for value in tree.leaves]
@@ -87,7 +87,7 @@ def differentiable_arguments(
 
 
 def differentiable_value(who: str, place: int, value: Any) -> Any:
-    """A value that may be differentiated in: Python's int as a float, floats and complex as they are."""
+    """A value to differentiate in: a Python int as a float, floats and complex numbers unchanged."""
     if isinstance(value, float):
         return value
     if isinstance(value, np.ndarray):
@@ -113,7 +113,7 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
 
 
 def leaves_by_argument(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[list[Expr]]:
-    """The leaves by the argument that they belong to."""
+    """The leaves, grouped by argument."""
     rest = iter(leaves)
     return [[next(rest) for _ in tree.leaves] for tree in trees]
 
@@ -173,7 +173,7 @@ def tangent_dtype(root: Expr) -> np.dtype[Any]:
 
 
 def matching_seeds(who: str, what: str, value: Any, like: Tree, roots: Sequence[Expr]) -> list[Any]:
-    """A tree of tangents or cotangents as arrays of the types that they belong to."""
+    """The leaves of a tree of tangents or cotangents, as arrays of the types of ``roots``."""
     tree = flatten(value)
     if len(tree.leaves) != len(roots) or tree.paths != like.paths:
         raise fail(

@@ -111,7 +111,7 @@ def value_and_grad(
 
 def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     (root,) = roots
-    return [root, *cotangents(root, leaves)]  # what is derived is simplified
+    return [root, *cotangents(root, leaves)]  # simplified by the caller
 
 
 def _gradient_expr(
@@ -119,7 +119,7 @@ def _gradient_expr(
 ) -> Any:
     single = isinstance(argnums, int)
     places = positions("grad", argument_numbers("grad", argnums), len(args))
-    # The other arguments become variables, too, where they are numbers.
+    # The other arguments become variables, too, if they are numbers.
     traced = [i for i, arg in enumerate(args) if i in places or _is_numeric(arg)]
 
     trees = flatten_arguments(f, args, traced) | differentiable_arguments("grad", f, args, places)

@@ -55,7 +55,7 @@ def gradient(expr: Expr, wrt: Any = None) -> Any:
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
-    # One for both: the cotangents are made of the expression's own nodes.
+    # One memo for both: the cotangents contain the expression's own nodes.
     forms = Forms("formula")
     (root,) = simplify_all([expr], forms=forms)
     found = simplify_all(cotangents(root, targets), forms=forms) if targets else []
@@ -63,7 +63,7 @@ def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
 
 
 def _in_a_part(expr: Expr, part: Expr) -> Expr:
-    """The gradient in a part: in a variable in its place, since simplification may remove the part."""
+    """The gradient in a subexpression, replaced by a variable, since simplification may remove it."""
     if part.op is CONSTANT:
         return zeros_like(part)  # type: ignore[no-any-return]
     names = variables(expr, part)

@@ -194,7 +194,7 @@ def _result(who: str, item: Any) -> Expr:
 
 
 def _assembled(shape: Tree, trees: Sequence[Tree], blocks: list[Any], single: bool) -> Any:
-    """One tree of arguments in the place of each result."""
+    """The tree of results, with a tree of blocks, one for each argument, in place of each result."""
     width = sum(len(tree.leaves) for tree in trees)
     rows = [blocks[i * width : (i + 1) * width] for i in range(len(shape.leaves))]
     return shape.rebuild([rebuild_arguments(trees, row, single) for row in rows])
@@ -233,13 +233,13 @@ def _reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
 
 
 def _basis(item: Expr) -> Expr:
-    """One example of the basis of a node's values, in their shape."""
+    """One example of the standard basis, in the shape of the node."""
     size = math.prod(item.shape)
     return example(const(np.eye(size, dtype=item.dtype).reshape(size, *item.shape)))  # type: ignore[no-any-return]
 
 
 def rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
-    """The blocks of the Jacobian, a pullback of the basis of each root: reverse mode."""
+    """The blocks of the Jacobian in reverse mode, a pullback of the basis of each root."""
     blocks: list[Expr] = []
     for root in roots:
         cotangents = backprop(root, _basis(root), wrt=leaves).map
@@ -250,7 +250,7 @@ def rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
 
 
 def columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
-    """The blocks of the Jacobian, a pushforward of the basis of each leaf: forward mode."""
+    """The blocks of the Jacobian in forward mode, a pushforward of the basis of each leaf."""
     table: list[list[Expr]] = []
     for x in leaves:
         flows = pushforward(roots, {x.key: _basis(x)})

@@ -80,11 +80,11 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
 
 # -- splitting -----------------------------------------------------------------------------------
 Builder: TypeAlias = Callable[[list[Expr], list[Expr]], tuple[list[Expr], list[Expr]]]
-"""From roots and leaves to seeds, which are new inputs, and to results that are linear in them."""
+"""From roots and leaves to seeds, which are new inputs, and results that are linear in the seeds."""
 
 
 class Split(NamedTuple):
-    """A linear program in two parts: what is computed once, and what runs for every seed."""
+    """A linear program in two parts: ``first`` computes residuals once, ``second`` runs for every seed."""
 
     first: Program
     second: Program
@@ -93,7 +93,7 @@ class Split(NamedTuple):
 
 @lru_cache(maxsize=256)
 def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int) -> Split:
-    """The two parts of the linear program that a builder makes of a skeleton."""
+    """The two parts of the linear program that a builder derives from a skeleton."""
     exprs = instantiate(rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
     simple = simplify_all([exprs[i] for i in roots])
@@ -108,10 +108,10 @@ def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leave
 
 
 def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
-    """What the nodes that depend on seeds take from those that do not."""
+    """The operands, independent of the seeds, of nodes that depend on seeds."""
     exprs = by_key(*linear)
     late = dependent(exprs.values(), [seed.key for seed in seeds])
-    # A repeated value is kept once, and repeated when it is used.
+    # The operand of a broadcast is kept, and broadcast at its use.
     taken = [unrepeated(arg) for key, e in exprs.items() if key in late for arg in e.args]
     found = {e.key: e for e in [*taken, *linear] if e.key not in late and e.op is not CONSTANT}
     return list(found.values())
@@ -139,7 +139,7 @@ def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr
 
 
 def primal_part(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], list[Any]]:
-    """The value, and the residuals."""
+    """The values of the function, and the residuals."""
     values: list[Any]
     if found.symbolic:
         values = list(parts.first.on(found.inputs))
@@ -152,7 +152,7 @@ def linear_part(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) ->
     given = [*residuals, *seeds]
     if any(isinstance(value, Expr) for value in given):
         made = parts.second.on(given)
-        # Where the trace around has ended, its values are numbers.
+        # Values of an enclosing trace that has ended are numbers.
         return (
             list(made)
             if any(map(_is_alive, made))
@@ -162,7 +162,7 @@ def linear_part(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) ->
 
 
 def _is_alive(expr: Expr) -> bool:
-    """Whether a value depends on a variable, or on a leaf of a trace that still runs."""
+    """Whether a value depends on a variable, or on a leaf of a running trace."""
     return any(
         e.op is INPUT or (e.op is leaf and e.params[0][1] is not None and e.params[0][1].open)
         for e in subexpressions(expr)
@@ -170,7 +170,7 @@ def _is_alive(expr: Expr) -> bool:
 
 
 def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) -> list[Expr]:
-    """The linear program with its residuals written in, on variables with these names."""
+    """The linear program with its residuals substituted, in variables with the given names."""
     count = len(residuals)
     seeds = parts.second.inputs[count:]
     known = [value if isinstance(value, Expr) else const(value) for value in residuals]

@@ -56,7 +56,7 @@ def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> 
 
 @dataclass(frozen=True)
 class Expansion:
-    """The graph transform: roots become their coefficients up to an order, along seeds if ``directed``."""
+    """The graph transform from roots to their Taylor coefficients, along seeds if ``directed``."""
 
     order: int
     directed: bool

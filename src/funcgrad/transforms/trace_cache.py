@@ -1,8 +1,8 @@
-"""What a function's derivative is derived from, call after call: most traces are made like the last one.
+"""The trace cache of a derivative function: most traces are equal to the previous one.
 
-A trace is compared with that of last time, object by object from the root down, which takes a quarter of
-the time of a `skeleton` and the search for its program. Where it differs, or is nested in another trace, it
-is derived as ever; so nothing but the time depends on what is remembered.
+A trace is compared with the previous one, object by object from the root down, which takes a quarter of
+the time of computing and looking up a `skeleton`. If it differs, or is nested in another trace, its
+program is looked up by its skeleton; so the cache affects only the time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from funcgrad.trace.skeleton import skeleton
 
 
 class Derivation:
-    """`derive` by one transform, for one function, that remembers the trace of last time."""
+    """`derive` by one transform for one function, with a cache of the previous trace."""
 
     __slots__ = ("_last", "_transform")
 
@@ -48,10 +48,10 @@ class Derivation:
 
 
 class _Trace(NamedTuple):
-    """A trace: its objects by number, leaves first, and the others in an order in which users come first."""
+    """A trace: its objects by number, leaves first; ``steps`` list users before their operands."""
 
     types: tuple[ArrayType, ...]
-    """The leaves'."""
+    """The types of the leaves."""
     roots: tuple[int, ...]
     steps: tuple[tuple[int, Any, Any, tuple[int, ...]], ...]
     """``(number, op, params, operands)``; a constant's params are its type, and its address or input."""
@@ -74,11 +74,11 @@ def _remembered(
     steps: list[tuple[int, Any, Any, tuple[int, ...]]] = []
     for expr in reversed(subexpressions(*roots)):
         me = number.get(id(expr), -1)
-        if me < len(leaves):  # what is below a leaf, or one
+        if me < len(leaves):  # a leaf, or an operand of a leaf
             continue
         op = expr.op
         params: Any = expr.params
-        if op is INPUT or op is leaf:  # of a trace around this one
+        if op is INPUT or op is leaf:  # of an enclosing trace
             return None
         if op is CONSTANT:
             constant = params[0][1]
@@ -90,7 +90,7 @@ def _remembered(
 
 
 def _inputs(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any] | None:
-    """The values of inputs of a trace that is made as the last one was; None for another one."""
+    """The values of the inputs of a trace that is equal to the last one; None if it differs."""
     if len(leaves) != len(last.types):
         return None
     inputs: list[Any] = []

@@ -114,7 +114,7 @@ def _axes_of_results(out_axes: Any, output: Any, count: int) -> list[int | None]
 
 
 def _prefix(name: str, spec: Any, tree: Any) -> list[int | None]:
-    """One axis a leaf, from a tree of axes that may end before the tree of values does."""
+    """One axis a leaf, from a tree of axes that is a prefix of the tree of values."""
     if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
         return [spec] * len(flatten(tree).leaves)
     children = _children(tree)
@@ -128,7 +128,7 @@ def _prefix(name: str, spec: Any, tree: Any) -> list[int | None]:
 
 
 def _children(tree: Any) -> dict[Any, Any] | None:
-    """The parts of a container, in the order in which their leaves are counted."""
+    """The children of a container, in the order of their leaves."""
     if isinstance(tree, dict):
         return {key: tree[key] for key in sorted(tree)}
     if isinstance(tree, list | tuple):

@@ -1,1 +1,1 @@
-"""Loops and branches as users write them."""
+"""Loops, branches, folds and checkpoints: the public functions."""

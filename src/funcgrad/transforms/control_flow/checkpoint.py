@@ -90,7 +90,7 @@ def name(x: Any, label: str) -> Any:
 def _kept(body: Body, policy: Policy) -> tuple[Key, ...]:
     """The values inside a body that reverse mode keeps."""
     if isinstance(policy, int):
-        return _within(body, policy)
+        return _within_budget(body, policy)
     if isinstance(policy, str):
         return ()
     inside = subexpressions(*body.outputs)
@@ -107,7 +107,7 @@ def _kept(body: Body, policy: Policy) -> tuple[Key, ...]:
 
 
 # -- a budget of bytes ---------------------------------------------------------------------------
-def _within(body: Body, budget: int) -> tuple[Key, ...]:
+def _within_budget(body: Body, budget: int) -> tuple[Key, ...]:
     """A greedy selection by work saved a byte, until the budget is spent or nothing saves work.
 
     Optimal on a chain of equal steps. In general the problem is a knapsack with dependent gains, for which
@@ -116,30 +116,30 @@ def _within(body: Body, budget: int) -> tuple[Key, ...]:
     inside = {key: e for key, e in by_key(*body.outputs).items() if e.op not in (INPUT, CONSTANT)}
     outputs = [k for k, out in enumerate(body.outputs) if differentiable(out.dtype)]
     _, back = pulled(body, outputs, range(len(body.inputs)))
-    needed = [e.key for e in subexpressions(*back.values()) if e.key in inside]
-    asked = _asked_for(list(back.values()), inside)
+    candidates = [e.key for e in subexpressions(*back.values()) if e.key in inside]
+    read = _read_by_reverse(list(back.values()), inside)
     kept: list[Key] = []
     left = budget
-    cost = _work_again(asked, inside, set())
+    cost = _recompute_cost(read, inside, set())
     while cost:
         best: tuple[float, Key] | None = None
-        for key in needed:
+        for key in candidates:
             size = _bytes(inside[key])
             if key in kept or size > left:
                 continue
-            gain = (cost - _work_again(asked, inside, {*kept, key})) / max(size, 1)
+            gain = (cost - _recompute_cost(read, inside, {*kept, key})) / max(size, 1)
             if gain > 0 and (best is None or gain > best[0]):
                 best = (gain, key)
         if best is None:
             break
         kept.append(best[1])
         left -= _bytes(inside[best[1]])
-        cost = _work_again(asked, inside, set(kept))
+        cost = _recompute_cost(read, inside, set(kept))
     return tuple(kept)
 
 
-def _asked_for(back: Sequence[Expr], inside: dict[Key, Expr]) -> list[Key]:
-    """The inner values that the reverse program takes as operands."""
+def _read_by_reverse(back: Sequence[Expr], inside: dict[Key, Expr]) -> list[Key]:
+    """The inner values that the reverse program reads."""
     return list(
         dict.fromkeys(
             arg.key
@@ -151,18 +151,18 @@ def _asked_for(back: Sequence[Expr], inside: dict[Key, Expr]) -> list[Key]:
     )
 
 
-def _work_again(asked: Sequence[Key], inside: dict[Key, Expr], kept: set[Key]) -> float:
-    """The work of computing what is asked for again, from the inputs and what is kept."""
+def _recompute_cost(read: Sequence[Key], inside: dict[Key, Expr], kept: set[Key]) -> float:
+    """The work of recomputing the values read, from the inputs and the kept values."""
 
     def operands(expr: Expr) -> list[Expr]:
         return [arg for arg in expr.args if arg.key in inside and arg.key not in kept]
 
-    again = by_key(*[inside[key] for key in asked if key not in kept], operands=operands)
-    return math.fsum(map(_work, again.values()))
+    recomputed = by_key(*[inside[key] for key in read if key not in kept], operands=operands)
+    return math.fsum(map(_work, recomputed.values()))
 
 
 def _work(expr: Expr) -> float:
-    """About how many multiplications a node costs: (mk * kn * mn)**(1/2) = mkn for a matrix product."""
+    """An estimate of a node's multiplications: (mk * kn * mn)**(1/2) = mkn for a matrix product."""
     sizes = [arg.size for arg in expr.args]
     if isinstance(expr.op, Elementwise) or len(sizes) < 2:
         return float(max([expr.size, *sizes]))

@@ -95,7 +95,7 @@ def _listed(body: Body) -> str:
 
 
 def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) -> list[Body]:
-    """Bodies on one list of operands: n of all, then what each has captured; results of one type."""
+    """The bodies on one list of operands, n shared ones and all captures, with results of one dtype."""
     dtypes = [
         np.result_type(*[b.types[k].dtype for b, _ in bodies])
         for k in range(len(bodies[0][0].outputs))

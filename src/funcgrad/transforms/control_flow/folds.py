@@ -17,7 +17,7 @@ from funcgrad.transforms.control_flow.loops import scan
 
 
 class _Missing:
-    """What stands for no initial value."""
+    """The marker of a missing initial value."""
 
     def __repr__(self) -> str:
         return "the first of xs"
@@ -47,7 +47,7 @@ def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
 
 
 def _started(name: str, xs: Any, initial: Any) -> tuple[Any, Any]:
-    """The initial value and what follows: without one, the first slice and the others."""
+    """The initial value and the sequence; without an initial value, the first slice and the rest."""
     if initial is not _FIRST:
         return initial, xs
     tree = flatten(xs)

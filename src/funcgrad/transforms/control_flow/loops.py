@@ -63,8 +63,8 @@ def _scan(
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
-    turns = _turns(sequences, length)
-    chunk = _chunk(checkpoint, turns)
+    iterations = _iterations(sequences, length)
+    chunk = _chunk(checkpoint, iterations)
     items = [ArrayType(np.shape(v)[1:], lift_fully(v).dtype) for v in sequences.leaves]
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
@@ -76,23 +76,25 @@ def _scan(
             )
         return made
 
-    carry, body, captured, output = _settled(who, step, flatten(init), sequences, items)
-    if chunk is not None and chunk < turns:
+    carry, body, captured, output = _fixed_point_carry(who, step, flatten(init), sequences, items)
+    if chunk is not None and chunk < iterations:
         inner = "log" if checkpoint == "log" else None
-        return _in_chunks(step, carry.rebuild(carry.leaves), xs, turns, chunk, reverse, inner)
+        return _chunked_scan(
+            step, carry.rebuild(carry.leaves), xs, iterations, chunk, reverse, inner
+        )
     operands = [*carry.leaves, *sequences.leaves, *captured]
-    shape = Shape(len(carry.leaves), len(items), turns, reverse)
+    shape = Shape(len(carry.leaves), len(items), iterations, reverse)
     values = built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
     count = len(carry.leaves)
     return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
 
 
-def _turns(sequences: Tree, length: int | None) -> int:
+def _iterations(sequences: Tree, length: int | None) -> int:
     if length is not None and (not _is_count(length) or length < 0):
         got = repr(length) if isinstance(length, int | float) else type(length).__name__
         raise fail(
             ValueError,
-            f"scan: expected length to be an int of 0 or more, but got {got}; a number of turns that "
+            f"scan: expected length to be an int of 0 or more, but got {got}; a number of iterations that "
             "depends on the data is for while_loop or fori_loop",
         )
     shapes = [np.shape(value) for value in sequences.leaves]
@@ -113,7 +115,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _settled(
+def _fixed_point_carry(
     who: str, f: Callable[..., Any], init: Tree, sequences: Tree, items: Sequence[ArrayType]
 ) -> tuple[Tree, Body, list[Any], Any]:
     """The body of a loop, traced until the carry's types are a fixed point.
@@ -142,7 +144,9 @@ def _settled(
             for value, label, old, new in zip(carry.leaves, carry.paths, types, after, strict=True)
         ]
         carry = Tree(widened, carry.rebuild, carry.paths)
-    raise fail(TypeError, f"{who}: expected a carry that keeps its type, but it changes every turn")
+    raise fail(
+        TypeError, f"{who}: expected a carry that keeps its type, but it changes at every iteration"
+    )
 
 
 def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -> Any:
@@ -162,34 +166,34 @@ def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -
     )
 
 
-def _chunk(checkpoint: int | str | None, turns: int) -> int | None:
+def _chunk(checkpoint: int | str | None, iterations: int) -> int | None:
     if checkpoint is None:
         return None
     if checkpoint == "sqrt":
-        return max(1, math.isqrt(max(turns - 1, 0)) + 1)
+        return max(1, math.isqrt(max(iterations - 1, 0)) + 1)
     if checkpoint == "log":
         chunk = 1
-        while chunk * _BASE < turns:
+        while chunk * _BASE < iterations:
             chunk *= _BASE
         return chunk if chunk > 1 else None
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return checkpoint
     raise fail(
         ValueError,
-        "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of turns, but got "
+        "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of iterations, but got "
         f"{checkpoint!r}",
     )
 
 
-# How many parts a checkpointed scan is cut into at each level of "log".
+# The number of chunks at each level of "log".
 _BASE = 8
 
 
-def _in_chunks(
+def _chunked_scan(
     f: Callable[..., Any],
     init: Any,
     xs: Any,
-    turns: int,
+    iterations: int,
     chunk: int,
     reverse: bool,
     inner: str | None,
@@ -198,7 +202,7 @@ def _in_chunks(
 
     ``inner`` is the checkpoint policy inside a chunk, when it is recomputed.
     """
-    whole = turns // chunk
+    whole = iterations // chunk
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
 
     def part(start: int, stop: int) -> Any:
@@ -214,14 +218,14 @@ def _in_chunks(
     def over_chunk(carry: Any, x: Any) -> tuple[Any, Any]:
         return scan(f, carry, x, chunk, reverse, checkpoint=inner)
 
-    rest = turns - whole * chunk
-    # The rest comes last in the order of running.
+    rest = iterations - whole * chunk
+    # The iterations beyond the last whole chunk run last.
     start = rest if reverse else 0
     carry, ys = scan(over_chunk, init, chunks(start), whole, reverse)
     stacked = flatten(ys)
     joined = [np.reshape(v, (whole * chunk, *np.shape(v)[2:])) for v in stacked.leaves]
     if rest:
-        tail = part(0, rest) if reverse else part(whole * chunk, turns)
+        tail = part(0, rest) if reverse else part(whole * chunk, iterations)
         carry, more = scan(f, carry, tail, rest, reverse, checkpoint=inner)
         pairs = zip(joined, flatten(more).leaves, strict=True)
         joined = [np.concatenate([b, a] if reverse else [a, b]) for a, b in pairs]
@@ -250,7 +254,7 @@ def _while(
 ) -> Any:
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
-    carry, body, captured, _ = _settled(
+    carry, body, captured, _ = _fixed_point_carry(
         who, lambda value, _: (body_fun(value), ()), init, empty, []
     )
     cond, more, _output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
@@ -258,15 +262,15 @@ def _while(
         got = ", ".join(str(t) for t in cond.types) or "nothing"
         raise fail(TypeError, f"while_loop: expected cond_fun to return one bool, but got {got}")
     n = len(carry.leaves)
-    body, cond = _sharing(body, len(captured), cond, len(more), n)
+    body, cond = _on_shared_operands(body, len(captured), cond, len(more), n)
     operands = [*carry.leaves, *captured, *more]
     shape = Shape(n, 0, OPEN)
     values = built(loop_op, operands, n, body=body, cond=cond, shape=shape)
     return carry.rebuild(values)
 
 
-def _sharing(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, Body]:
-    """Two bodies on one list of operands: n of both, a of the first, b of the second."""
+def _on_shared_operands(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, Body]:
+    """Two bodies on one list of operands: n shared ones, a of the first, b of the second."""
     extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(b)]
     inputs = [*first.inputs, *extra]
     seen = second.on([*first.inputs[:n], *extra])
@@ -315,9 +319,9 @@ def fori_loop(
             (first, init_val),
         )
         return value
-    turns = np.arange(lower, max(lower, upper))
+    iterations = np.arange(lower, max(lower, upper))
 
-    def turn(value: Any, i: Any) -> tuple[Any, Any]:
+    def step(value: Any, i: Any) -> tuple[Any, Any]:
         return body_fun(i, value), ()
 
-    return _scan("fori_loop", turn, init_val, turns, None, checkpoint=checkpoint)[0]
+    return _scan("fori_loop", step, init_val, iterations, None, checkpoint=checkpoint)[0]

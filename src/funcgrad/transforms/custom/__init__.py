@@ -1,1 +1,1 @@
-"""Derivatives that users supply: custom rules, primitives, implicit functions."""
+"""Derivatives given by users: custom rules, primitives, implicit functions."""

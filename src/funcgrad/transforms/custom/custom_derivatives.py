@@ -1,8 +1,7 @@
-"""Derivatives of one's own: custom_vjp and custom_jvp as in JAX, and `primitive` for foreign functions.
+"""Custom derivative rules: custom_vjp and custom_jvp, as in JAX.
 
-A rule is given in one direction, as an expression; the other direction, batching and higher orders
-follow from it. A rule may call the function that it is given for, as in JAX: such a call has the rule in
-turn, written out `ORDERS` times.
+A rule gives one mode, as a traced function; the other mode, batching and higher orders follow from it. A
+rule may call its own function, as in JAX: such a call has the rule, too, which is expanded `ORDERS` times.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.arguments import positions
 
 ORDERS = 3
-"""How often a function whose rule calls it may be differentiated: the rule is written out so many times."""
+"""The highest derivative of a function whose rule calls it: the rule is expanded so many times."""
 
 _NONE: Mapping[int, int] = MappingProxyType({})
 _running: ContextVar[Mapping[int, int]] = ContextVar(
@@ -46,8 +45,8 @@ def _refuse(_: Any) -> Any:
     )
 
 
-class _Beyond(LinearMap):
-    """A derivative that there is not: refused where it is run, since most are not."""
+class _NoDerivative(LinearMap):
+    """A missing derivative: an error when it runs, not when it is built, since most never run."""
 
     def apply(self, v: Any) -> Any:
         return _beyond(v)
@@ -56,12 +55,12 @@ class _Beyond(LinearMap):
         return _beyond(g)
 
 
-# Over a call of a function within its own rule that is not to be written out once more; its derivative.
+# Marks the value of a call inside its own rule at the deepest expansion, and the derivative of that value.
 _last: Op = Op(
     name="last",
     run=lambda x: x,
     infer=same_type,
-    edges=(lambda z, x: _Beyond(),),
+    edges=(lambda z, x: _NoDerivative(),),
     batch=same_on_batch(lambda: _last),
     hidden=True,
 )
@@ -69,13 +68,13 @@ _beyond: Op = Op(
     name="beyond",
     run=_refuse,
     infer=same_type,
-    edges=(lambda z, x: _Beyond(),),
+    edges=(lambda z, x: _NoDerivative(),),
     batch=same_on_batch(lambda: _beyond),
 )
 
 
 class _Custom:
-    """A function that carries a rule; without a rule it is differentiated as it is written."""
+    """A function with a rule; without one it is differentiated through its body."""
 
     _who = "custom"
 
@@ -91,7 +90,7 @@ class _Custom:
         return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, as rules take them: those given by name, and defaults."""
+        """All arguments by position, with keywords and defaults, as rules take them."""
         if not kwargs:
             return args
         bound = signature(self.f).bind(*args, **kwargs)
@@ -104,13 +103,13 @@ class _Custom:
             )
         return bound.args
 
-    def _is_deep(self) -> bool:
-        """Whether the rule runs already, as often within itself as it may."""
+    def _at_last_order(self) -> bool:
+        """Whether the rule is nested in itself as often as allowed."""
         return _running.get().get(id(self), 0) >= ORDERS
 
     @contextmanager
-    def _inside(self) -> Iterator[None]:
-        """While the rule runs: a call of the function in it is differentiated by the rule in turn."""
+    def _nested(self) -> Iterator[None]:
+        """The context in which the rule runs, which counts its nesting."""
         met = _running.get()
         token = _running.set({**met, id(self): met.get(id(self), 0) + 1})
         try:
@@ -118,14 +117,14 @@ class _Custom:
         finally:
             _running.reset(token)
 
-    def _plainly(self, args: tuple[Any, ...]) -> Any:
+    def _value_without_derivative(self, args: tuple[Any, ...]) -> Any:
         value = flatten(self.f(*args))
         return value.rebuild(
             [_last(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
         )
 
-    def _divided(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
-        """The values of the arguments that are not differentiated in, and the places of the others."""
+    def _split_arguments(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
+        """The values of the arguments in ``nondiff_argnums``, and the positions of the others."""
         fixed = positions(self._who, self.nondiff_argnums, len(args))
         return [args[i] for i in fixed], [i for i in range(len(args)) if i not in fixed]
 
@@ -165,11 +164,11 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         args = self._positional(args, kwargs)
         if self._rule is None or not _traced(args):
             return self.f(*args)
-        if self._is_deep():
-            return self._plainly(args)
+        if self._at_last_order():
+            return self._value_without_derivative(args)
         fwd, bwd = self._rule
-        fixed, places = self._divided(args)
-        with self._inside():
+        fixed, places = self._split_arguments(args)
+        with self._nested():
             pair = fwd(*args)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise fail(
@@ -185,7 +184,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         seeds = [symbol(f"g{k}", x.type) for k, x in enumerate(results)]
 
         def back(residuals: Any, cotangent: Any) -> Any:
-            with self._inside():
+            with self._nested():
                 found = bwd(*fixed, residuals, cotangent)
             return _cotangents(found, trees, arguments)
 
@@ -196,7 +195,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
 
 def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) -> list[Any]:
-    """What bwd returned as one cotangent a leaf of the arguments."""
+    """The result of bwd as one cotangent for each leaf of the arguments."""
     if not isinstance(found, tuple | list) or len(found) != len(trees):
         got = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
         raise fail(
@@ -225,13 +224,13 @@ def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) ->
 
 
 def _fits(flow: Expr, x: Expr) -> bool:
-    """Whether a tangent or cotangent may be one of x: a complex one would lose a part in a real one."""
+    """Whether a tangent or cotangent has x's shape and a dtype that casts to x's without loss of a part."""
     kind = not differentiable(x.dtype) or np.can_cast(flow.dtype, x.dtype, "same_kind")
     return flow.shape == x.shape and kind
 
 
 def _context_first(body: Body, before: int, linear: int) -> Body:
-    """The body with its linear inputs, which stand after ``before`` others, moved to the end."""
+    """The body with its linear inputs, which follow the first ``before``, moved to the end."""
     middle = before + linear
     inputs = [*body.inputs[:before], *body.inputs[middle:], *body.inputs[before:middle]]
     return body_of(inputs, body.outputs)
@@ -303,10 +302,10 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         args = self._positional(args, kwargs)
         if self._rule is None or not _traced(args):
             return self.f(*args)
-        if self._is_deep():
-            return self._plainly(args)
+        if self._at_last_order():
+            return self._value_without_derivative(args)
         rule = self._rule
-        fixed, places = self._divided(args)
+        fixed, places = self._split_arguments(args)
         value = flatten(self.f(*args))
         results = [lift_fully(leaf) for leaf in value.leaves]
         primals = flatten(tuple(args[i] for i in places))
@@ -317,7 +316,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         ]
 
         def forward(primals: Any, tangents: Any) -> Any:
-            with self._inside():
+            with self._nested():
                 pair = rule(*fixed, primals, tangents)
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise fail(

@@ -29,7 +29,7 @@ from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.solvers import Problem, slope_in_x
 
 Levels = tuple[tuple[int, tuple[bool, ...]], ...]
-"""The batches that a node stands for, outermost first: how many examples, and which operands have them."""
+"""The batch axes of a node, outermost first: the size of each, and which operands have it."""
 
 
 def implicit_root(
@@ -157,7 +157,7 @@ def _check(who: str, kind: str, body: Body, output: Any, count: int) -> None:
 
 
 def _residual(kind: str, body: Body, count: int) -> Body:
-    """The body that is 0 at a solution."""
+    """The residual of a problem: a body that is 0 at a solution."""
     xs = body.inputs[:count]
     if kind == "root":
         return body
@@ -171,13 +171,13 @@ def _residual(kind: str, body: Body, count: int) -> Body:
 
 
 # -- the operation -------------------------------------------------------------------------------
-def _flat(parts: Sequence[Any]) -> Any:
-    """Values in one vector."""
+def _concatenated(parts: Sequence[Any]) -> Any:
+    """The values, concatenated to one vector."""
     return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
 
-def _apart(vector: Any, types: Sequence[ArrayType]) -> list[Expr]:
-    """A vector as values of types."""
+def _split(vector: Any, types: Sequence[ArrayType]) -> list[Expr]:
+    """The inverse of `_concatenated`: the parts of a vector, with the given types."""
     parts, place = [], 0
     for type in types:
         piece = np.reshape(vector[place : place + type.size], type.shape)
@@ -186,35 +186,37 @@ def _apart(vector: Any, types: Sequence[ArrayType]) -> list[Expr]:
     return parts
 
 
-def _along(problem: Problem, active: Sequence[int]) -> Body:
-    """From x, theta and the tangents of active operands to that of x: -(dF/dx)^-1 dF."""
+def _tangent_body(problem: Problem, active: Sequence[int]) -> Body:
+    """The body from x, theta and the tangents of active operands to the tangent of x: -(dF/dx)^-1 dF."""
     body, count = problem.residual, problem.count
     tangents, moved = pushed(body, active)
     flows = [
         np.zeros(out.shape, out.dtype) if flow is None else flow
         for flow, out in zip(moved, body.outputs, strict=True)
     ]
-    dx = -np.linalg.solve(slope_in_x(body, count), _flat([lift_fully(flow) for flow in flows]))
-    return body_of([*body.inputs, *tangents], _apart(dx, [x.type for x in body.inputs[:count]]))
+    dx = -np.linalg.solve(
+        slope_in_x(body, count), _concatenated([lift_fully(flow) for flow in flows])
+    )
+    return body_of([*body.inputs, *tangents], _split(dx, [x.type for x in body.inputs[:count]]))
 
 
-def _against(problem: Problem, given: Sequence[int]) -> tuple[Body, list[int]]:
-    """From x, theta and the cotangents of parts of x to those of operands, whose places are returned."""
+def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[int]]:
+    """The body from x, theta and cotangents of x to those of operands, and the operands' positions."""
     body, count = problem.residual, problem.count
     xs = body.inputs[:count]
     cotangents = [symbol(f"g{k}", x.type) for k, x in enumerate(xs) if k in given]
     known = dict(zip(given, cotangents, strict=True))
     zeros = [lift_fully(np.zeros(x.shape, x.dtype)) for x in xs]
-    seed = _flat([known.get(k, zero) for k, zero in enumerate(zeros)])
+    seed = _concatenated([known.get(k, zero) for k, zero in enumerate(zeros)])
     weight = -np.linalg.solve(slope_in_x(body, count).T, seed)
     seeds, back = pulled(body, range(len(body.outputs)), range(count, len(body.inputs)))
-    put = dict(zip([s.key for s in seeds], _apart(weight, [s.type for s in seeds]), strict=True))
+    put = dict(zip([s.key for s in seeds], _split(weight, [s.type for s in seeds]), strict=True))
     outputs = substitute_all(list(back.values()), put)
     return body_of([*body.inputs, *cotangents], outputs), list(back)
 
 
-def _on_levels(body: Body, levels: Levels, linear: Sequence[Sequence[bool]], count: int) -> Body:
-    """The body on batches of batches: ``linear`` says which tangents or cotangents have each axis."""
+def _on_batches(body: Body, levels: Levels, linear: Sequence[Sequence[bool]], count: int) -> Body:
+    """The body on nested batches; ``linear`` says which tangents or cotangents have each axis."""
     for (size, flags), more in zip(reversed(levels), reversed(linear), strict=True):
         own = [*[True] * count, *flags[count:], *more]
         inputs, pairs = on_examples(body, size, own)
@@ -231,18 +233,18 @@ def _joint(z: Any, *operands: Expr, problem: Problem, levels: Levels) -> Joint:
         if not active:
             return Parts({})
         linear = [[flags[i] for i in active] for _, flags in levels]
-        body = _on_levels(_along(problem, active), levels, linear, count)
+        body = _on_batches(_tangent_body(problem, active), levels, linear, count)
         return Parts(dict(enumerate(body.on([*seen, *[flows[i] for i in active]]))))
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
-        single, places = _against(problem, given)
-        body = _on_levels(single, levels, [[True] * len(given) for _ in levels], count)
+        single, places = _cotangent_body(problem, given)
+        body = _on_batches(single, levels, [[True] * len(given) for _ in levels], count)
         values = body.on([*seen, *[g.of[k] for k in given]])
-        return {i: _gathered(value, i) for i, value in zip(places, values, strict=True)}
+        return {i: _summed_over_shared(value, i) for i, value in zip(places, values, strict=True)}
 
-    def _gathered(value: Any, place: int) -> Any:
-        """What examples that share an operand bring to it, together."""
+    def _summed_over_shared(value: Any, place: int) -> Any:
+        """The cotangent of an operand, summed over the examples that share it."""
         shared = tuple([k for k, (_, flags) in enumerate(levels) if not flags[place]])
         return np.sum(value, axis=shared) if shared else value
 
@@ -277,7 +279,7 @@ def _batch(
 
 
 def _bodies(z: Expr) -> list[list[Repeated]]:
-    """The residual, once a problem: how often a solver evaluates it is not known."""
+    """The residual, once for each problem: the number of evaluations by a solver is unknown."""
     params = dict(z.params)
     return [[Repeated(params["problem"].residual, math.prod([n for n, _ in params["levels"]]))]]
 

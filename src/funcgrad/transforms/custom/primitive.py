@@ -20,7 +20,7 @@ RULES = ("complex-step", "finite-difference")
 
 
 class Foreign:
-    """A function that is not looked into, with the partial derivatives that it was given."""
+    """An opaque function with the partial derivatives given for it."""
 
     __slots__ = ("elementwise", "f", "name", "out", "partials")
 
@@ -132,7 +132,7 @@ def _run(*arrays: Any, function: Foreign) -> Any:
 
 def _checked_run(*arrays: Any, function: Foreign) -> Any:
     value = _run(*arrays, function=function)
-    # Program inputs may be Python's numbers, which have no dtype of their own.
+    # Program inputs may be Python's numbers, which have no dtype.
     type = _type(*[_type_of(x) for x in arrays], function=function)
     if np.shape(value) != type.shape:
         how = (
@@ -220,7 +220,7 @@ class _Partials(Sequence[Callable[..., Any]]):
     def __getitem__(self, place: Any) -> Any:
         step = _complex_step if self.rule == "complex-step" else _central
         name = f"{self.rule.replace('-', '_')}_{self.title}_{place}"
-        # The derivative of a numerical derivative is a numerical one again.
+        # The derivative of a numerical derivative is numerical, too.
         return primitive(partial(step, self.f, place), "finite-difference", name=name)
 
 
@@ -230,7 +230,7 @@ def _complex_step(f: Callable[..., Any], place: int, *args: Any) -> Any:
             f"complex-step: expected real arguments, but got {np.asarray(args[place]).dtype}; "
             "ask for 'finite-difference'"
         )
-    # In double precision, whatever x has: in single, the step would be zero.
+    # In double precision for every dtype of x: in single, the step would be zero.
     h = 1e-100
     moved = [np.asarray(x, complex) + 1j * h if i == place else x for i, x in enumerate(args)]
     return np.imag(f(*moved)) / h

@@ -1,4 +1,4 @@
-"""Solving one problem on numbers: a root, a minimum or a fixed point, by SciPy or a solver that is given."""
+"""Numerical solvers for a root, a minimum or a fixed point: SciPy's, or one given by the user."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from funcgrad.expr import Expr
 from funcgrad.source import fail
 from funcgrad.transforms.jacobian import columns
 
-# Repetitions of a fixed point's function, and steps of Newton after SciPy's solvers.
-MOST, POLISHING = 10_000, 5
+# Limits on fixed-point iterations, and on Newton steps after SciPy's solvers.
+MAX_ITERATIONS, NEWTON_STEPS = 10_000, 5
 
 
 def slope_in_x(residual: Body, count: int) -> Expr:
-    """The matrix dF/dx of a residual in its first inputs."""
+    """The matrix dF/dx of a residual, x being its first ``count`` inputs."""
     xs = list(residual.inputs[:count])
     blocks = iter(columns(list(residual.outputs), xs))
     rows = [
@@ -37,7 +37,7 @@ def _slope(residual: Body, count: int) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is solved, as bodies of x (the first ``count`` inputs) and theta, and by what."""
+    """A problem as bodies of x (the first ``count`` inputs) and theta, with its solver."""
 
     who: str
     kind: str
@@ -47,17 +47,17 @@ class Problem:
     solver: Callable[..., Any] | None
 
     def __repr__(self) -> str:
-        # Part of a key; a solver is known by its identity, which this reference keeps from being reused.
+        # Part of a key. A solver is identified by its id, which is not reused while this reference is held.
         own = "" if self.solver is None else f", solver@{id(self.solver):x}"
         return f"{self.who}({self.body!r}{own})"
 
     def solve(self, values: Sequence[Any]) -> list[Any]:
-        """The parts of x at a solution, for a first guess of them and theta."""
+        """The parts of x at a solution, from values of x to start at and theta."""
         run = Run(self, values)
         if run.start.size == 0:
             return run.parts(run.start)
         if self.solver is not None:
-            found = np.asarray(self.solver(run.asked, run.shown(run.start)))
+            found = np.asarray(self.solver(run.user_function, run.user_array(run.start)))
             if found.size != run.start.size:
                 raise fail(
                     ValueError,
@@ -68,12 +68,12 @@ class Problem:
         else:
             x = _SOLVERS[self.kind](run)
         if not np.all(np.isfinite(x)):
-            raise run.failed("it found what is not finite", x)
+            raise run.convergence_error("it found what is not finite", x)
         return run.parts(x)
 
 
 class Run:
-    """A problem at one theta, as functions of one vector."""
+    """A problem at one theta, as functions of x as one vector."""
 
     def __init__(self, problem: Problem, values: Sequence[Any]) -> None:
         self.problem = problem
@@ -83,11 +83,11 @@ class Run:
         self.eps = max(float(np.finfo(type.dtype).eps) for type in self.types)
 
     def joined(self, parts: Sequence[Any]) -> Any:
-        """Values as one vector."""
+        """The values, concatenated to one vector."""
         return np.concatenate([np.reshape(part, -1).astype(float) for part in parts])
 
     def parts(self, x: Any) -> list[Any]:
-        """A vector as values, of their shapes and dtypes."""
+        """The parts of a vector, with their shapes and dtypes."""
         found, place = [], 0
         for type in self.types:
             piece = np.array(x[place : place + type.size], type.dtype)
@@ -101,34 +101,34 @@ class Run:
             return list(body.program.step([*self.parts(x), *self.theta]))
 
     def residual(self, x: Any) -> Any:
-        """F(x), which is 0 at a solution."""
+        """The residual F(x), which is 0 at a solution."""
         return self.joined(self.run(self.problem.residual, x))
 
     def slope(self, x: Any) -> Any:
-        """dF/dx."""
+        """The matrix dF/dx."""
         (matrix,) = self.run(_slope(self.problem.residual, self.problem.count), x)
         return np.asarray(matrix, float)
 
     def value(self, x: Any) -> Any:
-        """The function that was given: an objective's number, or a vector."""
+        """The value of the user's function: a number for an objective, else a vector."""
         found = self.run(self.problem.body, x)
         return float(found[0]) if self.problem.kind == "argmin" else self.joined(found)
 
-    def shown(self, x: Any) -> Any:
-        """x as a solver of one's own sees it: in its own shape, or as a vector where it is a tree."""
+    def user_array(self, x: Any) -> Any:
+        """x as a user's solver gets it: in its own shape, or as a vector if x is a tree."""
         return self.parts(x)[0] if self.problem.count == 1 else np.array(x)
 
-    def asked(self, x: Any) -> Any:
-        """What such a solver asks: the function that was given."""
+    def user_function(self, x: Any) -> Any:
+        """The user's function as a user's solver calls it."""
         found = self.run(self.problem.body, np.reshape(np.asarray(x, float), -1))
         if self.problem.kind == "argmin":
             return float(found[0])
         return np.array(found[0]) if len(found) == 1 else self.joined(found)
 
-    def polished(self, x: Any) -> Any:
-        """A few steps of Newton, as long as they make the residual smaller."""
+    def newton_refined(self, x: Any) -> Any:
+        """x after a few Newton steps, as long as they reduce the residual."""
         size = np.max(np.abs(self.residual(x)))
-        for _ in range(POLISHING):
+        for _ in range(NEWTON_STEPS):
             try:
                 new = x - np.linalg.solve(self.slope(x), self.residual(x))
             except np.linalg.LinAlgError:
@@ -139,7 +139,7 @@ class Run:
             x, size = new, left
         return x
 
-    def failed(self, why: str, x: Any) -> Exception:
+    def convergence_error(self, why: str, x: Any) -> Exception:
         """The error of a solver that did not converge."""
         size = np.max(np.abs(self.residual(x)), initial=0.0)
         error: Exception = fail(
@@ -166,10 +166,10 @@ def _root(run: Run) -> Any:
     start = np.max(np.abs(run.residual(run.start)))
     found = _optimize(run).root(run.residual, run.start, jac=run.slope, tol=8 * run.eps)
     left = np.max(np.abs(run.residual(found.x)))
-    # Where it is as near as rounding lets it come, it may say that it makes no good progress.
+    # At the limit of rounding, the solver may report that it makes no good progress.
     if not (found.success or left <= np.sqrt(run.eps) * max(start, 1.0)):
-        raise run.failed(" ".join(found.message.split()).rstrip("."), found.x)
-    return run.polished(found.x)
+        raise run.convergence_error(" ".join(found.message.split()).rstrip("."), found.x)
+    return run.newton_refined(found.x)
 
 
 def _argmin(run: Run) -> Any:
@@ -180,22 +180,22 @@ def _argmin(run: Run) -> Any:
     )
     left = np.max(np.abs(run.residual(found.x)))
     if not (found.success or left <= np.cbrt(run.eps) * max(start, 1.0)):
-        raise run.failed(" ".join(found.message.split()).rstrip("."), found.x)
-    return run.polished(found.x)
+        raise run.convergence_error(" ".join(found.message.split()).rstrip("."), found.x)
+    return run.newton_refined(found.x)
 
 
 def _iterate(run: Run) -> Any:
     x, last = run.start, np.inf
-    for _ in range(MOST):
+    for _ in range(MAX_ITERATIONS):
         new = run.value(x)
         step, scale = np.max(np.abs(new - x)), max(np.max(np.abs(new)), 1.0)
         if not np.isfinite(step):
-            raise run.failed("x became infinite or nan", x)
-        # Rounding may keep x moving to and fro.
+            raise run.convergence_error("x became infinite or nan", x)
+        # Rounding may make x oscillate.
         if step <= 4 * run.eps * scale or last <= step <= run.eps**0.6 * scale:
             return new
         x, last = new, step
-    raise run.failed(f"x still moved by {last:.3g} after {MOST} repetitions", x)
+    raise run.convergence_error(f"x still moved by {last:.3g} after {MAX_ITERATIONS} iterations", x)
 
 
 _SOLVERS: dict[str, Callable[[Run], Any]] = {

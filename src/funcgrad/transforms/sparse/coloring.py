@@ -1,10 +1,10 @@
-"""Groups of columns that one product can tell apart: greedy colorings, linear in the nonzeros.
+"""Greedy colorings: groups of columns that one product recovers, in time linear in the nonzeros.
 
 Columns that share no row can be computed together: a *coloring* of them (at distance 2 in the graph of
-rows and columns). A symmetric matrix needs less: an entry may be read in its column or in its row, so
-that a *star coloring* of its graph does (Powell and Toint; Gebremedhin, Manne and Pothen, 2005).
+rows and columns). A symmetric matrix needs fewer colors: an entry may be recovered from its column or row,
+so a *star coloring* of its graph suffices (Powell and Toint; Gebremedhin, Manne and Pothen, 2005).
 
-The colors that stand around a row are kept as the bits of a Python integer.
+The set of colors next to a row is the bits of a Python integer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Colors: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 
 
 def columns(pattern: Any) -> Colors:
-    """A color for each column of a CSR pattern, such that no row meets one twice.
+    """A color for each column of a CSR pattern, such that each row has each color at most once.
 
-    In the order of the columns, which is best for bands, and where that takes more than the longest
-    row asks for, the densest first; the better of the two.
+    Columns are colored in order, which is best for bands. If that takes more colors than the longest row has
+    entries, they are also colored by decreasing density, and the better of the two is returned.
 
     >>> import numpy as np, scipy.sparse as sp
     >>> columns(sp.csr_array(np.eye(6) + np.eye(6, k=1)))
@@ -37,7 +37,7 @@ def columns(pattern: Any) -> Colors:
 
 
 def star(pattern: Any) -> Colors:
-    """A color for each column of a symmetric CSR pattern, such that no path of four has but two.
+    """A color for each column of a symmetric CSR pattern, such that each path of four has three.
 
     >>> import numpy as np, scipy.sparse as sp
     >>> arrow = np.eye(6) + np.eye(1, 6) + np.eye(1, 6).T
@@ -49,12 +49,12 @@ def star(pattern: Any) -> Colors:
 
 
 def longest(pattern: Any) -> int:
-    """The most entries in a row: what a coloring of columns takes at least."""
+    """The largest number of entries in a row, a lower bound on the colors of columns."""
     return int(np.diff(pattern.indptr).max(initial=0))
 
 
 def count(colors: Colors) -> int:
-    """How many colors there are."""
+    """The number of colors."""
     return int(colors.max(initial=-1)) + 1
 
 

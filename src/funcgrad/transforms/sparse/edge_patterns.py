@@ -1,9 +1,8 @@
-"""Which entry of a node depends on which of an operand: the pattern on each edge.
+"""The sparsity pattern on each edge: which entries of a node depend on which entries of an operand.
 
-An edge from y to its operand x has a boolean matrix of (entries of y, entries of x). Nothing is
-evaluated for it but indices and the zeros of constants. The invariant: a pattern covers the true one.
-An operation that is not known here is dense: every entry of its result depends on every entry of that
-operand.
+An edge from y to its operand x has a boolean matrix of (entries of y, entries of x). Of values, only indices
+and the zeros of constants are evaluated. The invariant: a pattern covers the true one. An operation without
+a rule here is dense: every entry of its result depends on every entry of that operand.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from funcgrad.ops.base.op import Elementwise, columns_of
 from funcgrad.source import fail
 
 Facts: TypeAlias = tuple[Any, ...]
-"""What is known of each operand of a node: indices, or where it is not zero; None where nothing is."""
+"""The facts about each operand of a node: indices, or a mask of nonzeros; None if nothing is known."""
 
 Pattern: TypeAlias = Any
-"""A boolean ``scipy.sparse.csr_array``, or one of the two that need no matrix."""
+"""A boolean ``scipy.sparse.csr_array``, or `SAME` or `DENSE`, which need no matrix."""
 
 SAME: Final = "each entry depends on the one in its place"
 DENSE: Final = "each entry depends on every one"
 
 
 def scipy_sparse() -> Any:
-    """The module `scipy.sparse`, which is not a requirement of the package."""
+    """The module `scipy.sparse`, an optional dependency."""
     try:
         import scipy.sparse
     except ImportError:
@@ -49,12 +48,12 @@ def matrix(rows: Any, columns: Any, size: tuple[int, int]) -> Pattern:
     return scipy_sparse().csr_array((np.ones(here[0].size, bool), here), shape=size)
 
 
-# -- what is known of operands -------------------------------------------------------------------
+# -- facts about operands ------------------------------------------------------------------------
 def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
-    """For each node whose pattern has to do with values: what is known of them, by id.
+    """The facts, by id, for each node whose pattern depends on values.
 
-    ``given`` has the arrays of inputs that are not differentiated in, by id. Known is what is computed
-    from them and from constants alone: index arrays, conditions, constant factors.
+    ``given`` has the arrays of inputs that are not differentiated in, by id. Known are values computed only
+    from these and from constants: index arrays, conditions, constant factors.
     """
     values = dict(given)
     found: dict[int, Facts] = {}
@@ -76,7 +75,7 @@ def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
 
 
 def _nonzero(value: Any) -> Any:
-    """Where a constant factor is not zero; None where it nowhere is."""
+    """The mask of a constant factor's nonzeros; None if the factor is unknown or has no zero."""
     if value is None:
         return None
     array = np.asarray(value)
@@ -87,7 +86,7 @@ def _nonzero(value: Any) -> Any:
 
 
 def digest(found: Mapping[int, Facts]) -> bytes:
-    """An address of what is known: equal facts have equal patterns, for the same program."""
+    """A digest of facts: for the same program, equal facts have equal patterns."""
     state = hashlib.blake2b(digest_size=16)
     for known in found.values():
         for value in known:
@@ -99,7 +98,7 @@ def digest(found: Mapping[int, Facts]) -> bytes:
 
 # -- the pattern on an edge ----------------------------------------------------------------------
 def edge_pattern(expr: Expr, place: int, known: Facts) -> Pattern:
-    """Which entries of a node depend on which of an operand."""
+    """The pattern on the edge from a node to one of its operands."""
     rule = _RULES.get(expr.op)
     if rule is not None:
         return rule(expr, place, known)
@@ -109,7 +108,7 @@ def edge_pattern(expr: Expr, place: int, known: Facts) -> Pattern:
 
 
 def _moved(expr: Expr, place: int, known: Facts) -> Pattern:
-    """Of what only moves entries: run on their numbers, from 1; 0 stands for the other operands."""
+    """The pattern of an operation that only moves entries, run on their numbers from 1; 0 marks others."""
     operands = [np.zeros(x.shape, int) for x in expr.args]
     own = operands[place]
     operands[place] = np.arange(1, own.size + 1).reshape(own.shape)
@@ -185,7 +184,7 @@ def _summed(expr: Expr, place: int, known: Facts) -> Pattern:
 def _contracted(
     expr: Expr, place: int, known: Facts, terms: tuple[str, ...], output: str
 ) -> Pattern:
-    """Of a contraction: entries are joined where the letters that they share have the same value."""
+    """The pattern of a contraction: entries depend on each other if their shared indices agree."""
     own = terms[place]
     if any(len(set(term)) < len(term) for term in terms):
         return DENSE
@@ -212,7 +211,7 @@ def _contracted(
 
 
 def _aligned(array: Any, term: str, letters: str) -> Any:
-    """An array with an axis for each letter, of length 1 where its term has none."""
+    """An array with an axis for each letter, of length 1 for letters that its term lacks."""
     order = sorted(range(len(term)), key=lambda i: letters.index(term[i]))
     missing = tuple(i for i, c in enumerate(letters) if c not in term)
     return np.expand_dims(np.transpose(array, order), missing)
@@ -238,7 +237,7 @@ _RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
     contraction.einsum_op: _summed,
     **dict.fromkeys(_REDUCTIONS, _reduced),
 }
-# The operations whose patterns have to do with the values of operands, and what they look at.
+# The operations whose patterns depend on the values of operands, and the facts that they read.
 _READ: dict[Any, Callable[[Any], Any]] = {
     **dict.fromkeys((indexing.getitem_op, indexing.scatter_op), lambda value: value),
     **dict.fromkeys((elementwise.where, elementwise.mask), lambda value: value),

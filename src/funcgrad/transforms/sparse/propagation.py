@@ -31,10 +31,10 @@ from funcgrad.transforms.sparse.edge_patterns import (
 def jacobian_pattern(
     roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]
 ) -> Pattern:
-    """Which entries of the roots, one after another, depend on which of the leaves.
+    """The pattern of the Jacobian of the roots' entries in the leaves' entries, each concatenated.
 
-    Forward where there are fewer leaves' entries than roots', backward else: no product on the way
-    has more rows, or columns, than the smaller number.
+    Forward if the leaves have no more entries than the roots, else backward, so that the smaller number
+    bounds the columns, or rows, of every product.
     """
     inputs, outputs = sum([x.size for x in leaves]), sum([x.size for x in roots])
     accumulate = _forward if inputs <= outputs else _backward
@@ -44,7 +44,7 @@ def jacobian_pattern(
 
 
 def _edges(expr: Expr, known: Mapping[int, Facts]) -> list[tuple[Expr, Callable[[], Pattern]]]:
-    """The operands through which derivatives flow, with their patterns, to be asked for."""
+    """The differentiable operands, each with a function that computes the pattern on its edge."""
     mine = known.get(id(expr), ())
     return [
         (arg, partial(edge_pattern, expr, place, mine))
@@ -72,7 +72,7 @@ def _forward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, 
                 if id(arg) in rows:
                     term = _after(edge(), rows[id(arg)], expr.size)
                     rows[id(expr)] = rows[id(expr)] + term if id(expr) in rows else term
-        for arg in expr.args:  # what nobody asks for again is let go
+        for arg in expr.args:  # dead rows are freed
             users[id(arg)] -= 1
             if not users[id(arg)]:
                 rows.pop(id(arg), None)
@@ -96,7 +96,7 @@ def _after(edge: Pattern, below: Pattern, size: int) -> Pattern:
 
 
 def _backward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]) -> Pattern:
-    """`sum_product` on patterns: where paths meet, what they reach is joined."""
+    """The pattern by `sum_product` on patterns, whose sum is the union."""
     starts = _offsets(roots)
     height = starts[-1]
     whole = together_op(*roots)

@@ -33,7 +33,7 @@ from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
 
-# Programs whose coloring one function remembers.
+# The number of programs whose coloring one function caches.
 KEPT = 32
 
 
@@ -122,9 +122,9 @@ def _traced(
     return roots, leaves
 
 
-# -- what is worked out once a program -----------------------------------------------------------
+# -- plans, one for each program -----------------------------------------------------------------
 class Plan(NamedTuple):
-    """A pattern, and where its entries stand in the products: entry = products[color][place]."""
+    """A pattern, and the positions of its entries in the products: entry = products[color][place]."""
 
     pattern: Any
     forward: bool
@@ -136,16 +136,16 @@ class Plan(NamedTuple):
 def _jacobian_plan(pattern: Any) -> Plan:
     rows, columns = pattern.tocoo().coords
     colors = coloring.columns(pattern)
-    turned = pattern.T.tocsr()
-    if coloring.count(colors) > coloring.longest(turned):
-        by_row = coloring.columns(turned)
+    transposed = pattern.T.tocsr()
+    if coloring.count(colors) > coloring.longest(transposed):
+        by_row = coloring.columns(transposed)
         if coloring.count(by_row) < coloring.count(colors):
             return Plan(pattern, False, by_row, by_row[rows], columns)
     return Plan(pattern, True, colors, colors[columns], rows)
 
 
 def _hessian_plan(pattern: Any) -> Plan:
-    both = pattern.multiply(pattern.T).tocsr()  # each of the two covers the true one
+    both = pattern.multiply(pattern.T).tocsr()  # each of the two factors covers the true pattern
     both.sort_indices()
     rows, columns = both.tocoo().coords
     colors = coloring.star(both)
@@ -157,7 +157,7 @@ def _hessian_plan(pattern: Any) -> Plan:
 
 
 def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[int, patterns.Facts]]:
-    """The inputs and roots of a simplified skeleton, and what is known of values in it."""
+    """The inputs and roots of a simplified skeleton, and the facts about values in it."""
     inputs, simple = _simplified(found.rows, found.roots)
     pairs = list(zip(inputs, found.inputs, strict=True))[leaves:]
     given = {id(x): value for x, value in pairs if not isinstance(value, Expr)}
@@ -167,7 +167,7 @@ def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[in
 @lru_cache(maxsize=256)
 def _simplified(rows: tuple[Row, ...], roots: tuple[int, ...]) -> tuple[list[Expr], list[Expr]]:
     exprs = instantiate(rows)
-    # Values are for their derivatives alone, where what cancels has none.
+    # Only derivatives are taken of these values, so laws for derivatives apply.
     simple = simplify_all([exprs[i] for i in roots], mode="derivative")
     return [x for x in exprs if x.op is INPUT], simple
 
@@ -207,7 +207,7 @@ def _compressed(
 
 
 def _filled(plan: Plan, found: Skeleton, roots: Sequence[Expr], leaves: Sequence[Expr]) -> Any:
-    """The matrix of a plan: a product for each color, and each entry from its place."""
+    """The matrix of a plan: one product for each color, from which its entries are read."""
     first, second = linearized(found.rows, found.roots, len(leaves), plan.forward)
     seeded, answered = (leaves, roots) if plan.forward else (roots, leaves)
     known = [*found.inputs, *first.run(found.inputs)]
@@ -225,7 +225,7 @@ def _filled(plan: Plan, found: Skeleton, roots: Sequence[Expr], leaves: Sequence
         np.concatenate([np.ravel(part) for part in parts], out=product, casting="same_kind")
     pattern = plan.pattern
     data = products[plan.color, plan.place]
-    # Copies, since a csr_array may be changed in place by whom it is given to.
+    # Copies, since the caller may change a csr_array in place.
     return patterns.scipy_sparse().csr_array(
         (data, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape
     )
@@ -239,10 +239,10 @@ def _float(expr: Expr) -> np.dtype[Any]:
 def linearized(
     rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int, forward: bool
 ) -> tuple[Program, Program]:
-    """The program of a skeleton's derivative in two: what does not depend on the seeds, and the rest.
+    """The programs of a skeleton's derivative: of the values independent of seeds, and of the rest.
 
     The second takes the inputs, the results of the first, and seeds: tangents of the leaves, or
-    cotangents of the roots. So it may be run for many seeds.
+    cotangents of the roots. It runs once for each seed.
     """
     inputs, simple = _simplified(rows, roots)
     primals = inputs[:leaves]
@@ -254,7 +254,7 @@ def linearized(
 
 
 def _tangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> list[Expr]:
-    # The pushforward is the series of order 1, which joins many parts in one go.
+    # The pushforward is the series of order 1, which concatenates many parts at once.
     given = {x.key: (x, seed) for x, seed in zip(primals, seeds, strict=True)}
     flows = [flow for _, flow in coefficients(roots, given, 1)]
     return [
