@@ -1,13 +1,17 @@
 """The structure of the package: the files that a gradient crosses, and where graphs are walked."""
 
 import ast
+import importlib
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import funcgrad as fg
+from funcgrad.expr import table
+from funcgrad.ops.base.op import Op
 
 HOME = Path(fg.__file__).parent
 
@@ -200,3 +204,67 @@ def rebuilt(roots):
 def test_walks_and_folds_are_recognized(has, source):
     (function,) = functions_of(ast.parse(source))
     assert has(function)
+
+
+# -- operations that modules name ------------------------------------------------------------------
+def _docstrings(tree):
+    homes = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, homes) and node.body]
+    return {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
+
+
+def operations_named(path):
+    """The operations that a module names: in strings, word by word, and as imported objects."""
+    tree, found, modules = ast.parse(path.read_text()), set(), {}
+    names, docstrings = set(table.ops), _docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words = node.value.split()
+            if id(node) not in docstrings and all(word.isidentifier() for word in words):
+                found |= names & set(words)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("funcgrad"):
+            home = importlib.import_module(node.module)
+            for alias in node.names:
+                value = getattr(home, alias.name, None)
+                if isinstance(value, Op):
+                    found.add(value.name)
+                elif isinstance(value, ModuleType):
+                    modules[alias.asname or alias.name] = value
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            value = getattr(modules.get(node.value.id), node.attr, None)
+            if isinstance(value, Op):
+                found.add(value.name)
+    return found
+
+
+MOST_NAMED = 8
+# The table of laws, the operators, and the names that the package exports.
+TABLES = {"rewrite/laws.py", "expr/operators.py", "__init__.py"}
+# Modules that name more, and how many: a number may fall, but not rise.
+MORE_NAMED = {
+    "compiler/libraries/library_codegen.py": 23,
+    "compiler/libraries/masked_select.py": 9,
+    "compiler/libraries/torch_.py": 35,
+    "compiler/native/bytecode.py": 31,
+    "compiler/native/numba_jit.py": 16,
+    "compiler/native/vm.py": 40,
+    "compiler/numpy/instruction_selection.py": 27,
+    "compiler/passes/layout_assignment.py": 12,
+    "compiler/passes/peephole.py": 15,
+    "compiler/passes/strength_reduction.py": 15,
+    "rewrite/structural_laws.py": 26,
+    "transforms/sparse/edge_patterns.py": 15,
+}
+
+
+def test_modules_outside_ops_name_few_operations():
+    over = {}
+    for path in sorted(HOME.rglob("*.py")):
+        file = path.relative_to(HOME).as_posix()
+        if file.startswith("ops/") or file in TABLES:
+            continue
+        named = operations_named(path)
+        if len(named) > MORE_NAMED.get(file, MOST_NAMED):
+            over[file] = sorted(named)
+    assert not over
