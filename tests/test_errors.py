@@ -74,7 +74,7 @@ CASES = [
     (lambda: X(x=X), TypeError, "expected a number for x, but got an expression; use substitute"),
     (lambda: (X + fg.var("x", 3))(x=1.0), TypeError, "variables: expected one type for 'x'"),
     (lambda: fg.substitute(X, y=1.0), TypeError, r"substitute: expected a variable \(x\), but got 'y'"),
-    (lambda: fg.substitute(X, x=V), TypeError, r"expected float64 in the place of float64, but got"),
+    (lambda: fg.substitute(X, x=V), TypeError, r"expected float64 in the place of x, but got"),
     # -- derivatives
     (lambda: fg.grad(3), TypeError, r"grad: expected a function, but got int; write grad\(f\)\(x\)"),
     (lambda: fg.grad(X), TypeError, r"but got an expression; write gradient\(expr, x\)"),

@@ -66,7 +66,7 @@ def substitute_all(
         elif new.type != expr.type:
             raise fail(
                 TypeError,
-                f"substitute: expected {expr.type} in the place of {expr.type}, but got {new.type}",
+                f"substitute: expected {expr.type} in the place of {expr.name}, but got {new.type}",
             )
         return new
 
