@@ -198,7 +198,10 @@ def main(arguments: list[str]) -> None:
     results = Results(given.results)
     if given.without:
         names = PASSES if given.without == "all" else given.without.split(",")
-        print(ablation.table(_answer, _start, names, given.rounds or 60))
+        text = ablation.page(_answer, _start, names, given.rounds or 60)
+        print(text)
+        if given.write:
+            (PAGE.parent / "passes.md").write_text(text, encoding="utf-8")
         return
     if given.smoke:
         smoke_run(results)

@@ -94,12 +94,22 @@ def _batch(process: Popen[str]) -> float:
     return _read(process)
 
 
-def table(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> str:
-    """A Markdown table of the gains of passes; quartiles tell how sure they are."""
-    lines = [
-        "| pass | work | peer | µs a call | without, ÷ | quartiles | first call without, ÷ |",
-        "| --- | --- | --- | ---: | ---: | --- | ---: |",
-    ]
+PAGE = """\
+# What each pass of the compiler gains
+
+Written by `python -m benchmarks --without all --write`: for each pass the work of docs/performance.md whose
+program it changes. "Without, ÷" is the time of a call without the pass over the time with it: above 1, the
+pass gains. It is the median over pairs of batches of calls, which two processes take in turns on one pinned
+core, and the quartiles tell how sure it is. The first call pays for the passes themselves; it is one sample.
+
+| pass | work | peer | µs a call | without, ÷ | quartiles | first call without, ÷ |
+| --- | --- | --- | ---: | ---: | --- | ---: |
+"""
+
+
+def page(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> str:
+    """The gains of passes as a page."""
+    lines = []
     for peer in PEERS:
         whole = ask("programs", peer)
         for name in names:
@@ -107,4 +117,4 @@ def table(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> str:
             for work in [work for work in whole if whole[work] != part[work]]:
                 family, _, size = work.partition(" ")
                 lines.append(gain(start, name, (family, size, peer), rounds))
-    return "\n".join(lines)
+    return PAGE + "\n".join(lines) + "\n"

@@ -1,7 +1,8 @@
-"""What the compiled backends share: a program as numbered steps, and functions made of generated text.
+"""The IR over operations: a program as numbered steps in SSA form, and functions made of generated text.
 
-A `Flat` program is value-numbered, so that equal work stands in it once, and is what the backends print
-as Python. Names in generated text are made here and in the backends, never taken from a user.
+A `Flat` program is value-numbered: equal work stands in it once. Backends select instructions from it: the
+NumPy backend makes calls (`call_ir`), the others print it. Names in generated text are made in the
+compiler, never taken from a user.
 """
 
 from __future__ import annotations

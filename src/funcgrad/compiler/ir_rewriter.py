@@ -1,4 +1,4 @@
-"""Writing one flat program from another, step by step: what the passes over compiled programs share."""
+"""Writing one flat program from another, step by step, and dead-code elimination: what step passes share."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 WITHOUT, VERIFY = "FUNCGRAD_WITHOUT", "FUNCGRAD_VERIFY"
 PASSES = (
+    "loop_cse",
     "loop_invariant_motion",
     "loop_body_batching",
     "peephole",

@@ -15,9 +15,8 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, flatten
 from funcgrad.compiler.numpy.instruction_selection import elided
-from funcgrad.compiler.passes.loop_invariant_motion import has_loops, hoisted
 from funcgrad.compiler.pipeline import PIPELINE
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
@@ -106,6 +105,12 @@ class Program:
     def _outputs(self) -> tuple[Expr, ...]:
         """The outputs as they run: not those that `on` rebuilds, which readers see."""
         if self._roots is None:
+            # (Loops give tuples; a program without any does not load what loops need.)
+            if not any([expr.type.dtype.kind == "O" for expr in subexpressions(*self.outputs)]):
+                self._roots = self.outputs
+                return self._roots
+            from funcgrad.compiler.passes.loop_invariant_motion import hoisted
+
             self._roots = tuple(hoisted(self.outputs))
             if PIPELINE.verify:
                 from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
@@ -116,7 +121,8 @@ class Program:
     def _flat(self) -> Flat:
         """What runs, as steps."""
         flat = flatten(self.outputs, self.inputs)
-        return flatten(self._outputs(), self.inputs) if has_loops(flat) else flat
+        tuples = any([step.type.dtype.kind == "O" for step in flat.steps])
+        return flatten(self._outputs(), self.inputs) if tuples else flat
 
     def _interpretable(self) -> _Interpreted:
         if self._interpreted is None:

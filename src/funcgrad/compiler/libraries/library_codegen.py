@@ -17,6 +17,9 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, Step, build, flatten, text_of
 from funcgrad.compiler.libraries.masked_select import guarded
+from funcgrad.control.call_and_branch import branch_op, call_op
+from funcgrad.control.custom_rule import ruled_op
+from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.columns import in_library
@@ -151,8 +154,8 @@ def _built(
             if step.op is CONSTANT:
                 bound[f"f{i}"] = library.constant(step.constant, step.params[0][1].captured)
                 given = ["home"]
-            elif step.op.name in _CLOSED:
-                bound[f"f{i}"] = _CLOSED[step.op.name](step, library, bodies)
+            elif step.op in _CLOSED:
+                bound[f"f{i}"] = _CLOSED[step.op](step, library, bodies)
                 given = ["home", *given]
             else:
                 bound[f"f{i}"] = _function(step, library)
@@ -201,7 +204,7 @@ def _missing(name: str, library: Library, step: Step) -> Any:
             f"{library.name}: expected operations that {library.name} has functions for, but got {called}, "
             "a primitive, which runs on NumPy's arrays alone; write it with NumPy's functions",
         )
-    near = get_close_matches(name, [*library.table, *_CLOSED], 1)
+    near = get_close_matches(name, [*library.table, *[op.name for op in _CLOSED]], 1)
     hint = f" (the nearest by name is {near[0]!r})" if near else ""
     return fail(
         TypeError,
@@ -276,9 +279,9 @@ def results_alone(rule: Any, wiring: Any, *operands: Any) -> Any:
     return operands[: wiring.results]
 
 
-_CLOSED: dict[str, Callable[[Step, Library, dict[Any, Any]], Callable[..., Any]]] = {
-    "call": _call,
-    "branch": _branch,
-    "loop": _loop,
-    "ruled": _ruled,
+_CLOSED: dict[Op, Callable[[Step, Library, dict[Any, Any]], Callable[..., Any]]] = {
+    call_op: _call,
+    branch_op: _branch,
+    loop_op: _loop,
+    ruled_op: _ruled,
 }

@@ -41,7 +41,9 @@ def calls(flat: Flat) -> Plan:
     for i in reversed(range(len(flat.steps))):
         if i in needed:
             needed.update(operands[i])
-    foreign = any(_foreign(step.op.run) for step in flat.steps if step.op not in (INPUT, CONSTANT))
+    foreign = any(
+        is_foreign(step.op.run) for step in flat.steps if step.op not in (INPUT, CONSTANT)
+    )
     made: list[Call] = []
     where: dict[int, int] = {}
     for i, step in enumerate(flat.steps):
@@ -51,7 +53,8 @@ def calls(flat: Flat) -> Plan:
     return without_dead_calls(Plan(tuple(made), flat.inputs, results, foreign))
 
 
-def _foreign(run: Any) -> bool:
+def is_foreign(run: Any) -> bool:
+    """Whether a function is neither NumPy's nor the package's, so that it may look at its context."""
     home = str(getattr(run, "__module__", "")).partition(".")[0]
     return not isinstance(run, np.ufunc) and home not in ("funcgrad", "numpy")
 

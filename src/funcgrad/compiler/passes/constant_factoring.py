@@ -1,8 +1,11 @@
-"""Constant factors leave large arrays for the small ones that are made of them: sum(c*x) = c*sum(x).
+"""Constant factoring: constant factors leave large arrays for the small ones that are made of them.
 
-What is summed, or multiplied by a matrix, is given without its factor, and the result takes it. A factor of a
-product goes to the operand that is small, and repeated. That rounds differently in the last place; a zero
-keeps its sign. Factors that could bring a sum near overflow, or out of it, stay.
+Laws: sum(c*x) = c*sum(x), (c*x) @ y = c*(x @ y), c*x + c*y = c*(x + y), and c*(x*y) = x*(c*y) where y is
+small and broadcast. They round differently in the last place; a zero keeps its sign.
+Legal where the factor lies between 1e-12 and 1e12 in size, so that no sum comes near overflow, or out of
+it.
+Gain (docs/passes.md): without it the logistic gradient of 10^4 x 100 takes 1.12 of the time, of 10^6 x 10
+1.04.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from funcgrad.compiler.flat_program import Flat, Step
 from funcgrad.expr import scalar
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.op import broadcast_to
+from funcgrad.ops.contraction import matmul_op
 from funcgrad.ops.elementwise import add, multiply, subtract
+from funcgrad.ops.reduction import sum_op
 
 # The operand has at least so many times the entries of the result.
 _SMALLER = 8
@@ -31,7 +36,7 @@ class _Product(NamedTuple):
 def factored(flat: Flat) -> Flat:
     """The program with constant factors taken out of sums and products of matrices."""
     steps = flat.steps
-    if not any(step.op.name in ("sum", "matmul", "multiply") for step in steps):
+    if not any(step.op in (sum_op, matmul_op, multiply) for step in steps):
         return flat
     walk = _Walk(steps, flat.results)
     for i in range(len(steps)):
@@ -60,7 +65,7 @@ class _Walk:
 
     def take(self, i: int) -> None:
         step = self.steps[i]
-        if step.op.name in ("sum", "matmul") and step.type.dtype.kind == "f":
+        if step.op in (sum_op, matmul_op) and step.type.dtype.kind == "f":
             for place, k in enumerate(step.operands):
                 found = self.product(k) if self.worth(step, k) else None
                 if found is not None:

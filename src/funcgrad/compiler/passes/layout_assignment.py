@@ -1,10 +1,11 @@
-"""Arrays whose last axis is short, such as 25 x 1000 x 10, are kept with their last two axes swapped.
+"""Layout assignment: arrays with a short last axis, such as 25 x 1000 x 10, have their last two axes swapped.
 
 NumPy's inner loops go along the last axis: where entries are broadcast along it, or summed over it or over
-the one before, they are ten long, and cost up to eight times what loops of a thousand do. So `swapped` writes
-such steps for the other order of axes: matrix products exchange their operands, sums name another axis. It
-does so for all steps that hand such arrays on to each other, where that gains more than copies cost. (The
-gradient of a mixture of 25 parts in ten dimensions takes 0.6 of the time.)
+the one before, they are ten long, and cost up to eight times what loops of a thousand do. So `swapped`
+writes such steps for the other order of axes. Laws: f(x)^T = f(x^T) entry by entry, (x @ y)^T = y^T @ x^T,
+and a reduction names another axis. It does so for all steps that hand such arrays on to each other, where
+that gains more than the copies at the borders cost.
+Gain (docs/passes.md): without it the Gaussian mixture takes 1.9 times as long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Bodies of loops with less to do at a turn: small arrays cost a call each, however little is in them.
+"""Batching within loop bodies: fewer calls in an iteration, since small arrays cost a call each.
 
-A sum of arrays that are zero but for slices side by side is one array put together; a sum starts with what
-no turn changes; and a function of several slices of an array is computed once, of all of it.
+Laws: a sum of arrays that are zero but for slices side by side is one concatenation; x + y + z = (x + z) +
+y, so that a sum starts with its loop-invariant terms; and f(x[a]), f(x[b]) are f(x)[a], f(x)[b] where f
+acts on entries. Sums are added in another order.
+Gain (docs/passes.md): without it the LSTM with one example takes 1.35 times as long, with sixteen 1.08.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ from funcgrad.expr import Expr, by_key, rebuild
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key, dependent, unnested
 from funcgrad.ops.base.op import Elementwise, broadcast_to
-from funcgrad.ops.shape import concatenate
+from funcgrad.ops.contraction import matmul_op
+from funcgrad.ops.elementwise import add, multiply
+from funcgrad.ops.indexing import getitem_op, scatter_op
+from funcgrad.ops.shape import concatenate, reshape_op, transpose_op
 
 
 def regrouped(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
@@ -66,7 +71,7 @@ def _sums(roots: Sequence[Expr], states: Collection[Key]) -> list[Expr]:
 
 
 def _is_add(expr: Expr) -> bool:
-    named: bool = expr.op.name == "add"
+    named: bool = expr.op is add
     return named
 
 
@@ -105,7 +110,7 @@ def _joined(terms: Sequence[Expr], became: Mapping[Key, Expr]) -> Expr | None:
 
 def _slice_of(term: Expr) -> tuple[int, int, int] | None:
     """The axis, the start and the stop of the one slice that an array is zero outside of."""
-    if term.op.name != "scatter_add" or len(term.args) != 1:
+    if term.op is not scatter_op or len(term.args) != 1:
         return None
     spec: Any = dict(term.params)["spec"]
     if "..." in spec:
@@ -131,7 +136,7 @@ def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[E
     for expr in exprs:
         if isinstance(expr.op, Elementwise) and len(expr.args) == 1 and expr.key in changing:
             part = expr.args[0]
-            if part.op.name == "getitem" and len(part.args) == 1 and part.dtype == expr.dtype:
+            if part.op is getitem_op and len(part.args) == 1 and part.dtype == expr.dtype:
                 whole = part.args[0]
                 groups.setdefault((expr.op, expr.params, whole.key), []).append(expr)
     chosen: dict[Key, Expr] = {}
@@ -159,7 +164,7 @@ def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
     """A sum's terms, where they are matrix products or nothing else looks at the sum."""
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        nested = expr.op.name == "add" and uses[expr.key] == 1 and any(map(factors, expr.args))
+        nested = expr.op is add and uses[expr.key] == 1 and any(map(factors, expr.args))
         return expr.args if nested else ()
 
     return list(unnested(term, operands))
@@ -167,19 +172,19 @@ def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
 
 def factors(term: Expr) -> list[Expr] | None:
     """a and b where a term is a.T @ b, or the outer product of two vectors."""
-    name, args = term.op.name, term.args
-    if name == "matmul" and len(term.shape) == 2 and args[0].op.name == "transpose":
+    op, args = term.op, term.args
+    if op is matmul_op and len(term.shape) == 2 and args[0].op is transpose_op:
         return [args[0].args[0], args[1]]
-    if name != "multiply" or len(term.shape) != 2:
+    if op is not multiply or len(term.shape) != 2:
         return None
     tall, wide = None, None
     for arg in args:
         x = arg.args[0] if arg.op is broadcast_to else arg
-        if x.op.name == "reshape" and x.shape == (term.shape[0], 1) and x.args[0].ndim == 1:
+        if x.op is reshape_op and x.shape == (term.shape[0], 1) and x.args[0].ndim == 1:
             tall = x.args[0]
         elif x.ndim == 1 and arg.op is broadcast_to:
             wide = x
-        elif x.op.name == "reshape" and x.shape == (1, term.shape[1]) and x.args[0].ndim == 1:
+        elif x.op is reshape_op and x.shape == (1, term.shape[1]) and x.args[0].ndim == 1:
             wide = x.args[0]
     return None if tall is None or wide is None else [tall, wide]
 

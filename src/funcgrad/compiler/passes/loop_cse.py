@@ -1,7 +1,9 @@
-"""One run for two: an operation that runs a closed subgraph stands in for those that do part of its work.
+"""Common-subexpression elimination for loops and calls: one run of a closed subgraph serves two users.
 
-The reverse program of a loop asks for the states that the loop met, and so for a loop that puts out
-more. Where both stand in one program, the longer one does for both.
+The reverse program of a loop asks for the states that the loop met, and so for a loop that puts out more.
+Where both stand in one program, on the same operands, the longer one does for both; values are the same to
+the bit.
+Gain (docs/passes.md): without it the LSTM with one example takes 1.28 of the time, with sixteen 1.21.
 """
 
 from __future__ import annotations
@@ -9,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
 
 
-def share_bodies(roots: Sequence[Expr]) -> list[Expr]:
+def share_bodies(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
     """The roots, with each node whose body's outputs begin another's computed by that other.
 
     ``kept`` is not looked at: it says what a derivative does, and derivatives have been taken.
     """
+    if not pipeline.runs("loop_cse"):
+        return list(roots)
     longest: dict[Any, Expr] = {}
     for expr in subexpressions(*roots):
         where = _place(expr)

@@ -1,10 +1,11 @@
-"""Work moved out of loops: what no turn changes runs once, and what no turn waits for runs for all at once.
+"""Loop-invariant code motion and loop fission: work leaves a loop where no iteration has to wait for it.
 
-Of a loop's body, what depends on nothing but what every turn sees is computed before it; what depends on
-sequences, but on no state, is computed before it as one batch; what no state depends on is computed after
-it, from the values that the turns met. A state that only adds up is a sum after it, and where it adds up
-matrix products, as the weights' gradient does, one product of tall matrices. A pass from expressions to
-expressions, for programs that are about to run; it may change in which order numbers are added.
+What depends on no state and no sequence is computed before the loop; what depends on sequences, but on no
+state, is computed before it as one batch; what no state depends on is computed after it, from the values
+that the iterations met. A state that only adds up is a sum after the loop, and where it adds up matrix
+products, as the weights' gradient does, one product of tall matrices: sum of x_t^T @ g_t = X^T @ G. Legal
+because bodies are pure; numbers may be added in another order. Batches are made where they fit the cache.
+Gain (docs/passes.md): without it the LSTM with one example takes 4.0 times as long, with sixteen 1.46.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat
-from funcgrad.compiler.numpy.instruction_selection import _foreign
+from funcgrad.compiler.numpy.instruction_selection import is_foreign
 from funcgrad.compiler.passes.loop_body_batching import factors, regrouped, summands, tall_of
 from funcgrad.compiler.pipeline import PIPELINE, Pipeline
+from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
 from funcgrad.ops.base.op import Elementwise, broadcast_to, on_batch, spread
+from funcgrad.ops.contraction import matmul_op
+from funcgrad.ops.elementwise import add
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.substitute import substitute_all
 
@@ -71,13 +74,8 @@ def hoisted(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
     return folded_by_key(roots, step)
 
 
-def has_loops(flat: Flat) -> bool:
-    """Whether there is anything for `hoisted` to do."""
-    return any([op.name == "loop" for op in {step.op for step in flat.steps}])
-
-
 def _is_loop(expr: Expr) -> bool:
-    return expr.op.name == "loop" and expr.type.dtype.kind == "O"
+    return expr.op is loop_op and expr.type.dtype.kind == "O"
 
 
 _FIXED, _ITEM, _TURN = 0, 1, 2  # what a value in a body depends on, at most
@@ -152,14 +150,14 @@ class _Loop:
 
     def _always(self, expr: Expr) -> bool:
         """Whether an operation may run even where no turn does, and once instead of at each turn."""
-        if _foreign(expr.op.run):
+        if is_foreign(expr.op.run):
             return False
-        return self.turns > 0 or isinstance(expr.op, Elementwise) or expr.op.name == "matmul"
+        return self.turns > 0 or isinstance(expr.op, Elementwise) or expr.op is matmul_op
 
     def _in_batches(self, expr: Expr) -> bool:
         """Whether a value may be computed for all turns at once."""
-        most = _MEMORY if expr.op.name == "matmul" else _CACHE
-        if not self._is_small(expr, most) or _foreign(expr.op.run):
+        most = _MEMORY if expr.op is matmul_op else _CACHE
+        if not self._is_small(expr, most) or is_foreign(expr.op.run):
             return False
         return isinstance(expr.op, Elementwise) or expr.op.batch is not None
 
@@ -248,7 +246,7 @@ class _Loop:
         on_x = dependent(self.exprs, [x.key])
         terms = []
         while node.key != x.key:
-            if node.op.name != "add" or uses[node.key] != 1:
+            if node.op is not add or uses[node.key] != 1:
                 return None
             mine = [arg for arg in node.args if arg.key in on_x]
             rest = [arg for arg in node.args if arg.key not in on_x]

@@ -1,8 +1,12 @@
-"""Shortcuts for compiled array programs: a few steps that say the same as one that is cheaper to run.
+"""Peephole optimization of steps: a few steps that a cheaper one replaces, exactly.
 
-What derivatives of `maximum`, `logaddexp` and `logsumexp` are made of is exact for ties, infinities and
-NaN, which are rare. The shortcuts look whether there are any, and otherwise leave out what would change
-nothing. The values are the same, bit by bit.
+Derivatives of `maximum`, `logaddexp` and `logsumexp` are exact for ties, infinities and NaN, which are
+rare. The replacements look whether there are any, and otherwise leave out what would change nothing.
+Laws, each with equal values to the bit: mask(any(p), sum(mask(p, x))) = sum(mask(p, x)); mask((x != z) |
+(abs(x) < inf), x - z) = gap(x, z); mask((x >= y) | (x != x), where(x == y, 1/2, 1)*g) = over(x, y, g), and
+likewise for <=.
+Gain (docs/passes.md): without it the Gaussian mixture takes 1.04 of the time, the network 1.02, in float32
+1.09.
 """
 
 from __future__ import annotations

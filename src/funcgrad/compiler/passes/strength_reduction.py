@@ -1,8 +1,11 @@
-"""Forms that take fewer or cheaper calls of NumPy than the operations that they stand for.
+"""Strength reduction: operations in forms that take fewer or cheaper calls of NumPy.
 
-`related` writes softplus from ufuncs that NumPy has vector instructions for, and the sigmoid from what the
-softplus of the same value has computed already: within 2.1 units in the last place (float32: 2.6, as NumPy's
-exp), from denormal numbers to infinity. `unsigned` lets a minus vanish in a sum, which changes nothing.
+`related` writes softplus(x) = max(log1p(exp(min(x, m))), x) from ufuncs that NumPy has vector instructions
+for, and sigmoid(x) = 1 - exp(-softplus(x)), or exp(x)/(1 + exp(x)), from what the softplus of the same
+value has computed already: within 2.1 units in the last place (float32: 2.6, as NumPy's exp), from denormal
+numbers to infinity. `unsigned` uses x + (-y)*z = x - y*z and sum(-x) = -sum(x), which change nothing.
+Gain (docs/passes.md): without `related` the elementwise chain of 10^5 takes 2.0 times as long, of ten
+entries 1.15; without `unsigned` those of one and ten entries take 1.05, the Gaussian mixture 1.03.
 """
 
 from __future__ import annotations

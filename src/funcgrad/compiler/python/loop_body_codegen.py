@@ -17,8 +17,10 @@ from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.scalar_codegen import Statement
 from funcgrad.compiler.python.scalar_ops import template_of
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import OPEN, Shape
+from funcgrad.control.loop import OPEN, Shape, loop_op
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.ops.base.op import broadcast_to
+from funcgrad.ops.tuples import pick_op
 
 KINDS: dict[Any, Any] = {
     np.dtype("float64"): float,
@@ -159,7 +161,7 @@ def operations(flat: Flat, test: Flat | None = None) -> tuple[int, int]:
     """
     written = turn = 0
     for step in [*flat.steps, *(() if test is None else test.steps)]:
-        if step.op.name == "loop":
+        if step.op is loop_op:
             params = dict(step.params)
             asked = params["cond"]
             more, each = operations(
@@ -246,13 +248,13 @@ class Writer:
         types = [flat.steps[i].type for i in step.operands]
         if step.op is INPUT:
             return "" if step.type.dtype in KINDS else None
-        if step.op.name == "loop":
+        if step.op is loop_op:
             return self.inner(step)
-        if step.op.name == "pick":
+        if step.op is pick_op:
             return f"{{0}}[{step.params[0][1]}]"
         if any(type.shape for type in types):
             return None
-        if step.op.name == "broadcast_to" and len(step.type.shape) == 1:
+        if step.op is broadcast_to and len(step.type.shape) == 1:
             return self.vector(step)
         if self.native and step.op is not CONSTANT:
             return native.template(flat, step)

@@ -12,6 +12,7 @@ from funcgrad.compiler.print_ir import Inner, Steps, closed_below, names_of
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.program import Program, lower
 from funcgrad.compiler.python.loop_codegen import loop_text
+from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr, assemble_node, subexpressions
 from funcgrad.graph import INPUT
 from funcgrad.rewrite.simplify import simplify_all
@@ -77,7 +78,7 @@ def _loops(flat: Flat, bodies: Mapping[Any, str]) -> Iterator[tuple[str, str]]:
     met = set()
     for step in flat.steps:
         params = dict(step.params)
-        if step.op.name == "loop" and step.params not in met:
+        if step.op is loop_op and step.params not in met:
             met.add(step.params)
             yield bodies[params["body"]], loop_text(params["body"], params["cond"], params["shape"])
 
