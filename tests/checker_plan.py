@@ -9,7 +9,7 @@ from funcgrad.compiler.numpy.numpy_codegen import (
     kernels_of,
 )
 from funcgrad.compiler.verify.failure import must, must_be
-from funcgrad.compiler.verify.verify_calls import shown
+from funcgrad.compiler.verify.verify_calls import shown_call
 from funcgrad.graph import ArrayType, TupleType
 from tests.checker import check_values
 
@@ -22,7 +22,7 @@ def check_calls(plan, values, stage="calls"):
     known = [np.asarray(v, c.type.dtype) for v, c in zip(values, plan.calls, strict=False)]
     with np.errstate(all="ignore"):
         for i, call in enumerate(plan.calls[plan.inputs :], plan.inputs):
-            where = shown(i, call)
+            where = shown_call(i, call)
             operands = [known[k] for k in call.operands]
             value = _run(call, operands, home)
             known.append(value)

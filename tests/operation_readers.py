@@ -7,7 +7,7 @@ import numpy as np
 
 import funcgrad as fg
 from funcgrad.algebras import bounds, cost, precise
-from funcgrad.compiler.flat_program import flatten
+from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.libraries.library_codegen import emitted
 from funcgrad.compiler.native.numba_jit import template
 from funcgrad.graph import CONSTANT
@@ -145,7 +145,7 @@ def _math(p):
 
 
 def _native(p):
-    flat = flatten([p.expr], p.inputs)
+    flat = flatten_program([p.expr], p.inputs)
     for step in flat.steps[flat.inputs :]:
         if step.op is not CONSTANT and template(flat, step) is None:
             raise TypeError("no machine code")

@@ -247,12 +247,12 @@ def test_common_subexpressions_coincide():
 
 PROGRAM = """
 import numpy as np, funcgrad as fg
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.skeleton import skeleton
 x, w = fg.var("x", (2, 3)), fg.var("w", 3)
 y = np.sum(np.tanh(x @ w * 2.5)[1:] ** 2) + np.max(w) + fg.const([1.0, 2.0])[0]
 print(y.key.hex(), [k.hex() for k in fg.toposort(y)], fg.gradient(y, "w"), repr(fg.backprop(y)))
-out, leaves = run(lambda v: np.sum(np.sin(v) * 2.0), (np.ones(3),), {})
+out, leaves = run_on_leaves(lambda v: np.sum(np.sin(v) * 2.0), (np.ones(3),), {})
 print([(r[0].name, r[1:]) for r in skeleton([out], leaves).rows])
 """
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import funcgrad as fg
-from funcgrad.expr import table
+from funcgrad.expr import operation_table
 from funcgrad.ops.base.op import Op
 
 HOME = Path(fg.__file__).parent
@@ -216,7 +216,7 @@ def _docstrings(tree):
 def operations_named(path):
     """The operations that a module names: in strings, word by word, and as imported objects."""
     tree, found, modules = ast.parse(path.read_text()), set(), {}
-    names, docstrings = set(table.ops), _docstrings(tree)
+    names, docstrings = set(operation_table.ops), _docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             words = node.value.split()

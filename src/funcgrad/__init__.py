@@ -218,7 +218,7 @@ def _all_ops() -> _Any:
 
 _functions = _dispatch.public_functions()
 _expr.assemble(
-    _expr.Table(
+    _expr.OperationTable(
         functions=_MappingProxyType(
             _functions
             | {

@@ -16,11 +16,11 @@ pytest.importorskip("numba")
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
-from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.native import bytecode as tape
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.native import vm as machine
-from funcgrad.compiler.native.bytecode import compile_tape, lower
+from funcgrad.compiler.native.bytecode import compile_tape, lower_to_bytecode
 from funcgrad.compiler.native.disassembler import listing
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
@@ -73,7 +73,7 @@ def test_every_operation_at_every_point(name, kind):
         output = all_ops()[name](*inputs)
     except TypeError:
         pytest.skip("NumPy has no loop for this")
-    flat = flatten([output], inputs)
+    flat = flatten_program([output], inputs)
     run = compile_tape(flat)
     if run is None:
         pytest.skip("left to Python")
@@ -88,7 +88,7 @@ def test_what_a_gradient_needs_is_known():
     y = sum([np.sin(X * Y) / np.exp(X), np.maximum(X, Y), np.where(X > Y, np.tanh(X), Y**3)])
     y = y + np.logaddexp(X, Y) + np.sqrt(np.abs(X)) + np.log(1 + np.exp(Y)) + np.hypot(X, Y)
     roots = simplify_all([y, *gradients(simplify_all([y])[0], [X, Y])])
-    flat = flatten(roots, [X, Y])
+    flat = flatten_program(roots, [X, Y])
     np.testing.assert_allclose(
         compile_tape(flat)(0.3, -1.2), interpret(flat, (0.3, -1.2)), rtol=1e-13
     )
@@ -120,7 +120,7 @@ def test_every_rounding_of_sums_and_products_stays(steps, roots, values):
             made.append(fg.stop_gradient(x))
         else:
             made.append(getattr(np, name)(x, y) if name != "negative" else -x)
-    flat = flatten([made[i % len(made)] for i in roots], inputs)
+    flat = flatten_program([made[i % len(made)] for i in roots], inputs)
     got, want = compile_tape(flat)(*values), interpret(flat, values)
     assert [str(v) for v in got] == [str(v) for v in want]
 
@@ -129,14 +129,14 @@ def test_alternating_differences_take_linear_time():
     y = X
     for _ in range(20_000):
         y = Y - y * 0.5
-    flat = flatten([y], [X, Y])
-    code = lower(flat, machine.NUMBERS).code
+    flat = flatten_program([y], [X, Y])
+    code = lower_to_bytecode(flat, machine.NUMBERS).code
     assert len(code) <= 10 * 20_000
     assert compile_tape(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
     for _ in range(20_000):
         y = y - X * Y
-    flat = flatten([y], [X, Y])
-    assert len(lower(flat, machine.NUMBERS).code) < 20 * 20_000
+    flat = flatten_program([y], [X, Y])
+    assert len(lower_to_bytecode(flat, machine.NUMBERS).code) < 20 * 20_000
     assert compile_tape(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
 
 
@@ -144,12 +144,12 @@ def test_a_long_chain():
     y = X
     for _ in range(30_000):
         y = np.sin(y) + Y
-    flat = flatten([y], [X, Y])
+    flat = flatten_program([y], [X, Y])
     np.testing.assert_allclose(compile_tape(flat)(0.3, 0.1), interpret(flat, (0.3, 0.1)), rtol=1e-9)
 
 
 def test_inputs_and_constants_may_be_results_and_repeat():
-    flat = flatten([X, fg.const(2.5), X * Y, X, X > Y, fg.const(True)], [X, Y])
+    flat = flatten_program([X, fg.const(2.5), X * Y, X, X > Y, fg.const(True)], [X, Y])
     assert compile_tape(flat)(3.0, 2.0) == (3.0, 2.5, 6.0, 3.0, True, True)
     assert [type(v) for v in compile_tape(flat)(3, np.float64(2.0))] == [float] * 4 + [bool] * 2
 
@@ -157,19 +157,19 @@ def test_inputs_and_constants_may_be_results_and_repeat():
 @pytest.mark.parametrize("dtype", [int, complex, "float32"])
 def test_other_numbers_are_left_to_others(dtype):
     x = fg.var("x", (), dtype)
-    assert compile_tape(flatten([x * x], [x])) is None
+    assert compile_tape(flatten_program([x * x], [x])) is None
 
 
 def test_arrays_and_short_programs_are_left_to_others(monkeypatch):
     a = fg.var("a", 3)
-    assert compile_tape(flatten([np.sum(a)], [a])) is None
+    assert compile_tape(flatten_program([np.sum(a)], [a])) is None
     monkeypatch.setattr(tape, "LEAST", 5000)
-    assert compile_tape(flatten([X * Y], [X, Y])) is None
+    assert compile_tape(flatten_program([X * Y], [X, Y])) is None
 
 
 def test_without_numba_there_is_no_tape(monkeypatch):
     monkeypatch.setattr(native, "available", lambda: False)
-    assert compile_tape(flatten([X * Y], [X, Y])) is None
+    assert compile_tape(flatten_program([X * Y], [X, Y])) is None
 
 
 def large(xs):
@@ -192,8 +192,8 @@ def test_jit_of_a_large_graph_is_a_tape_that_prints(monkeypatch):
 
 def test_a_tape_is_written_as_formulas():
     z = X * Y - 2.5 * X + np.exp(X) - np.sin(Y) / X + np.log1p(np.exp(Y))
-    flat = flatten(simplify_all([z, fg.sigmoid(Y)]), [X, Y])
-    made = lower(flat, machine.NUMBERS)
+    flat = flatten_program(simplify_all([z, fg.sigmoid(Y)]), [X, Y])
+    made = lower_to_bytecode(flat, machine.NUMBERS)
     text = listing(made.code.tolist(), made.held, machine.WIDTHS)
     assert "m0*m1 - 2.5*m0 + " in text
     assert "= softplus(m1), and m" in text
@@ -202,7 +202,7 @@ def test_a_tape_is_written_as_formulas():
 
 
 def test_threads_share_a_tape():
-    flat = flatten([large([X, Y, X * 2, Y * 3, X + Y])], [X, Y])
+    flat = flatten_program([large([X, Y, X * 2, Y * 3, X + Y])], [X, Y])
     run = compile_tape(flat)
     want = {k: run(k / 10, 0.5) for k in range(8)}
     wrong = []
@@ -238,7 +238,7 @@ def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
     for name, i, j in steps:
         x, y = made[i % len(made)], made[j % len(made)]
         made.append(-x if name in ("negative", "stop") else getattr(np, name)(x, y))
-    flat = flatten([*[made[i % len(made)] for i in roots], inputs[0] > Y], inputs)
+    flat = flatten_program([*[made[i % len(made)] for i in roots], inputs[0] > Y], inputs)
     values = rng.normal(size=length), 0.5, rng.normal(size=length) > 0
     for got, want in zip(compile_tape(flat)(*values), interpret(flat, values), strict=True):
         assert got.dtype == want.dtype
@@ -248,13 +248,13 @@ def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
 
 def test_many_rows_and_other_shapes_are_left_to_numpy():
     many = fg.var("x", 1000)
-    assert compile_tape(flatten([many * many], [many])) is None
+    assert compile_tape(flatten_program([many * many], [many])) is None
     other, few = fg.var("y", 3), fg.var("x", 2)
-    assert compile_tape(flatten([few * few, other * other], [few, other])) is None
+    assert compile_tape(flatten_program([few * few, other * other], [few, other])) is None
     none = fg.var("x", 0)
-    assert compile_tape(flatten([none * none], [none])) is None
-    assert compile_tape(flatten([np.sum(few)], [few])) is None
-    assert compile_tape(flatten([few * fg.const([1.0, 2.0])], [few])) is None
+    assert compile_tape(flatten_program([none * none], [none])) is None
+    assert compile_tape(flatten_program([np.sum(few)], [few])) is None
+    assert compile_tape(flatten_program([few * fg.const([1.0, 2.0])], [few])) is None
 
 
 def test_jit_of_a_batch_of_large_graphs(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
 from funcgrad.compiler.passes.constant_factoring import factored
@@ -43,7 +43,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_products_that_are_left(name):
     root, sizes = CASES[name]
-    assert products(factored(flatten([root], sorted_inputs(root)))) == sizes
+    assert products(factored(flatten_program([root], sorted_inputs(root)))) == sizes
 
 
 def sorted_inputs(root):
@@ -57,20 +57,20 @@ def test_values_agree(name):
     inputs = sorted_inputs(root)
     rng = np.random.default_rng(0)
     values = [rng.normal(size=x.shape) for x in inputs]
-    (want,) = interpret(flatten([root], inputs), values)
+    (want,) = interpret(flatten_program([root], inputs), values)
     (got,) = compile_arrays([root], inputs)(*values)
     np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13 * np.max(np.abs(want)))
 
 
 def test_what_is_needed_twice_keeps_its_factor():
     y = 0.3 * X
-    flat = flatten([np.sum(y), y], [X])
+    flat = flatten_program([np.sum(y), y], [X])
     assert products(factored(flat)) == [1200]
 
 
 def test_a_repeated_operand_that_is_needed_twice():
     y = X * ROW[:, None]
-    assert products(factored(flatten([np.exp(2 * y), y], [X, ROW]))) == [1200, 1200]
+    assert products(factored(flatten_program([np.exp(2 * y), y], [X, ROW]))) == [1200, 1200]
 
 
 def test_infinities_stay():

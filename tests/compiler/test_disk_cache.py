@@ -20,8 +20,8 @@ import numpy as np, funcgrad as fg
 from funcgrad.compiler.disk_cache import entry_format as entries
 from funcgrad.rewrite import simplify
 made = []
-plain = entries.write
-entries.write = lambda path, *rest: made.append(path) or plain(path, *rest)
+plain = entries.write_entry
+entries.write_entry = lambda path, *rest: made.append(path) or plain(path, *rest)
 A = np.arange(6.0).reshape(2, 3)
 def f(x):
     y, _ = fg.scan(lambda c, t: (np.sin(c) * t, c), np.sum(A @ x), np.arange(4.0))
@@ -198,7 +198,7 @@ def test_derivations_are_named_by_what_they_are():
     from functools import partial
 
     from funcgrad.autodiff.batching import Batch
-    from funcgrad.transforms.jacobian import rows
+    from funcgrad.transforms.jacobian import jacobian_rows
     from funcgrad.transforms.jvp import _jvp
     from funcgrad.transforms.taylor import Expansion
 
@@ -207,15 +207,15 @@ def test_derivations_are_named_by_what_they_are():
 
     known = [
         _jvp,
-        rows,
+        jacobian_rows,
         Batch(2),
         Batch(3),
         *[Expansion(k, d) for k in (1, 2) for d in (True, False)],
     ]
-    assert len({store.named(each, 1) for each in known}) == len(known)
-    assert all(store.named(each, 1) != store.named(each, 2) for each in known)
-    for each in (local, lambda roots, leaves: roots, partial(rows, []), Batch(local)):
-        assert store.named(each, 1) is None
+    assert len({store.derivation_name(each, 1) for each in known}) == len(known)
+    assert all(store.derivation_name(each, 1) != store.derivation_name(each, 2) for each in known)
+    for each in (local, lambda roots, leaves: roots, partial(jacobian_rows, []), Batch(local)):
+        assert store.derivation_name(each, 1) is None
 
 
 def test_what_has_no_name_is_not_stored(home):

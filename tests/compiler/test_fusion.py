@@ -10,7 +10,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.call_ir import aligned
-from funcgrad.compiler.flat_program import flatten, interpret, text_of
+from funcgrad.compiler.flat_program import flatten_program, interpret, source_text
 from funcgrad.compiler.numpy import thread_pool as workers
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
@@ -28,11 +28,11 @@ def _small_blocks(monkeypatch):
 
 
 def compiled(roots, inputs):
-    return compile_arrays(roots, inputs), flatten(roots, inputs)
+    return compile_arrays(roots, inputs), flatten_program(roots, inputs)
 
 
 def is_blocked(run):
-    return "each_block(block0" in text_of(run)
+    return "each_block(block0" in source_text(run)
 
 
 def check(roots, inputs, values, *, ulps=None, groups=True):
@@ -317,7 +317,7 @@ def test_products_of_stacks():
     one = np.sum(np.exp(-x * x) @ a, axis=2)
     two = np.tanh(np.swapaxes(a, 1, 2) @ np.sin(np.swapaxes(x, 1, 2)))
     check([one, two], STACK, stack(), ulps=40)
-    text = text_of(compile_arrays([one, two], STACK))
+    text = source_text(compile_arrays([one, two], STACK))
     head, body = text.split("def body")
     assert head.count("matmul(") == 2
     assert "matmul(" not in body
@@ -326,7 +326,7 @@ def test_products_of_stacks():
 def test_products_of_large_matrices_are_left_alone():
     x = fg.var("x", (4, 200, 300))
     root = np.cos((x * 2) @ np.swapaxes(np.sin(x), 1, 2))
-    head, body = text_of(compile_arrays([root], [x])).split("def body")
+    head, body = source_text(compile_arrays([root], [x])).split("def body")
     assert "matmul(" not in head
     assert "matmul(" in body
 
@@ -339,7 +339,7 @@ def test_small_arrays_are_not_done_block_by_block():
     roots = [np.tanh(after) * r]
     rng = np.random.default_rng(0)
     check(roots, [x, r], [rng.normal(size=(400, 500)), rng.normal(size=400)], ulps=300)
-    head, body = text_of(compile_arrays(roots, [x, r])).split("def body")
+    head, body = source_text(compile_arrays(roots, [x, r])).split("def body")
     assert "tanh(" not in head
     assert body.index("exp(") < body.index("each_block") < body.index("tanh(")
 
@@ -351,13 +351,13 @@ def test_what_is_cheap_is_computed_twice():
     roots = [np.sum(np.cos(gap) * top * gap, axis=1)]
     values = [points(400)[:, None], points(500, seed=1)]
     check(roots, [x, y], values, ulps=300)
-    text = text_of(compile_arrays(roots, [x, y]))
+    text = source_text(compile_arrays(roots, [x, y]))
     assert text.count("subtract(") == 2
     assert "empty((400, 500)" not in text
     # What is asked for as it is, or has operands as large as itself, is computed once.
     for other in (gap + 0.0 * y * x, gap):
         check([other, *roots], [x, y], values, ulps=300)
-    text = text_of(compile_arrays([gap, *roots], [x, y]))
+    text = source_text(compile_arrays([gap, *roots], [x, y]))
     assert text.count("subtract(") == 1
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
-from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.ir_rewriter import pruned
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
 from funcgrad.compiler.passes import layout_assignment as layout
@@ -74,7 +74,7 @@ def test_values_and_gradients_agree(name, every, monkeypatch):
             root * np.cos(np.arange(float(root.size))).reshape(root.shape).astype(root.dtype)
         )
         roots += simplify_all(gradients(total, INPUTS))
-    flat = flatten(roots, INPUTS)
+    flat = flatten_program(roots, INPUTS)
     given = values()
     expected = interpret(flat, given)
     changed = interpret(swapped(pruned(shortened(flat))), given)
@@ -89,7 +89,7 @@ def test_values_and_gradients_agree(name, every, monkeypatch):
 
 
 def changed(root, inputs):
-    flat = flatten([root], inputs)
+    flat = flatten_program([root], inputs)
     return swapped(flat) is not flat
 
 
@@ -108,7 +108,7 @@ def test_what_is_worth_it():
 
 def test_products_exchange_their_operands():
     y, z, a = fg.var("y", (500, 3)), fg.var("z", (40, 1, 3)), fg.var("a", (40, 3, 3))
-    flat = swapped(flatten([np.sum(((y - z) @ a) ** 2, axis=2)], [y, z, a]))
+    flat = swapped(flatten_program([np.sum(((y - z) @ a) ** 2, axis=2)], [y, z, a]))
     (product,) = steps(flat, "matmul")
     assert product.type.shape == (40, 3, 500)
     assert [flat.steps[k].type.shape for k in product.operands] == [(40, 3, 3), (40, 3, 500)]
@@ -120,6 +120,6 @@ def test_nan_and_infinity_stay_where_they_are():
     given = values()
     given[1][3], given[2][1] = np.inf, np.nan
     given[1][4] = np.nan
-    (want,) = interpret(flatten([root], INPUTS), given)
+    (want,) = interpret(flatten_program([root], INPUTS), given)
     (got,) = compile_arrays([root], INPUTS)(*given)
     np.testing.assert_allclose(got, want, rtol=1e-13)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler import libraries as namespaces
-from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.libraries import compile_namespace, cupy_
 from funcgrad.compiler.libraries.library_codegen import emitted
 from funcgrad.graph import INPUT
@@ -52,7 +52,7 @@ def check(roots, inputs, values, library, ulps=32):
     To rounding of the largest entry: what linear algebra promises.
     """
     imported(library)
-    expected = interpret(flatten(roots, inputs), values)
+    expected = interpret(flatten_program(roots, inputs), values)
     results = compile_namespace(roots, inputs, library)(*values)
     for got, want in zip(results, expected, strict=True):
         own = as_numpy(got)
@@ -168,7 +168,7 @@ def test_cupys_table_on_numpy(name, monkeypatch):
         args = [np.asarray(arg) for arg in sampled.args]
         own = [fg.var(f"x{i}", a.shape, a.dtype) for i, a in enumerate(args)]
         roots = with_gradients(all_ops()[name](*own, **sampled.params), own, name)
-        expected = interpret(flatten(roots, own), args)
+        expected = interpret(flatten_program(roots, own), args)
         with skipped_where_declined(name):
             run = emitted(roots, own, cupy_.library())
         for got, want in zip(run(*args), expected, strict=True):
@@ -197,7 +197,7 @@ def test_cupys_loops_on_numpy(monkeypatch):
     root = recurrence({"w": inputs[0], "b": inputs[1]}, inputs[2])
     roots = simplify_all([root, *gradients(root, inputs)])
     values = [WEIGHTS["w"], WEIGHTS["b"], XS]
-    expected = interpret(flatten(roots, inputs), values)
+    expected = interpret(flatten_program(roots, inputs), values)
     for got, want in zip(emitted(roots, inputs, cupy_.library())(*values), expected, strict=True):
         same(got, want)
 
@@ -222,7 +222,7 @@ def check_program(program, seed, library):
     inputs = [fg.var(f"x{i}", shape) for i, shape in enumerate(shapes)]
     root = build(steps)(*inputs)
     roots = simplify_all([root, *gradients(root, inputs)])
-    expected = interpret(flatten(roots, inputs), values)
+    expected = interpret(flatten_program(roots, inputs), values)
     imported(library)
     for got, want in zip(compile_namespace(roots, inputs, library)(*values), expected, strict=True):
         scale = np.max(np.abs(want), initial=1.0)

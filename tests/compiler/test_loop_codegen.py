@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.compiler.flat_program import flatten
+from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.python.loop_codegen import compile_loop, numbers_text
 from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.control.loop import OPEN, Shape, turns_of
@@ -107,7 +107,7 @@ def test_random_loops_agree_to_the_bit(data, shape, length):
         for k, c in enumerate(codes)
     ]
     agree(operands, body, None, how)
-    flat = flatten(body.program.outputs, body.program.inputs)
+    flat = flatten_program(body.program.outputs, body.program.inputs)
     assert shape or numbers_text(flat, None, how)
 
 

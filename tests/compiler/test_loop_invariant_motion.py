@@ -9,7 +9,7 @@ import funcgrad as fg
 from funcgrad.compiler.passes.loop_invariant_motion import hoisted
 from funcgrad.expr import subexpressions
 from funcgrad.rewrite.evaluate import evaluate, variables
-from funcgrad.trace.leaves import names_of
+from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import flatten
 
 RNG = np.random.default_rng(0)
@@ -19,7 +19,7 @@ def both(f, *args, rtol=1e-11):
     """The traced f as it is and with its loops relieved, run on args; how many nodes the loops have."""
     roots = flatten(fg.trace(f, *args)).leaves
     moved = hoisted(roots)
-    values = dict(zip(names_of(f, len(args)), args, strict=True))
+    values = dict(zip(parameter_names(f, len(args)), args, strict=True))
     for old, new in zip(roots, moved, strict=True):
         assert old.type == new.type
         given = {name: values[name] for name in variables(new)}

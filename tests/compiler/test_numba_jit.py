@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 import funcgrad as fg
-from funcgrad.compiler.flat_program import flatten
+from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.python import loop_codegen as program_loops
 from funcgrad.compiler.python import scalar_codegen as scalar
@@ -117,7 +117,7 @@ def test_every_operation_at_every_point(kind, arity):
             output = all_ops()[name](*[inputs[i] for i in operands])
         except TypeError:
             continue
-        if scalar.source(flatten([output], inputs)) is not None:
+        if scalar.scalar_source(flatten_program([output], inputs)) is not None:
             outputs.append(output)
             names.append(name)
     if arity == 1:
@@ -522,7 +522,7 @@ def test_a_loop_with_a_condition_inside_is_left_to_python():
 
     (loop,) = [e for e in subexpressions(f(x)) if e.op.name == "loop"]
     params = dict(loop.params)
-    flat = flatten(params["body"].program.outputs, params["body"].program.inputs)
+    flat = flatten_program(params["body"].program.outputs, params["body"].program.inputs)
     assert numbers_text(flat, None, params["shape"]) is not None
     assert native_text(flat, None, params["shape"]) is None
 
@@ -535,5 +535,5 @@ def test_the_package_does_not_import_numba():
 
 def test_the_text_for_numba():
     x, q = number("x", "f"), number("q", "i")
-    text = native_text(flatten([x + q.astype(float), q * q], [x, q]), None, Shape(1, 1, 3))
+    text = native_text(flatten_program([x + q.astype(float), q * q], [x, q]), None, Shape(1, 1, 3))
     assert "int64(uint64(x1) * uint64(x1))" in text

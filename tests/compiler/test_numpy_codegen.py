@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.call_ir import last_reads
-from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import instruction_selection as calls_room
 from funcgrad.compiler.numpy.instruction_selection import calls
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, source
+from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, numpy_source
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.ops.base.array_capture import refer
 from funcgrad.ops.base.op import Op
@@ -42,7 +42,7 @@ def leaves_of(sampled):
 def check(roots, inputs, values):
     """The compiled program gives, twice, what the steps give; its results are nobody else's memory."""
     before = [np.array(value) for value in values]
-    flat = flatten(roots, inputs)
+    flat = flatten_program(roots, inputs)
     run = compile_arrays(roots, inputs)
     expected = interpret(flat, values)
     for _ in range(2):
@@ -117,7 +117,7 @@ def check_program(program, seed, every):
 
 def test_arrays_that_are_over_are_written_to():
     x = fg.var("x", 5)
-    text = source(calls(flatten([np.sin(np.exp(x) * x + 1) * x], [x])))
+    text = numpy_source(calls(flatten_program([np.sin(np.exp(x) * x + 1) * x], [x])))
     assert "a1" not in text
 
 
@@ -130,7 +130,7 @@ def test_what_a_view_shows_is_not_over():
 
 def test_lifetimes_reach_through_views():
     x = fg.var("x", (3, 4))
-    plan = calls(flatten([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
+    plan = calls(flatten_program([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
     effects = [call.effect for call in plan.calls]
     assert effects == ["source", "fill", "view", "fill", "new"]
     assert last_reads(plan) == [1, 3, 3, 4, 5]
@@ -174,7 +174,7 @@ def test_operations_of_others_run_in_the_context_of_the_caller():
     foreign.__module__ = "elsewhere"
     op = Op(name="foreign", run=foreign, infer=lambda type: type, edges=(None,))
     x = fg.var("x", 1)
-    plan = calls(flatten([op(x)], [x]))
+    plan = calls(flatten_program([op(x)], [x]))
     assert plan.foreign
     assert compile_arrays([op(x)], [x])(np.ones(1))[0].tolist() == [1.0]
 
@@ -219,7 +219,7 @@ def test_tracebacks_show_the_line_and_go_with_the_function():
 def test_results_are_not_arrays_that_are_kept():
     x = fg.var("x", 40000)
     outputs = [np.exp(np.sin(x)), np.sum(np.cos(np.sin(x) * x)), np.reshape(np.cos(x), (200, 200))]
-    text = source(calls(flatten(outputs, [x])))
+    text = numpy_source(calls(flatten_program(outputs, [x])))
     assert "pool.append(held)" in text
     check(outputs, [x], [np.linspace(0, 1, 40000)])
 
@@ -235,7 +235,7 @@ def test_selection_is_exact(size, dtype):
     ]
     values = [points.astype(dtype), points[::-1].astype(dtype)]
     got = compile_arrays(outputs, [x, y])(*values)
-    for a, b in zip(got, interpret(flatten(outputs, [x, y]), values), strict=True):
+    for a, b in zip(got, interpret(flatten_program(outputs, [x, y]), values), strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(np.signbit(a), np.signbit(b))

@@ -5,7 +5,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
-from funcgrad.compiler.flat_program import flatten, interpret, text_of
+from funcgrad.compiler.flat_program import flatten_program, interpret, source_text
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
 from funcgrad.compiler.passes.peephole import shortened
 from funcgrad.rewrite.simplify import simplify_all
@@ -22,10 +22,10 @@ def pairs(dtype):
 
 
 def check(outputs, inputs, values, name):
-    flat = flatten(outputs, inputs)
+    flat = flatten_program(outputs, inputs)
     assert name in [step.op.name for step in shortened(flat).steps]
     run = compile_arrays(outputs, inputs)
-    assert f"{name}(" in text_of(run)
+    assert f"{name}(" in source_text(run)
     for _ in range(2):
         for got, want in zip(run(*values), interpret(flat, values), strict=True):
             np.testing.assert_array_equal(got, want)
@@ -78,10 +78,10 @@ def test_sums_of_what_is_masked():
     x = fg.var("x", (60, 50))
     b = fg.var("b", 50)
     made = simplify_all(gradients(np.sum(np.maximum(x + b, 0) ** 2), [b]))
-    flat = flatten(made, [x, b])
+    flat = flatten_program(made, [x, b])
     assert "any" in [step.op.name for step in flat.steps]
     run = compile_arrays(made, [x, b])
-    assert "where" not in text_of(run)
+    assert "where" not in source_text(run)
     value = np.random.default_rng(0).normal(size=(60, 50))
     value[:, :5] = -1
     zeros = np.zeros(50)

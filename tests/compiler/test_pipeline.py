@@ -9,7 +9,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.compiler import pipeline
-from funcgrad.compiler.flat_program import flatten, text_of
+from funcgrad.compiler.flat_program import flatten_program, source_text
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy.numpy_codegen import STEP_PASSES, compile_arrays, prepared
 from funcgrad.compiler.pipeline import PASSES, Pipeline, from_environment
@@ -22,15 +22,15 @@ def test_passes_are_left_out_by_name():
     values = np.linspace(0.0, 1.0, 200_000)
     whole = compile_arrays(roots, [x], Pipeline())
     part = compile_arrays(roots, [x], Pipeline(frozenset({"fusion"})))
-    assert "each_block" in text_of(whole)
-    assert "each_block" not in text_of(part)
+    assert "each_block" in source_text(whole)
+    assert "each_block" not in source_text(part)
     np.testing.assert_array_equal(whole(values), part(values))
 
 
 @pytest.mark.parametrize("name", STEP_PASSES)
 def test_a_pass_over_steps_is_left_out(name):
     x = fg.var("x", 5)
-    flat = flatten([fg.softplus(x) * fg.sigmoid(x) - np.sum(x * 2.0)], [x])
+    flat = flatten_program([fg.softplus(x) * fg.sigmoid(x) - np.sum(x * 2.0)], [x])
     rest = [run for other, run in STEP_PASSES.items() if other != name]
     assert prepared(flat, Pipeline(frozenset(PASSES))) == flat
     found = flat

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
-from funcgrad.compiler.flat_program import flatten, interpret
+from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.python import scalar_codegen as scalar
-from funcgrad.compiler.python.scalar_codegen import compile_scalar, source
+from funcgrad.compiler.python.scalar_codegen import compile_scalar, scalar_source
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
@@ -54,7 +54,7 @@ def test_every_operation_at_every_point(name, kind):
     if run is None:
         assert name in ("imag", "sinc") or kind != "f"
         pytest.skip("left to NumPy")
-    flat = flatten([output], inputs)
+    flat = flatten_program([output], inputs)
     for values in itertools.product(*[VALUES[k] for k in kinds]):
         (got,) = run(*values)
         arrays = [np.asarray(v, DTYPES[k])[()] for v, k in zip(values, kinds, strict=True)]
@@ -81,7 +81,7 @@ def test_constant_powers(exponent):
     output = np.power(x, exponent)
     run = compile_scalar([output], [x])
     for value in POINTS:
-        assert same(run(value)[0], interpret(flatten([output], [x]), [value])[0], 4)
+        assert same(run(value)[0], interpret(flatten_program([output], [x]), [value])[0], 4)
 
 
 UNARY = ["sin", "exp", "log", "sqrt", "tanh", "negative", "absolute", "reciprocal", "sigmoid"]
@@ -116,7 +116,7 @@ def test_random_programs(roots, x, y):
 
 def check(roots, inputs, values):
     """The compiled program agrees with NumPy, as far as errors of a last place in each step may grow."""
-    flat = flatten(roots, inputs)
+    flat = flatten_program(roots, inputs)
     got = compile_scalar(roots, inputs)(*values)
     want = interpret(flat, values)
     assert [type(a) for a in got] == [type(b) for b in want]
@@ -194,7 +194,9 @@ def test_what_is_not_of_plain_numbers_is_declined(output):
 
 def test_equal_work_is_done_once_and_no_more_than_it_must():
     x = fg.var("x")
-    text = source(flatten([np.sin(x * x) + np.cos(x * x), fg.var("x") * fg.var("x")], [x]))
+    text = scalar_source(
+        flatten_program([np.sin(x * x) + np.cos(x * x), fg.var("x") * fg.var("x")], [x])
+    )
     assert text.count("x0 * x0") == 1
     assert "return ((sin(a0) + cos(a0)), a0,)" in text
 
@@ -203,7 +205,7 @@ def test_names_are_reused():
     x = y = fg.var("x")
     for _ in range(300):
         y = np.sin(y) * y
-    text = source(flatten([y], [x]))
+    text = scalar_source(flatten_program([y], [x]))
     assert "a1" not in text
 
 
@@ -220,7 +222,9 @@ def test_long_programs(monkeypatch, whole):
     roots = [made[-1], made[500], made[0], *gradients(made[-1], inputs)]
     values = [0.1, -0.2, 0.3, 0.4, -0.5]
     got = compile_scalar(roots, inputs)(*values)
-    np.testing.assert_allclose(got, interpret(flatten(roots, inputs), values), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        got, interpret(flatten_program(roots, inputs), values), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_deep_chains_are_walked_without_recursion():

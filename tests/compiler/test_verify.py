@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler import ir_rewriter as rewrite
-from funcgrad.compiler.call_ir import Form, Function
-from funcgrad.compiler.flat_program import build, flatten, interpret
+from funcgrad.compiler.call_ir import Callee, CallForm
+from funcgrad.compiler.flat_program import build, flatten_program, interpret
 from funcgrad.compiler.numpy import block_loop, buffer_assignment
 from funcgrad.compiler.numpy import fused_kernel as inner
 from funcgrad.compiler.numpy import instruction_selection as calls_room
@@ -27,7 +27,7 @@ from funcgrad.compiler.python.scalar_codegen import compile_scalar
 from funcgrad.compiler.verify import verify_calls, verify_expressions, verify_steps
 from funcgrad.compiler.verify.verify_expressions import bodies_of
 from funcgrad.compiler.verify.verify_memory import check_memory, check_tiles
-from funcgrad.compiler.verify.verify_names import check_names
+from funcgrad.compiler.verify.verify_names import check_bindings
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import Shape, loop_op
 from funcgrad.expr import assemble_node, constant_of, subexpressions
@@ -72,7 +72,7 @@ def check_lowered(roots, inputs, values):
     """Expressions that are about to run, to compiled functions."""
     expected = checker.evaluated(roots, inputs, values)
     bounds = checker.tolerances(roots, inputs, values)
-    flat = flatten(roots, inputs)
+    flat = flatten_program(roots, inputs)
     verify_steps.check_flat(flat, "flatten", live=True)
     loops = any(step.op.name == "loop" for step in flat.steps)  # which are compiled as they run
     checker.check_values(expected, interpret(flat, values), bounds if loops else None, "flatten")
@@ -96,14 +96,14 @@ def check_flat_passes(flat, values=None, expected=None, bounds=None):
         for stage, program in (("calls", plan), ("blocks", grouped)):
             got = checker_plan.check_calls(program, values, stage)
             checker.check_values(expected, got, bounds, stage)
-    text = arrays.source(grouped)
-    check_names(text, bindings(grouped), "array text")
+    text = arrays.numpy_source(grouped)
+    check_bindings(text, bindings(grouped), "array text")
     check_memory(plan, grouped, text, "array text")
 
 
 def check_text_of_numbers(flat):
-    text = scalar.source(flat)
-    check_names(text, {*templates.BOUND, "slow"}, "scalar text")
+    text = scalar.scalar_source(flat)
+    check_bindings(text, {*templates.BOUND, "slow"}, "scalar text")
     check_scalar_text(flat, [templates.template_of(flat, step) for step in flat.steps], text)
 
 
@@ -128,7 +128,7 @@ def check_text_of_body(body, name):
     verify_steps.check_flat(flat, name, live=True)
     if not any(n < 0 for step in flat.steps for n in step.type.shape):
         check_flat_passes(flat)
-    if scalar.source(flat) is not None:
+    if scalar.scalar_source(flat) is not None:
         check_text_of_numbers(flat)
 
 
@@ -343,7 +343,7 @@ def graph(*steps):
     roots = [X]
     for f in steps:
         roots.append(f(*roots))
-    return flatten(roots[-1:], [X])
+    return flatten_program(roots[-1:], [X])
 
 
 def refused(match):
@@ -382,7 +382,7 @@ def test_a_constant_that_can_change_is_refused():
     with refused(r"expected a constant that cannot change, but got a writeable array"):
         verify_expressions.check_expressions([X * wrong], [X])
     with refused(r"flat, step 1 \(constant\): expected a constant that cannot change"):
-        verify_steps.check_flat(flatten([X * wrong], [X]))
+        verify_steps.check_flat(flatten_program([X * wrong], [X]))
 
 
 def loop_of(body, shape, *operands):
@@ -455,7 +455,7 @@ def called(plan, i, **how):
 
 
 def entrywise(run):
-    return Function("careless", Form.ENTRYWISE, run)
+    return Callee("careless", CallForm.ENTRYWISE, run)
 
 
 def test_broken_calls_are_refused():
@@ -470,10 +470,10 @@ def test_broken_calls_are_refused():
     with refused(r"plan, call 2 .*: expected an effect of its form, but got view"):
         verify_calls.check_plan(called(plan, 2, effect="view"))
     with refused(r"plan, call 2 .*: expected a place to write to, False, but got True"):
-        narrow = Function("where", Form.ENTRYWISE, lambda x, y: x)
+        narrow = Callee("where", CallForm.ENTRYWISE, lambda x, y: x)
         verify_calls.check_plan(called(plan, 2, function=narrow))
     with refused(r"plan, call 0 .*: expected a source in the place of an input"):
-        verify_calls.check_plan(called(plan, 0, function=Function("x1", Form.INPUT)))
+        verify_calls.check_plan(called(plan, 0, function=Callee("x1", CallForm.INPUT)))
     with refused(r"plan, call 3 .*: expected a constant of type float32"):
         verify_calls.check_plan(called(plan, 3, type=ArrayType((), np.dtype("float32"))))
     with refused("plan, results: expected calls with values"):
@@ -566,7 +566,7 @@ def test_results_that_are_anothers_memory_are_refused():
 )
 def test_names_without_values_are_refused(text, match):
     with refused(match):
-        check_names(text, {"exp"})
+        check_bindings(text, {"exp"})
 
 
 def test_names_with_values_pass():
@@ -583,7 +583,7 @@ def run(x0):
         except ValueError: return a2
         return a3
 """
-    check_names(text, {"exp"})
+    check_bindings(text, {"exp"})
 
 
 # -- memory ----------------------------------------------------------------------------------------
@@ -595,7 +595,7 @@ def small_program():
 
     plan = calls(graph(lambda x: np.exp(x) + 1.0, lambda x, y: np.sin(y) * x, view))
     plan = plan._replace(results=(*plan.results, 0))
-    return plan, arrays.source(plan)
+    return plan, arrays.numpy_source(plan)
 
 
 def test_the_small_program_is_accepted():
@@ -717,15 +717,15 @@ def test_broken_passes_are_refused(name, monkeypatch):
     view = np.transpose(e) * 2.0
     f, g = np.sin(e) * e, np.sin(y) * np.exp(y)
     roots = [np.sum(np.cos(f + np.tanh(f * 3.0)) * e) + np.sum(view * np.sin(view)), f]
-    plan = calls(flatten(roots, [x]))
-    flat = flatten([np.sin(g) + g * np.cos(y + g) * (np.tanh(g) + y) / np.cos(y + g)], [y])
+    plan = calls(flatten_program(roots, [x]))
+    flat = flatten_program([np.sin(g) + g * np.cos(y + g) * (np.tanh(g) + y) / np.cos(y + g)], [y])
     monkeypatch.setattr(blocks, "_CACHE", 1 << 16)
 
     def check():
         check_text_of_numbers(flat)
         for how in (lambda plan: plan, blocked):
             grouped = how(plan)
-            check_memory(plan, grouped, arrays.source(grouped))
+            check_memory(plan, grouped, arrays.numpy_source(grouped))
 
     check()
     monkeypatch.setattr(*BROKEN[name])

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("numba")
 
 import funcgrad as fg
-from funcgrad.compiler.flat_program import flatten, interpret, text_of
+from funcgrad.compiler.flat_program import flatten_program, interpret, source_text
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.native import whole_program as whole
 from funcgrad.compiler.numpy import numpy_codegen as arrays
@@ -87,7 +87,7 @@ def test_gradients_agree_to_the_bit(monkeypatch, entered, n, order):
     monkeypatch.setattr(native, "available", lambda: False)
     by_calls = arrays.compile_arrays(roots, inputs)
     assert bits(got) == bits([by_calls(*point)[0] for point in POINTS])
-    assert "machine" not in text_of(by_calls)
+    assert "machine" not in source_text(by_calls)
 
 
 def test_all_gradients_and_the_value(entered):
@@ -154,19 +154,22 @@ def test_what_is_left_to_loops_alone():
     """Functions that NumPy rounds in its own way, results that are arrays, lengths that are not known."""
     x, n = fg.var("x"), fg.var("n", (), int)
     small = fg.var("y", (), np.float32)
-    assert whole.text_of(flatten([last(x) * x], [x])) is not None
-    assert whole.text_of(flatten([np.exp(last(x))], [x])) is None
-    assert whole.text_of(flatten([last(x) ** 3.5], [x])) is None
-    assert whole.later(flatten([last(x)], [x])) is not None
-    assert whole.later(flatten([x * x], [x])) is None
-    assert whole.later(flatten([last(x), x * np.ones(3)], [x])) is None
-    assert whole.later(flatten([last(x, 100_000_000)], [x])) is None
-    assert whole.later(flatten([last(x), small * small], [x, small])) is None
-    assert whole.later(flatten([fg.while_loop(lambda s: s > 1.0, lambda s: s / 2, x)], [x])) is None
-    assert whole.later(flatten([fg.fori_loop(0, n, lambda i, s: s / 2, x)], [x, n])) is None
+    assert whole.native_source(flatten_program([last(x) * x], [x])) is not None
+    assert whole.native_source(flatten_program([np.exp(last(x))], [x])) is None
+    assert whole.native_source(flatten_program([last(x) ** 3.5], [x])) is None
+    assert whole.later(flatten_program([last(x)], [x])) is not None
+    assert whole.later(flatten_program([x * x], [x])) is None
+    assert whole.later(flatten_program([last(x), x * np.ones(3)], [x])) is None
+    assert whole.later(flatten_program([last(x, 100_000_000)], [x])) is None
+    assert whole.later(flatten_program([last(x), small * small], [x, small])) is None
+    assert (
+        whole.later(flatten_program([fg.while_loop(lambda s: s > 1.0, lambda s: s / 2, x)], [x]))
+        is None
+    )
+    assert whole.later(flatten_program([fg.fori_loop(0, n, lambda i, s: s / 2, x)], [x, n])) is None
     _, met = fg.scan(lambda s, _: (s * 0.5, s), x, length=30)
-    assert whole.later(flatten([met], [x])) is None
-    assert whole.text_of(flatten([np.sum(met)], [x])) is None
+    assert whole.later(flatten_program([met], [x])) is None
+    assert whole.native_source(flatten_program([np.sum(met)], [x])) is None
 
 
 def test_short_programs_stay_as_they_are():
@@ -199,7 +202,7 @@ def test_it_changes_over_when_it_has_run_for_long():
     x = fg.var("x")
     root = last(x, 50_000) * x
     run = arrays.compile_arrays([root], [x])
-    want = interpret(flatten([root], [x]), [1.5])
+    want = interpret(flatten_program([root], [x]), [1.5])
     later = run.__globals__["later"]
     for _ in range(1000):
         assert run(1.5) == want
@@ -207,7 +210,7 @@ def test_it_changes_over_when_it_has_run_for_long():
             break
     assert later._run is not None
     assert run(1.5) == run(np.float64(1.5)) == run(np.array(1.5)) == want
-    assert "machine" in text_of(run)
+    assert "machine" in source_text(run)
 
 
 def test_eight_threads():

@@ -26,13 +26,13 @@ def plant_edge() -> None:
 
 def plant_promotion() -> None:
     """Float32 beside float64 is float32."""
-    right = promotion.loop
+    right = promotion.ufunc_dtypes
 
     def wrong(op, kinds):
         given = tuple(np.dtype("f4") if k == np.float64 else k for k in kinds)
         return right(op, given if np.dtype("f4") in kinds else kinds)
 
-    promotion.loop = wrong
+    promotion.ufunc_dtypes = wrong
 
 
 def plant_batch() -> None:

@@ -249,7 +249,7 @@ def test_every_function_is_numpys(name, kind):
 
 
 def test_every_supported_function_is_called():
-    homes = {f: f"{f.__module__}.{f.__name__}" for f in expr_room.table.numpy}
+    homes = {f: f"{f.__module__}.{f.__name__}" for f in expr_room.operation_table.numpy}
     del homes[np.array]  # which NumPy does not hand over
     # Those of linear algebra need matrices of their own kinds: test_decompositions.py.
     page = (Path(__file__).parent / "test_decompositions.py").read_text()
@@ -267,7 +267,7 @@ def test_every_supported_function_is_called():
 UFUNCS = sorted(
     {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc)}.items(),
 )
-UFUNCS = [f for name, f in UFUNCS if name in expr_room.table.ufuncs]
+UFUNCS = [f for name, f in UFUNCS if name in expr_room.operation_table.ufuncs]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

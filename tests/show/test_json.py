@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.expr import assemble_node, table
+from funcgrad.expr import assemble_node, operation_table
 from funcgrad.graph import toposort
-from funcgrad.ops.base.op import build
+from funcgrad.ops.base.op import build_structural
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.show.json.json_format import from_json, to_json
@@ -26,7 +26,7 @@ def sample_expr(name, i):
     args, params = SAMPLES[name][i]
     variables = [fg.var(f"x{k}", np.shape(a), np.asarray(a).dtype) for k, a in enumerate(args)]
     op = all_ops()[name]
-    return build(op, variables, params) if params else op(*variables)
+    return build_structural(op, variables, params) if params else op(*variables)
 
 
 @pytest.mark.parametrize(("name", "i"), CASES)
@@ -519,4 +519,4 @@ def test_every_operation_of_the_package_is_among_the_tests():
     ]
     found = {node.op.name for program in programs for node in program.graph.values()}
     # A primitive is refused; an `example` lives no longer than the run of a batch.
-    assert found >= table.ops.keys() - {"foreign", "example"}
+    assert found >= operation_table.ops.keys() - {"foreign", "example"}

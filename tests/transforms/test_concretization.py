@@ -13,7 +13,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import jit
 from funcgrad.trace.derive import concretize
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 
 
 def same(a, b):
@@ -40,7 +40,7 @@ def in_a_trace(f):
     """f on traced values, as grad runs it."""
 
     def traced(*args):
-        output, leaves = run(f, args, {})
+        output, leaves = run_on_leaves(f, args, {})
         return concretize(output, leaves)
 
     return traced

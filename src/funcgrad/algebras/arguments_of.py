@@ -15,7 +15,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.rewrite.evaluate import fitted, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
-from funcgrad.trace.leaves import flatten_arguments, run
+from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 
 
@@ -56,7 +56,7 @@ def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     trees = flatten_arguments(f, args, range(len(args)))
     for arg in trees.values():
         arg.leaves[:] = map(_number, arg.leaves)
-    output, leaves = run(f, args, {}, trees)
+    output, leaves = run_on_leaves(f, args, {}, trees)
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     ready = closed([*roots, *leaves], leaves)
@@ -150,10 +150,10 @@ def _cut(expr: Expr, depth: int) -> Expr:
     return rebuild(expr, tuple([_cut(arg, depth - 1) for arg in expr.args]))
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A value in a few characters."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))})"
+        return f"({', '.join(map(shown_value, value))})"
     array = np.asarray(value)
     if array.ndim == 0:
         item = array.item()
@@ -163,7 +163,7 @@ def shown(value: Any) -> str:
     return np.array2string(array, precision=4, separator=", ").replace("\n", "")
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
+def aligned_columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows of cells as lines, in columns."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(

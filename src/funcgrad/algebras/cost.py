@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.algebras.arguments_of import aligned, expressions, formula, subject
+from funcgrad.algebras.arguments_of import aligned_columns, expressions, formula, subject
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import Elementwise, broadcast_to, columns_of, leaf
@@ -67,7 +67,7 @@ class Cost(NamedTuple):
         if len(self.nodes) > 20:
             rows.append(("…", "…", "…", f"({len(self.nodes) - 20} more)"))
         rows.append((str(self.flops), str(self.read), str(self.written), "in all"))
-        return aligned(rows)
+        return aligned_columns(rows)
 
 
 def cost(program: Any, /, *args: Any, **values: Any) -> Cost:

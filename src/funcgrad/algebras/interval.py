@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import check_names, expressions, shown
+from funcgrad.algebras.arguments_of import check_names, expressions, shown_value
 from funcgrad.algebras.interval_arithmetic import enclose, has_interval
 from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, var
@@ -28,7 +28,7 @@ from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 
 
@@ -48,7 +48,7 @@ class Interval:
         if np.any(lo > hi):
             raise fail(
                 ValueError,
-                f"interval: expected lo <= hi, but got {shown(self.lo)} and {shown(self.hi)}",
+                f"interval: expected lo <= hi, but got {shown_value(self.lo)} and {shown_value(self.hi)}",
             )
         object.__setattr__(self, "lo", present(np.array(lo)))
         object.__setattr__(self, "hi", present(np.array(hi)))
@@ -174,7 +174,7 @@ def _traced(
             given[name] = known
             inputs.append(var(name, np.shape(known[0])))
         called.append(tree.rebuild(inputs))
-    output, leaves = run(f, called, {})
+    output, leaves = run_on_leaves(f, called, {})
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     return closed(roots, leaves), tree.rebuild, given

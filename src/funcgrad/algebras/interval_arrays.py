@@ -72,13 +72,13 @@ def einsum(*xs: Bounds, subscripts: str) -> Bounds:
     letters = [*output, *[c for c in dict.fromkeys(inputs) if c not in f"{output},"]]
     product = reduce(
         multiply,
-        [spread(x, term, letters) for x, term in zip(xs, inputs.split(","), strict=True)],
+        [spread_interval(x, term, letters) for x, term in zip(xs, inputs.split(","), strict=True)],
     )
     axes = tuple(range(len(output), len(letters)))
     return sum(product, axes) if axes else product
 
 
-def spread(x: Bounds, term: str, letters: list[str]) -> Bounds:
+def spread_interval(x: Bounds, term: str, letters: list[str]) -> Bounds:
     """An operand with an axis for each letter, in their order."""
     order = [term.index(c) for c in letters if c in term]
 

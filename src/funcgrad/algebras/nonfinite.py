@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import Subject, formula, shown, subject
+from funcgrad.algebras.arguments_of import Subject, formula, shown_value, subject
 from funcgrad.autodiff.accumulate import backprop, gradients
 from funcgrad.expr import Expr, by_key
 from funcgrad.fold import fold, values_by_key
@@ -49,8 +49,8 @@ class Nonfinite:
 
     def __repr__(self) -> str:
         what = "" if self.stage == "value" else f"derivative in {self.operand} of "
-        lines = [f"{what}{self.formula} is {shown(self.value)}"]
-        lines += [f"  {name} = {shown(value)}" for name, value in self.operands]
+        lines = [f"{what}{self.formula} is {shown_value(self.value)}"]
+        lines += [f"  {name} = {shown_value(value)}" for name, value in self.operands]
         lines += [] if self.reaches else ["  (it does not reach the result)"]
         lines += [f"  at {self.line}"] if self.line else []
         return "\n".join(lines)

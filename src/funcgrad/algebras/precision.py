@@ -23,7 +23,7 @@ from funcgrad.ops.base.op import Op, differentiable
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.source import fail
-from funcgrad.transforms.arguments import positions
+from funcgrad.transforms.transform_arguments import positions
 
 GUARD = 15  # digits beyond those that are asked for
 # The second computation has these more, as many as float64 has between its largest and smallest number:

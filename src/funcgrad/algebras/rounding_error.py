@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.algebras.arguments_of import (
     Subject,
-    aligned,
+    aligned_columns,
     formula,
     scalar_of,
     subject,
@@ -68,7 +68,7 @@ class Rounding(NamedTuple):
             rows.append((*sizes, loss.formula, loss.line))  # type: ignore[arg-type]
         more = len(self.nodes) - 10
         lines = [f"{self.value!r} with error {_cell(self.error)} ({relative:.1e} of it)"]
-        lines += [aligned(rows)] if self.nodes else []
+        lines += [aligned_columns(rows)] if self.nodes else []
         return "\n".join([*lines, *([f"({more} more)"] if more > 0 else [])])
 
 

@@ -42,15 +42,15 @@ Coefficient: TypeAlias = Expr | None
 """An expression; None for a zero that nothing is computed with."""
 
 
-Kind: TypeAlias = Literal["joint", "linear", "multilinear", "general"]
+SeriesKind: TypeAlias = Literal["joint", "linear", "multilinear", "general"]
 """A *joint* operation is linear in all its operands at once, so that it acts on their coefficients.
 The rule of concatenate would say so, too, but with as many terms as operands, each as long."""
 
 
-class Rule(NamedTuple):
+class SeriesRule(NamedTuple):
     """The differential of an operation, as expressions of placeholders for values and tangents."""
 
-    kind: Kind
+    kind: SeriesKind
     terms: tuple[Expr, ...]
     """For each operand that varies, the tangent that it brings."""
     total: Expr
@@ -66,7 +66,7 @@ def rule_of(
     types: tuple[ArrayType, ...],
     varying: tuple[int, ...],
     numbers: tuple[Any, ...],
-) -> Rule:
+) -> SeriesRule:
     """The differential of an operation in the operands that vary.
 
     ``numbers`` are the operands that are one number, repeated, with its text, which tells -0.0 from
@@ -82,7 +82,7 @@ def rule_of(
     type = infer_type(op, operands, params)
     value = var("z", type.shape, type.dtype)
     if op is concatenate_op:
-        return Rule("joint", (), value, value, operands, tangents)
+        return SeriesRule("joint", (), value, value, operands, tangents)
     terms = []
     for i, v in zip(varying, tangents, strict=True):
         edge: Any = op.edge(i)
@@ -91,7 +91,7 @@ def rule_of(
     total = terms[0]
     for term in terms[1:]:
         total = total + term
-    kind: Kind = "general"
+    kind: SeriesKind = "general"
     if not any(part.key in fixed for part in subexpressions(*terms)):
         kind = "linear"
     elif all(
@@ -100,7 +100,7 @@ def rule_of(
     ):
         kind = "multilinear"
     simple = tuple([simplify(term) for term in terms])
-    return Rule(kind, simple, simplify(total), value, operands, tangents)
+    return SeriesRule(kind, simple, simplify(total), value, operands, tangents)
 
 
 def _is_itself(
@@ -142,7 +142,7 @@ class _Series:
         self.given = given
         self.done: dict[tuple[Key, int], Coefficient] = {}
         self.varies: dict[Key, bool] = dict.fromkeys(given, True)
-        self.rules: dict[Key, Rule] = {}
+        self.rules: dict[Key, SeriesRule] = {}
         self.slopes: dict[Key, Expr] = {}
 
     def demand(self, root: Expr, order: int) -> None:
@@ -174,7 +174,7 @@ class _Series:
             ]
         )
 
-    def _rule(self, expr: Expr) -> Rule:
+    def _rule(self, expr: Expr) -> SeriesRule:
         known = self.rules.get(expr.key)
         if known is None:
             varying = self._varying(expr)
@@ -296,7 +296,7 @@ class _Series:
         filled = [zeros_of(a) if c is None else c for c, a in zip(parts, expr.args, strict=True)]
         return rebuild(expr, tuple(filled))
 
-    def _applied(self, expr: Expr, rule: Rule, k: int) -> Coefficient:
+    def _applied(self, expr: Expr, rule: SeriesRule, k: int) -> Coefficient:
         put = {
             x.key: first
             for x, arg in zip(rule.operands, expr.args, strict=True)

@@ -2,7 +2,7 @@
 
 Instruction selection makes a `Plan` of a flat program once. A `Call` names its function, the earlier calls
 whose values it takes, its static parameters, the type of its value and its effect on memory; passes from plan
-to plan compare these. Buffer assignment makes a `Schedule` of a plan. Only the code generator
+to plan compare these. Buffer assignment makes a `CallSchedule` of a plan. Only the code generator
 (`numpy.numpy_codegen`) writes a call as source.
 """
 
@@ -23,7 +23,7 @@ operand's. ``new``: an array that the function allocates. ``view``: that of its 
 ``unknown``: perhaps that of an operand. ``none``: no value; the call writes into its operands."""
 
 
-class Form(Enum):
+class CallForm(Enum):
     """How a function is called, and how the rows and entries of its value depend on its operands'."""
 
     INPUT = "input"
@@ -46,11 +46,11 @@ class Form(Enum):
     """A fused kernel, run on blocks of rows; it writes into its last operands."""
 
 
-class Function(NamedTuple):
+class Callee(NamedTuple):
     """A runtime function: the name it has in generated code, its calling form, and the object itself."""
 
     symbol: str
-    form: Form
+    form: CallForm
     run: Any = None
     """A NumPy function or one of the package's; of a constant its array, of a kernel its `Kernel`."""
     name: str = ""
@@ -60,14 +60,14 @@ class Function(NamedTuple):
 class Call(NamedTuple):
     """A call of a function on the values of earlier calls, by their numbers."""
 
-    function: Function
+    function: Callee
     operands: tuple[int, ...]
     type: ArrayType
     effect: Effect
     params: Params = ()
 
     @property
-    def form(self) -> Form:
+    def form(self) -> CallForm:
         return self.function.form
 
     @property
@@ -79,7 +79,7 @@ class Call(NamedTuple):
     @property
     def takes_out(self) -> bool:
         """Whether the function can be told where to write."""
-        return self.effect in ("fill", "product") and self.form is not Form.EMPTY
+        return self.effect in ("fill", "product") and self.form is not CallForm.EMPTY
 
 
 class Plan(NamedTuple):
@@ -93,26 +93,26 @@ class Plan(NamedTuple):
 
 
 # -- calls -------------------------------------------------------------------------------------------
-def constant(number: int, array: np.ndarray[Any, Any]) -> Call:
+def constant_call(number: int, array: np.ndarray[Any, Any]) -> Call:
     """A constant, the call of this number."""
-    function = Function(f"k{number}", Form.CONSTANT, array)
+    function = Callee(f"k{number}", CallForm.CONSTANT, array)
     return Call(function, (), ArrayType(array.shape, array.dtype), "source")
 
 
 def ufunc_call(ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     """A call of one of NumPy's elementwise functions."""
-    return Call(Function(ufunc.__name__, Form.ENTRYWISE, ufunc), operands, type, "fill")
+    return Call(Callee(ufunc.__name__, CallForm.ENTRYWISE, ufunc), operands, type, "fill")
 
 
 def reduction(ufunc: np.ufunc, axis: tuple[int, ...], operand: int, type: ArrayType) -> Call:
     """A ufunc folded along axes."""
-    function = Function(ufunc.__name__, Form.REDUCE, ufunc)
+    function = Callee(ufunc.__name__, CallForm.REDUCE, ufunc)
     return Call(function, (operand,), type, "new", (("axis", axis),))
 
 
-def reshape(shape: tuple[int, ...], operand: int, type: ArrayType) -> Call:
+def reshape_call(shape: tuple[int, ...], operand: int, type: ArrayType) -> Call:
     """A view of the operand in another shape."""
-    return Call(Function("reshape", Form.RESHAPE), (operand,), type, "view", (("shape", shape),))
+    return Call(Callee("reshape", CallForm.RESHAPE), (operand,), type, "view", (("shape", shape),))
 
 
 # -- analyses ----------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class Returned(NamedTuple):
     how: HowReturned
 
 
-class Schedule(NamedTuple):
+class CallSchedule(NamedTuple):
     """A plan's calls in order, each with its buffers; arrays that a run leaves to the next; the results."""
 
     placed: tuple[Placed, ...]

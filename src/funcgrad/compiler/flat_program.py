@@ -22,7 +22,7 @@ from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import present
 
 
-class Step(NamedTuple):
+class FlatStep(NamedTuple):
     """One operation on the values of earlier steps, by their numbers."""
 
     op: Any
@@ -46,12 +46,12 @@ class Step(NamedTuple):
 class Flat(NamedTuple):
     """Steps, operands before their users; the first ``inputs`` of them are the inputs, in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[FlatStep, ...]
     inputs: int
     results: tuple[int, ...]
 
 
-def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
+def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
     """The distinct steps between inputs and roots. What lies below an input is not looked at.
 
     >>> import funcgrad as fg
@@ -61,11 +61,11 @@ def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
     """
     number: dict[Any, int] = {}
     where: dict[int, int] = {}
-    steps: list[Step] = []
+    steps: list[FlatStep] = []
     for expr in inputs:
         number.setdefault(_identity(expr), len(steps))
         where[id(expr)] = len(steps)
-        steps.append(Step(INPUT, (), (), expr.type))
+        steps.append(FlatStep(INPUT, (), (), expr.type))
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
         return () if expr.op is leaf and _identity(expr) in number else expr.args
@@ -82,7 +82,7 @@ def flatten(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
                     f"flatten: expected every variable among the inputs, but got {expr.params[0][1]!r}"
                 )
             place = number[row] = len(steps)
-            steps.append(Step(expr.op, parents, expr.params, expr.type))
+            steps.append(FlatStep(expr.op, parents, expr.params, expr.type))
         return place
 
     places = folded(roots, step, where, operands)
@@ -131,6 +131,6 @@ def build(kind: str, text: str, bound: Mapping[str, Any]) -> Callable[..., tuple
     return run
 
 
-def text_of(run: Callable[..., Any]) -> str:
+def source_text(run: Callable[..., Any]) -> str:
     """The source of a generated function."""
     return "".join(linecache.getlines(run.__code__.co_filename))

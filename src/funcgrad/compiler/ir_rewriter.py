@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.graph import CONSTANT, ArrayType, Constant
 
 
@@ -16,22 +16,22 @@ class Rewrite:
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
         self.steps = flat.steps
-        self.made: list[Step] = []
+        self.made: list[FlatStep] = []
         self.where: dict[int, int] = {}
         self.known: dict[Any, int] = {}
 
-    def put(self, step: Step) -> int:
+    def put(self, step: FlatStep) -> int:
         """A new step's number."""
         self.made.append(step)
         return len(self.made) - 1
 
-    def moved(self, step: Step) -> Step:
+    def moved(self, step: FlatStep) -> FlatStep:
         """An old step, on the new numbers of its operands."""
         return step._replace(operands=tuple([self.where[k] for k in step.operands]))
 
     def apply(self, op: Any, type: ArrayType, *operands: int, **params: Any) -> int:
         """The number of an operation on new steps, which is made once."""
-        step = Step(op, operands, tuple(params.items()), type)
+        step = FlatStep(op, operands, tuple(params.items()), type)
         if step not in self.known:
             self.known[step] = self.put(step)
         return self.known[step]
@@ -43,7 +43,7 @@ class Rewrite:
             array = np.array(value, dtype)
             array.flags.writeable = False
             type = ArrayType((), array.dtype)
-            self.known[row] = self.put(Step(CONSTANT, (), (("value", Constant(array)),), type))
+            self.known[row] = self.put(FlatStep(CONSTANT, (), (("value", Constant(array)),), type))
         return self.known[row]
 
     def result(self) -> Flat:

@@ -157,7 +157,7 @@ class Inner(NamedTuple):
         return "\n".join([head, *[f"  {line}" for line in repr(self.steps).splitlines()]])
 
 
-def names_of(inputs: Iterable[Any]) -> tuple[str, ...]:
+def input_names(inputs: Iterable[Any]) -> tuple[str, ...]:
     """The names of variables."""
     return tuple([str(x.params[0][1]) for x in inputs])
 
@@ -183,7 +183,7 @@ def closed_below(*flats: Flat) -> tuple[Inner, ...]:
                     waiting.append(flat)
     return tuple(
         [
-            Inner(bodies[body], Steps(flat, names_of(body.program.inputs), bodies))
+            Inner(bodies[body], Steps(flat, input_names(body.program.inputs), bodies))
             for body, flat in found
         ]
     )

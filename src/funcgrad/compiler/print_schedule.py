@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.compiler.call_ir import Call, Form, Placed, Plan, Returned, Schedule, bytes_of
+from funcgrad.compiler.call_ir import Call, CallForm, CallSchedule, Placed, Plan, Returned, bytes_of
 from funcgrad.compiler.numpy.fused_kernel import Kernel
 from funcgrad.compiler.numpy.numpy_codegen import expression, kernel_source
 from funcgrad.compiler.print_ir import NO_BODIES, bounded, number, params_shown
@@ -38,7 +38,7 @@ class Calls(NamedTuple):
     """
 
     plan: Plan
-    schedule: Schedule
+    schedule: CallSchedule
     names: tuple[str, ...]
     bodies: Mapping[Any, str] = NO_BODIES
 
@@ -68,7 +68,7 @@ class Calls(NamedTuple):
         """The names of inputs, and the numbers of constants, by their symbols."""
         texts = {f"x{i}": name for i, name in enumerate(self.names)}
         for call in self.plan.calls:
-            if call.form is Form.CONSTANT:
+            if call.form is CallForm.CONSTANT:
                 symbol = call.function.symbol
                 texts[symbol] = texts[f"s{symbol[1:]}"] = number(call.function.run)
         return texts
@@ -77,7 +77,7 @@ class Calls(NamedTuple):
         self, call: Call, placed: Placed, texts: Mapping[str, str], over: Sequence[str]
     ) -> Iterator[str]:
         given = [texts.get(name, name) for name in placed.reads]
-        if call.form is Form.KERNEL:
+        if call.form is CallForm.KERNEL:
             yield from self._kernel(call, given, texts, over)
             return
         count = bytes_of(call.type)  # an axis as long as a loop happens to run counts -1
@@ -88,7 +88,7 @@ class Calls(NamedTuple):
         yield "; ".join([", ".join([where, how]) if how else where, *over])
 
     def _text(self, call: Call, given: Sequence[str]) -> str:
-        if call.form is Form.EMPTY:
+        if call.form is CallForm.EMPTY:
             return "empty"
         if not call.function.name:
             return expression(call, given, dtype=str)
@@ -102,7 +102,7 @@ class Calls(NamedTuple):
         kernel: Kernel = call.function.run
         blocks = kernel.blocks
         count = -(-blocks.length // blocks.rows)
-        empty = [self.plan.calls[i].form is Form.EMPTY for i in call.operands]
+        empty = [self.plan.calls[i].form is CallForm.EMPTY for i in call.operands]
         made = [name for name, is_empty in zip(given, empty, strict=True) if is_empty]
         read = [name for name, is_empty in zip(given, empty, strict=True) if not is_empty]
         rows = [*blocks.scratch, *[row for _, row in blocks.repeated]]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, flatten
+from funcgrad.compiler.flat_program import Flat, flatten_program
 from funcgrad.compiler.numpy.instruction_selection import elided
 from funcgrad.compiler.pipeline import PIPELINE
 from funcgrad.expr import Expr, subexpressions
@@ -120,9 +120,9 @@ class Program:
 
     def _flat(self) -> Flat:
         """What runs, as steps."""
-        flat = flatten(self.outputs, self.inputs)
+        flat = flatten_program(self.outputs, self.inputs)
         tuples = any([step.type.dtype.kind == "O" for step in flat.steps])
-        return flatten(self._outputs(), self.inputs) if tuples else flat
+        return flatten_program(self._outputs(), self.inputs) if tuples else flat
 
     def _interpretable(self) -> _Interpreted:
         if self._interpreted is None:

@@ -18,7 +18,7 @@ from funcgrad.control.closed_program import (
     pulled,
     pushed,
     symbol,
-    zeros,
+    zeros_of_type,
 )
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import ArrayType, Key, TupleType
@@ -139,7 +139,10 @@ def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ..
         derived = tuple(
             body_of(
                 [*body.inputs, *tangents],
-                [zeros(body.outputs[k].type) if moved[k] is None else moved[k] for k in reached],
+                [
+                    zeros_of_type(body.outputs[k].type) if moved[k] is None else moved[k]
+                    for k in reached
+                ],
             )
             for body, (tangents, moved) in zip(branches, each, strict=True)
         )
@@ -153,7 +156,7 @@ def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ..
         derived = tuple(
             body_of(
                 [*body.inputs, *seeds],
-                [back[i] if i in back else zeros(body.inputs[i].type) for i in reached],
+                [back[i] if i in back else zeros_of_type(body.inputs[i].type) for i in reached],
             )
             for body, (seeds, back) in zip(branches, each, strict=True)
         )

@@ -84,7 +84,9 @@ class Body:
 
 @lru_cache(maxsize=1024)
 def _lowered(body: Body) -> Runner:
-    runner: Runner = expr_room.table.functions["lower"](simplify_all(body.outputs), body.inputs)
+    runner: Runner = expr_room.operation_table.functions["lower"](
+        simplify_all(body.outputs), body.inputs
+    )
     return runner
 
 
@@ -135,7 +137,7 @@ def pulled(
     return seeds, dict(zip(inputs, simple, strict=True))
 
 
-def zeros(type: ArrayType) -> Expr:
+def zeros_of_type(type: ArrayType) -> Expr:
     """A constant zero of a type."""
     z: Expr = zeros_like(symbol("z", type))
     return z

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, zeros
+from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, zeros_of_type
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
@@ -38,7 +38,7 @@ def _joint(z: Any, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
 
     def given(body: Body, flows: Mapping[int, Any]) -> list[Any]:
         linear = body.inputs[len(context) :]
-        return [flows[i] if i in flows else zeros(x.type) for i, x in enumerate(linear)]
+        return [flows[i] if i in flows else zeros_of_type(x.type) for i, x in enumerate(linear)]
 
     def along(flows: Mapping[int, Any]) -> list[Expr]:
         return body.on([*context, *given(body, flows)])

@@ -23,7 +23,7 @@ from funcgrad.control.closed_program import (
     pushed,
     symbol,
     used,
-    zeros,
+    zeros_of_type,
 )
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
 # -- running -------------------------------------------------------------------------------------
 def _run(*operands: Any, body: Body, cond: Body | None, shape: Shape) -> Any:
     # The compiler stands above this room: the package hands its runner of loops over.
-    states, stacks = expr_room.table.functions["run_loop"](body, cond, shape)(operands)
+    states, stacks = expr_room.operation_table.functions["run_loop"](body, cond, shape)(operands)
     return (*owned(states, operands), *stacks)
 
 
@@ -142,7 +142,7 @@ def _forward(
     ys = [k for k in range(n, len(body.outputs)) if moved[k] is not None]
     outputs = [
         *body.outputs[:n],
-        *[zeros(body.outputs[i].type) if moved[i] is None else moved[i] for i in states],
+        *[zeros_of_type(body.outputs[i].type) if moved[i] is None else moved[i] for i in states],
         *[moved[k] for k in ys],
     ]
 
@@ -155,7 +155,7 @@ def _forward(
             for v in [*[values[i] for i in mine], *[extra[i] for i in more]]
         ]
 
-    given = {i: flows[i] if i in flows else zeros(operands[i].type) for i in order}
+    given = {i: flows[i] if i in flows else zeros_of_type(operands[i].type) for i in order}
     inputs = beside(body.inputs, named)
     # The condition reads the same values as before.
     tested = cond and body_of(inputs, cond.on(body.inputs))
@@ -193,9 +193,12 @@ def _backward(
         return new if holds is None else np.where(holds, new, old)
 
     outputs = [
-        *[kept(back[i] if i in back else zeros(body.inputs[i].type), seed_of[i]) for i in order],
+        *[
+            kept(back[i] if i in back else zeros_of_type(body.inputs[i].type), seed_of[i])
+            for i in order
+        ],
         *[kept(sums[i] + back[i], sums[i]) for i in fixed],
-        *[kept(back[i], zeros(body.inputs[i].type)) for i in sequences],
+        *[kept(back[i], zeros_of_type(body.inputs[i].type)) for i in sequences],
     ]
     states, seen, all_fixed = _split(used(body.inputs, outputs), shape)
     if shape.length == OPEN:  # the sequences say how often it runs
@@ -210,8 +213,8 @@ def _backward(
         *[body.inputs[i] for i in all_fixed],
     ]
     start = [
-        *[g.of[i] if i in g.of else zeros(body.inputs[i].type) for i in order],
-        *[zeros(body.inputs[i].type) for i in fixed],
+        *[g.of[i] if i in g.of else zeros_of_type(body.inputs[i].type) for i in order],
+        *[zeros_of_type(body.inputs[i].type) for i in fixed],
     ]
     along = [*[operands[i] for i in seen], *met, *[g.of[k] for k in given_ys]]
     back_loop = loop_op(

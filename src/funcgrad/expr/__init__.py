@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad.expr.concrete import Questions, concrete
 from funcgrad.expr.node import Cell, TraceContext, is_simple, mark_simple
 from funcgrad.expr.operators import Operators
-from funcgrad.expr.registry import Table, assemble, functions, table
+from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.fold import folded
 from funcgrad.graph import (
     CONSTANT,
@@ -36,7 +36,7 @@ from funcgrad.source import BUT_DERIVED, caller, fail
 
 __all__ = [
     "Expr",
-    "Table",
+    "OperationTable",
     "TraceContext",
     "assemble",
     "assemble_node",
@@ -47,10 +47,10 @@ __all__ = [
     "is_simple",
     "make",
     "mark_simple",
+    "operation_table",
     "rebuild",
     "scalar",
     "subexpressions",
-    "table",
     "var",
 ]
 
@@ -291,7 +291,13 @@ def constant_of(constant: Constant) -> Expr:
 def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | None]]) -> Expr:
     exprs: list[Any] = []
     for name, parents, params, type, label in rows:
-        op = INPUT if name == "input" else CONSTANT if name == "constant" else table.ops[name]
+        op = (
+            INPUT
+            if name == "input"
+            else CONSTANT
+            if name == "constant"
+            else operation_table.ops[name]
+        )
         args = tuple([exprs[i] for i in parents])
         exprs.append(_closed(op, args, params, type, None, label, None))
     result: Expr = exprs[-1]
@@ -299,6 +305,6 @@ def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | N
 
 
 def _op_name(op: Operation) -> str:
-    if op not in (INPUT, CONSTANT) and table.ops.get(op.name) is not op:
+    if op not in (INPUT, CONSTANT) and operation_table.ops.get(op.name) is not op:
         raise TypeError(f"{op.name}: expected an operation of the package, to store it by name")
     return op.name

@@ -129,7 +129,7 @@ class Questions:
         )
 
 
-def plain(value: Any, asker: str) -> Any:
+def concrete_value(value: Any, asker: str) -> Any:
     """The value of a traced expression at this call, as a number or an array; anything else as it is."""
     if not isinstance(value, Cell):
         return value

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 
-from funcgrad.expr.concrete import assignment, plain
+from funcgrad.expr.concrete import assignment, concrete_value
 from funcgrad.expr.registry import functions, ufuncs
 from funcgrad.source import fail
 
@@ -91,7 +91,7 @@ def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any
     function = getattr(python, name)
 
     def operator(self: Any, other: Any) -> Any:
-        x, y = plain(self, symbol), plain(other, symbol)
+        x, y = concrete_value(self, symbol), concrete_value(other, symbol)
         x, y = _typed(x, self, y), _typed(y, other, x)
         return function(y, x) if swapped else function(x, y)
 
@@ -156,7 +156,7 @@ class Operators:
 
     def __pow__(self: Any, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
-            return pow(*[plain(x, "pow()") for x in (self, other, modulus)])
+            return pow(*[concrete_value(x, "pow()") for x in (self, other, modulus)])
         if self.shape and (self.dtype.kind == "c" or self.dtype == np.float16):
             for exponent, name in _ARRAY_POWERS:
                 if type(other) is type(exponent) and other == exponent:
@@ -274,7 +274,7 @@ class Operators:
     def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
         # An integer has no gradient that could be cut: NumPy may have its value.
         if self.traced and self.dtype.kind in "biu":
-            return np.array(plain(self, "an array"), dtype or self.dtype)
+            return np.array(concrete_value(self, "an array"), dtype or self.dtype)
         raise fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would "

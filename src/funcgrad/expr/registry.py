@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from funcgrad.graph import Operation
 
 
-class Table(NamedTuple):
+class OperationTable(NamedTuple):
     """What expressions know of the operations: read-only, filled once."""
 
     functions: Mapping[str, Callable[..., Any]]
@@ -31,14 +31,14 @@ class Table(NamedTuple):
 
 
 _filled: tuple[dict[Any, Any], ...] = ({}, {}, {})
-table = Table(*(MappingProxyType(part) for part in _filled))
+operation_table = OperationTable(*(MappingProxyType(part) for part in _filled))
 
 # The table's functions and ufuncs as plain dicts, for the operators: a tenth of what building a sum costs.
 functions: Mapping[str, Callable[..., Any]] = _filled[0]
 ufuncs: Mapping[str, Callable[..., Any]] = _filled[1]
 
 
-def assemble(given: Table) -> None:
+def assemble(given: OperationTable) -> None:
     """Hand over the table of operations, once."""
     if functions:
         raise RuntimeError("the table of operations has been handed over already")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as _numpy
 
 from funcgrad.expr import Expr
-from funcgrad.expr.concrete import plain as _plain
+from funcgrad.expr.concrete import concrete_value as _plain
 from funcgrad.ops import shape as _shape
 
 
@@ -36,7 +36,7 @@ def array(
     >>> array([fg.var("x"), 1.0]).shape
     (2,)
     """
-    if not _shape._holds_expr(value):
+    if not _shape.holds_expr(value):
         return _numpy.array(value, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
     if kwargs:
         raise TypeError(
@@ -48,7 +48,7 @@ def array(
 
 def asarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """As `numpy.asarray`; an expression is returned as it is."""
-    if not _shape._holds_expr(value):
+    if not _shape.holds_expr(value):
         return _numpy.asarray(value, dtype, **kwargs)
     return array(value, dtype, **kwargs)
 

@@ -17,7 +17,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import Edge, Infix, Op, lift_all
+from funcgrad.ops.base.op import EdgeRule, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import fail
 
@@ -158,7 +158,7 @@ def _einsum_type(*types: ArrayType, subscripts: str) -> ArrayType:
     return ArrayType(tuple(size[c] for c in output), types[0].dtype)
 
 
-def _einsum_edge(index: int) -> Edge:
+def _einsum_edge(index: int) -> EdgeRule:
     def edge(z: Any, *xs: Any, subscripts: str) -> LinearMap:
         inputs, output = _terms(subscripts)
         others = [(t, x) for i, (t, x) in enumerate(zip(inputs, xs, strict=True)) if i != index]

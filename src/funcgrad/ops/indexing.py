@@ -16,8 +16,8 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form, each_entry, no_flops
-from funcgrad.ops.base.index_spec import Spec, parse, restore, shape_of
-from funcgrad.ops.base.op import Op, build, lift_fully, spread
+from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
+from funcgrad.ops.base.op import Op, build_structural, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
 from funcgrad.source import fail
 
@@ -219,16 +219,16 @@ scatter_op = Op(
 # -- as users write it ---------------------------------------------------------------------------
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
-    x, spec, arrays = parse(index, lift_fully(x))
+    x, spec, arrays = parse_index(index, lift_fully(x))
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
-    return build(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
+    return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
 
 
 def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
     """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
     whole = lift_fully(x)
-    x, spec, arrays = parse(index, whole)
+    x, spec, arrays = parse_index(index, whole)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
     value = lift_fully(value, (x,))

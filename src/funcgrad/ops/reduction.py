@@ -17,13 +17,13 @@ import numpy as np
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
-from funcgrad.ops.base.arguments import inexact, refuse_others
+from funcgrad.ops.base.arguments import inexact, refuse_keywords
 from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
 from funcgrad.ops.base.columns import Columns, Form, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise import mask
-from funcgrad.ops.shape import _holds_expr, astype, expand_dims, reshape
+from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
 
 
@@ -263,7 +263,7 @@ _IDENTITY = ("max", "min", "logsumexp")
 
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.sum`."""
-    refuse_others("sum", rest)
+    refuse_keywords("sum", rest)
     if dtype is None:
         return _reduce(sum_op, x, axis, keepdims)
     # NumPy widens small integers unless told what to sum in.
@@ -272,7 +272,7 @@ def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **re
 
 def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.mean`."""
-    refuse_others("mean", rest)
+    refuse_keywords("mean", rest)
     x = lift_fully(x)
     if dtype is None and x.dtype == np.float16:  # NumPy sums these in float32
         return astype(mean(astype(x, np.float32), axis, keepdims=keepdims), np.float16)
@@ -284,31 +284,31 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **r
 
 def max(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.max`; entries that tie share the derivative equally."""
-    refuse_others("max", rest)
+    refuse_keywords("max", rest)
     return _reduce(max_op, nonempty("max", x, axis), axis, keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.min`; entries that tie share the derivative equally."""
-    refuse_others("min", rest)
+    refuse_keywords("min", rest)
     return _reduce(min_op, nonempty("min", x, axis), axis, keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.any`."""
-    refuse_others("any", rest)
+    refuse_keywords("any", rest)
     return _reduce(any_op, x, axis, keepdims)
 
 
 def all(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.all`."""
-    refuse_others("all", rest)
+    refuse_keywords("all", rest)
     return _reduce(all_op, x, axis, keepdims)
 
 
 def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.prod`; exact where entries are zero."""
-    refuse_others("prod", rest)
+    refuse_keywords("prod", rest)
     x = lift_fully(x) if dtype is None else astype(x, dtype)
     axes = axes_of(axis, x.ndim)
     if not axes:
@@ -327,7 +327,7 @@ def var(
     x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.var`."""
-    refuse_others("var", rest)
+    refuse_keywords("var", rest)
     centered, count = _centered(x, axis, dtype)
     size = np.square(centered) if centered.dtype.kind != "c" else np.square(np.abs(centered))
     return _reduce(sum_op, size, axis, keepdims) / builtins.max(count - ddof, 0)
@@ -337,7 +337,7 @@ def std(
     x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.std`; its derivative where all entries are equal is 0."""
-    refuse_others("std", rest)
+    refuse_keywords("std", rest)
     centered, count = _centered(x, axis, dtype)
     return _reduce(norm_op, centered, axis, keepdims) / math.sqrt(builtins.max(count - ddof, 0))
 
@@ -355,7 +355,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 def _settled(given: Any, z: Any) -> Any:
     """An array where arrays were given, since NumPy does not come between."""
-    return z if _holds_expr(given) else concrete(z, "a value")
+    return z if holds_expr(given) else concrete(z, "a value")
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
-from funcgrad.ops.base.arguments import cut
+from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes, scan_products
 from funcgrad.ops.base.columns import Columns, axis_length, reduced
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
@@ -188,7 +188,7 @@ def diff(
     x = np.concatenate(ends, axis=place) if len(ends) > 1 else x
     step = np.not_equal if x.dtype.kind == "b" else np.subtract
     for _ in range(n):
-        x = step(cut(x, place, slice(1, None)), cut(x, place, slice(None, -1)))
+        x = step(slice_axis(x, place, slice(1, None)), slice_axis(x, place, slice(None, -1)))
     return x
 
 

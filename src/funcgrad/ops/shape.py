@@ -239,13 +239,13 @@ def array(value: Any, dtype: Any = None) -> Any:
     """The array of nested lists that may hold expressions; an ndarray where none does."""
     if isinstance(value, Expr):
         return value if dtype is None else astype(value, dtype)
-    if not _holds_expr(value):
+    if not holds_expr(value):
         return np.array(value, dtype)
     joined = stack([array(item) for item in value])
     return joined if dtype is None else astype(joined, dtype)
 
 
-def _holds_expr(value: Any) -> bool:
+def holds_expr(value: Any) -> bool:
     """Whether a value, or a nested list of values, has an expression in it."""
     stack = [value]
     while stack:

@@ -16,7 +16,7 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
-from funcgrad.ops.shape import _holds_expr
+from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 
 
@@ -166,7 +166,7 @@ def polygamma(n: int, x: Any) -> Any:
     given, x = x, lift_fully(x)
     loop, _ = _real_loop(x.dtype)
     z = polygamma_op(x if x.dtype == loop else x.astype(loop), order=int(n))
-    return z if _holds_expr(given) else concrete(z, "a value")
+    return z if holds_expr(given) else concrete(z, "a value")
 
 
 def digamma(x: Any) -> Any:

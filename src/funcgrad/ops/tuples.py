@@ -9,7 +9,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import Edge, Op, spread
+from funcgrad.ops.base.op import EdgeRule, Op, spread
 
 
 def _pick_type(type: Any, index: int) -> ArrayType:
@@ -38,7 +38,7 @@ pick_op = Op(
 )
 
 
-def _together_edge(index: int) -> Edge:
+def _together_edge(index: int) -> EdgeRule:
     def edge(z: Any, *parts: Any) -> LinearMap:
         return Structural(lambda v: Parts({index: v}), lambda g: g.of.get(index))
 

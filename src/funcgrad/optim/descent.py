@@ -23,7 +23,7 @@ from funcgrad.optim.quasi_newton import (
 )
 from funcgrad.optim.ravel import layout, ravel
 from funcgrad.optim.transformations import Optimizer, apply_updates
-from funcgrad.optim.tree_arithmetic import number
+from funcgrad.optim.tree_arithmetic import checked_number
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
@@ -86,7 +86,7 @@ def minimize(
         return f(at, *args)
 
     with bar(progress, int(steps)) as tick:
-        recorder = Recorder(int(steps), number("minimize", "tol", tol), tick)
+        recorder = Recorder(int(steps), checked_number("minimize", "tol", tol), tick)
         if method == "lbfgs":
             return _by_lbfgs(g, x, recorder)
         if isinstance(method, str):

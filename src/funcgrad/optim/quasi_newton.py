@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.optim.progress import Recorder
-from funcgrad.optim.ravel import Layout, Vector, ravel
+from funcgrad.optim.ravel import ParameterLayout, Vector, ravel
 from funcgrad.optim.tree_arithmetic import is_complex, mapped
 from funcgrad.transforms.jacobian import jacobian
 
@@ -163,7 +163,7 @@ def half_square(residuals: Vector) -> float:
 
 
 def residuals_and_jacobian(
-    f: Callable[[Any], Any], places: Layout, x: Vector
+    f: Callable[[Any], Any], places: ParameterLayout, x: Vector
 ) -> tuple[Vector, Vector]:
     """f's value at a vector as a vector, and the matrix of its derivatives; complex parts are two rows."""
 

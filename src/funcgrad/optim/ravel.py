@@ -32,7 +32,7 @@ def _flat(leaf: Any) -> list[Any]:
     return [np.reshape(part, (-1,)) for part in parts]
 
 
-class Layout(NamedTuple):
+class ParameterLayout(NamedTuple):
     """The places of a tree's leaves in a vector."""
 
     tree: Tree
@@ -50,10 +50,10 @@ class Layout(NamedTuple):
         return self.tree.rebuild(leaves)
 
 
-def layout(tree: Any) -> Layout:
+def layout(tree: Any) -> ParameterLayout:
     """The places of a tree's leaves in its vector.
 
     >>> layout((1.0, [2.0, 3 + 4j])).unravel(np.array([5.0, 6.0, 7.0, 8.0]))
     (5.0, [6.0, (7+8j)])
     """
-    return Layout(flatten(tree))
+    return ParameterLayout(flatten(tree))

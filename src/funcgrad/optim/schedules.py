@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.optim.tree_arithmetic import number
+from funcgrad.optim.tree_arithmetic import checked_number
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 
@@ -30,7 +30,7 @@ def constant(rate: Any) -> Schedule:
     >>> constant(0.1)(7)
     0.1
     """
-    rate = number("constant", "the rate", rate)
+    rate = checked_number("constant", "the rate", rate)
     return lambda step: rate
 
 
@@ -43,7 +43,10 @@ def exponential(rate: Any, decay: Any, every: Any = 1) -> Schedule:
     >>> exponential(0.1, 0.5, every=10)(20)
     0.025
     """
-    rate, decay = number("exponential", "the rate", rate), number("exponential", "decay", decay)
+    rate, decay = (
+        checked_number("exponential", "the rate", rate),
+        checked_number("exponential", "decay", decay),
+    )
     every = _positive("exponential", "every", every)
     return lambda step: result(rate * decay ** (step / every))
 
@@ -57,7 +60,7 @@ def linear(start: Any, end: Any, steps: Any) -> Schedule:
     >>> [linear(0.0, 1.0, 4)(step) for step in (0, 1, 4, 9)]
     [0.0, 0.25, 1.0, 1.0]
     """
-    start, end = number("linear", "start", start), number("linear", "end", end)
+    start, end = checked_number("linear", "start", start), checked_number("linear", "end", end)
     steps = _positive("linear", "steps", steps)
     return lambda step: result(start + (end - start) * np.clip(step / steps, 0.0, 1.0))
 
@@ -71,7 +74,7 @@ def cosine(rate: Any, steps: Any, end: Any = 0.0) -> Schedule:
     >>> [cosine(1.0, 4)(step) for step in (0, 2, 4, 9)]
     [1.0, 0.5, 0.0, 0.0]
     """
-    rate, end = number("cosine", "the rate", rate), number("cosine", "end", end)
+    rate, end = checked_number("cosine", "the rate", rate), checked_number("cosine", "end", end)
     steps = _positive("cosine", "steps", steps)
 
     def schedule(step: Any) -> Any:
@@ -126,8 +129,8 @@ def piecewise(pieces: Mapping[int, Any]) -> Schedule:
 def _schedule(who: str, value: Any) -> Schedule:
     if callable(value) and not isinstance(value, Expr):
         return value  # type: ignore[no-any-return]
-    return constant(number(who, "the rate", value))
+    return constant(checked_number(who, "the rate", value))
 
 
 def _positive(who: str, name: str, value: Any) -> Any:
-    return number(who, name, value, np.nextafter(0.0, 1.0))
+    return checked_number(who, name, value, np.nextafter(0.0, 1.0))

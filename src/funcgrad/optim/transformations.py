@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.optim.tree_arithmetic import kept, mapped, number, squared, weak, zeros
+from funcgrad.optim.tree_arithmetic import (
+    checked_number,
+    frozen,
+    mapped,
+    squared_modulus,
+    tree_zeros,
+    weak,
+)
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 
@@ -117,7 +124,7 @@ def scale(factor: Any) -> Optimizer:
     >>> scale(-0.1).update([1.0, 2.0], ())
     ([-0.1, -0.2], ())
     """
-    factor = number("scale", "factor", factor, -np.inf)
+    factor = checked_number("scale", "factor", factor, -np.inf)
     return stateless(lambda grads, params: mapped("update", lambda g: factor * g, grads))
 
 
@@ -140,7 +147,7 @@ def scale_by_learning_rate(learning_rate: Any) -> Optimizer:
     (-0.1, -0.05)
     """
     if isinstance(learning_rate, Expr) or not callable(learning_rate):
-        return scale(-number("scale_by_learning_rate", "the learning rate", learning_rate))
+        return scale(-checked_number("scale_by_learning_rate", "the learning rate", learning_rate))
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         rate = weak(learning_rate(state.count))
@@ -168,17 +175,17 @@ def heavy_ball(decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
     >>> ball.update(1.0, state)
     (1.5, HeavyBallState(velocity=1.5))
     """
-    decay = number("heavy_ball", "decay", decay, 0.0, 1.0)
+    decay = checked_number("heavy_ball", "decay", decay, 0.0, 1.0)
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         def moved(g: Any, v: Any) -> Any:
             return g + decay * v
 
-        velocity = kept(mapped("update", moved, grads, state.velocity))
+        velocity = frozen(mapped("update", moved, grads, state.velocity))
         updates = mapped("update", moved, grads, velocity) if nesterov else velocity
         return updates, HeavyBallState(velocity)
 
-    return Optimizer(lambda params: HeavyBallState(zeros(params)), update)
+    return Optimizer(lambda params: HeavyBallState(tree_zeros(params)), update)
 
 
 class AdamState(NamedTuple):
@@ -202,14 +209,14 @@ def scale_by_adam(
     >>> scale_by_adam().update(5.0, scale_by_adam().init(0.0))[0]
     0.99999...
     """
-    b1 = number("scale_by_adam", "b1", b1, 0.0, 1.0)
-    b2 = number("scale_by_adam", "b2", b2, 0.0, 1.0)
-    eps, eps_root = [number("scale_by_adam", "eps", value) for value in (eps, eps_root)]
+    b1 = checked_number("scale_by_adam", "b1", b1, 0.0, 1.0)
+    b2 = checked_number("scale_by_adam", "b2", b2, 0.0, 1.0)
+    eps, eps_root = [checked_number("scale_by_adam", "eps", value) for value in (eps, eps_root)]
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         count = state.count + 1
         mu = _mean(b1, state.mu, grads)
-        nu = _mean(b2, state.nu, mapped("update", squared, grads))
+        nu = _mean(b2, state.nu, mapped("update", squared_modulus, grads))
         one, two = 1 - b1**count, 1 - b2**count
 
         def direction(m: Any, v: Any) -> Any:
@@ -217,12 +224,14 @@ def scale_by_adam(
 
         return mapped("update", direction, mu, nu), AdamState(count, mu, nu)
 
-    return Optimizer(lambda params: AdamState(0, zeros(params), zeros(params, real=True)), update)
+    return Optimizer(
+        lambda params: AdamState(0, tree_zeros(params), tree_zeros(params, real=True)), update
+    )
 
 
 def _mean(decay: Any, old: Any, new: Any) -> Any:
     """A running mean, a step further."""
-    return kept(mapped("update", lambda m, g: decay * m + (1 - decay) * g, old, new))
+    return frozen(mapped("update", lambda m, g: decay * m + (1 - decay) * g, old, new))
 
 
 class RmsState(NamedTuple):
@@ -242,18 +251,18 @@ def scale_by_rms(decay: Any = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) ->
     >>> scale_by_rms(0.75).update(5.0, scale_by_rms().init(0.0))[0]
     1.99999...
     """
-    decay = number("scale_by_rms", "decay", decay, 0.0, 1.0)
-    eps = number("scale_by_rms", "eps", eps)
+    decay = checked_number("scale_by_rms", "decay", decay, 0.0, 1.0)
+    eps = checked_number("scale_by_rms", "eps", eps)
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
-        nu = _mean(decay, state.nu, mapped("update", squared, grads))
+        nu = _mean(decay, state.nu, mapped("update", squared_modulus, grads))
 
         def direction(g: Any, v: Any) -> Any:
             return g / (np.sqrt(v + eps) if eps_in_sqrt else np.sqrt(v) + eps)
 
         return mapped("update", direction, grads, nu), RmsState(nu)
 
-    return Optimizer(lambda params: RmsState(zeros(params, real=True)), update)
+    return Optimizer(lambda params: RmsState(tree_zeros(params, real=True)), update)
 
 
 def add_decayed_weights(weight_decay: Any) -> Optimizer:
@@ -266,7 +275,7 @@ def add_decayed_weights(weight_decay: Any) -> Optimizer:
     >>> add_decayed_weights(0.1).update(1.0, (), 20.0)
     (3.0, ())
     """
-    rate = number("add_decayed_weights", "weight_decay", weight_decay)
+    rate = checked_number("add_decayed_weights", "weight_decay", weight_decay)
 
     def decayed(grads: Any, params: Any) -> Any:
         if params is None:
@@ -288,7 +297,9 @@ def global_norm(tree: Any) -> Any:
     >>> global_norm({"a": 3.0, "b": np.array([0.0, 4.0])})
     5.0
     """
-    return mapped("", np.sqrt, sum([np.sum(squared(leaf)) for leaf in flatten(tree).leaves]))
+    return mapped(
+        "", np.sqrt, sum([np.sum(squared_modulus(leaf)) for leaf in flatten(tree).leaves])
+    )
 
 
 def clip_by_global_norm(max_norm: Any) -> Optimizer:
@@ -300,7 +311,7 @@ def clip_by_global_norm(max_norm: Any) -> Optimizer:
     >>> clip_by_global_norm(1.0).update([3.0, 4.0], ())
     ([0.6000..., 0.8], ())
     """
-    limit = number("clip_by_global_norm", "max_norm", max_norm, np.nextafter(0.0, 1.0))
+    limit = checked_number("clip_by_global_norm", "max_norm", max_norm, np.nextafter(0.0, 1.0))
 
     def clipped(grads: Any, params: Any) -> Any:
         # Where nothing is to be clipped the factor is exactly 1, at norm 0 too.

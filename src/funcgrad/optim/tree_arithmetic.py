@@ -52,7 +52,7 @@ def _described(shapes: dict[str, tuple[int, ...]]) -> str:
     return ", ".join(named[:6] + ["..."] * (len(named) > 6)) or "no leaves"
 
 
-def kept(tree: Any) -> Any:
+def frozen(tree: Any) -> Any:
     """The tree with read-only arrays, for an optimizer's state; the arrays must be new."""
     for leaf in flatten(tree).leaves:
         if isinstance(leaf, np.ndarray):
@@ -60,9 +60,9 @@ def kept(tree: Any) -> Any:
     return tree
 
 
-def zeros(params: Any, real: bool = False) -> Any:
+def tree_zeros(params: Any, real: bool = False) -> Any:
     """Zeros like the parameters, read-only; with ``real``, of real dtype, for sums of squared moduli."""
-    return kept(mapped("init", lambda p: _zero(p, real), params))
+    return frozen(mapped("init", lambda p: _zero(p, real), params))
 
 
 def _zero(leaf: Any, real: bool) -> Any:
@@ -76,7 +76,7 @@ def is_complex(leaf: Any) -> bool:
     return bool(leaf.dtype.kind == "c" if isinstance(leaf, Expr) else np.iscomplexobj(leaf))
 
 
-def squared(leaf: Any) -> Any:
+def squared_modulus(leaf: Any) -> Any:
     """The squares of absolute values."""
     return np.real(leaf * np.conj(leaf)) if is_complex(leaf) else leaf * leaf
 
@@ -88,7 +88,7 @@ def weak(number: Any) -> Any:
     return number
 
 
-def number(who: str, name: str, value: Any, low: float = 0.0, high: float = np.inf) -> Any:
+def checked_number(who: str, name: str, value: Any, low: float = 0.0, high: float = np.inf) -> Any:
     """A hyperparameter, checked: a number in [low, high), or a scalar expression."""
     value = weak(value)
     if isinstance(value, Expr) and not value.shape:

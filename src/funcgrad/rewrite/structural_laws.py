@@ -270,7 +270,7 @@ def _picked(expr: Expr) -> Expr | None:
     return t.args[dict(expr.params)["index"]] if _is(t, tuples.together_op) else None
 
 
-class Structural(NamedTuple):
+class StructuralLaw(NamedTuple):
     """A law, for what it holds, and the operations of which one of the operands' has to be, if any."""
 
     law: Callable[[Expr], Expr | None]
@@ -280,38 +280,38 @@ class Structural(NamedTuple):
 
 _STABLE: Holds = "as a stable form"
 _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
-_MOVED = Structural(_moved_mask, (elementwise.mask,))
-_MOVES = (Structural(_nested_move), _MOVED)
-_SCATTERED = Structural(_selected, (indexing.scatter_op,), "for finite reals")
-_LOGICAL = (Structural(_logical_cases),)
-STRUCTURAL: dict[str, tuple[Structural, ...]] = {
+_MOVED = StructuralLaw(_moved_mask, (elementwise.mask,))
+_MOVES = (StructuralLaw(_nested_move), _MOVED)
+_SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
+_LOGICAL = (StructuralLaw(_logical_cases),)
+STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
     "broadcast_to": _MOVES,
     "transpose": _MOVES,
-    "astype": (Structural(_nested_move),),
+    "astype": (StructuralLaw(_nested_move),),
     "getitem": (_MOVED,),
     "scatter_add": (_MOVED,),
     "multiply": (_SCATTERED,),
     "sum": (
-        Structural(_sum_over_no_axes, holds="for finite reals"),
-        Structural(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
-        Structural(_masked_sum, (elementwise.mask,)),
+        StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
+        StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
+        StructuralLaw(_masked_sum, (elementwise.mask,)),
     ),
-    "mask": (Structural(_mask_cases),),
+    "mask": (StructuralLaw(_mask_cases),),
     "add": (
-        Structural(_joined_masks, (elementwise.mask,)),
-        Structural(_shifted_log_sum_exp, _TOTALS, _STABLE),
+        StructuralLaw(_joined_masks, (elementwise.mask,)),
+        StructuralLaw(_shifted_log_sum_exp, _TOTALS, _STABLE),
     ),
     "bitwise_or": _LOGICAL,
     "bitwise_and": _LOGICAL,
     "logical_or": _LOGICAL,
     "logical_and": _LOGICAL,
     "log": (
-        Structural(_log_sum_exp, holds=_STABLE),
-        Structural(_log_softmax, (elementwise.exp, *_MOVING), _STABLE),
+        StructuralLaw(_log_sum_exp, holds=_STABLE),
+        StructuralLaw(_log_softmax, (elementwise.exp, *_MOVING), _STABLE),
     ),
-    "divide": (Structural(_softmax, (elementwise.exp, *_MOVING), _STABLE), _SCATTERED),
-    "sqrt": (Structural(_root_of_squares, holds=_STABLE),),
-    "square": (Structural(_square_of_norm, (reduction.norm_op,), _STABLE),),
-    "pick": (Structural(_picked, (tuples.together_op,)),),
+    "divide": (StructuralLaw(_softmax, (elementwise.exp, *_MOVING), _STABLE), _SCATTERED),
+    "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
+    "square": (StructuralLaw(_square_of_norm, (reduction.norm_op,), _STABLE),),
+    "pick": (StructuralLaw(_picked, (tuples.together_op,)),),
 }

@@ -21,10 +21,10 @@ from funcgrad.rewrite.evaluate import evaluate, evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
-from funcgrad.show.text import ATOM, Written, define, number, shown, text, write
+from funcgrad.show.text import ATOM, Written, define, number_text, shown, text, write
 
-MOST = 200
-WIDEST = 40  # characters of a formula in a column
+MOST_STEPS = 200
+WIDEST_COLUMN = 40  # characters of a formula in a column
 
 
 class Step(NamedTuple):
@@ -69,7 +69,7 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
       v1: z0 += z1*cos(v0) = 3
     Gradient: df/dx = z0 = 3, df/dy = z2 = 0
     """
-    nodes = distinct(expr, "explain", MOST, "explain a part of it, or use table")
+    nodes = distinct(expr, "explain", MOST_STEPS, "explain a part of it, or use table")
     if expr.shape or expr.dtype.kind != "f":
         raise TypeError(
             f"explain: expected a real number as root, but got {expr.type}; sum it first"
@@ -127,7 +127,7 @@ def tell(nodes: list[Expr], functions: Mapping[Body, Function]) -> list[Step]:
 
 def _formula(expr: Expr, parts: list[Written], functions: Mapping[Body, Function]) -> str:
     if expr.op is CONSTANT:
-        return number(array_of(expr)).text
+        return number_text(array_of(expr)).text
     if expr.op is pick_op:
         return f"{parts[0].text}[{dict(expr.params)['index']}]"
     hidden = expr.op is not INPUT and getattr(expr.op, "hidden", False)
@@ -185,7 +185,7 @@ def _stand_in(i: int, expr: Expr) -> Any:
 def _pulled_text(i: int, e: Expr, linear: LinearMap) -> str:
     pulled = linear.transpose(var(f"z{i}", e.shape, e.dtype))
     lines = text(simplify(pulled)).splitlines() if pulled is not None else ["0"]
-    return lines[0] if len(lines) == 1 and len(lines[0]) <= WIDEST else f"pullback of z{i}"
+    return lines[0] if len(lines) == 1 and len(lines[0]) <= WIDEST_COLUMN else f"pullback of z{i}"
 
 
 # -- in numbers ----------------------------------------------------------------------------------
@@ -253,9 +253,9 @@ def _forward(steps: list[Step], found: list[Any]) -> list[str]:
             total = _tangent(e, found[i], args, flows)
             if total is not None:
                 tangents[i] = total
-        tail = f",  t{i} = {told(tangents[i], e)}" if i in tangents else ""
+        tail = f",  t{i} = {value_text(tangents[i], e)}" if i in tangents else ""
         cells.append((f"v{i} = {formula}", shown(found[i]), tail))
-    width = min(max(len(left) for left, _, _ in cells), WIDEST)
+    width = min(max(len(left) for left, _, _ in cells), WIDEST_COLUMN)
     return [f"  {left:{width}}  = {value}{tail}" for left, value, tail in cells]
 
 
@@ -277,14 +277,14 @@ def _reverse(steps: list[Step], found: list[Any]) -> tuple[list[str], dict[int, 
             term = terms[at]
             cotangents[parent] = cotangents[parent] + term if parent in cotangents else term
             inner = term.of[dict(e.params)["index"]] if e.op is pick_op else term
-            value = told(inner, steps[parent].expr)
+            value = value_text(inner, steps[parent].expr)
             gains.append(f"{target} += {formula} = {value}")
         if gains:
             lines.append(f"  v{i}: {';  '.join(gains)}")
     return lines, cotangents
 
 
-def told(value: Any, expr: Expr) -> str:
+def value_text(value: Any, expr: Expr) -> str:
     """A tangent or cotangent of a node in few characters: of a tuple, part by part."""
     if isinstance(value, Parts):
         count = len(expr.type.parts)  # type: ignore[attr-defined]

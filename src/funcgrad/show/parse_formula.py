@@ -17,8 +17,8 @@ import numpy as np
 from funcgrad.expr import Expr, const
 from funcgrad.ops.numpy.dispatch import formula_functions
 
-LONGEST = 10_000  # characters of a formula
-DEEPEST = 200  # parts within parts
+LONGEST_FORMULA = 10_000  # characters of a formula
+DEEPEST_NESTING = 200  # parts within parts
 
 CONSTANTS = MappingProxyType({"pi": np.pi, "e": np.e, "inf": np.inf})
 
@@ -56,8 +56,10 @@ def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
     >>> parse("2*x + sin(pi*x)", {"x": fg.var("x")})
     2*x + sin(3.14159*x)
     """
-    if len(source) > LONGEST:
-        raise FormulaError(f"formula: expected at most {LONGEST} characters, but got {len(source)}")
+    if len(source) > LONGEST_FORMULA:
+        raise FormulaError(
+            f"formula: expected at most {LONGEST_FORMULA} characters, but got {len(source)}"
+        )
     _check_depth(source)
     try:
         tree = ast.parse(source.strip(), mode="eval")
@@ -73,15 +75,17 @@ def _check_depth(source: str) -> None:
     for character in source:
         depth += (character in "([") - (character in ")]")
         deepest = max(deepest, depth)
-    if deepest > DEEPEST:
+    if deepest > DEEPEST_NESTING:
         raise FormulaError(
-            f"formula: expected at most {DEEPEST} nested parentheses, but got {deepest}"
+            f"formula: expected at most {DEEPEST_NESTING} nested parentheses, but got {deepest}"
         )
 
 
 def _read(node: ast.expr, variables: Mapping[str, Expr], depth: int) -> Any:
-    if depth > DEEPEST:
-        raise FormulaError(f"formula: expected at most {DEEPEST} nested parts, but got more")
+    if depth > DEEPEST_NESTING:
+        raise FormulaError(
+            f"formula: expected at most {DEEPEST_NESTING} nested parts, but got more"
+        )
     match node:
         case ast.Constant(value=bool() | int() | float() as value):
             return _finite(node, float(value) if abs(value) < 1e308 else np.inf)

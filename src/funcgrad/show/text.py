@@ -27,7 +27,7 @@ from funcgrad.show.functions import (
 )
 
 ATOM, CALL, POWER, UNARY, PRODUCT, MATMUL, COMPARISON = 100, 99, 40, 30, 20, 15, 5
-LONGEST = 60  # characters of a part that is written in place; longer ones get a name
+LONGEST_INLINE = 60  # characters of a part that is written in place; longer ones get a name
 FIRST, LAST = 20, 5  # lines kept of a long program
 
 
@@ -87,7 +87,7 @@ def define(
     items = held_within(roots)
     functions = named(items, taken)
     used = {name for each in functions.values() for name in (each.name, *each.inputs)}
-    names = _names(taken | used)
+    names = letters(taken | used)
     definitions = []
     for item in items:
         own = functions[item.body]
@@ -118,7 +118,7 @@ def _let(
     def step(e: Expr, parts: tuple[Written, ...]) -> Written:
         piece = write(e, list(parts), functions)
         shared = uses[e.key] > 1 and piece.binding < ATOM and e.op is not CONSTANT
-        long = len(piece.text) > LONGEST and bool(e.args) and e.key not in tops
+        long = len(piece.text) > LONGEST_INLINE and bool(e.args) and e.key not in tops
         if (shared or long) and not _transparent(e):
             name = next(names)
             lines.append((name, piece.text))
@@ -134,7 +134,7 @@ def _transparent(expr: Expr) -> bool:
     return hidden or expr.op is elementwise.negative
 
 
-def _names(taken: set[str]) -> Iterator[str]:
+def letters(taken: set[str]) -> Iterator[str]:
     """a, b, …, z, a1, b1, …, without those that variables have."""
     return numbered("abcdefghijklmnopqrstuvwxyz", taken)
 
@@ -147,19 +147,19 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
     if expr.op is INPUT:
         return Written(str(expr.params[0][1]), ATOM)
     if expr.op is CONSTANT:
-        return number(expr.params[0][1].array)
+        return number_text(expr.params[0][1].array)
     operation: Op = expr.op
     if operation is leaf:
         return Written(expr.label, ATOM) if expr.label else parts[0]
     if operation is astype and not np.can_cast(expr.args[0].dtype, expr.dtype, "same_kind"):
-        return Written(f"{wrap(parts[0], CALL)}.astype({expr.dtype})", CALL)
+        return Written(f"{parenthesized(parts[0], CALL)}.astype({expr.dtype})", CALL)
     if operation.hidden or is_plain_pick(expr):
         return parts[0]
     if operation is elementwise.negative:
         inner = ATOM if parts[0].text.startswith("-") else PRODUCT
-        return Written("-" + wrap(parts[0], inner), PRODUCT)
+        return Written("-" + parenthesized(parts[0], inner), PRODUCT)
     if operation is elementwise.square:
-        return Written(wrap(parts[0], POWER + 1) + "**2", POWER)
+        return Written(parenthesized(parts[0], POWER + 1) + "**2", POWER)
     if operation.infix:
         return _infix(operation, parts)
     return _call(expr, operation, parts, functions)
@@ -178,7 +178,7 @@ def _call(
     if operation.notation:
         # What is written behind its operand binds tightest: x.T, x[i].
         if operation.notation("\0", *texts[1:], **params).startswith("\0"):
-            texts[0] = wrap(parts[0], CALL)
+            texts[0] = parenthesized(parts[0], CALL)
         return Written(operation.notation(*texts, **params), CALL)
     extras = [f"{name}={value}" for name, value in params.items()]
     return Written(f"{operation.name}({', '.join(texts + extras)})", CALL)
@@ -191,12 +191,14 @@ def _infix(operation: Op, parts: list[Written]) -> Written:
     symbol, binding = infix
     left, right = parts
     if symbol == "**":
-        return Written(f"{wrap(left, binding + 1)}**{wrap(right, binding)}", binding)
+        return Written(
+            f"{parenthesized(left, binding + 1)}**{parenthesized(right, binding)}", binding
+        )
     if symbol == "@":
-        return Written(f"{wrap(left, UNARY)} @ {wrap(right, UNARY)}", MATMUL)
+        return Written(f"{parenthesized(left, UNARY)} @ {parenthesized(right, UNARY)}", MATMUL)
     # x + -3 reads as x - 3.
     if symbol == "+" and right.text.startswith("-") and right.binding >= PRODUCT:
-        return Written(f"{wrap(left, binding)} - {right.text[1:]}", binding)
+        return Written(f"{parenthesized(left, binding)} - {right.text[1:]}", binding)
     # Sums and products associate, so that a person writes 2*x*y for 2*(x*y).
     within = binding if symbol in ("+", "*") else binding + 1
     if symbol != "+" and right.text.startswith("-"):
@@ -206,15 +208,15 @@ def _infix(operation: Op, parts: list[Written]) -> Written:
     outside = binding + 1 if binding == COMPARISON else binding
     # -(x % y) and z*(x // y) are not -x % y and z*x // y.
     binds = binding - 1 if symbol in ("%", "//") else binding
-    return Written(f"{wrap(left, outside)}{spaced}{wrap(right, within)}", binds)
+    return Written(f"{parenthesized(left, outside)}{spaced}{parenthesized(right, within)}", binds)
 
 
-def wrap(part: Written, binding: int) -> str:
+def parenthesized(part: Written, binding: int) -> str:
     """The text, in parentheses where it binds less tightly than it must."""
     return part.text if part.binding >= binding else f"({part.text})"
 
 
-def number(array: Any) -> Written:
+def number_text(array: Any) -> Written:
     """A constant: a short number, or the type of an array with many entries."""
     if array.ndim == 0:
         shown = short(array[()])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from funcgrad.compiler.disk_cache.cache import named, remembered
+from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, const, subexpressions, var
@@ -16,9 +16,9 @@ from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Forms, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.skeleton import Row, instantiate, skeleton
+from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
 
 Transform: TypeAlias = Callable[[list[Expr], list[Expr]], list[Expr]]
 """From roots and leaves, as expressions, to the expressions wanted: a pure module-level function."""
@@ -59,7 +59,7 @@ def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
 
 @lru_cache(maxsize=512)
 def derived(
-    transform: Transform, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int
+    transform: Transform, rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int
 ) -> Program:
     """The transformed program of a skeleton, simplified before and after, and lowered."""
     with Paused():
@@ -74,7 +74,7 @@ def derived(
             made = simplify_all(transform(simple, inputs[:leaves]), forms=slopes)
             return share_bodies(made) if forms.holds_tuples or slopes.holds_tuples else made
 
-        how = named(transform, leaves)
+        how = derivation_name(transform, leaves)
         return lower(remembered(how, [*wanted, *inputs], make), inputs)
 
 
@@ -105,11 +105,11 @@ def trace(f: Callable[..., Any], *args: Any) -> Any:
     >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
     x*y + 1
     """
-    output, leaves = run(f, args, {})
-    return expressions(output, leaves)
+    output, leaves = run_on_leaves(f, args, {})
+    return closed_tree(output, leaves)
 
 
-def expressions(output: Any, leaves: Sequence[Expr]) -> Any:
+def closed_tree(output: Any, leaves: Sequence[Expr]) -> Any:
     """A traced tree as expressions that outlive the trace: leaves become variables."""
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]

@@ -70,11 +70,11 @@ def flatten_arguments(
     f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
 ) -> dict[int, Tree]:
     """The trees of f's arguments with these numbers, labelled after f's parameters."""
-    names = names_of(f, len(args))
+    names = parameter_names(f, len(args))
     return {i: flatten(args[i], names[i]) for i in argnums}
 
 
-def run(
+def run_on_leaves(
     f: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -104,7 +104,7 @@ def run(
         scope.open = False
 
 
-def names_of(f: Any, count: int) -> list[str]:
+def parameter_names(f: Any, count: int) -> list[str]:
     """The names of f's positional arguments, as far as they are known."""
     while hasattr(f, "__wrapped__"):
         f = f.__wrapped__

@@ -16,14 +16,14 @@ from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import infer_type, leaf
 
-Row: TypeAlias = tuple[Any, ...]
+SkeletonRow: TypeAlias = tuple[Any, ...]
 """``(op, places of operands, params)``; for inputs and constants, their kind, content and type."""
 
 
 class Skeleton(NamedTuple):
     """A traced program, arrays abstracted: what derived programs are cached by."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SkeletonRow, ...]
     roots: tuple[int, ...]
     inputs: list[Any]
     """The values of the input rows: arrays, or expressions of a trace around this one."""
@@ -59,7 +59,7 @@ class _Numbering:
         self.within = within
         self.number: dict[Any, int] = {}
         self.where: dict[int, int] = {}
-        self.rows: list[Row] = []
+        self.rows: list[SkeletonRow] = []
         self.inputs: list[Any] = []
         self.simple: list[int] = []
         self.kinds: list[int] = []
@@ -87,7 +87,7 @@ class _Numbering:
         """The place of an expression's row."""
         op, kinds = expr.op, self.kinds
         # An operation's type follows from its operands', so that it need not be hashed.
-        row: Row = (op, parents, expr.params)
+        row: SkeletonRow = (op, parents, expr.params)
         kind = _FIXED
         if op is leaf and parents:
             self.derivative = self.derivative or expr.params[0][1] is None
@@ -132,7 +132,7 @@ def _is_open(expr: Expr, since: int | None) -> bool:
     return bool(scope.open)
 
 
-def instantiate(rows: Sequence[Row], inputs: Sequence[Expr] | None = None) -> list[Expr]:
+def instantiate(rows: Sequence[SkeletonRow], inputs: Sequence[Expr] | None = None) -> list[Expr]:
     """A skeleton's rows as expressions, on ``inputs`` for its input rows or, without, on variables."""
     exprs: list[Expr] = []
     own = None if inputs is None else iter(inputs)

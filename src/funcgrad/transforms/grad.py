@@ -18,9 +18,10 @@ from funcgrad.ops.elementwise import stopped
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize
-from funcgrad.trace.leaves import flatten_arguments, run
+from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.arguments import (
+from funcgrad.transforms.trace_cache import Derivation
+from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
     differentiable_arguments,
@@ -32,7 +33,6 @@ from funcgrad.transforms.arguments import (
     split_aux,
     warn_unreached,
 )
-from funcgrad.transforms.trace_cache import Derivation
 
 
 def grad(
@@ -99,7 +99,7 @@ def value_and_grad(
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         places = positions("grad", wanted, len(args))
         trees = differentiable_arguments("grad", f, args, places)
-        output, leaves = run(f, args, kwargs, trees)
+        output, leaves = run_on_leaves(f, args, kwargs, trees)
         output, aux = split_aux(output, has_aux)
         root = scalar_root(output)
         value, *slopes = [result(v) for v in derivation([root], leaves, warn_unreached)]
@@ -123,7 +123,7 @@ def _gradient_expr(
     traced = [i for i, arg in enumerate(args) if i in places or _is_numeric(arg)]
 
     trees = flatten_arguments(f, args, traced) | differentiable_arguments("grad", f, args, places)
-    output, leaves = run(f, args, kwargs, trees)
+    output, leaves = run_on_leaves(f, args, kwargs, trees)
     root = scalar_root(split_aux(output, has_aux)[0])
     groups = dict(zip(trees, leaves_by_argument([*trees.values()], leaves), strict=True))
     own = [item for i in places for item in groups[i]]

@@ -21,9 +21,11 @@ from funcgrad.ops.shape import moveaxis, reshape, zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.transforms.arguments import (
+from funcgrad.transforms.grad import grad
+from funcgrad.transforms.jvp import jvp
+from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
     differentiable_arguments,
@@ -33,8 +35,6 @@ from funcgrad.transforms.arguments import (
     split_aux,
     warn_unreached,
 )
-from funcgrad.transforms.grad import grad
-from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.vjp import vjp
 
 
@@ -171,7 +171,7 @@ def _jacobian(
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         places = positions(who, wanted, len(args))
         trees = differentiable_arguments(who, function, args, places)
-        output, leaves = run(function, args, kwargs, trees)
+        output, leaves = run_on_leaves(function, args, kwargs, trees)
         output, aux = split_aux(output, has_aux, who)
         shape = flatten(output)
         roots = [_result(who, item) for item in shape.leaves]
@@ -218,7 +218,7 @@ def _forward(roots: list[Expr], leaves: list[Expr]) -> Any:
             "jacfwd: expected complex results for complex arguments, but got real ones, whose "
             "derivative has two directions; use jacrev",
         )
-    return columns
+    return jacobian_columns
 
 
 def _reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
@@ -229,7 +229,7 @@ def _reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
             "jacrev: expected real results for real arguments, but got complex ones, whose cotangents "
             "would lose their imaginary part; use jacfwd",
         )
-    return rows
+    return jacobian_rows
 
 
 def _basis(item: Expr) -> Expr:
@@ -238,7 +238,7 @@ def _basis(item: Expr) -> Expr:
     return example(const(np.eye(size, dtype=item.dtype).reshape(size, *item.shape)))  # type: ignore[no-any-return]
 
 
-def rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def jacobian_rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     """The blocks of the Jacobian in reverse mode, a pullback of the basis of each root."""
     blocks: list[Expr] = []
     for root in roots:
@@ -249,7 +249,7 @@ def rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     return blocks
 
 
-def columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def jacobian_columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     """The blocks of the Jacobian in forward mode, a pushforward of the basis of each leaf."""
     table: list[list[Expr]] = []
     for x in leaves:

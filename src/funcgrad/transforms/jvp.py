@@ -12,9 +12,9 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.arguments import (
+from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
     leaves_by_argument,
@@ -48,7 +48,7 @@ def jvp(
         )
     places = tuple(range(len(primals)))
     arguments = differentiable_arguments("jvp", f, primals, places)
-    output, leaves = run(f, primals, {}, arguments)
+    output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
     if len(tangents) != len(primals):
         raise fail(TypeError, f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")

@@ -20,10 +20,10 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
-from funcgrad.transforms.arguments import (
+from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
+from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
     leaves_by_argument,
@@ -51,12 +51,12 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     check_function("linearize", f)
     places = tuple(range(len(primals)))
     arguments = differentiable_arguments("linearize", f, primals, places)
-    output, leaves = run(f, primals, {}, arguments)
+    output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
-    parts = split(_flows, found.rows, found.roots, len(leaves))
+    parts = split_program(_flows, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 
     likes = [flatten(primal) for primal in primals]
@@ -92,7 +92,9 @@ class Split(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def split(builder: Builder, rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int) -> Split:
+def split_program(
+    builder: Builder, rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int
+) -> Split:
     """The two parts of the linear program that a builder derives from a skeleton."""
     exprs = instantiate(rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]

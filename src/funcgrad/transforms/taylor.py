@@ -15,9 +15,9 @@ from funcgrad.ops.shape import ones_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.arguments import (
+from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
     matching_seeds,
@@ -43,7 +43,7 @@ def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> 
     check_function("taylor", f)
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 0:
         raise fail(ValueError, f"taylor: expected an order of 0 or more, but got {order!r}")
-    output, leaves = run(f, (x,), {}, differentiable_arguments("taylor", f, (x,), (0,)))
+    output, leaves = run_on_leaves(f, (x,), {}, differentiable_arguments("taylor", f, (x,), (0,)))
     seeds = []
     if direction is not None:
         seeds = seed_leaves(matching_seeds("taylor", "direction", direction, flatten(x), leaves))

@@ -12,10 +12,11 @@ from funcgrad.ops.base.op import differentiable, fit, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.trace.derive import concretize
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import skeleton
-from funcgrad.transforms.arguments import (
+from funcgrad.transforms.linearize import linear_part, primal_part, seed_input, split_program
+from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
     matching_seeds,
@@ -23,7 +24,6 @@ from funcgrad.transforms.arguments import (
     split_aux,
     tangent_dtype,
 )
-from funcgrad.transforms.linearize import linear_part, primal_part, seed_input, split
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -43,13 +43,13 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     check_function("vjp", f)
     places = tuple(range(len(primals)))
     arguments = differentiable_arguments("vjp", f, primals, places)
-    output, leaves = run(f, primals, {}, arguments)
+    output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
     output, aux = split_aux(output, has_aux)
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
-    parts = split(_cotangents, found.rows, found.roots, len(leaves))
+    parts = split_program(_cotangents, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:

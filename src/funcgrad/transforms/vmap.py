@@ -19,9 +19,9 @@ from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, own_children
-from funcgrad.transforms.arguments import check_function, named_after
+from funcgrad.transforms.transform_arguments import check_function, named_after
 
 
 def vmap(
@@ -69,7 +69,7 @@ def vmap(
             return f(*inner, **named)
 
         present = [batch for batch in batches if batch is not None]
-        output, leaves = run(on_one, present, {})
+        output, leaves = run_on_leaves(on_one, present, {})
         tree = flatten(output)
         places = _axes_of_results(out_axes, output, len(tree.leaves))
         same = tuple([i for i, place in enumerate(places) if place is None])

@@ -11,7 +11,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.transforms.jit.capture_paths import Path, Subscript, named_paths
-from funcgrad.transforms.jit.captures import Watch
+from funcgrad.transforms.jit.captures import CapturedVariables
 from tests.transforms.jit.test_captures import check
 
 
@@ -329,5 +329,7 @@ SETTINGS = {"a": types.SimpleNamespace(b=1.0)}
 
 def test_plain_functions_watch_no_more_than_their_names():
     w, scale = np.ones(3), 2.0
-    places = [item.place.name for item in Watch(lambda x: np.sum(w.T * x) * scale).values()]
+    places = [
+        item.place.name for item in CapturedVariables(lambda x: np.sum(w.T * x) * scale).values()
+    ]
     assert places == ["scale", "w"]

@@ -207,7 +207,10 @@ def test_what_is_taken_from_modules():
 
 # -- what is not looked into ---------------------------------------------------------------------
 def test_installed_packages_are_taken_to_stay_as_they_are():
-    places = {item.place.name for item in watch.Watch(lambda x: np.sum(toolz.identity(x))).values()}
+    places = {
+        item.place.name
+        for item in watch.CapturedVariables(lambda x: np.sum(toolz.identity(x))).values()
+    }
     assert places == set()
     assert all(map(watch._installed, [np, sys, functools]))
     assert not watch._installed(types.ModuleType("settings"))
@@ -220,7 +223,7 @@ def test_only_so_many_functions_are_looked_into():
     assert f(2.0) == 2.0
     home["A0"] = 3.0
     assert f(2.0) == 6.0
-    assert len(watch.Watch(home["f0"]).values()) == 2 * watch.MOST_FUNCTIONS
+    assert len(watch.CapturedVariables(home["f0"]).values()) == 2 * watch.MOST_FUNCTIONS
 
 
 def test_objects_that_answer_to_any_name_do_no_harm():

@@ -20,7 +20,7 @@ from funcgrad.expr import Expr
 VARIABLE = "FUNCGRAD_CACHE"
 
 
-def named(transform: Any, *more: int) -> str | None:
+def derivation_name(transform: Any, *more: int) -> str | None:
     """What tells a derivation from all others, in every process; None where nothing does.
 
     A function of the package is told by its name, and a dataclass of plain values by those, too. A function
@@ -62,5 +62,5 @@ def remembered(
         return entries.read(path, identity)
     made = make()
     with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
-        entries.write(path, identity, made)
+        entries.write_entry(path, identity, made)
     return made

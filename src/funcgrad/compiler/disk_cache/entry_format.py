@@ -70,7 +70,7 @@ def _head(identity: bytes, body: bytes) -> bytes:
     return _FORMAT + identity + hashlib.sha256(identity + body).digest()
 
 
-def write(path: Path, identity: bytes, exprs: list[Expr]) -> None:
+def write_entry(path: Path, identity: bytes, exprs: list[Expr]) -> None:
     """Keep expressions, in one step: nobody reads half an entry."""
     body = pickle.dumps(
         together_op(*exprs), protocol=5

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step, build, flatten, text_of
+from funcgrad.compiler.flat_program import Flat, FlatStep, build, flatten_program, source_text
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.control.call_and_branch import branch_op, call_op
 from funcgrad.control.custom_rule import ruled_op
@@ -88,8 +88,8 @@ class Emitted:
     @property
     def source(self) -> str:
         """The Python that runs, that of closed subgraphs first."""
-        inner = [f"# a closed subgraph\n{text_of(run)}\n" for run in self._bodies]
-        return "".join([*inner, text_of(self._body)])
+        inner = [f"# a closed subgraph\n{source_text(run)}\n" for run in self._bodies]
+        return "".join([*inner, source_text(self._body)])
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         library, types = self._library, self.types
@@ -101,7 +101,7 @@ class Emitted:
 
 def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> Emitted:
     """The program from inputs to roots, as a function of arrays of the library."""
-    flat = flatten(_ready(roots, library), inputs)
+    flat = flatten_program(_ready(roots, library), inputs)
     bodies: dict[Any, Any] = {}
     body = _built(flat, library, bodies, _shared(flat))
     return Emitted(body, list(bodies.values()), library, [x.type for x in inputs])
@@ -181,7 +181,7 @@ def _over(flat: Flat) -> list[list[int]]:
     return over
 
 
-def _function(step: Step, library: Library) -> Callable[..., Any]:
+def _function(step: FlatStep, library: Library) -> Callable[..., Any]:
     op: Op = step.op
     rows = op.columns.libraries or {}
     row = rows.get(library.name, None if op.name in library.table else rows.get("any"))
@@ -195,7 +195,7 @@ def _function(step: Step, library: Library) -> Callable[..., Any]:
     return partial(function, **dict(step.params)) if step.params else function
 
 
-def _missing(name: str, library: Library, step: Step) -> Any:
+def _missing(name: str, library: Library, step: FlatStep) -> Any:
     if name == "foreign":
         held = dict(step.params).get("function")
         called = getattr(held, "name", "a primitive")
@@ -219,13 +219,13 @@ _OBJECTS = np.dtype(object)
 # -- closed subgraphs ----------------------------------------------------------------------------
 def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., tuple[Any, ...]]:
     if body not in bodies:
-        flat = flatten(_ready(simplify_all(body.outputs), library), body.inputs)
+        flat = flatten_program(_ready(simplify_all(body.outputs), library), body.inputs)
         bodies[body] = _built(flat, library, bodies, [False] * len(flat.results))
     found: Callable[..., tuple[Any, ...]] = bodies[body]
     return found
 
 
-def _call(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+def _call(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     run = _body(dict(step.params)["body"], library, bodies)
 
     def call(home: Any, *operands: Any) -> Any:
@@ -234,7 +234,7 @@ def _call(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[...,
     return call
 
 
-def _branch(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+def _branch(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     runs = [_body(body, library, bodies) for body in dict(step.params)["branches"]]
 
     def branch(home: Any, index: Any, *operands: Any) -> Any:
@@ -243,7 +243,7 @@ def _branch(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..
     return branch
 
 
-def _loop(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     params = dict(step.params)
     body, cond, shape = params["body"], params["cond"], params["shape"]
     if cond is not None and len(body.outputs) > shape.states and not library.lengths:
@@ -264,7 +264,7 @@ def _loop(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[...,
     return loop
 
 
-def _ruled(step: Step, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
+def _ruled(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     params = dict(step.params)
     rule = _body(params["body"], library, bodies)
 
@@ -279,7 +279,7 @@ def results_alone(rule: Any, wiring: Any, *operands: Any) -> Any:
     return operands[: wiring.results]
 
 
-_CLOSED: dict[Op, Callable[[Step, Library, dict[Any, Any]], Callable[..., Any]]] = {
+_CLOSED: dict[Op, Callable[[FlatStep, Library, dict[Any, Any]], Callable[..., Any]]] = {
     call_op: _call,
     branch_op: _branch,
     loop_op: _loop,

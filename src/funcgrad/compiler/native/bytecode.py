@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step, build
+from funcgrad.compiler.flat_program import Flat, FlatStep, build
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.native.disassembler import listing
 from funcgrad.graph import CONSTANT, INPUT
@@ -22,7 +22,7 @@ from funcgrad.graph import CONSTANT, INPUT
 # Steps from which a tape is made. Python for fewer is compiled in less time than numba takes to be loaded.
 LEAST = 5000
 
-Term: TypeAlias = tuple[int, int, bool]
+ProductTerm: TypeAlias = tuple[int, int, bool]
 """Two steps that are multiplied, and whether the product is negated; `ONE` leaves the other as it is."""
 
 ONE = -1
@@ -62,7 +62,7 @@ def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
         from funcgrad.compiler.native import vm as machine  # loads numba, or its machine code
     except Exception:  # numba fails in many ways, and none is worth an error
         return None
-    tape = lower(flat, machine.NUMBERS)
+    tape = lower_to_bytecode(flat, machine.NUMBERS)
     if tape is None:
         return None
     kinds = [flat.steps[i].type.dtype.kind for i in flat.results]
@@ -128,7 +128,7 @@ def _length(flat: Flat) -> int | None:
 
 
 # -- names ---------------------------------------------------------------------------------------
-def _name(flat: Flat, step: Step) -> str | None:
+def _name(flat: Flat, step: FlatStep) -> str | None:
     """What the machine calls an operation; empty where it does nothing, None where it is not known."""
     op, dtype = step.op, step.type.dtype
     if dtype.kind not in "fb" or dtype.itemsize not in (1, 8):
@@ -177,7 +177,7 @@ class _Rows:
             tuple([same[k] for k in (step.operands[:1] if name in _OF_ONE else step.operands)])
             for name, step in zip(names, flat.steps, strict=True)
         ]
-        self.of: dict[int, list[Term]] = {}
+        self.of: dict[int, list[ProductTerm]] = {}
         self.inside = [False] * len(names)
         self.uses = uses = [0] * len(names)
         for i, operands in enumerate(self.operands):
@@ -209,11 +209,11 @@ class _Rows:
     def _grows(self, k: int) -> bool:
         return self.uses[k] == 1 and k in self.of
 
-    def _taken(self, k: int) -> list[Term]:
+    def _taken(self, k: int) -> list[ProductTerm]:
         self.inside[k] = True
         return self.of.pop(k)
 
-    def _term(self, k: int, negated: bool) -> Term:
+    def _term(self, k: int, negated: bool) -> ProductTerm:
         if self.uses[k] == 1 and self.names[k] == "multiply":
             self.inside[k] = True
             x, y = self.operands[k]
@@ -222,7 +222,7 @@ class _Rows:
 
 
 # -- the tape --------------------------------------------------------------------------------------
-def lower(flat: Flat, numbers: Mapping[str, int]) -> Tape | None:
+def lower_to_bytecode(flat: Flat, numbers: Mapping[str, int]) -> Tape | None:
     """The tape of a program; None where the machine does not know all of its operations."""
     names = _named(flat, numbers)
     if names is None:
@@ -288,7 +288,7 @@ def _by_depth(rows: _Rows) -> list[int]:
 
 
 def _row(
-    row: Sequence[Term], place: Mapping[int, int], numbers: Mapping[str, int]
+    row: Sequence[ProductTerm], place: Mapping[int, int], numbers: Mapping[str, int]
 ) -> tuple[str, list[int]]:
     """What adds a row of terms, and its operands."""
     if any([negated for _, _, negated in row]):

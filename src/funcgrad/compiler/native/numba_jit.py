@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.python import scalar_ops as templates
 
 
@@ -166,7 +166,7 @@ TEMPLATES: dict[str, dict[str, str]] = {
 """Where an operation's own template would mean something else, or nothing, to numba."""
 
 
-def template(flat: Flat, step: Step) -> str | None:
+def template(flat: Flat, step: FlatStep) -> str | None:
     """How an operation on numbers is written for numba."""
     text = templates.template_of(flat, step)
     if text is None:

@@ -42,10 +42,10 @@ def later(flat: Flat) -> native.Later | None:
     if turn > native.ENTERED:
         return None
     signature = tuple([(type.dtype.name, len(type.shape), False) for type in given])
-    return native.Later(lambda: text_of(flat), signature, written, turn)
+    return native.Later(lambda: native_source(flat), signature, written, turn)
 
 
-def text_of(flat: Flat) -> str | None:
+def native_source(flat: Flat) -> str | None:
     """The text for numba, or None.
 
     >>> import funcgrad as fg

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from funcgrad.compiler.call_ir import (
     Call,
+    CallSchedule,
     How,
     HowReturned,
     Placed,
     Plan,
     Returned,
-    Schedule,
     bytes_of,
     last_reads,
 )
@@ -30,7 +30,7 @@ _LARGE = 1 << 14
 _POOLED, _HELD = 1 << 17, 1 << 28
 
 
-def scheduled(plan: Plan) -> Schedule:
+def scheduled(plan: Plan) -> CallSchedule:
     """The buffer of each call's value, and when it is dead.
 
     >>> import numpy as np
@@ -46,7 +46,7 @@ def scheduled(plan: Plan) -> Schedule:
     """
     assignment = _Assignment(plan)
     placed = assignment.placed()
-    return Schedule(tuple(placed), tuple(assignment.pooled), tuple(assignment.returned()))
+    return CallSchedule(tuple(placed), tuple(assignment.pooled), tuple(assignment.returned()))
 
 
 class _Assignment:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Form, Function, Plan
+from funcgrad.compiler.call_ir import Call, Callee, CallForm, Plan
 from funcgrad.compiler.numpy.block_loop import Blocks, row_sum
 from funcgrad.graph import ArrayType
 
@@ -65,7 +65,7 @@ class Total(NamedTuple):
     reads: tuple[str, ...]
 
 
-Statement = Rows | Copy | Compute | Store | Total
+KernelStatement = Rows | Copy | Compute | Store | Total
 
 
 class Kernel(NamedTuple):
@@ -73,7 +73,7 @@ class Kernel(NamedTuple):
 
     symbol: str
     parameters: tuple[str, ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[KernelStatement, ...]
     blocks: Blocks
 
     @property
@@ -87,10 +87,10 @@ class Kernel(NamedTuple):
         return sorted({name for name in reads if name[0] == "k"})
 
 
-class Body(NamedTuple):
+class KernelBody(NamedTuple):
     """A block's statements, and the arrays that they are given."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[KernelStatement, ...]
     operands: tuple[int, ...]
     """The values from outside."""
     leaving: tuple[int, ...]
@@ -116,14 +116,16 @@ class Body(NamedTuple):
         return ("i", "lo", "hi", *arrays)
 
 
-def kernel_body(plan: Plan, members: Sequence[Member], leaving: Sequence[int]) -> Body:
+def kernel_body(plan: Plan, members: Sequence[Member], leaving: Sequence[int]) -> KernelBody:
     """What a group does to a block of rows."""
     writer = _Writer(plan, members, leaving)
     statements = tuple(writer.statements())
     scratch, outside = tuple(writer.scratch), tuple(writer.outside)
     repeated = tuple([(outside.index(k), row) for k, row in writer.repeated.items()])
     size = sum(map(_bytes, [*scratch, *writer.passing, *writer.repeated.values()]))
-    return Body(statements, outside, tuple(leaving), scratch, repeated, writer.transposed, size)
+    return KernelBody(
+        statements, outside, tuple(leaving), scratch, repeated, writer.transposed, size
+    )
 
 
 def _row(type: ArrayType) -> ArrayType:
@@ -134,7 +136,7 @@ def _bytes(row: ArrayType) -> int:
     return math.prod(row.shape) * row.dtype.itemsize
 
 
-_ROW_SUM = Function("row_sum", Form.ROUTINE, row_sum)
+_ROW_SUM = Callee("row_sum", CallForm.ROUTINE, row_sum)
 
 # Rows whose last axis is longer are left as they are: NumPy's inner loops are long enough, and its
 # sums along the axis are by pairs.
@@ -147,14 +149,14 @@ def _is_transposed(plan: Plan, members: Sequence[Member]) -> bool:
     for member in members:
         call = member.call
         types = [plan.calls[k].type for k in call.operands]
-        if call.form is Form.REDUCE:
+        if call.form is CallForm.REDUCE:
             axes = [n for i, n in enumerate(types[0].shape) if i in call.axes and i]
             if axes and (types[0].shape[-1] > _SHORT or math.prod(axes) > 2 * _SHORT):
                 return False
             gains = gains or bool(axes)
-        elif call.form is Form.MATMUL and not call.params and len(call.type.shape) > 2:
+        elif call.form is CallForm.MATMUL and not call.params and len(call.type.shape) > 2:
             return False
-        elif call.form is Form.ENTRYWISE and len(call.type.shape) > 1:
+        elif call.form is CallForm.ENTRYWISE and len(call.type.shape) > 1:
             if call.type.shape[-1] > _SHORT:
                 return False
             narrow = [t for t in types if t.shape and math.prod(t.shape[1:]) != _entries(call)]
@@ -182,7 +184,7 @@ class _Writer:
         self.copies: dict[int, str] = {}  # transposed, of what comes from outside
         self.free: dict[ArrayType, list[str]] = {}
         self.root: dict[int, int] = {}
-        self.written: list[Statement] = []
+        self.written: list[KernelStatement] = []
         self.last = self.lifetimes()
 
     def lifetimes(self) -> dict[int, int]:
@@ -196,7 +198,7 @@ class _Writer:
                 last[self.root.get(k, k)] = last[k] = place
         return last
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[KernelStatement]:
         for place, member in enumerate(self.members):
             self.statement(place, member)
             for k in {self.root.get(k, k) for k in (*member.call.operands, member.number)}:
@@ -215,7 +217,7 @@ class _Writer:
     # -- operands ---------------------------------------------------------------------------------
     def whole(self, k: int) -> str:
         call = self.plan.calls[k]
-        if call.form is Form.CONSTANT:
+        if call.form is CallForm.CONSTANT:
             return call.function.symbol
         if k not in self.outside:
             self.outside.append(k)
@@ -224,7 +226,7 @@ class _Writer:
     def repeat(self, member: Member, k: int) -> str:
         """What is the same for every row: once for each row where that makes inner loops long."""
         type, ndim = self.plan.calls[k].type, len(member.call.type.shape)
-        if not self.transposed or member.call.form is not Form.ENTRYWISE or type.size == 1:
+        if not self.transposed or member.call.form is not CallForm.ENTRYWISE or type.size == 1:
             return self.whole(k)
         name = self.whole(k)
         if name[0] == "k":  # a constant is bound, and not given
@@ -247,7 +249,7 @@ class _Writer:
         foreign = self.root.get(k, k) not in self.inside
         row = _row(self.plan.calls[k].type)
         copied = self.transposed and foreign and math.prod(row.shape) > 1
-        if not copied or member.call.form in (Form.MATMUL, Form.RESHAPE, Form.GETITEM):
+        if not copied or member.call.form in (CallForm.MATMUL, CallForm.RESHAPE, CallForm.GETITEM):
             return name
         if k not in self.copies:
             self.copies[k] = self.place(row)
@@ -273,7 +275,7 @@ class _Writer:
         if member.total:
             self.written.append(Total(f"o{out}", self.total(call), reads))
             return
-        if call.takes_out or call.form is Form.REDUCE:
+        if call.takes_out or call.form is CallForm.REDUCE:
             self.fill(place, member, reads, out)
             return
         self.names[number] = f"r{len(self.names)}"
@@ -285,7 +287,7 @@ class _Writer:
     def total(self, call: Call) -> Call:
         """Sums over rows that lie side by side in memory are left to BLAS, at half the time."""
         narrow = len(call.type.shape) and self.plan.calls[call.operands[0]].type.dtype.char in "fd"
-        rows = call.form is Form.REDUCE and (call.function.run, call.axes) == (np.add, (0,))
+        rows = call.form is CallForm.REDUCE and (call.function.run, call.axes) == (np.add, (0,))
         if self.transposed and narrow and rows:
             return call._replace(function=_ROW_SUM, params=())
         return call

@@ -12,16 +12,16 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import (
     Call,
+    Callee,
+    CallForm,
     Effect,
-    Form,
-    Function,
     Plan,
     reduction,
-    reshape,
+    reshape_call,
     ufunc_call,
     without_dead_calls,
 )
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
 from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant
 from funcgrad.compiler.passes.layout_assignment import LAID
@@ -59,7 +59,7 @@ def is_foreign(run: Any) -> bool:
     return not isinstance(run, np.ufunc) and home not in ("funcgrad", "numpy")
 
 
-def elided(flat: Flat, step: Step) -> tuple[int, ...]:
+def elided(flat: Flat, step: FlatStep) -> tuple[int, ...]:
     """The operands as they are run: broadcast ones as they were, where another gives the shape."""
     steps = flat.steps
     wide = [i for i in step.operands if steps[i].op is broadcast_to]
@@ -70,11 +70,11 @@ def elided(flat: Flat, step: Step) -> tuple[int, ...]:
     return tuple(narrow if shape == step.type.shape else [step.operands[0], *narrow[1:]])
 
 
-def _select(made: list[Call], step: Step, operands: tuple[int, ...]) -> int:
+def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
     """The number of the call that has a step's value, which is added to the calls."""
     name, op = step.op.name, step.op
     if op is INPUT:
-        return put(made, Call(Function(f"x{len(made)}", Form.INPUT), (), step.type, "source"))
+        return put(made, Call(Callee(f"x{len(made)}", CallForm.INPUT), (), step.type, "source"))
     if op is CONSTANT:
         return put_constant(made, step.constant)
     if name == "stop_gradient":
@@ -91,7 +91,7 @@ def _select(made: list[Call], step: Step, operands: tuple[int, ...]) -> int:
 def _entrywise(
     symbol: str, run: Any, operands: tuple[int, ...], type: ArrayType, effect: Effect
 ) -> Call:
-    return Call(Function(symbol, Form.ENTRYWISE, run), operands, type, effect)
+    return Call(Callee(symbol, CallForm.ENTRYWISE, run), operands, type, effect)
 
 
 def _is_plain(type: ArrayType) -> bool:
@@ -102,7 +102,7 @@ def _is_plain(type: ArrayType) -> bool:
 _BRANCHLESS = 2048
 
 
-def _select_selection(made: list[Call], step: Step, operands: tuple[int, ...]) -> int:
+def _select_selection(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
     type, (shape, dtype) = step.type, step.type
     wide = made[operands[0]].type.shape == shape and dtype in BITS
     if len(operands) == 2 and not (wide and type.size >= _BRANCHLESS):
@@ -111,7 +111,7 @@ def _select_selection(made: list[Call], step: Step, operands: tuple[int, ...]) -
         return put(made, _entrywise("where", np.where, operands, type, "new"))
     if len(operands) == 2:
         return put(made, _entrywise("masked", masked, operands, type, "product"))
-    numbers = [made[k].function.run for k in operands[1:] if made[k].form is Form.CONSTANT]
+    numbers = [made[k].function.run for k in operands[1:] if made[k].form is CallForm.CONSTANT]
     if [x.ndim for x in numbers] == [0, 0] and (found := affine(*[x[()] for x in numbers])):
         a, b = [put_constant(made, np.array(x, dtype)) for x in found]
         scaled = put(made, ufunc_call(np.multiply, (operands[0], a), type))
@@ -123,26 +123,26 @@ def _select_selection(made: list[Call], step: Step, operands: tuple[int, ...]) -
 _REDUCED = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
-def _call(made: list[Call], step: Step, operands: tuple[int, ...]) -> Call:
+def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
     """The one call of an operation."""
     name, op, params, type = step.op.name, step.op, dict(step.params), step.type
     if isinstance(op.run, np.ufunc):
         return _ufunc(made, op.run, operands, type)
     if name == "reshape":
-        return reshape(params["shape"], operands[0], type)
+        return reshape_call(params["shape"], operands[0], type)
     if name in ("getitem", "scatter_add") and _is_reshape(params, made[operands[0]].type, type):
-        return reshape(type.shape, operands[0], type)
+        return reshape_call(type.shape, operands[0], type)
     if name == "transpose":
-        return Call(Function(name, Form.TRANSPOSE), operands, type, "view", step.params)
+        return Call(Callee(name, CallForm.TRANSPOSE), operands, type, "view", step.params)
     if name == "broadcast_to":
         spread = _entrywise("spread", broadcast_copy, operands, type, "product")
         return spread._replace(params=(*step.params, ("dtype", type.dtype)))
     if name in _REDUCED and params["axis"]:
         return reduction(_REDUCED[name], params["axis"], operands[0], type)
     if name == "getitem" and "array" not in params["spec"]:
-        return Call(Function(name, Form.GETITEM), operands, type, "unknown", step.params)
+        return Call(Callee(name, CallForm.GETITEM), operands, type, "unknown", step.params)
     fresh = name in _NEW or name == "getitem" or (name == "einsum" and len(operands) > 1)
-    function = Function(f"f{len(made)}", Form.ROUTINE, op.run, name)
+    function = Callee(f"f{len(made)}", CallForm.ROUTINE, op.run, name)
     return Call(function, operands, type, "new" if fresh else "unknown", step.params)
 
 
@@ -168,13 +168,13 @@ def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> 
 
 def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     if ufunc is np.matmul:
-        function, first = Function("matmul", Form.MATMUL, ufunc), made[operands[0]]
-        if first.form is Form.TRANSPOSE and first.axes == (1, 0):
+        function, first = Callee("matmul", CallForm.MATMUL, ufunc), made[operands[0]]
+        if first.form is CallForm.TRANSPOSE and first.axes == (1, 0):
             swapped = (*first.operands, operands[1])
             return Call(function, swapped, type, "product", (("transposed", True),))
         return Call(function, operands, type, "product")
     own = ufunc.__name__
     known = getattr(np, own, None) is ufunc
-    form: Form = Form.ROUTINE if ufunc.signature else Form.ENTRYWISE
-    function = Function(own if known else f"f{len(made)}", form, ufunc, "" if known else own)
+    form: CallForm = CallForm.ROUTINE if ufunc.signature else CallForm.ENTRYWISE
+    function = Callee(own if known else f"f{len(made)}", form, ufunc, "" if known else own)
     return Call(function, operands, type, "product" if ufunc.signature else "fill")

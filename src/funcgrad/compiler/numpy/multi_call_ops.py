@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Form, Function, constant, reduction, reshape, ufunc_call
-from funcgrad.compiler.flat_program import Step
+from funcgrad.compiler.call_ir import (
+    Call,
+    Callee,
+    CallForm,
+    constant_call,
+    reduction,
+    reshape_call,
+    ufunc_call,
+)
+from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.numpy.branchless_select import tamed
 from funcgrad.graph import ArrayType
 from funcgrad.ops.elementwise import largest_exponent
@@ -22,14 +30,14 @@ def put(calls: list[Call], call: Call) -> int:
 
 def put_constant(calls: list[Call], array: np.ndarray[Any, Any]) -> int:
     """The number of a constant that is added."""
-    return put(calls, constant(len(calls), array))
+    return put(calls, constant_call(len(calls), array))
 
 
 def _apply(calls: list[Call], type: ArrayType, ufunc: np.ufunc, *operands: int) -> int:
     return put(calls, ufunc_call(ufunc, operands, type))
 
 
-def _sigmoid(calls: list[Call], step: Step, x: int) -> int:
+def _sigmoid(calls: list[Call], step: FlatStep, x: int) -> int:
     type, dtype = step.type, step.type.dtype
     most = put_constant(calls, largest_exponent(dtype))
     e = _apply(calls, type, np.exp, _apply(calls, type, np.minimum, x, most))
@@ -37,29 +45,29 @@ def _sigmoid(calls: list[Call], step: Step, x: int) -> int:
     return _apply(calls, type, np.divide, e, _apply(calls, type, np.add, one, e))
 
 
-def _softplus(calls: list[Call], step: Step, x: int) -> int:
+def _softplus(calls: list[Call], step: FlatStep, x: int) -> int:
     zero = put_constant(calls, np.array(0.0, step.type.dtype))
     return _apply(calls, step.type, np.logaddexp, x, zero)
 
 
-def _logsumexp(calls: list[Call], step: Step, x: int) -> int:
+def _logsumexp(calls: list[Call], step: FlatStep, x: int) -> int:
     axes, type, wide = dict(step.params)["axis"], step.type, calls[x].type
     top = put(calls, reduction(np.maximum, axes, x, type))
-    top = put(calls, Call(Function("tamed", Form.ENTRYWISE, tamed), (top,), type, "unknown"))
+    top = put(calls, Call(Callee("tamed", CallForm.ENTRYWISE, tamed), (top,), type, "unknown"))
     kept = tuple([1 if i in axes else n for i, n in enumerate(wide.shape)])
-    view = put(calls, reshape(kept, top, ArrayType(kept, type.dtype)))
+    view = put(calls, reshape_call(kept, top, ArrayType(kept, type.dtype)))
     e = _apply(calls, wide, np.exp, _apply(calls, wide, np.subtract, x, view))
     total = put(calls, reduction(np.add, axes, e, type))
     return _apply(calls, type, np.add, _apply(calls, type, np.log, total), top)
 
 
-def _norm(calls: list[Call], step: Step, x: int) -> int:
+def _norm(calls: list[Call], step: FlatStep, x: int) -> int:
     squares = _apply(calls, calls[x].type, np.square, x)
     total = put(calls, reduction(np.add, dict(step.params)["axis"], squares, step.type))
     return _apply(calls, step.type, np.sqrt, total)
 
 
-STAGES: dict[str, Callable[[list[Call], Step, int], int]] = {
+STAGES: dict[str, Callable[[list[Call], FlatStep, int], int]] = {
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "logsumexp": _logsumexp,

@@ -1,7 +1,7 @@
 """The NumPy backend: array programs as generated Python, with NumPy's functions bound beforehand.
 
-`source` prints a plan with the buffers that `buffer_assignment` gives its calls; `expression` is the text of
-one call. No other module writes a call as Python.
+`numpy_source` prints a plan with the buffers that `buffer_assignment` gives its calls; `expression` is
+the text of one call. No other module writes a call as Python.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Form, Placed, Plan, Returned, aligned
-from funcgrad.compiler.flat_program import Flat, build, flatten
+from funcgrad.compiler.call_ir import Call, CallForm, Placed, Plan, Returned, aligned
+from funcgrad.compiler.flat_program import Flat, build, flatten_program
 from funcgrad.compiler.ir_rewriter import pruned
 from funcgrad.compiler.native.whole_program import entering
 from funcgrad.compiler.numpy.block_loop import each_block
@@ -24,8 +24,8 @@ from funcgrad.compiler.numpy.fused_kernel import (
     Compute,
     Copy,
     Kernel,
+    KernelStatement,
     Rows,
-    Statement,
     Store,
     Total,
 )
@@ -57,10 +57,10 @@ def compile_arrays(
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    flat = prepared(flatten(roots, inputs), pipeline)
+    flat = prepared(flatten_program(roots, inputs), pipeline)
     plan = planned(flat, pipeline)
     first, bound = entering(flat) if pipeline.runs("whole_program") else ([], {})
-    text = source(plan, first)
+    text = numpy_source(plan, first)
     if pipeline.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_source
 
@@ -99,7 +99,7 @@ def planned(flat: Flat, pipeline: Pipeline = PIPELINE) -> Plan:
 
 
 # -- printing ----------------------------------------------------------------------------------------
-def source(plan: Plan, first: Sequence[str] = ()) -> str:
+def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
     """The text of the function, which has some ``first`` lines.
 
     >>> import numpy as np
@@ -151,12 +151,12 @@ def _lines(plan: Plan, placed: Placed) -> list[str]:
     if placed.how == "source":
         return gone
     if placed.how in ("operand", "spare", "pool"):
-        if call.form is Form.EMPTY:
+        if call.form is CallForm.EMPTY:
             return gone
         keyword = "out=" if call.function.run in _KEYWORD else ""
         return [expression(call, placed.reads, f", {keyword}{placed.writes}"), *gone]
     text = expression(call, placed.reads)
-    scalar = call.form is Form.ENTRYWISE and not call.type.shape
+    scalar = call.form is CallForm.ENTRYWISE and not call.type.shape
     if scalar and call.function.run in _OPERATORS:  # (Between arrays an operator takes 15 ns more.)
         text = f"{placed.reads[0]} {_OPERATORS[call.function.run]} {placed.reads[1]}"
     return [f"{placed.writes} = {text}" if placed.writes else text, *gone]
@@ -170,20 +170,20 @@ def expression(
 ) -> str:
     """The text of a call on operands of these names; ``out`` is the end of its list of arguments."""
     symbol, form, params = call.function.symbol, call.form, dict(call.params)
-    if form is Form.RESHAPE:
+    if form is CallForm.RESHAPE:
         return f"{reads[0]}.reshape({params['shape']})"
-    if form is Form.TRANSPOSE:
+    if form is CallForm.TRANSPOSE:
         return f"{reads[0]}.transpose({call.axes})"
-    if form is Form.GETITEM:
+    if form is CallForm.GETITEM:
         return f"{reads[0]}[{_index(params['spec'])}]"
-    if form is Form.REDUCE:
+    if form is CallForm.REDUCE:
         return f"{symbol}.reduce({reads[0]}, {call.axes}{', None' if out else ''}{out})"
-    if form is Form.KERNEL:
+    if form is CallForm.KERNEL:
         return f"each_block({', '.join([symbol, _blocks_symbol(symbol), *reads])})"
     given = list(reads)
-    if form is Form.MATMUL and call.params:
+    if form is CallForm.MATMUL and call.params:
         given[0] = f"{given[0]}.T"
-    elif form in (Form.ENTRYWISE, Form.EMPTY):
+    elif form in (CallForm.ENTRYWISE, CallForm.EMPTY):
         named = dtype or dtype_symbol
         given += [named(v) if isinstance(v, np.dtype) else str(v) for v in params.values()]
     return f"{symbol}({', '.join(given)}{out})"
@@ -208,7 +208,7 @@ def _returned(result: Returned) -> str:
 # -- kernels -----------------------------------------------------------------------------------------
 def kernels_of(plan: Plan) -> list[Kernel]:
     """The fused kernels that a plan runs."""
-    return [call.function.run for call in plan.calls if call.form is Form.KERNEL]
+    return [call.function.run for call in plan.calls if call.form is CallForm.KERNEL]
 
 
 def kernel_source(kernel: Kernel) -> str:
@@ -217,7 +217,7 @@ def kernel_source(kernel: Kernel) -> str:
     return "\n".join([head, *[f"    {_statement(s)}" for s in kernel.statements]]) + "\n"
 
 
-def _statement(statement: Statement) -> str:
+def _statement(statement: KernelStatement) -> str:
     match statement:
         case Rows(target, source):
             return f"{target} = {source}[lo:hi]"
@@ -253,13 +253,13 @@ def bindings(plan: Plan) -> dict[str, Any]:
     for call in plan.calls:
         symbol, form, run, _ = call.function
         bound[dtype_symbol(call.type.dtype)] = call.type.dtype
-        if form is Form.CONSTANT:
+        if form is CallForm.CONSTANT:
             # Among scalars NumPy's scalars are fast; beside arrays 0-d arrays are.
             bound[symbol] = run
             bound[f"s{symbol[1:]}"] = run[()]
-        elif form is Form.KERNEL:
+        elif form is CallForm.KERNEL:
             bound[_blocks_symbol(symbol)] = run.blocks._replace(spare=[])
-        elif form is Form.ROUTINE and call.params:
+        elif form is CallForm.ROUTINE and call.params:
             bound[symbol] = partial(run, **dict(call.params))
         elif run is not None:
             bound[symbol] = run

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.expr import scalar
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.op import broadcast_to
@@ -30,7 +30,7 @@ class _Product(NamedTuple):
     """A value as a constant, by its number, times what a step makes."""
 
     factor: int
-    rest: int | Step
+    rest: int | FlatStep
 
 
 def factored(flat: Flat) -> Flat:
@@ -48,19 +48,19 @@ def factored(flat: Flat) -> Flat:
 class _Walk:
     """Goes through the steps and writes others."""
 
-    def __init__(self, steps: Sequence[Step], results: Sequence[int]) -> None:
+    def __init__(self, steps: Sequence[FlatStep], results: Sequence[int]) -> None:
         self.steps = steps
         self.uses = [0] * len(steps)
         for k in (*results, *[k for step in steps for k in step.operands]):
             self.uses[k] += 1
-        self.made: list[Step] = []
+        self.made: list[FlatStep] = []
         self.where: dict[int, int] = {}
 
-    def put(self, step: Step) -> int:
+    def put(self, step: FlatStep) -> int:
         self.made.append(step)
         return len(self.made) - 1
 
-    def moved(self, step: Step) -> Step:
+    def moved(self, step: FlatStep) -> FlatStep:
         return step._replace(operands=tuple([self.where[k] for k in step.operands]))
 
     def take(self, i: int) -> None:
@@ -79,7 +79,7 @@ class _Walk:
                     return
         self.where[i] = self.put(self.moved(step))
 
-    def narrow(self, factor: int | None, k: int, step: Step) -> int | None:
+    def narrow(self, factor: int | None, k: int, step: FlatStep) -> int | None:
         """c*(x*y) as x*(c*y), where y is a small array that is repeated."""
         inside = self.steps[k]
         if factor is None or inside.op is not multiply or self.uses[k] != 1:
@@ -92,8 +92,8 @@ class _Walk:
             if step.type.size >= _SMALLER * type.size:
                 scaled = self.scaled(factor, self.where[small], type)
                 params = self.steps[wide].params
-                repeated = self.put(Step(broadcast_to, (scaled,), params, step.type))
-                return self.put(Step(multiply, (self.where[x], repeated), (), step.type))
+                repeated = self.put(FlatStep(broadcast_to, (scaled,), params, step.type))
+                return self.put(FlatStep(multiply, (self.where[x], repeated), (), step.type))
         return None
 
     def scaled(self, factor: int, k: int, type: ArrayType) -> int:
@@ -101,13 +101,13 @@ class _Walk:
         repeated = self.where[factor]
         if type.shape:
             params = (("shape", type.shape),)
-            repeated = self.put(Step(broadcast_to, (repeated,), params, type))
-        return self.put(Step(multiply, (repeated, k), (), type))
+            repeated = self.put(FlatStep(broadcast_to, (repeated,), params, type))
+        return self.put(FlatStep(multiply, (repeated, k), (), type))
 
-    def worth(self, step: Step, k: int) -> bool:
+    def worth(self, step: FlatStep, k: int) -> bool:
         return self.steps[k].type.size >= _SMALLER * max(1, step.type.size)
 
-    def after(self, step: Step, place: int, found: _Product) -> int:
+    def after(self, step: FlatStep, place: int, found: _Product) -> int:
         """The step on what is left of its operand, and then the factor."""
         operands = [self.where[k] for k in step.operands]
         operands[place] = self.written(found.rest)
@@ -117,10 +117,10 @@ class _Walk:
             return total
         # A sum that is zero is 0.0, which a negative factor turns into -0.0.
         number = scalar(0.0, step.type.dtype)
-        zero = self.put(Step(CONSTANT, (), number.params, number.type))
-        return self.put(Step(add, (total, zero), (), step.type))
+        zero = self.put(FlatStep(CONSTANT, (), number.params, number.type))
+        return self.put(FlatStep(add, (total, zero), (), step.type))
 
-    def written(self, rest: int | Step) -> int:
+    def written(self, rest: int | FlatStep) -> int:
         return self.where[rest] if isinstance(rest, int) else self.put(self.moved(rest))
 
     def product(self, k: int) -> _Product | None:
@@ -137,7 +137,7 @@ class _Walk:
             return self.common(step)
         return None
 
-    def common(self, step: Step) -> _Product | None:
+    def common(self, step: FlatStep) -> _Product | None:
         """c*x + c*y = c*(x + y); c*x + (-c)*y = c*(x - y), likewise for differences."""
         first, second = [self.product(k) for k in step.operands]
         if first is None or second is None:
@@ -149,7 +149,7 @@ class _Walk:
         if abs(a) != abs(b):
             return None
         op = step.op if a == b else subtract if step.op is add else add
-        return _Product(first.factor, Step(op, (x, y), (), step.type))
+        return _Product(first.factor, FlatStep(op, (x, y), (), step.type))
 
     def factor(self, k: int) -> int | None:
         """The number of the constant that a value repeats, if it may move."""

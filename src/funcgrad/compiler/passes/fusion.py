@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Form, Function, Plan, reduction, users_of
+from funcgrad.compiler.call_ir import Call, Callee, CallForm, Plan, reduction, users_of
 from funcgrad.compiler.numpy.block_loop import Blocks
-from funcgrad.compiler.numpy.fused_kernel import Body, Kernel, Member, kernel_body
+from funcgrad.compiler.numpy.fused_kernel import Kernel, KernelBody, Member, kernel_body
 from funcgrad.compiler.passes.fusion_legality import member
 from funcgrad.graph import ArrayType
 
@@ -32,7 +32,7 @@ _TALL = 64
 # What is computed twice and not stored, where its operands have so many times fewer entries.
 _CHEAP, _FEW = (np.add, np.subtract, np.multiply), 8
 _VIEWS = ("view", "unknown")
-_EMPTY = Function("empty", Form.EMPTY, np.empty)
+_EMPTY = Callee("empty", CallForm.EMPTY, np.empty)
 
 
 def blocked(plan: Plan) -> Plan:
@@ -209,7 +209,7 @@ class _Grouping:
         (A difference in L2 takes 60 us where writing it out takes 220; a mixture's gradient 0.9 of the time.)
         """
         call, types = found.call, [self.plan.calls[k].type for k in found.call.operands]
-        if call.form is not Form.ENTRYWISE or call.function.run not in _CHEAP:
+        if call.form is not CallForm.ENTRYWISE or call.function.run not in _CHEAP:
             return False
         if found.number in self.plan.results or call.type.size < _ENTRIES:
             return False
@@ -219,7 +219,9 @@ class _Grouping:
     def outlives(self, i: int, inside: set[int]) -> bool:
         return i in self.plan.results or any(k not in inside for k in self.users[i])
 
-    def write(self, body: Body, blocks: Blocks, members: dict[int, Member], count: int) -> None:
+    def write(
+        self, body: KernelBody, blocks: Blocks, members: dict[int, Member], count: int
+    ) -> None:
         given = [self.where[k] for k in body.operands]
         totals: list[tuple[int, Call]] = []
         for i in body.leaving:
@@ -228,14 +230,14 @@ class _Grouping:
             type = ArrayType(shape, call.type.dtype)
             given.append(len(self.made))
             if members[i].total:
-                ufunc = call.function.run if call.form is Form.REDUCE else np.add
+                ufunc = call.function.run if call.form is CallForm.REDUCE else np.add
                 totals.append((i, reduction(ufunc, (0,), given[-1], call.type)))
             else:
                 self.where[i] = given[-1]
             params = (("shape", shape), ("dtype", type.dtype))
             self.made.append(Call(_EMPTY, (), type, "fill", params))
         kernel = Kernel(f"block{self.kernels}", body.parameters, body.statements, blocks)
-        function = Function(kernel.symbol, Form.KERNEL, kernel)
+        function = Callee(kernel.symbol, CallForm.KERNEL, kernel)
         self.made.append(Call(function, tuple(given), ArrayType((), np.dtype(bool)), "none"))
         self.kernels += 1
         for i, call in totals:

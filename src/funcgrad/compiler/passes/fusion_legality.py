@@ -1,7 +1,7 @@
 """Fusion legality: which calls may be members of a fused kernel that runs on blocks of rows.
 
 A call is legal where a row of its value depends on the same row of its operands alone, or where its value is
-a sum, a product or an extremum over all rows. Its form (`call_ir.Form`) and its parameters decide that.
+a sum, a product or an extremum over all rows. Its form (`call_ir.CallForm`) and its parameters decide that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from funcgrad.compiler.call_ir import Call, Form
+from funcgrad.compiler.call_ir import Call, CallForm
 from funcgrad.compiler.numpy.fused_kernel import Member
 
 # Columns of a product that is done by rows.
@@ -18,7 +18,7 @@ _NARROW = 32
 _SMALL = 1 << 15
 # The first items of an index that keeps every row.
 _EVERY_ROW = ((("slice", None, None, None),), (("slice", None, None, 1),))
-_ROW_WISE = (Form.ENTRYWISE, Form.RESHAPE, Form.TRANSPOSE, Form.GETITEM)
+_ROW_WISE = (CallForm.ENTRYWISE, CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM)
 
 
 def member(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Member | None:
@@ -28,9 +28,9 @@ def member(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Membe
     """
     call = calls[i]
     types = [calls[k].type for k in call.operands]
-    if call.form is Form.MATMUL:
+    if call.form is CallForm.MATMUL:
         return _product(calls, i, lengths, tall)
-    if call.form is Form.REDUCE:
+    if call.form is CallForm.REDUCE:
         if not types[0].shape or types[0].shape[0] not in lengths:
             return None
         if 0 not in call.axes:
@@ -40,14 +40,14 @@ def member(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Membe
     shape = call.type.shape
     if not types or call.form not in _ROW_WISE or not shape or shape[0] not in lengths:
         return None
-    if call.form is Form.TRANSPOSE:
+    if call.form is CallForm.TRANSPOSE:
         return Member(call, i, (True,), False) if call.axes[0] == 0 else None
-    if call.form is Form.GETITEM and dict(call.params)["spec"][:1] not in _EVERY_ROW:
+    if call.form is CallForm.GETITEM and dict(call.params)["spec"][:1] not in _EVERY_ROW:
         return None
-    if call.form in (Form.RESHAPE, Form.GETITEM):
+    if call.form in (CallForm.RESHAPE, CallForm.GETITEM):
         if types[0].shape[:1] != shape[:1]:
             return None
-        if call.form is Form.RESHAPE:
+        if call.form is CallForm.RESHAPE:
             call = call._replace(params=(("shape", (-1, *shape[1:])),))
         return Member(call, i, (True,), False)
     rows = tuple([len(t.shape) == len(shape) and t.shape[0] == shape[0] for t in types])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.compiler.call_ir import aligned
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.ir_rewriter import Rewrite
 from funcgrad.graph import ArrayType
 from funcgrad.ops import shape
@@ -63,7 +63,7 @@ def _is_tall(type: ArrayType) -> bool:
     return 1 < short <= _SHORT and long >= _TIMES * short
 
 
-def _is_swap(step: Step) -> bool:
+def _is_swap(step: FlatStep) -> bool:
     """Whether a step does nothing but exchange the last two axes."""
     if step.op is not shape.transpose_op:
         return False
@@ -73,7 +73,7 @@ def _is_swap(step: Step) -> bool:
     return exchanged
 
 
-def _axes(step: Step) -> tuple[int, ...]:
+def _axes(step: FlatStep) -> tuple[int, ...]:
     """The axes along which a step reduces; none where it does not."""
     axes: tuple[int, ...] = dict(step.params)["axis"] if step.op.name in _REDUCTIONS else ()
     return axes
@@ -116,7 +116,7 @@ def _chosen(flat: Flat) -> set[int]:
     return {i for i in able if gains.get(leader(i), 0.0) > _WORTH}
 
 
-def _is_able(steps: Sequence[Step], step: Step, able: set[int]) -> bool:
+def _is_able(steps: Sequence[FlatStep], step: FlatStep, able: set[int]) -> bool:
     op = step.op
     if op is matmul_op:
         return all([len(steps[k].type.shape) > 1 for k in step.operands])
@@ -125,7 +125,7 @@ def _is_able(steps: Sequence[Step], step: Step, able: set[int]) -> bool:
     return isinstance(op, Elementwise) or op is broadcast_to or _is_swap(step)
 
 
-def _gain(steps: Sequence[Step], step: Step, k: int, able: set[int]) -> float:
+def _gain(steps: Sequence[FlatStep], step: FlatStep, k: int, able: set[int]) -> float:
     """Nanoseconds that swapping gains for an operand of a step."""
     type = steps[k].type
     if step.op is matmul_op or _is_swap(step):
@@ -208,7 +208,7 @@ class _Swapped(Rewrite):
         kept = ArrayType(turned[-max(2, len(type.shape)) :], type.dtype)
         return self.apply(shape.reshape_op, kept, self.where[k], shape=kept.shape)
 
-    def inside(self, step: Step) -> int:
+    def inside(self, step: FlatStep) -> int:
         type = _swap(step.type)
         if _is_swap(step):
             return self.plain(step.operands[0])
@@ -222,7 +222,7 @@ class _Swapped(Rewrite):
         operands = tuple([self.entries(k) for k in step.operands])
         return self.put(step._replace(operands=operands, type=type))
 
-    def outside(self, step: Step) -> int:
+    def outside(self, step: FlatStep) -> int:
         if step.operands and step.operands[0] in self.chosen:
             k = step.operands[0]
             if _is_swap(step):

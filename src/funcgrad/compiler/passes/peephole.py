@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.numpy.branchless_select import BITS, kept
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise, broadcast_to
@@ -32,7 +32,7 @@ def shortened(flat: Flat) -> Flat:
     return flat._replace(steps=tuple(steps))
 
 
-def _shorter(steps: Sequence[Step], step: Step) -> Step:
+def _shorter(steps: Sequence[FlatStep], step: FlatStep) -> FlatStep:
     if step.op.name == "mask":
         for shortcut in _SHORTCUTS:
             new = shortcut(steps, step)
@@ -41,18 +41,18 @@ def _shorter(steps: Sequence[Step], step: Step) -> Step:
     return step
 
 
-def _read(steps: Sequence[Step], i: int, *names: str) -> tuple[int, ...]:
+def _read(steps: Sequence[FlatStep], i: int, *names: str) -> tuple[int, ...]:
     """The operands of a step that is one of these operations; none where it is another."""
     return steps[i].operands if steps[i].op.name in names else ()
 
 
-def _either(steps: Sequence[Step], i: int, *names: str) -> list[tuple[int, ...]]:
+def _either(steps: Sequence[FlatStep], i: int, *names: str) -> list[tuple[int, ...]]:
     """The two operands of a step that commutes, both ways round."""
     pair = _read(steps, i, *names)
     return [pair, pair[::-1]] if pair else []
 
 
-def _constant(steps: Sequence[Step], i: int) -> Any:
+def _constant(steps: Sequence[FlatStep], i: int) -> Any:
     """The number that a step repeats, if it does."""
     while steps[i].op is broadcast_to:
         i = steps[i].operands[0]
@@ -61,7 +61,7 @@ def _constant(steps: Sequence[Step], i: int) -> Any:
 
 
 # -- sums of what is masked ---------------------------------------------------------------------------
-def _masked_sum(steps: Sequence[Step], step: Step) -> Step | None:
+def _masked_sum(steps: Sequence[FlatStep], step: FlatStep) -> FlatStep | None:
     """mask(any(p), sum(mask(p, x))) = sum(mask(p, x)), where nothing selected adds up to 0."""
     some, total = step.operands
     chosen, inside = _read(steps, some, "any"), _read(steps, total, "sum")
@@ -84,7 +84,7 @@ def gap(x: Any, z: Any, out: Any = None) -> Any:
     return np.subtract(np.where(apart, x, zero), np.where(apart, z, zero), out=out)
 
 
-def _gap(steps: Sequence[Step], step: Step) -> Step | None:
+def _gap(steps: Sequence[FlatStep], step: FlatStep) -> FlatStep | None:
     """mask((x != z) | (abs(x) < inf), x - z) = gap(x, z)."""
     p, difference = step.operands
     pair = _read(steps, difference, "subtract")
@@ -95,7 +95,7 @@ def _gap(steps: Sequence[Step], step: Step) -> Step | None:
         if _read(steps, apart, "not_equal") != pair or not bound:
             continue
         if _read(steps, bound[0], "absolute") == pair[:1] and _constant(steps, bound[1]) == np.inf:
-            return Step(GAP, pair, (), step.type)
+            return FlatStep(GAP, pair, (), step.type)
     return None
 
 
@@ -132,7 +132,7 @@ def under(x: Any, y: Any, g: Any, out: Any = None) -> Any:
     return routed(np.greater, x, y, g, out)
 
 
-def _routed(steps: Sequence[Step], step: Step) -> Step | None:
+def _routed(steps: Sequence[FlatStep], step: FlatStep) -> FlatStep | None:
     """mask((x >= y) | (x != x), where(x == y, 1/2, 1)*g) = routed(less, x, y, g), likewise for <=."""
     p, product = step.operands
     if step.type.dtype not in BITS or step.type.size < _ENTRIES:
@@ -147,7 +147,7 @@ def _routed(steps: Sequence[Step], step: Step) -> Step | None:
                 continue
             if [_constant(steps, k) for k in ties[1:]] == [0.5, 1]:
                 greater = steps[wins].op.name == "greater_equal"
-                return Step(OVER if greater else UNDER, (*pair, g), (), step.type)
+                return FlatStep(OVER if greater else UNDER, (*pair, g), (), step.type)
     return None
 
 

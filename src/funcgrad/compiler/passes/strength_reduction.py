@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.ir_rewriter import Rewrite, is_float, uses_of
 from funcgrad.graph import unnested
 from funcgrad.ops import elementwise as on
@@ -52,12 +52,12 @@ def related(flat: Flat) -> Flat:
     return walk.result()
 
 
-def _is_known(step: Step) -> bool:
+def _is_known(step: FlatStep) -> bool:
     return step.type.dtype in _DTYPES
 
 
 class _Related(Rewrite):
-    def exponential(self, step: Step) -> int:
+    def exponential(self, step: FlatStep) -> int:
         """exp(x), but finite where x is."""
         dtype = step.type.dtype
         most = self.constant(on.largest_exponent(dtype).item(), dtype)
@@ -65,14 +65,14 @@ class _Related(Rewrite):
             on.exp, step.type, self.apply(on.minimum, step.type, self.where[step.operands[0]], most)
         )
 
-    def softplus(self, step: Step) -> int:
+    def softplus(self, step: FlatStep) -> int:
         """log1p(exp(x)), or x where exp(x) would overflow: where it does not, that is as exact."""
         x, type = self.where[step.operands[0]], step.type
         if type.size < _WIDE:
             return self.apply(on.softplus, type, x)
         return self.apply(on.maximum, type, self.apply(on.log1p, type, self.exponential(step)), x)
 
-    def sigmoid(self, step: Step) -> int:
+    def sigmoid(self, step: FlatStep) -> int:
         """exp(x)/(1 + exp(x)), or, in fewer calls, 1 - exp(-softplus(x))."""
         type = step.type
         if type.size < _WIDE:
@@ -102,7 +102,7 @@ def unsigned(flat: Flat) -> Flat:
     flat = _totals(flat)
     steps, uses = flat.steps, uses_of(flat)
     gone: set[int] = set()  # where a minus was
-    flipped: dict[int, Step] = {}
+    flipped: dict[int, FlatStep] = {}
     for i, step in enumerate(steps):
         if step.op is not on.add and step.op is not on.subtract:
             continue
@@ -140,13 +140,13 @@ def _totals(flat: Flat) -> Flat:
                     operands[place] = walk.where[inner.operands[0]]
                     total = walk.put(new._replace(operands=tuple(operands)))
                     zero = walk.constant(0.0, step.type.dtype)
-                    new = Step(on.subtract, (zero, total), (), step.type)
+                    new = FlatStep(on.subtract, (zero, total), (), step.type)
                     break
         walk.where[i] = walk.put(new)
     return walk.result()
 
 
-def _minus(steps: tuple[Step, ...], uses: list[int], k: int) -> int | None:
+def _minus(steps: tuple[FlatStep, ...], uses: list[int], k: int) -> int | None:
     """The minus that a value has as a factor, where nothing else looks at what is in between."""
 
     def is_open(i: int) -> bool:

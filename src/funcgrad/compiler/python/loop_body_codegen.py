@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step, flatten
+from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.scalar_codegen import Statement
@@ -31,10 +31,10 @@ KINDS: dict[Any, Any] = {
 
 def flat_of(body: Body) -> Flat:
     """The steps of a body."""
-    return flatten(body.program.outputs, body.program.inputs)
+    return flatten_program(body.program.outputs, body.program.inputs)
 
 
-def names_of(flat: Flat, shape: Shape) -> tuple[list[str], list[str]]:
+def local_names(flat: Flat, shape: Shape) -> tuple[list[str], list[str]]:
     """The inputs: states, sequences and what every turn sees, as the loop and as a turn names them."""
     middle = shape.states + shape.sequences
     whole = [f"{'q' if shape.states <= i < middle else 'x'}{i}" for i in range(flat.inputs)]
@@ -83,7 +83,7 @@ def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
     if turn is None:
         return None
     n = shape.states
-    whole, _ = names_of(flat, shape)
+    whole, _ = local_names(flat, shape)
     states = tuple_of(whole[:n])
     ys = _stacks(flat, shape)
     lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
@@ -120,7 +120,7 @@ def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
     turn = writer.turn(flat, test, shape)
     if turn is None:
         return None
-    whole, _ = names_of(flat, shape)
+    whole, _ = local_names(flat, shape)
     ys = _stacks(flat, shape)
     lines = ["for t in range(at, stop):", *indented(turn)]
     if shape.reverse:
@@ -201,7 +201,7 @@ class Writer:
         statements, texts = scalar.statements_of(flat, templates)
         if len(statements) > _LONGEST:
             return None
-        whole, items = names_of(flat, shape)
+        whole, items = local_names(flat, shape)
         before = [f"x{i} = {item}" for i, item in enumerate(items) if whole[i][0] == "q"]
         store = (
             "y{}[t] = {}"
@@ -243,7 +243,7 @@ class Writer:
             templates.append(text)
         return templates
 
-    def template(self, flat: Flat, step: Step) -> str | None:
+    def template(self, flat: Flat, step: FlatStep) -> str | None:
         """How one step is written."""
         types = [flat.steps[i].type for i in step.operands]
         if step.op is INPUT:
@@ -260,14 +260,14 @@ class Writer:
             return native.template(flat, step)
         return template_of(flat, step)
 
-    def vector(self, step: Step) -> str | None:
+    def vector(self, step: FlatStep) -> str | None:
         """A number, so many times."""
         if step.type.dtype not in KINDS:
             return None
         size = step.type.shape[0]
         return f"full({size}, {{0}})" if self.native else f"[{{0}}] * {size}"
 
-    def inner(self, step: Step) -> str | None:
+    def inner(self, step: FlatStep) -> str | None:
         """A call of an inner loop, whose function is added to the helpers."""
         params = dict(step.params)
         shape, cond = params["shape"], params["cond"]
@@ -281,7 +281,7 @@ class Writer:
         if turn is None:
             return None
         name = f"loop{len(self.helpers)}"
-        whole, _ = names_of(flat, shape)
+        whole, _ = local_names(flat, shape)
         ys = _stacks(flat, shape)
         if test is not None:
             lines = [*[f"{y} = []" for y in ys], "while True:"]

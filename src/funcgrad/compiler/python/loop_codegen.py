@@ -25,7 +25,7 @@ from funcgrad.compiler.python.loop_body_codegen import (
     KINDS,
     flat_of,
     indented,
-    names_of,
+    local_names,
     native_text,
     numbers_text,
     operations,
@@ -274,7 +274,7 @@ def _turn(flat: Flat) -> Plan:
 
 
 def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, shape: Shape) -> str:
-    return f"{arrays.source(plan)}{arrays_text(flat, cond is not None, shape)}"
+    return f"{arrays.numpy_source(plan)}{arrays_text(flat, cond is not None, shape)}"
 
 
 def _computed(flat: Flat) -> list[int]:
@@ -302,7 +302,7 @@ def arrays_text(flat: Flat, tested: bool, shape: Shape) -> str:
         return (x0, )
     """
     n = shape.states
-    whole, items = names_of(flat, shape)
+    whole, items = local_names(flat, shape)
     names = dict(enumerate(items))
     names.update({i: f"r{k}" for k, i in enumerate(_computed(flat))})
     ys = [f"y{k}" for k in range(len(flat.results) - n)]

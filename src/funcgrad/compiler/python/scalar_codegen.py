@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.compiler.flat_program import Flat, build, flatten, interpret
+from funcgrad.compiler.flat_program import Flat, build, flatten_program, interpret
 from funcgrad.compiler.python.scalar_ops import BOUND, TYPES, template_of
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
@@ -48,12 +48,12 @@ def compile_scalar(
     (10.0,)
     >>> compile_scalar([fg.var("a", 3) + x], [fg.var("a", 3), x])
     """
-    return compile_flat(flatten(roots, inputs))
+    return compile_flat(flatten_program(roots, inputs))
 
 
 def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     """`compile_scalar` of what is flat already."""
-    text = source(flat)
+    text = scalar_source(flat)
     if text is None:
         return None
 
@@ -63,7 +63,7 @@ def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     return build("scalar", text, {**BOUND, "slow": slow})
 
 
-def source(flat: Flat) -> str | None:
+def scalar_source(flat: Flat) -> str | None:
     """The text of the function, or None.
 
     >>> import funcgrad as fg

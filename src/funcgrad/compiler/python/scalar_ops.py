@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, Step
+from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.expr import Expr, var
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
@@ -91,7 +91,7 @@ BOUND: dict[str, Any] = {
 
 
 # -- the template of a step ------------------------------------------------------------------------
-def template_of(flat: Flat, step: Step) -> str | None:
+def template_of(flat: Flat, step: FlatStep) -> str | None:
     """How a step is written, `math`'s functions by their names; None if it is left to NumPy."""
     op, shape, dtype = step.op, step.type.shape, step.type.dtype
     if shape or dtype not in TYPES:

@@ -7,30 +7,32 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Effect, Form, Plan
+from funcgrad.compiler.call_ir import Call, CallForm, Effect, Plan
 from funcgrad.compiler.numpy.numpy_codegen import expression
 from funcgrad.compiler.verify.failure import must, must_be
 from funcgrad.graph import ArrayType
 
-_EFFECTS: Mapping[Form, tuple[Effect, ...]] = {
-    Form.INPUT: ("source",),
-    Form.CONSTANT: ("source",),
-    Form.EMPTY: ("fill",),
-    Form.ENTRYWISE: ("fill", "product", "new", "unknown"),
-    Form.REDUCE: ("new",),
-    Form.MATMUL: ("product",),
-    Form.RESHAPE: ("view",),
-    Form.TRANSPOSE: ("view",),
-    Form.GETITEM: ("unknown",),
-    Form.ROUTINE: ("product", "new", "unknown"),
-    Form.KERNEL: ("none",),
+_EFFECTS: Mapping[CallForm, tuple[Effect, ...]] = {
+    CallForm.INPUT: ("source",),
+    CallForm.CONSTANT: ("source",),
+    CallForm.EMPTY: ("fill",),
+    CallForm.ENTRYWISE: ("fill", "product", "new", "unknown"),
+    CallForm.REDUCE: ("new",),
+    CallForm.MATMUL: ("product",),
+    CallForm.RESHAPE: ("view",),
+    CallForm.TRANSPOSE: ("view",),
+    CallForm.GETITEM: ("unknown",),
+    CallForm.ROUTINE: ("product", "new", "unknown"),
+    CallForm.KERNEL: ("none",),
 }
 """What a call of each form may do to memory."""
-_COUNTS = {Form.INPUT: 0, Form.CONSTANT: 0, Form.EMPTY: 0, Form.MATMUL: 2}
-_COUNTS |= dict.fromkeys((Form.REDUCE, Form.RESHAPE, Form.TRANSPOSE, Form.GETITEM), 1)
+_COUNTS = {CallForm.INPUT: 0, CallForm.CONSTANT: 0, CallForm.EMPTY: 0, CallForm.MATMUL: 2}
+_COUNTS |= dict.fromkeys(
+    (CallForm.REDUCE, CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM), 1
+)
 
 
-def shown(i: int, call: Call) -> str:
+def shown_call(i: int, call: Call) -> str:
     """A call as messages name it."""
     if call.effect == "source":
         return f"call {i} ({call.function.symbol})"
@@ -40,7 +42,7 @@ def shown(i: int, call: Call) -> str:
 def count_of(call: Call) -> int | None:
     """How many operands a function takes, or None where that is not known."""
     run = call.function.run
-    if call.form is Form.ENTRYWISE and isinstance(run, np.ufunc):
+    if call.form is CallForm.ENTRYWISE and isinstance(run, np.ufunc):
         return run.nin
     return _COUNTS.get(call.form)
 
@@ -49,7 +51,7 @@ def can_write(call: Call) -> bool:
     """Whether a function can be told where to write."""
     run = call.function.run
     return isinstance(run, np.ufunc) or (
-        call.form is Form.ENTRYWISE and "out" in inspect.signature(run).parameters
+        call.form is CallForm.ENTRYWISE and "out" in inspect.signature(run).parameters
     )
 
 
@@ -61,27 +63,27 @@ def check_plan(plan: Plan, stage: str = "plan") -> None:
         wanted = count_of(call)
         if wanted is not None:
             must_be(stage, where, "operands, as many as", wanted, len(call.operands))
-        where = shown(i, call)
+        where = shown_call(i, call)
         backward = all(0 <= k < i for k in call.operands)
         must(stage, where, backward, f"operands among 0..{i - 1}", call.operands)
         must(stage, where, call.effect in _EFFECTS[call.form], "an effect of its form", call.effect)
-        is_ufunc = call.form is Form.ENTRYWISE and isinstance(call.function.run, np.ufunc)
+        is_ufunc = call.form is CallForm.ENTRYWISE and isinstance(call.function.run, np.ufunc)
         fits = can_write(call) if call.takes_out else not is_ufunc
         must(stage, where, fits, f"a place to write to, {not call.takes_out}", call.takes_out)
-        is_input = call.form is Form.INPUT and call.function.symbol == f"x{i}"
+        is_input = call.form is CallForm.INPUT and call.function.symbol == f"x{i}"
         must_be(stage, where, "a source in the place of an input,", i < plan.inputs, is_input)
-        if call.form is Form.CONSTANT:
+        if call.form is CallForm.CONSTANT:
             held = call.function.run
             found = ArrayType(held.shape, held.dtype)
             must_be(stage, where, "a constant of type", call.type, found)
         for k in call.operands:
-            if plan.calls[k].form is Form.EMPTY and call.effect == "none":
+            if plan.calls[k].form is CallForm.EMPTY and call.effect == "none":
                 filled.add(k)  # or it reads what a group before it has filled
-            elif plan.calls[k].form is Form.EMPTY:
+            elif plan.calls[k].form is CallForm.EMPTY:
                 must(stage, where, k in filled, f"call {k} filled before", "nothing in it")
             must(stage, where, plan.calls[k].effect != "none", "operands with values", f"call {k}")
     for i in plan.results:
         inside = 0 <= i < count and plan.calls[i].effect != "none"
         must(stage, "results", inside, "calls with values", plan.results)
-        empty = plan.calls[i].form is Form.EMPTY and i not in filled
+        empty = plan.calls[i].form is CallForm.EMPTY and i not in filled
         must(stage, "results", not empty, "values", f"call {i}, which nothing fills")

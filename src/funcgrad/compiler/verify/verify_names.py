@@ -13,7 +13,7 @@ Names = frozenset[str] | None
 _EVERYTHING: Names = None  # what is assigned where a statement is never reached
 
 
-def check_names(text: str, bound: Iterable[str], stage: str = "text") -> None:
+def check_bindings(text: str, bound: Iterable[str], stage: str = "text") -> None:
     """The text compiles, and each name in it is bound, or assigned on every way that leads there."""
     tree = ast.parse(text)
     compile(tree, "<checked>", "exec")

@@ -11,7 +11,7 @@ from funcgrad.compiler.verify.failure import must_be
 from funcgrad.compiler.verify.verify_calls import check_plan
 from funcgrad.compiler.verify.verify_expressions import check_expressions, check_types
 from funcgrad.compiler.verify.verify_memory import check_memory
-from funcgrad.compiler.verify.verify_names import check_names
+from funcgrad.compiler.verify.verify_names import check_bindings
 from funcgrad.compiler.verify.verify_steps import check_flat
 from funcgrad.expr import Expr
 
@@ -51,5 +51,5 @@ def verify_source(plan: Plan, fused: Plan, text: str, bound: Iterable[str]) -> N
     """
     check_plan(plan, "instruction_selection")
     check_plan(fused, "fusion")
-    check_names(text, {*bindings(fused), *bound}, "numpy_codegen")
+    check_bindings(text, {*bindings(fused), *bound}, "numpy_codegen")
     check_memory(plan, fused, text, "numpy_codegen")

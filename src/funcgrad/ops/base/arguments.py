@@ -22,7 +22,7 @@ def inexact(x: Any, dtype: Any = None) -> Any:
     return x if dtype is None else astype(x, dtype)
 
 
-def cut(x: Any, axis: int, part: slice) -> Any:
+def slice_axis(x: Any, axis: int, part: slice) -> Any:
     """A part of an operand along an axis."""
     return x[(slice(None),) * axis + (part,)]
 
@@ -30,7 +30,7 @@ def cut(x: Any, axis: int, part: slice) -> Any:
 _NUMPYS_NAMES = {"dim": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof"}
 
 
-def refuse_others(name: str, rest: dict[str, Any]) -> None:
+def refuse_keywords(name: str, rest: dict[str, Any]) -> None:
     """Refuse what a reduction is given beside the axis, unless it is what NumPy has without it."""
     if not rest:
         return

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from funcgrad.expr import Expr
 
-Kind: TypeAlias = Literal["f", "i", "b"]
+ScalarKind: TypeAlias = Literal["f", "i", "b"]
 """The kind of a number's dtype: float64, int64 or bool."""
 
 

@@ -33,7 +33,7 @@ def restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def parse(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
+def parse_index(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
     """An index of x as it is written: the spec and the arrays in it, and the operand that they index.
 
     That operand is x, with a new axis of length 1 for each boolean scalar: True selects its one entry, and
@@ -51,7 +51,7 @@ def parse(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
             bounds = (item.start, item.stop, item.step)
             spec.append(("slice", *(None if b is None else operator.index(b) for b in bounds)))
         elif _is_scalar_boolean(item):
-            return parse(*_without_scalar_booleans(items, x))
+            return parse_index(*_without_scalar_booleans(items, x))
         elif _is_float(item):
             raise _bad_index(item)
         elif isinstance(item, int | np.integer):

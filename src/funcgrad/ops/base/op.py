@@ -28,14 +28,14 @@ from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, no_fl
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.promotion import (
     PYTHON_NUMBERS,
-    Kind,
+    OperandKind,
     elementwise_plan,
     elementwise_types,
     ufunc_loop,
 )
 from funcgrad.source import fail
 
-Edge: TypeAlias = Callable[..., LinearMap]
+EdgeRule: TypeAlias = Callable[..., LinearMap]
 """``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""
 
 
@@ -62,7 +62,7 @@ class Op:
     name: str
     run: Callable[..., Any]
     infer: Callable[..., ArrayType]
-    edges: tuple[Edge | None, ...] | Callable[[int], Edge | None] = ()
+    edges: tuple[EdgeRule | None, ...] | Callable[[int], EdgeRule | None] = ()
     batch: Callable[..., Any] | None = None
     joint: Callable[..., Joint] | None = None
     moves: bool = False
@@ -74,10 +74,10 @@ class Op:
     def __call__(self, *args: Any, **params: Any) -> Any:
         for arg in args:
             if type(arg) is Expr:
-                return build(self, args, params)
+                return build_structural(self, args, params)
         return self.run(*args, **params)
 
-    def edge(self, index: int) -> Edge | None:
+    def edge(self, index: int) -> EdgeRule | None:
         """The edge of an argument; None where the operation is not differentiable in it."""
         if self.joint is not None:
             joint = self.joint
@@ -98,7 +98,7 @@ class Elementwise(Op):
 
     def __call__(self, *args: Any) -> Any:
         # Written out for the common numbers of operands: half of what a loop over them costs.
-        kinds: tuple[Kind, ...]
+        kinds: tuple[OperandKind, ...]
         if len(args) == 2:
             x, y = args
             kinds = (x.type if type(x) is Expr else type(x), y.type if type(y) is Expr else type(y))
@@ -128,7 +128,7 @@ def columns_of(expr: Expr) -> Columns:
 
 def op_named(name: str) -> Op:
     """The operation of the package that has this name."""
-    op: Any = expr_room.table.ops.get(name)
+    op: Any = expr_room.operation_table.ops.get(name)
     if op is None:
         raise ValueError(f"operation: expected the name of one, but got {name!r}")
     found: Op = op
@@ -136,7 +136,7 @@ def op_named(name: str) -> Op:
 
 
 # -- building ------------------------------------------------------------------------------------
-def build(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
+def build_structural(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
     """The expression of a structural operation: arguments lifted, type inferred."""
     exprs = tuple(args) if all([type(arg) is Expr for arg in args]) else lift_all(args)
     inferred = op.infer(*[expr.type for expr in exprs], **params)
@@ -180,7 +180,7 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
         if isinstance(arg, base):
             return base(arg)
     if isinstance(arg, list | tuple):
-        joined = expr_room.table.functions["array"](arg)
+        joined = expr_room.operation_table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
     if isinstance(arg, np.ndarray):
         refuse_other_arrays("operand", arg)

@@ -16,19 +16,19 @@ from funcgrad.source import fail
 
 PYTHON_NUMBERS = (float, int, complex, bool)
 
-Kind: TypeAlias = ArrayType | type
+OperandKind: TypeAlias = ArrayType | type
 """What the type of a result depends on: an expression's type, or a Python number's class."""
 
 
-Plan: TypeAlias = Literal["fitted", "fit", "lift", "run"]
+OperandPlan: TypeAlias = Literal["fitted", "fit", "lift", "run"]
 """What an elementwise operation does with its arguments: nothing, since they fit as they are; cast and
 broadcast them; make constants of arrays among them; or let NumPy compute, where none is an expression."""
 
 
 @lru_cache(maxsize=8192)
 def elementwise_plan(
-    op: Any, kinds: tuple[Kind, ...]
-) -> tuple[Plan, tuple[ArrayType | None, ...], Any]:
+    op: Any, kinds: tuple[OperandKind, ...]
+) -> tuple[OperandPlan, tuple[ArrayType | None, ...], Any]:
     """What is done with arguments of these kinds; the types to fit them to, or None; the result's."""
     if not any([isinstance(kind, ArrayType) for kind in kinds]):
         return "run", (), None
@@ -40,7 +40,9 @@ def elementwise_plan(
 
 
 @lru_cache(maxsize=8192)
-def elementwise_types(op: Any, kinds: tuple[Kind, ...]) -> tuple[tuple[ArrayType, ...], ArrayType]:
+def elementwise_types(
+    op: Any, kinds: tuple[OperandKind, ...]
+) -> tuple[tuple[ArrayType, ...], ArrayType]:
     """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
@@ -54,11 +56,13 @@ def elementwise_types(op: Any, kinds: tuple[Kind, ...]) -> tuple[tuple[ArrayType
             f"{op.name}: expected shapes that broadcast, but got {types}; "
             "give one of them a new axis, as in x[:, None]",
         ) from None
-    *dtypes, result = loop(op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds))
+    *dtypes, result = ufunc_dtypes(
+        op, tuple(k.dtype if isinstance(k, ArrayType) else k for k in kinds)
+    )
     return tuple([ArrayType(shape, dtype) for dtype in dtypes]), ArrayType(shape, result)
 
 
-def loop(op: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+def ufunc_dtypes(op: Any, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """The dtypes of operands and result that NumPy would choose."""
     return op.infer(*dtypes)  # type: ignore[no-any-return]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr, concrete
-from funcgrad.expr.concrete import plain
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base.op import lift_fully
@@ -56,7 +56,7 @@ def by_value(tree: Any, asker: str) -> Any:
         return type(tree)([by_value(item, asker) for item in tree])
     if isinstance(tree, dict):
         return {key: by_value(item, asker) for key, item in tree.items()}
-    return plain(tree, asker)
+    return concrete_value(tree, asker)
 
 
 def _expressions(tree: Any) -> Iterable[Any]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.expr import Expr
-from funcgrad.ops.base.arguments import cut, inexact
+from funcgrad.ops.base.arguments import inexact, slice_axis
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
-from funcgrad.ops.shape import _holds_expr, astype, reshape
+from funcgrad.ops.shape import astype, holds_expr, reshape
 from funcgrad.source import fail
 
 
@@ -23,7 +23,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = lift_fully(y)
     place = normalize_axis_index(operator.index(axis), y.ndim)
     width = dx if x is None else _steps(x, place, y.ndim)
-    pairs = cut(y, place, slice(1, None)) + cut(y, place, slice(None, -1))
+    pairs = slice_axis(y, place, slice(1, None)) + slice_axis(y, place, slice(None, -1))
     return np.sum(width * pairs / 2.0, axis=place)
 
 
@@ -43,7 +43,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     f = inexact(f)
     places = range(f.ndim) if axis is None else normalize_axis_tuple(axis, f.ndim)
-    varargs = tuple([lift_fully(h) if _holds_expr(h) else h for h in varargs])
+    varargs = tuple([lift_fully(h) if holds_expr(h) else h for h in varargs])
     alike = len(varargs) == 1 and np.ndim(varargs[0]) == 0
     spacings = varargs * len(places) if alike else varargs or (1.0,) * len(places)
     if len(spacings) != len(places):
@@ -68,7 +68,7 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
             f"gradient: expected {edge_order + 1} entries or more along axis {axis}, but got {f.type}",
         )
     steps = _widths(spacing, count, axis)
-    samples = [cut(f, axis, part) for part in (slice(-2), slice(1, -1), slice(2, None))]
+    samples = [slice_axis(f, axis, part) for part in (slice(-2), slice(1, -1), slice(2, None))]
     if np.ndim(steps) == 0:
         # Without the sample in the middle, whose weight is 0: it may be no number.
         inside = (samples[2] - samples[0]) / (2.0 * steps)
@@ -78,7 +78,7 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
         inside = _weighted(_inner_weights(wide[:-1], wide[1:]), samples)
         ends = wide[:1], wide[-1:]
     if edge_order == 1:
-        pairs = cut(f, axis, slice(2)), cut(f, axis, slice(-2, None))
+        pairs = slice_axis(f, axis, slice(2)), slice_axis(f, axis, slice(-2, None))
         first, last = (diff(pair, axis=axis) / h for pair, h in zip(pairs, ends, strict=True))
     else:
         first, last = _outer_slopes(f, axis, steps if np.ndim(steps) == 0 else wide)
@@ -112,8 +112,8 @@ def _inner_weights(h: Any, k: Any) -> tuple[Any, Any, Any]:
 
 def _outer_slopes(f: Any, axis: int, steps: Any) -> tuple[Any, Any]:
     """Those of the parabolas of the first three samples and the last three, at the ends."""
-    first = [cut(f, axis, slice(i, i + 1)) for i in range(3)]
-    last = [cut(f, axis, slice(f.shape[axis] - i, f.shape[axis] - i + 1)) for i in (3, 2, 1)]
+    first = [slice_axis(f, axis, slice(i, i + 1)) for i in range(3)]
+    last = [slice_axis(f, axis, slice(f.shape[axis] - i, f.shape[axis] - i + 1)) for i in (3, 2, 1)]
     if np.ndim(steps) == 0:
         at_first = at_last = (-1.5 / steps, 2.0 / steps, -0.5 / steps)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops import reduction
-from funcgrad.ops.base.arguments import inexact, refuse_others
+from funcgrad.ops.base.arguments import inexact, refuse_keywords
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.shape import astype
@@ -27,7 +27,7 @@ def nansum(
     x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.nansum`."""
-    refuse_others("nansum", rest)
+    refuse_keywords("nansum", rest)
     return reduction.sum(_numbers(x, 0)[0], axis, dtype, keepdims)
 
 
@@ -35,7 +35,7 @@ def nanprod(
     x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.nanprod`."""
-    refuse_others("nanprod", rest)
+    refuse_keywords("nanprod", rest)
     return reduction.prod(_numbers(x, 1)[0], axis, dtype, keepdims)
 
 
@@ -43,7 +43,7 @@ def nanmean(
     x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.nanmean`."""
-    refuse_others("nanmean", rest)
+    refuse_keywords("nanmean", rest)
     kept, known = _numbers(inexact(x, dtype), 0)
     return reduction.sum(kept, axis, keepdims=keepdims) / _count(known, kept, axis, keepdims)
 
@@ -54,13 +54,13 @@ def _count(known: Any, x: Any, axis: Any, keepdims: Any) -> Any:
 
 def nanmax(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.nanmax`; entries that tie share the derivative equally."""
-    refuse_others("nanmax", rest)
+    refuse_keywords("nanmax", rest)
     return _extreme(reduction.max, -np.inf, x, axis, keepdims)
 
 
 def nanmin(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.nanmin`; entries that tie share the derivative equally."""
-    refuse_others("nanmin", rest)
+    refuse_keywords("nanmin", rest)
     return _extreme(reduction.min, np.inf, x, axis, keepdims)
 
 
@@ -82,7 +82,7 @@ def nanvar(
     **rest: Any,
 ) -> Any:
     """As `numpy.nanvar`."""
-    refuse_others("nanvar", rest)
+    refuse_keywords("nanvar", rest)
     x = _real_dtype("nanvar", x, dtype)
     if not differentiable(x.dtype):
         return np.var(x, axis, dtype, ddof=ddof, keepdims=keepdims)
@@ -99,7 +99,7 @@ def nanstd(
     **rest: Any,
 ) -> Any:
     """As `numpy.nanstd`; its derivative where all numbers are equal is 0."""
-    refuse_others("nanstd", rest)
+    refuse_keywords("nanstd", rest)
     x = _real_dtype("nanstd", x, dtype)
     if not differentiable(x.dtype):
         return np.std(x, axis, dtype, ddof=ddof, keepdims=keepdims)

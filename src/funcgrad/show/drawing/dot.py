@@ -23,11 +23,11 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.layered_layout import Layout, Point, arrange
 from funcgrad.show.functions import Function, held, held_within, is_tuple, named, variable_names
 from funcgrad.show.naming import array_of, distinct, name_of, places, printable
-from funcgrad.show.text import number, text
+from funcgrad.show.text import number_text, text
 
 MOST_DOT = 100_000  # nodes; Graphviz itself gives up long before
 MOST_SVG = 300
-WIDEST = 30  # characters of a line in a node
+WIDEST_LABEL = 30  # characters of a line in a node
 HEAD = 26.0  # the room for the name of a body above its nodes
 
 _NONE: Mapping[Body, Function] = MappingProxyType({})
@@ -48,7 +48,7 @@ def face(expr: Expr, functions: Mapping[Body, Function] = _NONE) -> Face:
     if expr.op is INPUT:
         return Face("input", (_cut(name_of(expr)), str(expr.type)))
     if expr.op is CONSTANT:
-        return Face("constant", (_cut(number(array_of(expr)).text), str(expr.type)))
+        return Face("constant", (_cut(number_text(array_of(expr)).text), str(expr.type)))
     operation: Op = expr.op
     symbol = operation.infix.symbol if operation.infix else operation.name
     if is_tuple(expr):
@@ -62,7 +62,7 @@ def face(expr: Expr, functions: Mapping[Body, Function] = _NONE) -> Face:
 
 def _cut(line: str) -> str:
     plain = printable(line).replace("\n", " ")
-    return plain if len(plain) <= WIDEST else plain[: WIDEST - 1] + "…"
+    return plain if len(plain) <= WIDEST_LABEL else plain[: WIDEST_LABEL - 1] + "…"
 
 
 # -- DOT -----------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def to_dot(expr: Expr, gradient: bool = False) -> str:
     most = MOST_SVG if gradient else MOST_DOT
     nodes = distinct(expr, "to_dot", most, "draw a part of it")
     functions, bodies = _inside(nodes[-1], "to_dot", most, len(nodes))
-    slopes = cotangents(expr, nodes) if gradient else [""] * len(nodes)
+    slopes = cotangent_labels(expr, nodes) if gradient else [""] * len(nodes)
     lines = ["digraph {", "  rankdir=TB", '  node [fontname="sans-serif"]']
     lines += _dot_nodes("n", nodes, slopes, functions, {})
     for k, (own, body, inner) in enumerate(bodies):
@@ -169,7 +169,7 @@ def _inside(
     return functions, found
 
 
-def cotangents(expr: Expr, nodes: list[Expr]) -> list[str]:
+def cotangent_labels(expr: Expr, nodes: list[Expr]) -> list[str]:
     """The formula of each node's cotangent, seeded with 1; empty where none arrives."""
     if not differentiable(expr.dtype):
         return [""] * len(nodes)

@@ -31,7 +31,7 @@ from funcgrad.show.functions import is_tuple, way_back
 from funcgrad.show.naming import distinct, places, printable
 from funcgrad.show.text import shown, text
 
-MOST = 200
+MOST_NODES_DRAWN = 200
 
 
 class Page:
@@ -76,7 +76,7 @@ def explore(expr: Expr, path: str | PathLike[str] | None = None, /, **values: An
     >>> explore(fg.sin(x) * x, x=0.5)
     <page of 3 nodes and 7 steps>
     """
-    nodes = distinct(expr, "explore", MOST, "explore a part of it")
+    nodes = distinct(expr, "explore", MOST_NODES_DRAWN, "explore a part of it")
     if is_tuple(expr):
         raise TypeError(
             f"explore: expected one number or array as root, but got a tuple {expr.type}; take a part"

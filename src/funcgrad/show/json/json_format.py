@@ -40,7 +40,7 @@ from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr, assemble_node, by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Params, TupleType
 from funcgrad.show.functions import is_tuple, stored_bodies
-from funcgrad.show.json.json_params import dtype_of, mistake, pack, told, unpack
+from funcgrad.show.json.json_params import dtype_of, mistake, pack, short_text, unpack
 from funcgrad.show.json.validate_node import check_node
 from funcgrad.show.naming import array_of, distinct, places
 
@@ -113,7 +113,7 @@ def _type_entries(expr: Expr) -> dict[str, Any]:
 
 def _op_name(expr: Expr) -> str:
     op: Any = expr.op
-    known: Any = expr_room.table.ops.get(op.name)
+    known: Any = expr_room.operation_table.ops.get(op.name)
     if op not in (INPUT, CONSTANT) and known is not op:
         raise TypeError(
             f"to_json: expected operations of the package, but got {op.name!r}, which another "
@@ -155,7 +155,7 @@ def from_json(text: str) -> Expr:
         mistake('an object with "format": "funcgrad"', whole)
     version = whole.get("version")
     if type(version) is not int or version != VERSION:
-        shown = told(version)
+        shown = short_text(version)
         raise ValueError(
             f"from_json: expected version {VERSION}, but got {shown}; read it with a newer funcgrad"
         )
@@ -172,7 +172,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _MistakeError(
-            f"from_json: expected each name once, but got {told([k for k, _ in pairs])}"
+            f"from_json: expected each name once, but got {short_text([k for k, _ in pairs])}"
         )
     return found
 
@@ -268,12 +268,12 @@ def _node(
     params = _params(row["params"], where, bodies)
     if name == "input":
         return _input(params, args, type_, where, given)
-    op = expr_room.table.ops.get(name) if isinstance(name, str) else None
+    op = expr_room.operation_table.ops.get(name) if isinstance(name, str) else None
     if op is None:
-        near = get_close_matches(str(name)[:50], list(expr_room.table.ops), 1)
+        near = get_close_matches(str(name)[:50], list(expr_room.operation_table.ops), 1)
         hint = f"; the nearest is {near[0]!r}" if near else ""
         raise ValueError(
-            f"from_json: expected a known operation{where}, but got {told(name)}{hint}"
+            f"from_json: expected a known operation{where}, but got {short_text(name)}{hint}"
         )
     problem = check_node(op, args, params, type_)
     if problem:

@@ -18,11 +18,11 @@ from funcgrad.control.loop import Shape
 from funcgrad.expr import Expr
 from funcgrad.graph import Key
 from funcgrad.show.json.validate_node import reason
-from funcgrad.transforms.custom.implicit import _residual
+from funcgrad.transforms.custom.implicit import residual_body
 from funcgrad.transforms.custom.primitive import Foreign
 from funcgrad.transforms.custom.solvers import Problem
 
-DEEPEST = 20  # tuples within tuples
+DEEPEST_TUPLE = 20  # tuples within tuples
 _KINDS = {"implicit_root": "root", "implicit_argmin": "argmin", "fixed_point": "fixed point"}
 
 
@@ -31,7 +31,7 @@ def pack(value: Any, expr: Expr, places: Mapping[Body, int], depth: int = 1) -> 
     """A param of a node as a JSON value; TypeError for what another process could not have."""
     if value is None or type(value) in (bool, int, str):
         return value
-    if type(value) is tuple and depth < DEEPEST:
+    if type(value) is tuple and depth < DEEPEST_TUPLE:
         return [pack(item, expr, places, depth + 1) for item in value]
     if type(value) is float:
         return {"float": repr(value)}
@@ -74,10 +74,10 @@ def _refused(value: Any, expr: Expr) -> TypeError:
 # -- reading -------------------------------------------------------------------------------------
 def mistake(expected: str, got: Any, where: str = "") -> Never:
     """The error of a text that is not what `to_json` writes."""
-    raise ValueError(f"from_json: expected {expected}{where}, but got {told(got)}")
+    raise ValueError(f"from_json: expected {expected}{where}, but got {short_text(got)}")
 
 
-def told(value: Any) -> str:
+def short_text(value: Any) -> str:
     """What stands in a text, in at most 60 characters."""
     if isinstance(value, list | dict) and len(value) > 12:
         return f"{type(value).__name__} of {len(value)}"
@@ -90,9 +90,9 @@ def told(value: Any) -> str:
 
 def unpack(value: Any, where: str, bodies: Sequence[Body], depth: int = 1) -> Any:
     """A param from its JSON value; ``bodies`` are those that it may mean by their places."""
-    if depth > DEEPEST:
+    if depth > DEEPEST_TUPLE:
         raise ValueError(
-            f"from_json: expected at most {DEEPEST} nested values{where}, but got more"
+            f"from_json: expected at most {DEEPEST_TUPLE} nested values{where}, but got more"
         )
     match value:
         case None | bool() | str():
@@ -146,7 +146,7 @@ def _problem(who: str, body: Body, count: Any, where: str) -> Problem:
     if not real or not alike.get(kind, shapes[0] == shapes[1]):
         raise ValueError(f"from_json: expected {who}{where} of a function of another type")
     try:
-        residual = _residual(kind, body, count)
+        residual = residual_body(kind, body, count)
     except Exception as error:  # a derivative may fail in any way on what it was not made for
         raise ValueError(
             f"from_json: expected {who}{where} of a function with a gradient, but {reason(error)}"

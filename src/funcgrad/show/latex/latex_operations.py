@@ -15,7 +15,7 @@ from funcgrad.show.text import Written
 ATOM, CALL, POWER, UNARY, PRODUCT, SUM, CASES = 100, 99, 40, 30, 20, 10, 1
 
 
-def wrap(part: Written, binding: int) -> str:
+def latex_parenthesized(part: Written, binding: int) -> str:
     """An operand's text, in parentheses where it binds less than it must."""
     return part.text if part.binding >= binding else rf"\left({part.text}\right)"
 
@@ -31,7 +31,7 @@ def escaped(text: str) -> str:
     return "".join(rf"\{c}" if c in "#$%&_{}" else {"\\": "/"}.get(c, c) for c in text)
 
 
-def call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
+def latex_call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
     """``name(operands; params)``, which every operation has; an axis stands below the name."""
     head = _head(operation) or rf"\operatorname{{{escaped(operation.name)}}}"
     params = dict(expr.params)
@@ -45,23 +45,23 @@ def call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
 
 
 # -- operations with a notation of their own -----------------------------------------------------
-Writer: TypeAlias = Callable[[Expr, list[Written]], Written | None]
+LatexWriter: TypeAlias = Callable[[Expr, list[Written]], Written | None]
 
 
-def _infix(symbol: str, binding: int) -> Writer:
+def _infix(symbol: str, binding: int) -> LatexWriter:
     def write(expr: Expr, parts: list[Written]) -> Written:
-        left, right = wrap(parts[0], binding), parts[1]
+        left, right = latex_parenthesized(parts[0], binding), parts[1]
         # A sum may stand to the right of a plus without parentheses, and x + -3 reads as x - 3.
         if symbol == "+" and right.text.startswith("-") and right.binding >= PRODUCT:
             return Written(f"{left} - {right.text[1:]}", binding)
         within = ATOM if right.text.startswith("-") else binding + (symbol != "+")
-        return Written(f"{left} {symbol} {wrap(right, within)}", binding)
+        return Written(f"{left} {symbol} {latex_parenthesized(right, within)}", binding)
 
     return write
 
 
 def _product(expr: Expr, parts: list[Written]) -> Written:
-    left, right = wrap(parts[0], PRODUCT), _factor(parts[1])
+    left, right = latex_parenthesized(parts[0], PRODUCT), _factor(parts[1])
     sources = [arg.args[0] if arg.op is broadcast_to else arg for arg in expr.args]
     if all(e.ndim for e in sources):
         sign = r" \odot "
@@ -74,11 +74,14 @@ def _product(expr: Expr, parts: list[Written]) -> Written:
 
 
 def _factor(part: Written) -> str:
-    return wrap(part, ATOM if part.text.startswith("-") else PRODUCT)
+    return latex_parenthesized(part, ATOM if part.text.startswith("-") else PRODUCT)
 
 
 def _matrix_product(expr: Expr, parts: list[Written]) -> Written:
-    return Written(rf"{wrap(parts[0], UNARY)} \, {wrap(parts[1], UNARY + 1)}", PRODUCT)
+    return Written(
+        rf"{latex_parenthesized(parts[0], UNARY)} \, {latex_parenthesized(parts[1], UNARY + 1)}",
+        PRODUCT,
+    )
 
 
 def _fraction(expr: Expr, parts: list[Written]) -> Written:
@@ -94,7 +97,7 @@ def _raised(base: Expr, part: Written, exponent: str) -> Written:
     head = _head(base.op) if base.op and base.args else None
     if head in _RAISABLE and part.text.startswith(head + r"\left(") and exponent.isdigit():
         return Written(f"{head}^{{{exponent}}}{part.text[len(head) :]}", POWER)
-    return Written(f"{wrap(part, ATOM)}^{{{exponent}}}", POWER)
+    return Written(f"{latex_parenthesized(part, ATOM)}^{{{exponent}}}", POWER)
 
 
 def _negative(expr: Expr, parts: list[Written]) -> Written:
@@ -120,7 +123,7 @@ def _cases(expr: Expr, parts: list[Written]) -> Written:
 def _transposed(expr: Expr, parts: list[Written]) -> Written | None:
     if dict(expr.params)["axes"] != (1, 0):
         return None
-    return Written(rf"{wrap(parts[0], ATOM)}^{{\top}}", POWER)
+    return Written(rf"{latex_parenthesized(parts[0], ATOM)}^{{\top}}", POWER)
 
 
 def _indexed(expr: Expr, parts: list[Written]) -> Written:
@@ -134,7 +137,7 @@ def _indexed(expr: Expr, parts: list[Written]) -> Written:
             items.append(next(rest))
         else:
             items.append({"new": r"\mathrm{new}", "...": r"\ldots"}.get(item, str(item)))
-    return Written(_subscripted(wrap(parts[0], ATOM), ", ".join(items)), ATOM)
+    return Written(_subscripted(latex_parenthesized(parts[0], ATOM), ", ".join(items)), ATOM)
 
 
 def _subscripted(head: str, below: Any) -> str:
@@ -143,7 +146,9 @@ def _subscripted(head: str, below: Any) -> str:
 
 
 def _part(expr: Expr, parts: list[Written]) -> Written:
-    return Written(_subscripted(wrap(parts[0], CALL - 1), dict(expr.params)["index"]), ATOM)
+    return Written(
+        _subscripted(latex_parenthesized(parts[0], CALL - 1), dict(expr.params)["index"]), ATOM
+    )
 
 
 def _tuple(expr: Expr, parts: list[Written]) -> Written:
@@ -157,7 +162,7 @@ def _named_call(expr: Expr, parts: list[Written]) -> Written:
     )
 
 
-_FORMS: Mapping[str, Writer] = MappingProxyType(
+_FORMS: Mapping[str, LatexWriter] = MappingProxyType(
     {
         "product": _product,
         "matrix product": _matrix_product,

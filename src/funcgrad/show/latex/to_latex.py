@@ -31,15 +31,15 @@ from funcgrad.show.latex.latex_operations import (
     PRODUCT,
     SUM,
     UNARY,
-    call,
     escaped,
     grouped,
+    latex_call,
     special,
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
-from funcgrad.show.text import FIRST, LAST, Written, _names, short
+from funcgrad.show.text import FIRST, LAST, Written, letters, short
 
-LONGEST = 160  # characters of LaTeX that are written in place
+LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
 
 _GREEK = frozenset(
     (
@@ -84,10 +84,10 @@ def to_latex(expr: Expr) -> str:
     shown = {body: _identified(own) for body, own in functions.items()}
     rules = Rules(
         lambda e, parts: _write(e, parts, taken, shown),
-        _names(taken | {"e"}),
+        letters(taken | {"e"}),
         operands_written,
         CALL,
-        LONGEST,
+        LONGEST_INLINE_LATEX,
         identifier,
         lambda e: bool(getattr(e.op, "hidden", False)) or is_plain_pick(e),
     )
@@ -188,7 +188,7 @@ def _write(
         return _applied(made)
     if operation.name == "exp" and "e" not in taken and len(parts[0].text) <= 40:
         return Written(f"e^{{{parts[0].text}}}", POWER)
-    return special(expr, parts) or call(expr, operation, parts)
+    return special(expr, parts) or latex_call(expr, operation, parts)
 
 
 def _constant(array: Any) -> Written:

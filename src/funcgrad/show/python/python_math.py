@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Infix, Op
 from funcgrad.ops.elementwise import negative
 from funcgrad.show.naming import array_of
 from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
-from funcgrad.show.text import ATOM, UNARY, Written, wrap
+from funcgrad.show.text import ATOM, UNARY, Written, parenthesized
 
 
 def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Written]:
@@ -31,12 +31,15 @@ def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Wri
         if operation.name in IDENTITIES:
             return parts[0]
         if operation is negative:
-            return Written("-" + wrap(parts[0], UNARY), UNARY)
+            return Written("-" + parenthesized(parts[0], UNARY), UNARY)
         if operation.infix and _is_plain_infix(operation.infix, expr):
             symbol, binding = operation.infix
             outer = binding + 1 if binding <= 5 else binding
             spaced = symbol if symbol in ("*", "/") else f" {symbol} "
-            return Written(f"{wrap(parts[0], outer)}{spaced}{wrap(parts[1], binding + 1)}", binding)
+            return Written(
+                f"{parenthesized(parts[0], outer)}{spaced}{parenthesized(parts[1], binding + 1)}",
+                binding,
+            )
         template = scalar_template(operation, use_of(expr))
         if template is None:
             raise unknown(operation.name, "math")
@@ -60,7 +63,7 @@ def _filled(template: str, parts: list[Written]) -> str:
 
     def operand(found: re.Match[str]) -> str:
         part = parts[int(found[1] or found[2])]
-        return part.text if found[1] else wrap(part, ATOM - 1)
+        return part.text if found[1] else parenthesized(part, ATOM - 1)
 
     return _OPERAND.sub(operand, template)
 

@@ -16,7 +16,7 @@ from funcgrad.ops.tuples import pick_op
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of, operands
 from funcgrad.show.python.control_flow_source import Routines, called
-from funcgrad.show.text import ATOM, UNARY, Written, wrap
+from funcgrad.show.text import ATOM, UNARY, Written, parenthesized
 
 LITERAL = 100  # entries of an array that is written out
 
@@ -55,7 +55,7 @@ def _numpy_call(expr: Expr, parts: list[Written]) -> Written:
     if operation.name in IDENTITIES:
         return parts[0]
     if operation.name == "negative":
-        return Written("-" + wrap(parts[0], UNARY), UNARY)
+        return Written("-" + parenthesized(parts[0], UNARY), UNARY)
     if operation.infix and operation.infix.symbol in INFIX:
         return _numpy_infix(operation.infix, args, parts)
     texts = [part.text for part in parts]
@@ -92,7 +92,9 @@ def _numpy_infix(infix: Any, args: tuple[Expr, ...], parts: list[Written]) -> Wr
     # Comparisons do not associate: a < b < c is another thing in Python.
     outer = binding + 1 if binding <= 5 else binding
     spaced = symbol if symbol in ("*", "/") else f" {symbol} "
-    return Written(f"{wrap(left, outer)}{spaced}{wrap(right, binding + 1)}", binding)
+    return Written(
+        f"{parenthesized(left, outer)}{spaced}{parenthesized(right, binding + 1)}", binding
+    )
 
 
 def _weak(arg: Expr, other: Expr) -> Written | None:

@@ -23,9 +23,9 @@ from funcgrad.show.naming import Rules, distinct, let_all, operands
 from funcgrad.show.python.control_flow_source import definitions, routines_of
 from funcgrad.show.python.python_math import math_writer, refuse_arrays
 from funcgrad.show.python.python_numpy import numpy_writer
-from funcgrad.show.text import ATOM, LONGEST
+from funcgrad.show.text import ATOM, LONGEST_INLINE
 
-MOST = 100_000  # nodes; Python's compiler takes seconds for more
+MOST_NODES_WRITTEN = 100_000  # nodes; Python's compiler takes seconds for more
 
 
 def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] = "numpy") -> str:
@@ -50,7 +50,7 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
         with np.errstate(all="ignore"):
             return np.exp(x)*x + 2.0
     """
-    nodes = distinct(expr, "to_python", MOST, "save it with to_json")
+    nodes = distinct(expr, "to_python", MOST_NODES_WRITTEN, "save it with to_json")
     if not _is_identifier(name):
         raise ValueError(f"to_python: expected an identifier as name, but got {name!r}")
     if module not in ("numpy", "math"):
@@ -66,7 +66,7 @@ def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] =
         _locals({*names.values(), *routines.names, name}),
         _parents if module == "numpy" else (lambda e: e.args),
         ATOM,
-        LONGEST,
+        LONGEST_INLINE,
         str,
         _is_negative,
     )

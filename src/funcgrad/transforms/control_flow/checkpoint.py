@@ -20,7 +20,7 @@ from funcgrad.ops.markers import name_op
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.arguments import check_function, named_after
+from funcgrad.transforms.transform_arguments import check_function, named_after
 
 Policy = str | int | Sequence[str]
 

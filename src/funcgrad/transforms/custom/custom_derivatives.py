@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, symbol, zeros
+from funcgrad.control.closed_program import Body, body_of, symbol, zeros_of_type
 from funcgrad.control.custom_rule import ruled
 from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap
@@ -26,7 +26,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.arguments import positions
+from funcgrad.transforms.transform_arguments import positions
 
 ORDERS = 3
 """The highest derivative of a function whose rule calls it: the rule is expanded so many times."""
@@ -208,7 +208,7 @@ def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) ->
     for item, tree in zip(found, trees, strict=True):
         own = [next(rest) for _ in tree.leaves]
         if item is None:
-            ready.extend(zeros(x.type) for x in own)
+            ready.extend(zeros_of_type(x.type) for x in own)
             continue
         parts = flatten(item).leaves
         made = [lift_fully(part) for part in parts]

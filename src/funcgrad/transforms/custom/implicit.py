@@ -109,7 +109,9 @@ def _solving(
         inside = [*symbols([start], [x.type for x in firsts]), *given]
         body, captured, output = trace_body(f, trees, inside)
         _check(who, kind, body, output, len(firsts))
-        problem = Problem(who, kind, body, _residual(kind, body, len(firsts)), len(firsts), solver)
+        problem = Problem(
+            who, kind, body, residual_body(kind, body, len(firsts)), len(firsts), solver
+        )
         operands = [*firsts, *given, *[lift_fully(item) for item in captured]]
         node = implicit_op(*operands, problem=problem, levels=())
         found = [pick(node, k) for k in range(len(firsts))]
@@ -156,7 +158,7 @@ def _check(who: str, kind: str, body: Body, output: Any, count: int) -> None:
         )
 
 
-def _residual(kind: str, body: Body, count: int) -> Body:
+def residual_body(kind: str, body: Body, count: int) -> Body:
     """The residual of a problem: a body that is 0 at a solution."""
     xs = body.inputs[:count]
     if kind == "root":

@@ -12,11 +12,11 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import Edge, Op, broadcast_to, lift_all, spread
+from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
-from funcgrad.transforms.arguments import named_after
+from funcgrad.transforms.transform_arguments import named_after
 
-RULES = ("complex-step", "finite-difference")
+NUMERICAL_RULES = ("complex-step", "finite-difference")
 
 
 class Foreign:
@@ -103,7 +103,7 @@ def _check_partials(partials: Any, out: Any) -> None:
         raise fail(
             TypeError,
             "primitive: expected partials to be a list with one function an argument, or one of "
-            f"{RULES}, but got {type(partials).__name__}; write [df]",
+            f"{NUMERICAL_RULES}, but got {type(partials).__name__}; write [df]",
         )
     if partials is not None and out is not None:
         raise fail(
@@ -155,14 +155,15 @@ def _type(*types: ArrayType, function: Foreign) -> ArrayType:
     return types[0] if function.out is None else function.out(*types)
 
 
-def _edge(place: int) -> Edge:
+def _edge(place: int) -> EdgeRule:
     def edge(z: Any, *args: Any, function: Foreign) -> LinearMap:
         rules = function.partials
         if rules is None:
             raise fail(
                 TypeError,
                 f"{function.name}: expected a derivative, but this primitive was given none; give "
-                "partials=, or one of the numerical rules " + " and ".join(map(repr, RULES)),
+                "partials=, or one of the numerical rules "
+                + " and ".join(map(repr, NUMERICAL_RULES)),
             )
         rule = rules[place]
         if rule is None:
@@ -203,8 +204,11 @@ foreign_op: Op = Op(
 
 # -- numerical rules -----------------------------------------------------------------------------
 def _numerical(f: Callable[..., Any], title: str, rule: str) -> Any:
-    if rule not in RULES:
-        raise fail(ValueError, f"primitive: expected partials, or one of {RULES}, but got {rule!r}")
+    if rule not in NUMERICAL_RULES:
+        raise fail(
+            ValueError,
+            f"primitive: expected partials, or one of {NUMERICAL_RULES}, but got {rule!r}",
+        )
     return _Partials(f, title, rule)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.source import fail
-from funcgrad.transforms.jacobian import columns
+from funcgrad.transforms.jacobian import jacobian_columns
 
 # Limits on fixed-point iterations, and on Newton steps after SciPy's solvers.
 MAX_ITERATIONS, NEWTON_STEPS = 10_000, 5
@@ -21,7 +21,7 @@ MAX_ITERATIONS, NEWTON_STEPS = 10_000, 5
 def slope_in_x(residual: Body, count: int) -> Expr:
     """The matrix dF/dx of a residual, x being its first ``count`` inputs."""
     xs = list(residual.inputs[:count])
-    blocks = iter(columns(list(residual.outputs), xs))
+    blocks = iter(jacobian_columns(list(residual.outputs), xs))
     rows = [
         np.concatenate([np.reshape(next(blocks), (out.size, x.size)) for x in xs], axis=1)
         for out in residual.outputs

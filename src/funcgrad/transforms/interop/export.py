@@ -17,8 +17,8 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
-from funcgrad.transforms.arguments import check_function
 from funcgrad.transforms.interop.library_jit import LibraryPrograms, LibraryTypes
+from funcgrad.transforms.transform_arguments import check_function
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 
 
-def compiled(body: Body, backend: str) -> Callable[..., tuple[Any, ...]]:
+def compile_body(body: Body, backend: str) -> Callable[..., tuple[Any, ...]]:
     """A body as a program of a library, which differentiates it by its own rules."""
     return compile_namespace(share_bodies(body.outputs), body.inputs, backend)
 
@@ -88,6 +88,6 @@ def _tangents(body: Body, active: Sequence[int]) -> _Tangents:
     known = body_of(body.inputs, [*body.outputs, *given.values()])
     return _Tangents(
         with_own_derivatives(known),
-        compiled(linear, "jax"),
+        compile_body(linear, "jax"),
         [flow is not None for flow in moved],
     )

@@ -17,14 +17,14 @@ from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.source import fail
-from funcgrad.trace.derive import expressions
+from funcgrad.trace.derive import closed_tree
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.trace_body import symbols, trace_body
-from funcgrad.transforms.arguments import named_after
-from funcgrad.transforms.interop.jax_tangents import compiled, with_own_derivatives
+from funcgrad.transforms.interop.jax_tangents import compile_body, with_own_derivatives
 from funcgrad.transforms.jit.signature import Static, checked_static, is_static, structure
 from funcgrad.transforms.jit.signature_cache import Args, Keywords, Kinds, SignatureCache
 from funcgrad.transforms.jit.stage_text import Lowered
+from funcgrad.transforms.transform_arguments import named_after
 
 
 class LibraryTypes(NamedTuple):
@@ -164,7 +164,11 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
 
     def _compiled(self, traced: TracedBody) -> LibraryProgram:
         body = traced.body
-        run = with_own_derivatives(body) if self.backend == "jax" else compiled(body, self.backend)
+        run = (
+            with_own_derivatives(body)
+            if self.backend == "jax"
+            else compile_body(body, self.backend)
+        )
         return LibraryProgram(run, traced.captured, flatten(traced.output).rebuild)
 
     # -- looking ----------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         names = [*traced.labels, *[f"array {k}" for k in range(len(traced.captured))]]
         inputs = [symbol(name, x.type) for name, x in zip(names, body.inputs, strict=True)]
         return Lowered(
-            leaves_of(expressions(traced.output, traced.leaves)),
+            leaves_of(closed_tree(traced.output, traced.leaves)),
             body.on(inputs),
             source_of(self._compiled(traced).run),
         )

@@ -21,7 +21,7 @@ class Subscript(NamedTuple):
         return f"[{self.key!r}]"
 
 
-Step: TypeAlias = str | Subscript
+AccessStep: TypeAlias = str | Subscript
 """From one value on a path to the next: an attribute's name, or a subscript."""
 
 
@@ -30,9 +30,9 @@ class Path(NamedTuple):
 
     is_global: bool
     name: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AccessStep, ...] = ()
 
-    def then(self, step: Step) -> Path:
+    def then(self, step: AccessStep) -> Path:
         """The path that goes on with a step."""
         return self._replace(steps=(*self.steps, step))
 

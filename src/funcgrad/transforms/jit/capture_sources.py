@@ -25,7 +25,7 @@ ABSENT = object()
 _content = np.ndarray.tobytes
 
 
-class Cell(NamedTuple):
+class ClosureCell(NamedTuple):
     """A closure cell."""
 
     name: str
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
         return f"c{k}.cell_contents is v{k}"
 
 
-class Item(NamedTuple):
+class NamespaceItem(NamedTuple):
     """A name in a namespace, such as a global."""
 
     name: str
@@ -92,7 +92,7 @@ class Fixed(NamedTuple):
         return self.value
 
 
-class Member(NamedTuple):
+class InstanceMember(NamedTuple):
     """An attribute that an instance holds itself: in its namespace, or in a slot."""
 
     name: str
@@ -219,15 +219,15 @@ class Element(NamedTuple):
         return f"w{k}[i{k}] is v{k}"
 
 
-class Seen(NamedTuple):
+class Snapshot(NamedTuple):
     """What a place held: the object, and what may change of it in place, where it is an array."""
 
-    place: Cell | Item | Attribute | Fixed | Member | ClassMember | Element
+    place: ClosureCell | NamespaceItem | Attribute | Fixed | InstanceMember | ClassMember | Element
     value: Any
     form: Any = None
     content: bytes | None = None
 
-    def event(self, now: Seen) -> str:
+    def event(self, now: Snapshot) -> str:
         """What has happened to it by then; nothing is ''."""
         if now.value is not self.value:
             return f"{self.place.name} was bound anew"
@@ -249,13 +249,13 @@ def key_of(place: Any) -> Any:
     return id(place[1]), place[2:]
 
 
-def seen(place: Any) -> Seen:
+def seen(place: Any) -> Snapshot:
     """A place as it is now."""
     value = place.get()
     if not isinstance(value, np.ndarray):
-        return Seen(place, value)
+        return Snapshot(place, value)
     content = _content(value) if value.nbytes <= COPIED else None
-    return Seen(place, value, (value.shape, value.dtype), content)
+    return Snapshot(place, value, (value.shape, value.dtype), content)
 
 
 # -- many names at once --------------------------------------------------------------------------
@@ -268,20 +268,24 @@ There each is looked up as Python does, in 3 ns, where a look into a cell or a n
 _OWN = re.compile(r"[cv]\d+|missing")
 
 
-def checked(held: Sequence[Seen]) -> list[Seen]:
+def checked(held: Sequence[Snapshot]) -> list[Snapshot]:
     """The cells, and the globals of one namespace, where they are many."""
-    homes = Counter(id(item.place.home) for item in held if isinstance(item.place, Item))
+    homes = Counter(id(item.place.home) for item in held if isinstance(item.place, NamespaceItem))
     most = max(homes, key=homes.__getitem__, default=None)
     found = [
         item
         for item in held
-        if isinstance(item.place, Cell)
-        or (isinstance(item.place, Item) and id(item.place.home) == most and _is_global(item))
+        if isinstance(item.place, ClosureCell)
+        or (
+            isinstance(item.place, NamespaceItem)
+            and id(item.place.home) == most
+            and _is_global(item)
+        )
     ]
     return found if len(found) >= FEWEST else []
 
 
-def _is_global(item: Seen) -> bool:
+def _is_global(item: Snapshot) -> bool:
     """Whether code with that namespace for globals finds there, by that name, what was seen."""
     place: Any = item.place
     key, home = place[-1], place[1]
@@ -289,14 +293,14 @@ def _is_global(item: Seen) -> bool:
     return own and "__name__" in home and (item.value is not ABSENT or hasattr(builtins, key))
 
 
-def checker(held: Sequence[Seen]) -> Callable[[], bool]:
+def checker(held: Sequence[Snapshot]) -> Callable[[], bool]:
     """A function that says whether names are bound to what they were."""
-    homes = [item.place.home for item in held if isinstance(item.place, Item)]
+    homes = [item.place.home for item in held if isinstance(item.place, NamespaceItem)]
     given: dict[str, Any] = {"missing": CellType(NameError)}
     tests = []
     for k, item in enumerate(held):
         name, value = f"c{k}", item.value
-        if isinstance(item.place, Cell):
+        if isinstance(item.place, ClosureCell):
             given[name] = item.place.cell
         else:
             name = item.place[-1]

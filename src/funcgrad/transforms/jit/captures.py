@@ -27,17 +27,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.transforms.jit.capture_paths import Path, Step, Subscript, named_paths
+from funcgrad.transforms.jit.capture_paths import AccessStep, Path, Subscript, named_paths
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
-    Cell,
     ClassMember,
+    ClosureCell,
     Element,
     Fixed,
-    Item,
-    Member,
-    Seen,
+    InstanceMember,
+    NamespaceItem,
+    Snapshot,
     checked,
     checker,
     has_namespace,
@@ -53,17 +53,17 @@ _MOST_CALLABLES = 1000
 
 
 # -- all places of a function --------------------------------------------------------------------
-class Watch:
+class CapturedVariables:
     """What a function takes from around it, and the functions that it calls take."""
 
     def __init__(self, f: Any) -> None:
         self.f = f
 
-    def values(self) -> list[Seen]:
+    def values(self) -> list[Snapshot]:
         """What is held now."""
         return [seen(place) for place in _places(self.f)]
 
-    def unchanged(self, before: Sequence[Seen]) -> bool:
+    def unchanged(self, before: Sequence[Snapshot]) -> bool:
         """Whether everything is what it was."""
         for item in before:
             now = item.place.get()
@@ -71,13 +71,13 @@ class Watch:
                 return False
         return True
 
-    def changed(self, before: Sequence[Seen], now: Sequence[Seen]) -> list[str]:
+    def changed(self, before: Sequence[Snapshot], now: Sequence[Snapshot]) -> list[str]:
         """The names of what is not, with what has happened to them."""
         later = {key_of(item.place): item for item in now}
         events = [item.event(later.get(key_of(item.place), item)) for item in before]
         return list(dict.fromkeys([event for event in events if event]))
 
-    def tests(self, before: Sequence[Seen], objects: dict[str, Any]) -> list[str] | None:
+    def tests(self, before: Sequence[Snapshot], objects: dict[str, Any]) -> list[str] | None:
         """The same as `unchanged`, as conditions of generated code; what they name joins ``objects``.
 
         None where a condition is not to be written there.
@@ -99,7 +99,7 @@ class Watch:
 
 
 # -- what there is to watch ----------------------------------------------------------------------
-def arrays_of(held: Sequence[Seen]) -> dict[int, Any]:
+def arrays_of(held: Sequence[Snapshot]) -> dict[int, Any]:
     """The arrays among what is held, by id."""
     return {id(item.value): item.value for item in held if isinstance(item.value, np.ndarray)}
 
@@ -176,14 +176,14 @@ def _held_by(item: Any) -> Iterator[Any]:
         for k, value in enumerate(getattr(item, "args", ())):
             yield Fixed(f"argument {k} of {_name(item)}", value)
         words = getattr(item, "keywords", {})
-        yield from [Item(name, words, name) for name in words]
+        yield from [NamespaceItem(name, words, name) for name in words]
 
 
 def _of_function(f: FunctionType, bound: Bound) -> Iterator[Any]:
     """What a Python function takes from around it, functions inside it included."""
     known: dict[str, Any] = {}
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        place = Cell(name, cell)
+        place = ClosureCell(name, cell)
         known[name] = place.get()
         yield place
     if f.__defaults__:
@@ -196,7 +196,7 @@ def _of_function(f: FunctionType, bound: Bound) -> Iterator[Any]:
     if words:
         known.update(words)
         yield Attribute(f"{_name(f)}.__kwdefaults__", f, "__kwdefaults__")
-        yield from [Item(name, words, name) for name in words]
+        yield from [NamespaceItem(name, words, name) for name in words]
     known.update(bound.of(f.__code__.co_varnames[: f.__code__.co_argcount]))
     for path in named_paths(f.__code__):
         if path.is_global:
@@ -214,7 +214,7 @@ def _of_global(home: dict[str, Any], path: Path) -> Iterator[Any]:
         value = home.get(str(name), ABSENT)
         if not isinstance(value, ModuleType):  # else it is not bound anew
             label = ".".join(map(str, names[: k + 1]))
-            yield Item(label, home, str(name))
+            yield NamespaceItem(label, home, str(name))
             yield from _along(value, names[k + 1 :], label)
             return
         if _installed(value):
@@ -223,7 +223,7 @@ def _of_global(home: dict[str, Any], path: Path) -> Iterator[Any]:
 
 
 # -- attributes and items --------------------------------------------------------------------------
-def _along(holder: Any, steps: Sequence[Step], label: str) -> Iterator[Any]:
+def _along(holder: Any, steps: Sequence[AccessStep], label: str) -> Iterator[Any]:
     """The places of attributes and items that are read one from the other, the first from ``holder``."""
     for step in steps:
         label += str(step) if isinstance(step, Subscript) else f".{step}"
@@ -237,7 +237,7 @@ def _along(holder: Any, steps: Sequence[Step], label: str) -> Iterator[Any]:
         elif isinstance(holder, type):
             place = _of_class(holder, holder, step, label)
         elif type(holder) not in _WITHOUT_ATTRIBUTES:
-            place = Member(label, holder, step)
+            place = InstanceMember(label, holder, step)
             if place.get() is ABSENT:
                 if has_namespace(holder):
                     yield place

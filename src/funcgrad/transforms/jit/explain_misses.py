@@ -9,8 +9,8 @@ from typing import Any
 
 from funcgrad.source import position
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.jit.guard_tree import Node, Question
-from funcgrad.transforms.jit.signature import NUMBERS, is_static, kind_text
+from funcgrad.transforms.jit.guard_tree import Question, TraceNode
+from funcgrad.transforms.jit.signature import NUMBER_TYPES, is_static, kind_text
 
 # Numbers that a value is read as before it is said that each is a trace of its own.
 _OFTEN = 8
@@ -28,7 +28,7 @@ class _Unquoted(str):
     __repr__ = str.__str__
 
 
-class Misses:
+class RetraceLog:
     """What a jitted function's traces were made for, by its name: one line each, the last thousand."""
 
     def __init__(self, name: str, warns_of_numbers: bool) -> None:
@@ -49,7 +49,7 @@ class Misses:
         fixed: str,
         key: tuple[Any, Any],
         arguments: tuple[Any, dict[str, Any]],
-        last: Node | None = None,
+        last: TraceNode | None = None,
         asked: Sequence[Question] = (),
     ) -> None:
         """A trace was made for a call of a signature, with static arguments ``fixed``.
@@ -85,7 +85,7 @@ class Misses:
 
         They are part of the signature beside arrays of less precision.
         """
-        alike = tuple([k[1][0] if is_static(k) and k[1][0] in NUMBERS else k for k in kinds])
+        alike = tuple([k[1][0] if is_static(k) and k[1][0] in NUMBER_TYPES else k for k in kinds])
         if alike == tuple(kinds):
             return 0
         self._numbers[alike, shape] += 1
@@ -105,7 +105,7 @@ def _written(kinds: Sequence[Any], arguments: tuple[Any, dict[str, Any]]) -> lis
         return [*texts]
 
 
-def _answer(last: Node, asked: Sequence[Question]) -> str:
+def _answer(last: TraceNode, asked: Sequence[Question]) -> str:
     key = last.exprs[0].key
     for question in asked:
         if question.asked.key == key and question.reading is last.reading:

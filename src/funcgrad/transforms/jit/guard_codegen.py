@@ -10,18 +10,18 @@ from typing import Any, TypeAlias
 
 from funcgrad.compiler import flat_program as codegen
 from funcgrad.compiler.python import scalar_codegen as scalar
-from funcgrad.transforms.jit.guard_tree import Node, first
+from funcgrad.transforms.jit.guard_tree import TraceNode, first
 
 # Steps of all programs, and levels of indentation, up to which a tree is written out. (Python allows 100.)
 _LONGEST, _DEEPEST = 1000, 40
 _INPUT = re.compile(r"\bx(\d+)\b")
 _LOCAL = re.compile(r"\ba(\d+)\b")
 
-_Lines: TypeAlias = list[tuple["str | Node", int]]
+_Lines: TypeAlias = list[tuple["str | TraceNode", int]]
 """Lines, and nodes that are still to be written, by how far they are indented."""
 
 
-def lines_of(root: Node, count: int, objects: dict[str, Any]) -> list[str] | None:
+def lines_of(root: TraceNode, count: int, objects: dict[str, Any]) -> list[str] | None:
     """The lines that answer a call with ``count`` numbers x0, x1, …; what they name is added to ``objects``.
 
     They raise ValueError where an answer is new, and other errors of arithmetic where NumPy has infs. None
@@ -49,12 +49,12 @@ def lines_of(root: Node, count: int, objects: dict[str, Any]) -> list[str] | Non
     return lines
 
 
-def _texts(node: Node, count: int, number: int) -> tuple[list[str], list[str], int] | None:
+def _texts(node: TraceNode, count: int, number: int) -> tuple[list[str], list[str], int] | None:
     """The statements of a node's program, what comes out, and how many steps it has."""
     if node.step is None or any(place >= count for place in node.step.takes):
         return None  # an array, beside the arguments
     program, takes, gives, _ = node.step
-    flat = codegen.flatten(program.outputs, program.inputs)
+    flat = codegen.flatten_program(program.outputs, program.inputs)
     found = scalar.in_lines(flat) if len(flat.steps) <= _LONGEST else None
     if found is None:
         return None
@@ -79,7 +79,9 @@ def _value(place: int) -> str:
     return f"x{place}" if place >= 0 else f"h{~place}"
 
 
-def _ends(node: Node, results: list[str], number: int, objects: dict[str, Any]) -> _Lines | None:
+def _ends(
+    node: TraceNode, results: list[str], number: int, objects: dict[str, Any]
+) -> _Lines | None:
     """What follows a node's statements: a return, or a choice among its children."""
     if node.reading is None:
         if node.rebuild is first:

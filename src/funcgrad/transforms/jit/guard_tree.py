@@ -45,7 +45,7 @@ class Question(NamedTuple):
     """The position of the user's code that asked."""
 
 
-class Questions(Scope):
+class QuestionLog(Scope):
     """The scope of a run that records what Python asked, in order, each question once."""
 
     __slots__ = ("_derived", "_met")
@@ -110,7 +110,7 @@ def first(results: Sequence[Any]) -> Any:
     return results[0]
 
 
-class Step(NamedTuple):
+class NodeProgram(NamedTuple):
     """What a node runs: from values (by number) or what was handed on (below 0) to its expressions."""
 
     program: Program
@@ -121,7 +121,7 @@ class Step(NamedTuple):
     """What it hands on."""
 
 
-class Node:
+class TraceNode:
     """A question with the nodes that its answers lead to, or, without a reading, results."""
 
     __slots__ = ("_exprs", "children", "reading", "rebuild", "step")
@@ -135,8 +135,8 @@ class Node:
         self._exprs = exprs
         self.reading = reading
         self.rebuild = rebuild
-        self.children: dict[Any, Node] = {}
-        self.step: Step | None = None
+        self.children: dict[Any, TraceNode] = {}
+        self.step: NodeProgram | None = None
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -145,20 +145,22 @@ class Node:
         return self._exprs
 
 
-class Tree:
+class GuardTree:
     """The decision tree of one signature: it grows by paths, and is followed by calls.
 
     ``inputs`` are the variables of its expressions, in the order of the values that a call gives.
     """
 
     def __init__(self) -> None:
-        self.root: Node | None = None
+        self.root: TraceNode | None = None
         self.inputs: list[Expr] = []
         self.leaves = 0
         self._places: dict[Key, int] = {}
 
     # -- following --------------------------------------------------------------------------------
-    def follow(self, values: Sequence[Any], arrays: Sequence[Any] = ()) -> tuple[Node | None, Any]:
+    def follow(
+        self, values: Sequence[Any], arrays: Sequence[Any] = ()
+    ) -> tuple[TraceNode | None, Any]:
         """The node that a call ends at, and its results; or None and the question with a new answer.
 
         ``arrays`` are what programs read beside the values; the list grows with the tree.
@@ -168,7 +170,7 @@ class Tree:
             if found is not None:
                 return found
 
-    def _follow(self, values: Sequence[Any]) -> tuple[Node | None, Any] | None:
+    def _follow(self, values: Sequence[Any]) -> tuple[TraceNode | None, Any] | None:
         node = self.root
         memory: dict[int, Any] = {}
         last: Any = None
@@ -192,26 +194,26 @@ class Tree:
         asked: Sequence[Question],
         results: Sequence[Expr] | Whole,
         rebuild: Any,
-    ) -> Node:
+    ) -> TraceNode:
         """Add a path: the answers of one run, and its results. Returns its last node."""
-        path: list[Node] = []
-        home: dict[Any, Node] | None = None
+        path: list[TraceNode] = []
+        home: dict[Any, TraceNode] | None = None
         key: Any = None
-        fresh: tuple[dict[Any, Node] | None, Any, Node] | None = None
+        fresh: tuple[dict[Any, TraceNode] | None, Any, TraceNode] | None = None
         for question in asked:
             node = self.root if home is None else home.get(key)
             if node is None or node.reading is not question.reading or not _same(node, question):
-                node = Node([question.asked], question.reading)
+                node = TraceNode([question.asked], question.reading)
                 fresh = fresh or (home, key, node)
                 if fresh[2] is not node and home is not None:
                     home[key] = node
             path.append(node)
             home, key = node.children, answer_key(question.answer)
         if isinstance(results, Whole):
-            last = Node(partial(results.on, self.inputs), None, rebuild)
-            last.step = Step(results.program, results.takes, ())
+            last = TraceNode(partial(results.on, self.inputs), None, rebuild)
+            last.step = NodeProgram(results.program, results.takes, ())
         else:
-            last = Node(results, None, rebuild)
+            last = TraceNode(results, None, rebuild)
         path.append(last)
         if fresh is None:
             fresh = (home, key, last)
@@ -227,7 +229,7 @@ class Tree:
             where[under] = node
         return last
 
-    def _compile(self, path: Sequence[Node]) -> None:
+    def _compile(self, path: Sequence[TraceNode]) -> None:
         """Give each node of a path what it runs: what earlier ones compute is taken from them.
 
         Nodes change when all is made, those that hand something on first: an interrupt on the way leaves a
@@ -261,8 +263,8 @@ class Tree:
             path[k].step = step
 
     def _lowered(
-        self, node: Node, handed: Sequence[Expr], inherited: Sequence[Expr], mode: Mode
-    ) -> Step:
+        self, node: TraceNode, handed: Sequence[Expr], inherited: Sequence[Expr], mode: Mode
+    ) -> NodeProgram:
         names = [
             assemble_node(INPUT, (), (("name", f"handed {~self._place(expr)}"),), expr.type)
             for expr in inherited
@@ -276,7 +278,7 @@ class Tree:
         inputs = [*[self.inputs[i] for i in numbers], *names]
         takes = (*numbers, *[self._place(expr) for expr in inherited])
         gives = tuple([self._place(expr) for expr in handed])
-        return Step(_program(Body(inputs, roots), mode), takes, gives, tuple(handed))
+        return NodeProgram(_program(Body(inputs, roots), mode), takes, gives, tuple(handed))
 
     def _place(self, expr: Expr) -> int:
         """Where in a call's memory a value that is handed on is kept: a negative number."""
@@ -306,7 +308,7 @@ def _program(body: Body, mode: Mode) -> Program:
     return lower(remembered(how, [*body.outputs, *body.inputs], made), body.inputs)
 
 
-def _same(node: Node, question: Question) -> bool:
+def _same(node: TraceNode, question: Question) -> bool:
     return node.exprs[0].key == question.asked.key
 
 

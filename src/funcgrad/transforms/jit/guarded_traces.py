@@ -12,24 +12,32 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import text_of
+from funcgrad.compiler.flat_program import source_text
 from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, leaves_of
 from funcgrad.trace.skeleton import instantiate, skeleton
-from funcgrad.transforms.jit.capture_sources import Seen
+from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import arrays_of
-from funcgrad.transforms.jit.guard_tree import LEAST, MOST, Node, Question, Questions, Tree, Whole
-from funcgrad.transforms.jit.inline_cache import Entry
+from funcgrad.transforms.jit.guard_tree import (
+    LEAST,
+    MOST,
+    GuardTree,
+    Question,
+    QuestionLog,
+    TraceNode,
+    Whole,
+)
+from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.signature import (
-    NUMBERS,
+    NUMBER_TYPES,
     PLAIN,
     WIDE,
-    Signature,
+    SignatureTraces,
     Static,
     checked_static,
     is_static,
@@ -50,13 +58,13 @@ MOST_PATHS = 64
 """Paths of one signature beyond which a function is no longer compiled."""
 
 
-class GuardedTraces(SignatureCache[Signature]):
+class GuardedTraces(SignatureCache[SignatureTraces]):
     """The cache of a function that runs as programs on NumPy's arrays, with guards."""
 
     warns_of_numbers = True
 
     def __init__(self, f: Callable[..., Any], static: Static) -> None:
-        self.entry = Entry(self, f, getattr(f, "__name__", "f"))
+        self.entry = InlineCache(self, f, getattr(f, "__name__", "f"))
         super().__init__(f, static)
 
     def function(self) -> Callable[..., Any]:
@@ -72,7 +80,7 @@ class GuardedTraces(SignatureCache[Signature]):
         with self.lock:
             super().clear()
             self.narrow = False
-            self.last: Node | None = None
+            self.last: TraceNode | None = None
 
     def forget(self) -> None:
         """Drop the trees."""
@@ -89,7 +97,7 @@ class GuardedTraces(SignatureCache[Signature]):
         kinds: list[Any] = list(map(type, leaves))
         if int in kinds and not all(map(_fits, leaves)):
             return self.f(*args, **kwargs)
-        if NUMBERS.issuperset(kinds) and not self.narrow:
+        if NUMBER_TYPES.issuperset(kinds) and not self.narrow:
             return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
         kinds = []
         narrow = False
@@ -130,7 +138,12 @@ class GuardedTraces(SignatureCache[Signature]):
 
     # -- tracing ----------------------------------------------------------------------------------
     def _traced(
-        self, key: SignatureKey, last: Node | None, args: Args, kwargs: Keywords, values: list[Any]
+        self,
+        key: SignatureKey,
+        last: TraceNode | None,
+        args: Args,
+        kwargs: Keywords,
+        values: list[Any],
     ) -> Any:
         with self.lock, Paused():
             found, value = self._learned(key, last, args, kwargs, values)
@@ -145,15 +158,20 @@ class GuardedTraces(SignatureCache[Signature]):
         return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
 
     def _learned(
-        self, key: SignatureKey, last: Node | None, args: Args, kwargs: Keywords, values: list[Any]
-    ) -> tuple[Signature | None, tuple[Any] | None]:
+        self,
+        key: SignatureKey,
+        last: TraceNode | None,
+        args: Args,
+        kwargs: Keywords,
+        values: list[Any],
+    ) -> tuple[SignatureTraces | None, tuple[Any] | None]:
         """The traces of a signature, with this call's path among them, or this call's result alone.
 
         Neither where its Python numbers turn out to be part of the signature.
         """
         found = self.entries.get(key)
         if found is None:
-            found = Signature(self.labels(args, kwargs, key[0]))
+            found = SignatureTraces(self.labels(args, kwargs, key[0]))
         elif found.plain:
             return found, None
         else:  # another thread may have been here
@@ -181,8 +199,8 @@ class GuardedTraces(SignatureCache[Signature]):
 
     def _trace(
         self,
-        found: Signature,
-        seen: Sequence[Seen],
+        found: SignatureTraces,
+        seen: Sequence[Snapshot],
         kinds: Kinds,
         args: Args,
         kwargs: Keywords,
@@ -192,8 +210,10 @@ class GuardedTraces(SignatureCache[Signature]):
 
         Or its result, inside a trace of whose values f has taken some in.
         """
-        recorder = Questions()
-        output, leaves = run(self.on_leaves(args, kwargs, kinds), values, {}, scope=recorder)
+        recorder = QuestionLog()
+        output, leaves = run_on_leaves(
+            self.on_leaves(args, kwargs, kinds), values, {}, scope=recorder
+        )
         origins = {id(_array(c)): a for a, c in recorder.arrays.values()}
         shape = flatten(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
@@ -249,15 +269,15 @@ class GuardedTraces(SignatureCache[Signature]):
     def latest_source(self) -> str:
         """The source of the program of the last trace."""
         step = None if self.last is None else self.last.step
-        return "" if step is None else text_of(step.program.compiled)
+        return "" if step is None else source_text(step.program.compiled)
 
 
 class _Looking(GuardedTraces):
     """One that keeps the path that it has traced."""
 
-    path: tuple[Tree, Sequence[Question], bool] | None = None
+    path: tuple[GuardTree, Sequence[Question], bool] | None = None
 
-    def _trace(self, found: Signature, *rest: Any) -> Any:
+    def _trace(self, found: SignatureTraces, *rest: Any) -> Any:
         result, path = super()._trace(found, *rest)
         self.path = None if path is None else (found.tree, path[0], isinstance(path[1], Whole))
         return result, path

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.python import scalar_ops as templates
-from funcgrad.transforms.jit.capture_sources import Cell, Seen
-from funcgrad.transforms.jit.captures import Watch, is_ours
+from funcgrad.transforms.jit.capture_sources import ClosureCell, Snapshot
+from funcgrad.transforms.jit.captures import CapturedVariables, is_ours
 from funcgrad.transforms.jit.guard_codegen import lines_of
-from funcgrad.transforms.jit.guard_tree import LEAST, MOST, Node, first
+from funcgrad.transforms.jit.guard_tree import LEAST, MOST, TraceNode, first
 
 _HOME: dict[str, Any] = {"none": object(), "ndarray": np.ndarray, **templates.BOUND}
 
@@ -31,7 +31,7 @@ _ARGUMENT = re.compile(r"\bx(\d+)\b")
 _OURS = re.compile(r"^(?:[a-z]+\d+|args|more|named|general|given|run|rebuild|type)$")
 
 
-class Entry:
+class InlineCache:
     """How the code of a caller's function is changed.
 
     The function is not held here, nor does its code hold what holds it: garbage in a circle through code is
@@ -62,10 +62,10 @@ class Entry:
     def install(
         self,
         kinds: Sequence[Any],
-        root: Node,
+        root: TraceNode,
         arrays: Sequence[Any],
-        watch: Watch,
-        held: Sequence[Seen],
+        watch: CapturedVariables,
+        held: Sequence[Snapshot],
     ) -> None:
         """Code for a call with positional numbers and arrays alone, and a program that asks nothing.
 
@@ -75,7 +75,7 @@ class Entry:
         function = self._function()
         if function is None or root.step is None or not kinds:
             return
-        if any(item.value is function and isinstance(item.place, Cell) for item in held):
+        if any(item.value is function and isinstance(item.place, ClosureCell) for item in held):
             return  # it calls itself by a cell, which would be held by its code
         objects: dict[str, Any] = {}
         own = self._parameters(len(kinds))
@@ -107,7 +107,7 @@ class Entry:
         function.__code__ = made
 
     def _body(
-        self, kinds: Sequence[Any], root: Node, arrays: Sequence[Any], objects: dict[str, Any]
+        self, kinds: Sequence[Any], root: TraceNode, arrays: Sequence[Any], objects: dict[str, Any]
     ) -> list[str] | None:
         """The lines that give the result: of numbers, written out; else a call of the program.
 

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from funcgrad.source import fail
-from funcgrad.transforms.arguments import check_function, named_after
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import SignatureCache
 from funcgrad.transforms.jit.stage_text import Latest
+from funcgrad.transforms.transform_arguments import check_function, named_after
 
 
 def jit(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from funcgrad.compiler.flat_program import Flat, flatten, text_of
+from funcgrad.compiler.flat_program import Flat, flatten_program, source_text
 from funcgrad.compiler.numpy.buffer_assignment import scheduled
 from funcgrad.compiler.numpy.numpy_codegen import planned, prepared
-from funcgrad.compiler.print_ir import Inner, Steps, closed_below, names_of
+from funcgrad.compiler.print_ir import Inner, Steps, closed_below, input_names
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.program import Program, lower
 from funcgrad.compiler.python.loop_codegen import loop_text
@@ -17,11 +17,11 @@ from funcgrad.expr import Expr, assemble_node, subexpressions
 from funcgrad.graph import INPUT
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import position
-from funcgrad.transforms.jit.guard_tree import Question, Step, Tree, answer_key
-from funcgrad.transforms.jit.stage_text import Guard, Lowered, differ, short
+from funcgrad.transforms.jit.guard_tree import GuardTree, NodeProgram, Question, answer_key
+from funcgrad.transforms.jit.stage_text import Guard, Lowered, are_different, one_line
 
 
-def stages(tree: Tree, asked: Sequence[Question], derived: bool) -> Lowered:
+def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered:
     """The stages of a tree's path; ``derived``: its results are a derivative's, which is simple already."""
     node, guards = tree.root, []
     for question in asked:
@@ -32,23 +32,25 @@ def stages(tree: Tree, asked: Sequence[Question], derived: bool) -> Lowered:
     if node is None or node.step is None:
         raise RuntimeError("lower: expected questions that lead to results")
     program, given = node.step.program, _given(node.step, tree)
-    constant = "" if node.exprs else short(node.rebuild(()))
+    constant = "" if node.exprs else one_line(node.rebuild(()))
     outputs = node.exprs if derived else tuple(program.on(given))
     simplified, shared = outputs, tuple[Expr, ...]()
     if not (derived or asked) and _holds_tuples(outputs):
         before = tuple(simplify_all(node.exprs))
-        if differ(before, outputs):
+        if are_different(before, outputs):
             simplified, shared = before, outputs
     hoisted = program._outputs()
-    moved = lower(hoisted, program.inputs).on(given) if differ(hoisted, program.outputs) else ()
+    moved = (
+        lower(hoisted, program.inputs).on(given) if are_different(hoisted, program.outputs) else ()
+    )
     return Lowered(
         node.exprs,
         simplified,
-        text_of(program.compiled),
+        source_text(program.compiled),
         tuple(guards),
         shared,
         tuple(moved),
-        *_run(program, names_of(given)),
+        *_run(program, input_names(given)),
         constant,
     )
 
@@ -57,7 +59,7 @@ def _run(
     program: Program, names: tuple[str, ...]
 ) -> tuple[Steps, tuple[Inner, ...], Steps | None, Calls | str, tuple[tuple[str, str], ...]]:
     """The stages from steps on, of a program whose inputs have these names."""
-    flat, text = program._flat(), text_of(program.compiled)
+    flat, text = program._flat(), source_text(program.compiled)
     kind = program.compiled.__code__.co_filename.split()[1]
     if kind == "tape":
         comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
@@ -67,7 +69,7 @@ def _run(
     closed = closed_below(flat)
     bodies = closed[0].steps.bodies if closed else {}
     steps = Steps(flat, names, bodies)
-    ready = prepared(flatten(program._outputs(), program.inputs))
+    ready = prepared(flatten_program(program._outputs(), program.inputs))
     plan = planned(ready)
     calls = Calls(plan, scheduled(plan), names, bodies)
     other = None if ready == flat else Steps(ready, names, bodies)
@@ -83,7 +85,7 @@ def _loops(flat: Flat, bodies: Mapping[Any, str]) -> Iterator[tuple[str, str]]:
             yield bodies[params["body"]], loop_text(params["body"], params["cond"], params["shape"])
 
 
-def _guard(question: Question, step: Step, tree: Tree) -> Guard:
+def _guard(question: Question, step: NodeProgram, tree: GuardTree) -> Guard:
     program = step.program
     return Guard(
         question.asked,
@@ -91,13 +93,15 @@ def _guard(question: Question, step: Step, tree: Tree) -> Guard:
         question.answer,
         position(question.line),
         Steps(
-            program._flat(), names_of(_given(step, tree)), outputs=tuple(map(_handed, step.gives))
+            program._flat(),
+            input_names(_given(step, tree)),
+            outputs=tuple(map(_handed, step.gives)),
         ),
-        text_of(program.compiled),
+        source_text(program.compiled),
     )
 
 
-def _given(step: Step, tree: Tree) -> list[Expr]:
+def _given(step: NodeProgram, tree: GuardTree) -> list[Expr]:
     """The inputs of a node's program, by the names of the arguments, or as what is handed on."""
     return [
         tree.inputs[k] if k >= 0 else assemble_node(INPUT, (), (("name", _handed(k)),), x.type)

@@ -15,9 +15,9 @@ from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.array_capture import COPIED
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
-from funcgrad.trace.leaves import names_of
+from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import own_children
-from funcgrad.transforms.jit.guard_tree import Tree, first
+from funcgrad.transforms.jit.guard_tree import GuardTree, first
 
 # Dtypes that Python's numbers do not give way to.
 WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
@@ -62,8 +62,8 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
     return static(value)
 
 
-NUMBERS = frozenset((float, int, bool, complex))
-PLAIN = NUMBERS | {np.ndarray}
+NUMBER_TYPES = frozenset((float, int, bool, complex))
+PLAIN = NUMBER_TYPES | {np.ndarray}
 _TEXT = frozenset((str,))
 
 
@@ -145,13 +145,13 @@ def kind_text(kind: Any) -> str:
     return str(ArrayType(*kind))
 
 
-class Signature:
+class SignatureTraces:
     """The traces of one signature, and the arrays that they read beside the arguments."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = labels
         self.count = len(labels)
-        self.tree = Tree()
+        self.tree = GuardTree()
         self.arrays: list[Any] = []
         self.plain = False
 
@@ -205,7 +205,7 @@ class Static(NamedTuple):
 
     def of(self, f: Any, count: int, kwargs: dict[str, Any]) -> tuple[set[int], set[str]]:
         """The positions and the keywords of a call; one that is named counts however it is given."""
-        parameters = names_of(f, max(count, *[i + 1 for i in self.numbers], 0))
+        parameters = parameter_names(f, max(count, *[i + 1 for i in self.numbers], 0))
         places = {i % count for i in self.numbers if -count <= i < count}
         places |= {i for i in range(count) if parameters[i] in self.names}
         known = {parameters[i] for i in self.numbers if 0 <= i < len(parameters)}

@@ -16,11 +16,11 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.source import fail
-from funcgrad.trace.leaves import names_of
+from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.jit.capture_sources import Seen
-from funcgrad.transforms.jit.captures import Watch
-from funcgrad.transforms.jit.explain_misses import Misses
+from funcgrad.transforms.jit.capture_sources import Snapshot
+from funcgrad.transforms.jit.captures import CapturedVariables
+from funcgrad.transforms.jit.explain_misses import RetraceLog
 from funcgrad.transforms.jit.signature import Static, exactly, is_static
 from funcgrad.transforms.jit.stage_text import Lowered
 
@@ -53,7 +53,7 @@ class SignatureCache(ABC, Generic[Cached]):
         self.fixed = ""
         """The static arguments, as text."""
         self.lock = threading.RLock()
-        self.watch = Watch(f) if watched else None
+        self.watch = CapturedVariables(f) if watched else None
         self.clear()
 
     def clear(self) -> None:
@@ -62,8 +62,8 @@ class SignatureCache(ABC, Generic[Cached]):
             self.forget()
             self.specialized: OrderedDict[Hashable, SignatureCache[Cached]] = OrderedDict()
             self.newest: SignatureCache[Cached] | None = None
-            self.misses = Misses(self.name, self.warns_of_numbers)
-            self.watched: Sequence[Seen] = ()  # nothing depends on it before the first trace
+            self.misses = RetraceLog(self.name, self.warns_of_numbers)
+            self.watched: Sequence[Snapshot] = ()  # nothing depends on it before the first trace
 
     def forget(self) -> None:
         """Drop the entries."""
@@ -99,7 +99,7 @@ class SignatureCache(ABC, Generic[Cached]):
         """The source of the program of this cache that was compiled last."""
 
     # -- captured variables -----------------------------------------------------------------------
-    def captures(self) -> Sequence[Seen]:
+    def captures(self) -> Sequence[Snapshot]:
         """What f captures, as it is now."""
         return () if self.watch is None else self.watch.values()
 
@@ -115,7 +115,7 @@ class SignatureCache(ABC, Generic[Cached]):
                 self.forget()
             self.watched = now
 
-    def keep(self, key: SignatureKey, entry: Cached, before: Sequence[Seen]) -> bool:
+    def keep(self, key: SignatureKey, entry: Cached, before: Sequence[Snapshot]) -> bool:
         """Keep an entry, if captured variables are what they were before its trace; whether it was kept."""
         with self.lock:
             if self.watch is not None:
@@ -146,7 +146,7 @@ class SignatureCache(ABC, Generic[Cached]):
 
     def labels(self, args: Args, kwargs: Keywords, kinds: Kinds) -> list[str]:
         """Names for the values of a call, after the parameters that they come by; each once."""
-        named = zip(self.parameters or names_of(self.f, len(args)), args, strict=True)
+        named = zip(self.parameters or parameter_names(self.f, len(args)), args, strict=True)
         paths = [path for name, arg in named for path in flatten(arg, name).paths]
         for name in sorted(kwargs):
             paths.extend(flatten(kwargs[name], name).paths)
@@ -200,7 +200,7 @@ class SignatureCache(ABC, Generic[Cached]):
         inner = self.like(rest)
         inner.watch = self.watch
         inner.name, inner.misses = self.name, self.misses
-        parameters = names_of(self.f, count)
+        parameters = parameter_names(self.f, count)
         inner.parameters = [parameters[i] for i in range(count) if i not in fixed]
         texts = [*map(repr, fixed.values()), *[f"{n}={v!r}" for n, v in known.items()]]
         inner.fixed = ", ".join(texts)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from funcgrad.compiler.flat_program import flatten
-from funcgrad.compiler.print_ir import MOST, Inner, Steps, bounded, cut, names_of
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.print_ir import MOST, Inner, Steps, bounded, cut, input_names
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import INPUT
@@ -46,7 +46,7 @@ class Guard(NamedTuple):
     source: str
 
     def __repr__(self) -> str:
-        what = f"{self.reading}({short(self.asked)}) was {short(self.answer)}"
+        what = f"{self.reading}({one_line(self.asked)}) was {one_line(self.answer)}"
         head = f"{what}, at {self.line}" if self.line else what
         return "\n".join([head, *_indented(repr(self.steps).splitlines())])
 
@@ -112,7 +112,7 @@ class Lowered(NamedTuple):
             yield "as traced", [f"nothing{known}"]
             return
         yield "as traced", _formulas(self.traced)
-        changed = differ(self.traced, self.simplified)
+        changed = are_different(self.traced, self.simplified)
         yield "simplified", _formulas(self.simplified) if changed else ["the same"]
         if self.shared:
             yield "shared", _formulas(self.shared)
@@ -149,7 +149,7 @@ def _formulas(exprs: Sequence[Expr]) -> list[str]:
         return bounded(f"{repr(together_op(*exprs)).removesuffix(',)')})".splitlines())
     first = nodes[:_READABLE]
     inputs = list({expr.key: expr for expr in first if expr.op is INPUT}.values())
-    steps = Steps(flatten(first, inputs), names_of(inputs))
+    steps = Steps(flatten_program(first, inputs), input_names(inputs))
     more = sum([1 for expr in nodes if expr.args]) - MOST
     return [*islice(map(cut, steps.lines()), MOST), f"… ({more:,} more lines)"]
 
@@ -158,10 +158,10 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" if line else "" for line in lines]
 
 
-def short(value: Any) -> str:
+def one_line(value: Any) -> str:
     return cut((repr(value).splitlines() or [""])[-1], 60)
 
 
-def differ(some: Sequence[Expr], others: Sequence[Expr]) -> bool:
+def are_different(some: Sequence[Expr], others: Sequence[Expr]) -> bool:
     """Whether these are other expressions than those."""
     return some is not others and [e.key for e in some] != [e.key for e in others]

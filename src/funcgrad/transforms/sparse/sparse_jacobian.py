@@ -23,15 +23,15 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.skeleton import Row, Skeleton, instantiate, skeleton
-from funcgrad.transforms.arguments import differentiable_arguments, positions
+from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
+from funcgrad.transforms.transform_arguments import differentiable_arguments, positions
 
 # The number of programs whose coloring one function caches.
 KEPT = 32
@@ -110,7 +110,7 @@ def _traced(
         raise fail(TypeError, f"{who}: expected a function, but got {type(f).__name__}")
     wanted = (argnums,) if isinstance(argnums, int) else argnums
     places = positions(who, wanted, len(args))
-    output, leaves = run(f, args, kwargs, differentiable_arguments(who, f, args, places))
+    output, leaves = run_on_leaves(f, args, kwargs, differentiable_arguments(who, f, args, places))
     roots = [lift_fully(item) for item in flatten(output).leaves]
     for expr in (*leaves, *roots):
         if expr.dtype.kind == "c":
@@ -123,7 +123,7 @@ def _traced(
 
 
 # -- plans, one for each program -----------------------------------------------------------------
-class Plan(NamedTuple):
+class CompressionPlan(NamedTuple):
     """A pattern, and the positions of its entries in the products: entry = products[color][place]."""
 
     pattern: Any
@@ -133,18 +133,18 @@ class Plan(NamedTuple):
     place: Any
 
 
-def _jacobian_plan(pattern: Any) -> Plan:
+def _jacobian_plan(pattern: Any) -> CompressionPlan:
     rows, columns = pattern.tocoo().coords
     colors = coloring.columns(pattern)
     transposed = pattern.T.tocsr()
     if coloring.count(colors) > coloring.longest(transposed):
         by_row = coloring.columns(transposed)
         if coloring.count(by_row) < coloring.count(colors):
-            return Plan(pattern, False, by_row, by_row[rows], columns)
-    return Plan(pattern, True, colors, colors[columns], rows)
+            return CompressionPlan(pattern, False, by_row, by_row[rows], columns)
+    return CompressionPlan(pattern, True, colors, colors[columns], rows)
 
 
-def _hessian_plan(pattern: Any) -> Plan:
+def _hessian_plan(pattern: Any) -> CompressionPlan:
     both = pattern.multiply(pattern.T).tocsr()  # each of the two factors covers the true pattern
     both.sort_indices()
     rows, columns = both.tocoo().coords
@@ -153,7 +153,7 @@ def _hessian_plan(pattern: Any) -> Plan:
     _, inverse, counts = np.unique(where, return_inverse=True, return_counts=True)
     alone = counts[inverse] == 1
     color = np.where(alone, colors[columns], colors[rows])
-    return Plan(both, True, colors, color, np.where(alone, rows, columns))
+    return CompressionPlan(both, True, colors, color, np.where(alone, rows, columns))
 
 
 def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[int, patterns.Facts]]:
@@ -165,7 +165,9 @@ def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[in
 
 
 @lru_cache(maxsize=256)
-def _simplified(rows: tuple[Row, ...], roots: tuple[int, ...]) -> tuple[list[Expr], list[Expr]]:
+def _simplified(
+    rows: tuple[SkeletonRow, ...], roots: tuple[int, ...]
+) -> tuple[list[Expr], list[Expr]]:
     exprs = instantiate(rows)
     # Only derivatives are taken of these values, so laws for derivatives apply.
     simple = simplify_all([exprs[i] for i in roots], mode="derivative")
@@ -177,11 +179,11 @@ def _compressed(
     named: Callable[..., Any],
     f: Callable[..., Any],
     argnums: int | Sequence[int],
-    plan_of: Callable[[Any], Plan],
+    plan_of: Callable[[Any], CompressionPlan],
 ) -> Callable[..., Any]:
-    plans: dict[Any, Plan] = {}
+    plans: dict[Any, CompressionPlan] = {}
 
-    def plan(found: Skeleton, leaves: int) -> Plan:
+    def plan(found: Skeleton, leaves: int) -> CompressionPlan:
         inputs, simple, known = _read(found, leaves)
         key = (found.rows, found.roots, patterns.digest(known))
         if key not in plans:
@@ -206,7 +208,9 @@ def _compressed(
     return matrix_of
 
 
-def _filled(plan: Plan, found: Skeleton, roots: Sequence[Expr], leaves: Sequence[Expr]) -> Any:
+def _filled(
+    plan: CompressionPlan, found: Skeleton, roots: Sequence[Expr], leaves: Sequence[Expr]
+) -> Any:
     """The matrix of a plan: one product for each color, from which its entries are read."""
     first, second = linearized(found.rows, found.roots, len(leaves), plan.forward)
     seeded, answered = (leaves, roots) if plan.forward else (roots, leaves)
@@ -237,7 +241,7 @@ def _float(expr: Expr) -> np.dtype[Any]:
 
 @lru_cache(maxsize=256)
 def linearized(
-    rows: tuple[Row, ...], roots: tuple[int, ...], leaves: int, forward: bool
+    rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int, forward: bool
 ) -> tuple[Program, Program]:
     """The programs of a skeleton's derivative: of the values independent of seeds, and of the rest.
 
