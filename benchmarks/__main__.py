@@ -1,12 +1,12 @@
 """Run every peer in a process of its own, on one core, and print medians and ratios.
 
-python -m benchmarks                  all of it: about half an hour
-python -m benchmarks --smoke          small sizes, once, to see that all runs and that all peers agree
+python -m benchmarks                  all benchmarks: about half an hour
+python -m benchmarks --smoke          small sizes, once, to check that everything runs and all peers agree
 python -m benchmarks --full           chains of a million nodes, too, and more rounds
-python -m benchmarks --write          the tables into docs/performance.md, the plot beside it
-python -m benchmarks --rounds N       each peer has its turn so often
-python -m benchmarks --results FILE   keep what is measured in FILE, and take from it what is there
-python -m benchmarks --without PASS   what passes of funcgrad's compiler gain: names, or "all"
+python -m benchmarks --write          write docs/performance.md and its plot
+python -m benchmarks --rounds N       measure each peer N times
+python -m benchmarks --results FILE   cache measurements in FILE
+python -m benchmarks --without PASS   the gain of passes of funcgrad's compiler: names, or "all"
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ENVIRONMENT = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
 }
-# Modules are imported compiled, as they are where they are installed; programs are derived anew.
+# Modules are imported from bytecode, as when they are installed; no program comes from a cache.
 DROPPED = ("PYTHONDONTWRITEBYTECODE", "FUNCGRAD_CACHE", "NUMBA_DISABLE_JIT")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 LONG = 20.0
@@ -43,7 +43,7 @@ LONG = 20.0
 
 
 def smoke(peer: str) -> dict[str, Any]:
-    """What a peer finds on the small size of each family."""
+    """The figures of a peer on the small size of each family."""
     if peer == NUMBA:
         _compile_small_work()
     return {
@@ -54,7 +54,7 @@ def smoke(peer: str) -> dict[str, Any]:
 
 
 def _compile_small_work() -> None:
-    """Have numba compile what it would not be worth while for."""
+    """Make numba compile small programs, too."""
     from funcgrad.compiler.native import bytecode as tape
     from funcgrad.compiler.native import numba_jit as native
 
@@ -66,15 +66,15 @@ TASKS["programs"] = ablation.programs
 
 
 class Results:
-    """Answers of tasks, each of which runs in a process of its own; kept in a file where one is given."""
+    """Answers of tasks, each run in a process of its own, cached in a file if one is given."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.kept = json.loads(path.read_text()) if path is not None and path.exists() else {}
 
-    def ask(self, *task: str, turn: int = 0) -> Any:
-        """A task's answer in one of the rounds."""
-        name = "/".join([*task, str(turn)])
+    def ask(self, *task: str, number: int = 0) -> Any:
+        """The answer of a task in one of the rounds."""
+        name = "/".join([*task, str(number)])
         if name not in self.kept:
             self.kept[name] = _answer(*task)
             if self.path is not None:
@@ -108,10 +108,10 @@ def _start(*task: str, without: str = "") -> subprocess.Popen[str]:
 
 
 def checked(where: str, rounds: list[Round], rtol: float) -> list[Round]:
-    """The rounds, if all peers have found the same, and numba was where it is measured only."""
+    """The rounds, if all peers agree, and only rows with numba used it."""
     reference = rounds[0]["funcgrad"]["check"]
-    for turn in rounds:
-        for peer, found in turn.items():
+    for entry in rounds:
+        for peer, found in entry.items():
             if "check" in found and not measure.agree(reference, found["check"], rtol):
                 raise SystemExit(f"{peer} and funcgrad differ on {where}")
             if found.get("numba", peer == NUMBA) != (peer == NUMBA):
@@ -122,18 +122,23 @@ def checked(where: str, rounds: list[Round], rtol: float) -> list[Round]:
 
 
 def compare(results: Results, seconds: float, count: int) -> Found:
-    """Every peer on every piece of work. In each round all take their turn, so that a slow minute is slow
-    for all of them."""
-    # What runs tapes is compiled once an installation: now, if not before. Where numba is not, this fails.
+    """The figures of every peer on every piece of work.
+
+    A round measures all peers one after another, so that a slow minute of the machine slows all of them.
+    """
+    # Compiles the bytecode VM, which happens once for each installation. Without numba this fails.
     _python("-c", "import funcgrad.compiler.native.vm")
     found: Found = {}
     for name, family in FAMILIES.items():
         for size in family.SIZES:
             rounds: list[Round] = []
-            for turn in range(count):
-                peers = [p for p in family.PEERS if turn == 0 or _again(rounds[0][p])]
+            for number in range(count):
+                peers = [p for p in family.PEERS if number == 0 or _again(rounds[0][p])]
                 rounds.append(
-                    {p: results.ask("case", name, size, p, str(seconds), turn=turn) for p in peers}
+                    {
+                        p: results.ask("case", name, size, p, str(seconds), number=number)
+                        for p in peers
+                    }
                 )
             rtol = 1e-3 if size == "float32" else 1e-7
             found[name, size] = checked(f"{name} {size}", rounds, rtol)
@@ -146,14 +151,14 @@ def _again(found: dict[str, Any]) -> bool:
 
 
 def smoke_run(results: Results) -> None:
-    """Every peer once on small work, each in one process; a peer that disagrees ends the run."""
+    """Run every peer once on small work, each in one process; a peer that disagrees ends the run."""
     peers = dict.fromkeys([peer for family in FAMILIES.values() for peer in family.PEERS])
     answers = {peer: results.ask("smoke", peer) for peer in peers}
     found: Found = {}
     for name, family in FAMILIES.items():
-        turn = {peer: answer[name] for peer, answer in answers.items() if name in answer}
-        rounds = checked(name, [turn], 1e-7)
-        there = [peer for peer, figures in turn.items() if "check" in figures]
+        entry = {peer: answer[name] for peer, answer in answers.items() if name in answer}
+        rounds = checked(name, [entry], 1e-7)
+        there = [peer for peer, figures in entry.items() if "check" in figures]
         print(f"{name}: {', '.join(there)} agree")
         found |= {(name, size): rounds for size in family.SIZES}
     nodes = {(shape, 1000): results.ask("chain", shape, "1000") for shape in chains.CHAINS}
@@ -165,7 +170,7 @@ def smoke_run(results: Results) -> None:
 
 
 def machine() -> str:
-    """What the page says about where it was measured."""
+    """The machine and versions, as named on the page."""
     import numpy as np
 
     model = platform.processor() or platform.machine()
@@ -177,7 +182,7 @@ def machine() -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables, or one task's answer."""
+    """Print the tables, or the answer of one task."""
     measure.pin()
     if arguments[:1] == ["--task"]:
         if NUMBA not in arguments:
@@ -188,11 +193,15 @@ def main(arguments: list[str]) -> None:
             print(json.dumps(TASKS[arguments[1]](*arguments[2:])))
         return
     parser = argparse.ArgumentParser("python -m benchmarks", description="Speed, as ratios.")
-    parser.add_argument("--smoke", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument(
+        "--smoke", action="store_true", help="small sizes, to check that everything runs"
+    )
     parser.add_argument("--full", action="store_true", help="chains of a million nodes, too")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often each peer has its turn")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="keep what is measured")
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help="the number of measurements of each peer"
+    )
+    parser.add_argument("--results", type=Path, metavar="FILE", help="cache measurements")
     parser.add_argument("--without", metavar="PASS", help="the gain of passes, by their names")
     given = parser.parse_args(arguments)
     results = Results(given.results)

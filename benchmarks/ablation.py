@@ -1,7 +1,7 @@
-"""What passes of the compiler gain: funcgrad with all of its passes against funcgrad without one of them.
+"""The gain of each pass of the compiler: funcgrad with all passes against funcgrad without one of them.
 
-The programs are compared first; only work whose program a pass changes is timed. Each variant stands in a
-process of its own, and the two take turns, a batch of calls at a time: what slows the machine slows both.
+The programs are compared first; only work whose program a pass changes is timed. Each variant runs in a
+process of its own, and batches of calls alternate between the two, so that a slow machine slows both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PEERS = ("funcgrad", NUMBA)
 BATCH = 0.02
 """Seconds of a batch of calls."""
 Ask = Callable[..., Any]
-"""Runs a task in a process of its own, without some passes, and gives its answer."""
+"""Runs a task in a process of its own, without some passes, and returns its answer."""
 Start = Callable[..., "Popen[str]"]
 """Starts a task in a process of its own, without some passes."""
 
@@ -64,8 +64,8 @@ def gain(start: Start, name: str, task: Sequence[str], rounds: int) -> str:
     both = [start("serve", *task), start("serve", *task, without=name)]
     first = [_read(process) for process in both]
     pairs = []
-    for turn in range(rounds):
-        order = (0, 1) if turn % 2 else (1, 0)
+    for number in range(rounds):
+        order = (0, 1) if number % 2 else (1, 0)
         taken = {k: _batch(both[k]) for k in order}
         pairs.append((taken[0], taken[1]))
     for process in both:
@@ -95,12 +95,12 @@ def _batch(process: Popen[str]) -> float:
 
 
 PAGE = """\
-# What each pass of the compiler gains
+# The gain of each pass of the compiler
 
-Written by `python -m benchmarks --without all --write`: for each pass the work of docs/performance.md whose
+Written by `python -m benchmarks --without all --write`: for each pass, the work of docs/performance.md whose
 program it changes. "Without, ÷" is the time of a call without the pass over the time with it: above 1, the
-pass gains. It is the median over pairs of batches of calls, which two processes take in turns on one pinned
-core, and the quartiles tell how sure it is. The first call pays for the passes themselves; it is one sample.
+pass gains. It is the median over pairs of batches of calls, which alternate between two processes on one pinned
+core; the quartiles are a measure of noise. The first call includes the passes themselves; it is one sample.
 
 | pass | work | peer | µs a call | without, ÷ | quartiles | first call without, ÷ |
 | --- | --- | --- | ---: | ---: | --- | ---: |

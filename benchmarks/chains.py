@@ -1,4 +1,4 @@
-"""What a node costs, and what starting costs: tasks that run in processes of their own."""
+"""The cost of a node, and of starting a process: tasks that run in processes of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 CHAINS = {"sines, `y = np.sin(y)`": "sin", "sums, `y = y + 1.0`": "add"}
-"""Scalar chains by the step that makes one node of what was before."""
+"""Scalar chains, by the step that adds a node."""
 
 FIRST = {
     "funcgrad": "import numpy as np, funcgrad as fg; fg.grad(lambda x: np.sin(x) * x)(0.7)",
@@ -29,11 +29,11 @@ FIRST = {
         "ca.Function('g', [x], [ca.gradient(ca.sin(x) * x, x)])(0.7)"
     ),
 }
-"""Programs that end when they have their first gradient."""
+"""Programs that compute one gradient."""
 
 
 def chain(shape: str, count: str) -> dict[str, Any]:
-    """Microseconds a node of everything done to a chain, and bytes a node."""
+    """Microseconds a node of each operation on a chain, and bytes a node."""
     import numpy as np
 
     import funcgrad as fg
@@ -55,9 +55,9 @@ def chain(shape: str, count: str) -> dict[str, Any]:
 
     def compare(other: Any) -> None:
         if held[0].key != other.key:
-            raise SystemExit("a stored chain came back another")
+            raise SystemExit("a chain differs after unpickling")
 
-    repr(fg.backprop(step(fg.var("x"))))  # what is made once, at the first use, is not a node's
+    repr(fg.backprop(step(fg.var("x"))))  # one-time costs of the first use are not a node's
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Held in one place, so that the last step drops it.
     held = [timed("build", build)]
@@ -76,13 +76,13 @@ def chain(shape: str, count: str) -> dict[str, Any]:
 
 
 def starts(rounds: str) -> dict[str, list[float]]:
-    """Wall times of processes, taken in turn: imports alone, and up to the first gradient."""
+    """Wall times of processes, in rounds: imports alone, and up to the first gradient."""
     programs = {"import numpy": "import numpy", "import funcgrad": "import funcgrad"}
     programs |= {
         peer: text for peer, text in FIRST.items() if importlib.util.find_spec(peer) is not None
     }
     samples: dict[str, list[float]] = {name: [] for name in programs}
-    for name in programs:  # once for the caches of the disk
+    for name in programs:  # once to fill the disk cache
         _run(programs[name])
     for _ in range(int(rounds)):
         for name, times in samples.items():

@@ -1,7 +1,7 @@
-"""The rows of the table: what is measured against whom, and what is to be reached.
+"""The rows of the table of goals: work, peer, and the bounds to reach.
 
-``time`` is funcgrad's time over the peer's, which is to be at most a number; ``speed`` is the peer's time
-over funcgrad's, which is to be at least one.
+``time`` is funcgrad's time over the peer's, with an upper bound; ``speed`` is the peer's time over
+funcgrad's, with a lower bound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kind = Literal["time", "speed"]
 
 
 class Goal(NamedTuple):
-    """A row."""
+    """A row of the table, with its goals."""
 
     work: str
     family: str
@@ -28,11 +28,11 @@ class Goal(NamedTuple):
     reach: float | None
     beyond: float | None
     ours: str = "funcgrad"
-    """Which funcgrad the goal is that of: without numba, or with it."""
+    """The peer that is measured: funcgrad without numba, or with it."""
 
 
 class Row(NamedTuple):
-    """A row with what was measured: numbers, or a reason for there being none."""
+    """A row with its measured number, or a note that says why it has none."""
 
     name: str
     against: str
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
     @property
     def reached(self) -> str:
-        """Which of the goals it meets."""
+        """The goal that it meets."""
         if self.measured is None:
             return "not measured"
         if self.beyond is not None and self._meets(self.beyond):
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
     @property
     def short(self) -> bool:
-        """Whether a goal is left."""
+        """Whether it misses a goal."""
         last = "yes" if self.beyond is None else "beyond"
         return self.reached not in (last, "not measured")
 
@@ -70,7 +70,7 @@ TRACED = GRAPH + ": trace, gradient, lowering (first call)"
 TRACED_FAST = TRACED + ", with numba"
 COST, START = "gradient cost / function cost, the worst of all", "process start to first gradient"
 OTHER_ROWS = {TRACED, TRACED_FAST, COST, START}
-"""Rows that are not one peer's time against another's."""
+"""Rows that do not compare the times of two peers."""
 CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
 RK4_FAST = RK4 + ", with numba"
 GOALS = (
@@ -121,7 +121,7 @@ GOALS = (
 
 
 def rows(found: Found, starts: dict[str, list[float]]) -> list[Row]:
-    """Every row of the table, in order."""
+    """The rows of the table, in order."""
     made = [_row(goal, found[goal.family, goal.size]) for goal in GOALS]
     after = 1 + max(i for i, goal in enumerate(GOALS) if goal.family == "graph")
     made[after:after] = [
@@ -148,28 +148,28 @@ def _traced(name: str, rounds: Sequence[Round], ours: str) -> Row:
 
 
 def absent(rounds: Sequence[Round], peer: str) -> str:
-    """Why a peer was not measured, or nothing."""
+    """The reason why a peer was not measured, or an empty text."""
     reason: str = rounds[0][peer].get("absent", "")
     return reason
 
 
 def ratio_of(rounds: Sequence[Round], peer: str, ours: str = "funcgrad") -> float | None:
-    """The peer's time over funcgrad's: the median over the rounds in which it took part."""
-    pairs = [(turn[peer], turn[ours]) for turn in rounds if peer in turn and ours in turn]
+    """The peer's time over funcgrad's: the median over the rounds that have both."""
+    pairs = [(entry[peer], entry[ours]) for entry in rounds if peer in entry and ours in entry]
     ratios = [a["steady"] / b["steady"] for a, b in pairs if "steady" in a and "steady" in b]
     return statistics.median(ratios) if ratios else None
 
 
 def median_of(rounds: Sequence[Round], peer: str, name: str) -> float | None:
     """The median of a figure over the rounds."""
-    values = [turn[peer][name] for turn in rounds if peer in turn and name in turn[peer]]
+    values = [entry[peer][name] for entry in rounds if peer in entry and name in entry[peer]]
     return statistics.median(values) if values else None
 
 
 def cost_of(rounds: Sequence[Round], ours: str = "funcgrad") -> float | None:
     """The time of funcgrad's gradient over that of the function."""
-    found = [turn.get(ours, {}) for turn in rounds]
-    costs = [turn["steady"] / turn["function"] for turn in found if "function" in turn]
+    found = [entry.get(ours, {}) for entry in rounds]
+    costs = [entry["steady"] / entry["function"] for entry in found if "function" in entry]
     return statistics.median(costs) if costs else None
 
 

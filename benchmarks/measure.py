@@ -1,4 +1,4 @@
-"""What one process measures: a peer's calls, from the first one on, and the memory that they take."""
+"""Measurements in one process: the times of a peer's calls, from the first on, and their memory."""
 
 from __future__ import annotations
 
@@ -27,30 +27,29 @@ LIBRARIES |= {
     "jax": "jax.numpy",
 }
 CLOCK = time.process_time
-"""On one core this is wall time, but for what other processes take of the core meanwhile."""
+"""CPU time: on one core, wall time without that of other processes."""
 
 SLOW = 5.0
-"""Seconds of a call that is not repeated for the sake of a median."""
+"""Seconds of a call that is too long to be repeated for a median."""
 
 
 def pin() -> None:
-    """Stay on one core, where the system lets a process choose."""
+    """Pin the process to one core, if the system allows it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def hide_numba() -> None:
-    """From here on numba is not found, as where it is not installed."""
+    """Make imports of numba fail, as if it were not installed."""
     sys.modules["numba"] = None  # type: ignore[assignment]
 
 
 def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
-    """One peer's times and memory on one piece of work, and numbers that all peers must agree on.
+    """The times and memory of one peer on one piece of work, and a digest that all peers must agree on.
 
-    ``first`` is the first call with all that it needs: trace, gradient, compilation. ``warm`` is what the
-    calls take beyond the steady state until they have reached it: a program that is compiled at its second
-    call pays for it there. Libraries are imported before, but for numba, which funcgrad itself imports when
-    it has something to compile. ``numba`` is whether it has done so.
+    ``first`` is the first call, including tracing, differentiation and compilation. ``warm`` is the time of
+    the calls beyond the steady state until they reach it, such as compilation at the second call. Libraries
+    are imported before, except numba, which funcgrad imports when it compiles. ``numba`` is whether it did.
     """
     module = FAMILIES[family]
     try:
@@ -60,10 +59,10 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
     data = module.data(size)
     before = _memory_now()
     try:
-        start = _taken()
+        start = _cpu_time()
         work = module.PEERS[peer](data)
-        result = _settled(work, work.call)
-        calls = [_taken() - start]
+        result = _finished(work, work.call)
+        calls = [_cpu_time() - start]
     except AbsentError as reason:
         return {"absent": str(reason)}
     calls.extend(_first_calls(work, calls[0], float(seconds)))
@@ -78,36 +77,36 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
     }
     if work.function is not None:
         for _ in range(work.warm):
-            _settled(work, work.function)
+            _finished(work, work.function)
         found["function"] = median_time(work.function, work, float(seconds), None)
     return found | {"numba": sys.modules.get("numba") is not None}
 
 
-def _taken() -> float:
-    """The time that this process has taken of the core, and those that it has started, such as compilers."""
+def _cpu_time() -> float:
+    """The CPU time of this process and of those that it started, such as compilers."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return CLOCK() + children.ru_utime + children.ru_stime
 
 
-def _settled(work: Work, f: Callable[..., Any]) -> Any:
+def _finished(work: Work, f: Callable[..., Any]) -> Any:
     return work.settle(f(*work.args))
 
 
 def _first_calls(work: Work, first: float, seconds: float) -> Iterator[float]:
-    """The times of the calls after the first: until they have settled, as far as that can be seen."""
+    """The times of the calls after the first, for as many as it may take to reach the steady state."""
     end = time.perf_counter() + seconds
     for count in range(max(work.warm, 50)):
         if count >= work.warm and time.perf_counter() > end:
             return
         start = CLOCK()
-        _settled(work, work.call)
+        _finished(work, work.call)
         yield (taken := CLOCK() - start)
         if first > SLOW and taken > SLOW:
             return
 
 
 def median_time(f: Any, work: Work, seconds: float, last: float | None) -> float:
-    """The median of the seconds a call, over batches that fill the time given."""
+    """The median seconds a call, over batches that fill the given time."""
     if last is not None and last > SLOW:
         return last
     names = {f"a{i}": arg for i, arg in enumerate(work.args)}
@@ -124,7 +123,7 @@ def median_time(f: Any, work: Work, seconds: float, last: float | None) -> float
     return statistics.median(samples)
 
 
-# -- what peers agree on ---------------------------------------------------------------------------
+# -- comparison of peers ---------------------------------------------------------------------------
 def leaves(tree: Any) -> list[Any]:
     """The arrays of a result, in order: those of a dict by its sorted keys, a list of numbers as one."""
     if isinstance(tree, dict):
@@ -145,7 +144,7 @@ def _is_number(item: Any) -> bool:
 
 
 def digest(result: Any) -> list[dict[str, Any]]:
-    """Of each array its size, its norm and two projections, which differ where the arrays do."""
+    """The size, the norm and two projections of each array, which differ if arrays differ."""
     found = []
     for leaf in leaves(result):
         flat = np.ravel(leaf).astype(float)
@@ -172,7 +171,7 @@ def agree(one: list[dict[str, Any]], other: list[dict[str, Any]], rtol: float) -
 
 # -- memory ----------------------------------------------------------------------------------------
 def _memory_now() -> int:
-    """Bytes in memory; where the system allows it, the peak is counted from here on."""
+    """Bytes in memory. If the system allows it, this resets the peak."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""docs/performance.md, from what was measured."""
+"""The page docs/performance.md, from measured times and memory."""
 
 from __future__ import annotations
 
@@ -15,69 +15,69 @@ from benchmarks.work import FAMILIES, NUMBA
 HEADER = """\
 # Performance
 
-Written by `python -m benchmarks --full --write`: one process a peer, one pinned core, one BLAS thread,
-medians of the time that a process itself takes of the core, each ratio from one run and one round. The
-results of all peers are compared before their times count. The machine's own speed is not in the ratios;
-the absolute times only say what order of magnitude they are of.
+Written by `python -m benchmarks --full --write`: one process for each peer, one pinned core, one BLAS thread.
+Times are medians of the process's CPU time, and each ratio is of two times of one run and one round. Times
+count only if all peers compute the same results. Ratios remove the speed of the machine; absolute times show
+only an order of magnitude.
 {machine}.
 
 funcgrad is measured as its users write it: `fg.jit(fg.grad(f))` or `fg.jit(fg.value_and_grad(f))`, with
 `fg.scan` for loops. JAX is jitted, on arrays of its own, with `lax.scan`; PyTorch is eager; CasADi has SX
-functions; SymPy prints the derivative by `lambdify(..., cse=True)`; what is by hand is NumPy or `math`,
+functions; SymPy prints the derivative by `lambdify(..., cse=True)`; "by hand" is NumPy or `math`,
 and the tape in C is compiled by `cc -O3`.
 
-"With numba" is funcgrad with the extra `fast`, of which programs of thousands of operations on numbers make
-use, and long loops on numbers; everything else is measured in processes that cannot find numba. {numba}
+"With numba" is funcgrad with the extra `fast`, which affects programs of thousands of operations on
+numbers and long loops on numbers; all other rows are measured in processes that cannot import numba. {numba}
 """
-NUMBA_IS = "It was numba {}."
-NO_NUMBA = "It is not installed here, so that rows with it are not measured."
+NUMBA_IS = "The version is numba {}."
+NO_NUMBA = "It is not installed, so its rows are not measured."
 GOALS = """\
-## What is to be reached
+## Goals
 
-"≤" is funcgrad's time over the other's, "≥" the other's time over funcgrad's. All of them are of the steady
-state, but for the first call. With numba a loop reaches that late: it runs as Python until that has taken
-about as long as compiling, here at about the fortieth call, and is measured after two hundred.
+"reach" is the goal, "beyond" a more ambitious one. "≤" marks funcgrad's time over the peer's, "≥" the peer's
+time over funcgrad's. All rows but the first calls are of the steady state. With numba a loop reaches it late:
+it runs as Python until that has taken about as long as compiling, here at about the fortieth call, and is
+measured after two hundred.
 """
 PLOT = """\
 ![Each row's speed over the peer it is measured against](performance.svg)
 
-Speed over that of the peer, on a logarithmic scale; the ticks are what is to be reached, and beyond.
+Speed over that of the peer, on a logarithmic scale; the ticks are the goals, "reach" and "beyond".
 """
 STEADY = """\
 ## All peers, steady state
 
 A peer's time over funcgrad's: above 1, funcgrad is faster. "/ function" is the gradient's time over that
-of the function itself, compiled in the same way. With numba, two hundred calls go before.
+of the function itself, compiled in the same way. With numba, two hundred calls precede the measurement.
 """
 FIRST = """\
 ## First call
 
-Seconds until the first result, with the trace, the gradient and the compilation that it needs. With numba,
-its import counts, and the loading of the machine code that runs tapes, but not the compilation of that code,
-which takes some seconds once an installation.
+Seconds until the first result, including tracing, differentiation and compilation. With numba they include
+importing it and loading the machine code of the bytecode VM, but not compiling that code, which takes some
+seconds once for each installation.
 """
 WARM = """\
 ## Until the steady state
 
-Seconds that the first calls take beyond the steady state: tracing and compiling, also where it happens at a
-later call than the first. With numba that includes the calls before a loop is compiled, which take the time
-of Python.
+Seconds that the first calls take beyond the steady state: tracing and compiling, also at later calls than the
+first. With numba they include the calls before a loop is compiled, which run as Python.
 """
 MEMORY = """\
 ## Memory
 
-Megabytes by which the process grows at its peak, over all calls, beyond imports and data; with numba, beyond
-those without it.
+Megabytes of growth of the process at its peak over all calls, without imports and data. With numba, the
+import of numba counts.
 """
 CHAIN_TEXT = """\
-## What a node costs
+## Cost of a node
 
-Microseconds a node, of everything done to a chain of scalars. `build` is what the user's line costs; `key`
-and `graph` are made once, when something first asks, and bytes are those of a chain that has both.
-`backprop` makes the cotangent of every node, an expression itself. `compare` makes the keys of a second
+Microseconds a node for operations on a chain of scalars. `build` is the user's own line; `key`
+and `graph` are computed once, when they are first read; bytes are those of a chain that has both.
+`backprop` builds the cotangent of every node, an expression itself. `compare` computes the keys of a second
 chain.
 """
-START = "## Start\n\nA process from its start to its first gradient, of `np.sin(x) * x`."
+START = "## Start\n\nTime from the start of a process to its first gradient, of `np.sin(x) * x`."
 
 
 def page(
@@ -88,7 +88,7 @@ def page(
     starts: dict[str, list[float]],
     plotted: bool,
 ) -> str:
-    """The whole of it."""
+    """The text of the page."""
     blocks = [
         HEADER.format(machine=machine, numba=_numba()),
         f"{GOALS}\n{goal_table(rows)}",
@@ -114,13 +114,13 @@ def _numba() -> str:
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:
-    """A table of Markdown; all columns but those of words are aligned to the right."""
+    """A Markdown table; all columns except ``words`` are aligned to the right."""
     rule = ["---" if i in words else "---:" for i in range(len(head))]
     return "\n".join([f"| {' | '.join(line)} |" for line in (head, rule, *lines)])
 
 
 def number(value: float) -> str:
-    """Two or three digits, without an exponent."""
+    """A number as text, with two or three digits and no exponent."""
     if value < 0.000005:
         return "0"
     if value >= 100:
@@ -131,7 +131,7 @@ def number(value: float) -> str:
 
 
 def goal_table(rows: Sequence[Row]) -> str:
-    """The rows, with why where more is to be reached."""
+    """The table of goals, with reasons for the rows that miss one."""
     lines = []
     for row in rows:
         sign = "≥" if row.kind == "speed" else "≤"
@@ -141,15 +141,15 @@ def goal_table(rows: Sequence[Row]) -> str:
             "" if bound is None else f"{sign} {number(bound)} {unit}"
             for bound in (row.reach, row.beyond)
         ]
-        told = [row.note, reason(row) if row.short else ""]
-        why = "; ".join([text for text in told if text])
+        notes = [row.note, reason(row) if row.short else ""]
+        why = "; ".join([text for text in notes if text])
         lines.append([row.name, row.against, measured, *bounds, row.reached, why])
     head = ["work", "against", "measured", "reach", "beyond", "reached", "why"]
     return table(head, lines, words=(0, 1, 5, 6))
 
 
 def reason(row: Row) -> str:
-    """What profiling has found: of this row, or of all with its name."""
+    """The reason found by profiling, for this row or for all rows of its name."""
     return WHY.get((row.name, row.against)) or WHY.get((row.name, ""), "")
 
 
@@ -194,9 +194,9 @@ def _megabytes(rounds: Sequence[Round], peer: str) -> str | None:
 def peer_table(
     found: Found, figure: Cell, ratio: Ratio | None = None, more: tuple[str, Cell] | None = None
 ) -> str:
-    """A row for each piece of work, and one with numba where that is measured; a column for each peer.
+    """A table with a row for each piece of work, and one with numba if that is measured; a column a peer.
 
-    Peers have ratios to funcgrad, or figures as it has, which do not stand in two rows.
+    Without ``ratio``, peers have figures, which are not repeated in the row with numba.
     """
     names = dict.fromkeys([peer for module in FAMILIES.values() for peer in module.PEERS])
     peers = [name for name in names if name not in ("funcgrad", NUMBA)]
@@ -223,7 +223,7 @@ def _their(rounds: Sequence[Round], peer: str, ours: str, figure: Cell, ratio: R
 
 # -- nodes and starts --------------------------------------------------------------------------------
 def chain_table(chains: dict[tuple[str, int], Any], shape: str) -> str:
-    """What one node of a chain costs, by the chain's length, and how that grows."""
+    """A table of the costs of a node, by the length of the chain."""
     found = {n: one for (of, n), one in chains.items() if of == shape}
     steps = list(next(iter(found.values()))["times"])
     lines = [
@@ -234,7 +234,7 @@ def chain_table(chains: dict[tuple[str, int], Any], shape: str) -> str:
 
 
 def start_table(starts: dict[str, list[float]]) -> str:
-    """Wall times up to the first gradient, and as multiples of funcgrad's."""
+    """A table of wall times up to the first gradient, and their ratios to funcgrad's."""
     peers = [name for name in starts if not name.startswith("import")]
     walls = [f"{statistics.median(starts[peer]) * 1e3:.0f} ms" for peer in peers]
     ours = starts["funcgrad"]
@@ -247,7 +247,7 @@ def start_table(starts: dict[str, list[float]]) -> str:
 
 
 def import_line(starts: dict[str, list[float]]) -> str:
-    """Import time against NumPy's."""
+    """A sentence that compares funcgrad's import time with NumPy's."""
     ours, theirs = min(starts["import funcgrad"]), min(starts["import numpy"])
     return (
         f"`python -c 'import funcgrad'` takes {ours / theirs:.2f} × the time of "

@@ -1,4 +1,4 @@
-"""docs/performance.svg: each row's speed over the peer it is measured against, and what is to be reached."""
+"""The plot docs/performance.svg: the speed of each row over its peer, with the goals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLORS = {"beyond": "#1a7f37", "yes": "#57ab5a", "not beyond": "#c9a227", "**no*
 
 
 def plot(rows: Sequence[Row], path: Path) -> bool:
-    """Whether it was drawn: matplotlib may be absent."""
+    """Whether the plot was written, which needs matplotlib."""
     try:
         import matplotlib
     except ImportError:

@@ -1,7 +1,6 @@
-"""Why a row of the table is not reached: what profiling has found, by name of the row and of the peer.
+"""Reasons, found by profiling, for the rows that miss a goal, by name of the row and of the peer.
 
-A reason with an empty peer holds against all of them. It stands in the table where the row is short of what
-lies beyond its goal.
+A reason with an empty peer holds for all of them. The table shows it if the row misses either goal.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ _LSTM = (
     "the time for one example and 32 % for 16; XLA compiles a step to a few loops"
 )
 _PRODUCTS = (
-    "the products, as by hand, take 85 % of the program, which takes as long as what is written by hand; to "
-    "take the dict of parameters apart and to look at each array's type adds 7 %"
+    "the matrix products, the same as by hand, take 85 % of the program, which takes as long as the one "
+    "written by hand; unpacking the dict of parameters and checking each array's type adds 7 %"
 )
 _SHORT = (
-    "12 NumPy calls of about 0.25 µs, by hand 13; 15 for 100 entries, where four that have vector "
-    "instructions are as quick as `logaddexp`"
+    "12 NumPy calls of about 0.25 µs, by hand 13; 15 for 100 entries, of which four with vector "
+    "instructions are as fast as `logaddexp`"
 )
 
 _TAPE = (
-    "of 0.17 ms the tape takes 0.136: 10,000 exponentials 46 µs and 2,500 softpluses 32, as in C, and 22,560 "
-    "quotients 23; to take a list of 100 numbers apart and to make one takes 30 µs"
+    "of 0.17 ms the bytecode takes 0.136: 10,000 exponentials 46 µs and 2,500 softpluses 32, as in C, and "
+    "22,560 quotients 23; unpacking a list of 100 numbers and building one takes 30 µs"
 )
 _TRACED = (
     "3 % is the trace, a quarter the simplification before and after differentiation, a tenth the "
@@ -54,25 +53,25 @@ _NATIVE = (
 WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
     {
         (TINY, "by hand"): (
-            "the arithmetic takes 136 ns, by hand 157; the check of the type adds 10 ns, `*more, **named` in "
-            "the entry's signature 38, and the watch over captured names 20"
+            "the arithmetic takes 136 ns, by hand 157; checking the type adds 10 ns, `*more, **named` in "
+            "the entry's signature 38, and checking captured variables 20"
         ),
         (
             GRAPH,
             "",
-        ): "50,000 statements of 45 ns, with 17,600 values to keep between the two directions",
+        ): "50,000 statements of 45 ns, with 17,600 values kept for the reverse pass",
         (FAST, ""): _TAPE,
-        (TRACED, ""): f"{_TRACED}; to print and compile Python takes 1.3 s",
+        (TRACED, ""): f"{_TRACED}; printing and compiling Python takes 1.3 s",
         (
             TRACED_FAST,
             "",
-        ): f"{_TRACED}; to make the tape takes 0.4 s, to load numba and its machine code 0.4",
+        ): f"{_TRACED}; building the bytecode takes 0.4 s, loading numba and its machine code 0.4",
         **{(f"array of {n}, elementwise", ""): _SHORT for n in (1, 10, 100)},
         **{(f"{CHAIN}, 10{power}", ""): _CHAIN for power in "⁵⁶⁷"},
         **{(f"{NET}, {dtype}", ""): _PRODUCTS for dtype in ("float64", "float32")},
         ("logistic gradient, 100×10", ""): (
-            "nine NumPy calls of 0.3 to 1.2 µs, as by hand; the labels are multiplied by a constant that by "
-            "hand divides the ten sums"
+            "nine NumPy calls of 0.3 to 1.2 µs, as by hand; the labels are multiplied by a constant, where "
+            "the code by hand divides the ten sums"
         ),
         ("logistic gradient, 10⁴×100", ""): (
             "two thirds of the time are two products of a matrix with a vector, which read its 8 MB block by "
@@ -80,8 +79,8 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         ),
         ("logistic gradient, 10⁶×10", ""): (
             "two thirds of the time are two products of a matrix of ten columns with a vector; the matrix is "
-            "read once, block by block, as quickly as the memory gives it: 0.50 to 0.74 on different days, "
-            "0.57 to 0.63 where both take turns in one process"
+            "read once, block by block, at memory bandwidth: 0.50 to 0.74 on different days, "
+            "0.57 to 0.63 if both alternate in one process"
         ),
         ("Gaussian mixture, d=10, K=25, N=1000", ""): (
             "a quarter of the time are matrix products; a third are a difference, computed twice, and a "

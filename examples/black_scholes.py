@@ -2,11 +2,12 @@
 
 Traders call the sensitivities of an option's price its greeks, and give a name to each mixed derivative
 that costs them money: gamma is the second derivative in the spot price, charm the derivative of delta in
-time. Books print a page of formulas. Here a greek is a sign and the letters of the variables to
-differentiate in, and the page is one line a greek.
+time. Textbooks derive a page of formulas. Here a greek is a sign and the letters of the variables to
+differentiate in, one line for each greek.
 
-The normal distribution function is SciPy's, brought in by `fg.primitive` with its derivative; since that
-derivative is an expression, all orders follow. Run it with ``python -m examples.black_scholes``.
+The normal distribution function is SciPy's, wrapped by `fg.primitive` with its derivative. Since that
+derivative is an expression, derivatives of every order follow. Run it with
+``python -m examples.black_scholes``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ normal_cdf = fg.primitive(ndtr, [lambda x: np.exp(-(x**2) / 2) / np.sqrt(2 * np.
 
 
 class Market(NamedTuple):
-    """What a price depends on: an option that is about at the money, with half a year to go."""
+    """The variables of a price: by default an option about at the money, half a year to maturity."""
 
     spot: float = 100.0
     sigma: float = 0.25

@@ -1,9 +1,9 @@
 """A two-layer network reads handwritten digits: a pure function, its gradient, and a functional Adam.
 
 The network is a function of (parameters, images) in plain NumPy. Training is iteration of a pure step
-from state to state, driven by `toolz.iterate`; nothing is changed in place, so any earlier state could
-be gone back to. Run it with ``python -m examples.digits``: it prints the accuracy on digits that the
-network has not seen, and draws the loss and the digits that it misread.
+from state to state, driven by `toolz.iterate`; nothing is changed in place, so every earlier state
+stays valid. Run it with ``python -m examples.digits``: it prints the accuracy on digits that the
+network has not seen, and plots the loss and the misread digits.
 """
 
 from __future__ import annotations

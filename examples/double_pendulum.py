@@ -1,13 +1,13 @@
 """A double pendulum from its Lagrangian alone: automatic differentiation does the mechanics.
 
-Nobody derives the equations of motion by hand here. One writes the kinetic less the potential energy,
+The equations of motion are not derived by hand. The program has the kinetic minus the potential energy,
 L(q, v), and the Euler-Lagrange equations follow from its derivatives. The momentum is p = dL/dv, so
 
     d/dt p = dL/dq   gives   (d²L/dv²) a = dL/dq - (dp/dq) v,
 
 where the mass matrix d²L/dv² is a `hessian` and dp/dq a `jacobian` of a `grad`. The two-by-two system is
 solved, and the classical Runge-Kutta method integrates it in a `scan`: a rolled loop whose body was
-differentiated twice. What should not change, the energy, says how good it is. Run it with
+differentiated twice. The energy is conserved, so its drift measures the error. Run it with
 ``python -m examples.double_pendulum``.
 """
 

@@ -1,7 +1,7 @@
-"""A Gaussian mixture finds the three irises without being told of them, by descent and not by EM.
+"""A Gaussian mixture finds the three species of iris in unlabeled data, by descent and not by EM.
 
 The textbook way to fit a mixture is expectation-maximization, an algorithm derived for this very model.
-With gradients one just writes the likelihood down and minimizes it. Three things keep it honest: sums of
+With gradients, the program is the likelihood and a minimizer. Three choices make it well defined: sums of
 densities are `logsumexp`; the shares are a softmax of free numbers; and each covariance is given by the
 Cholesky factor of its inverse, a triangle with an exponential on the diagonal, so that every vector of
 parameters is a proper mixture. The optimum is that of scikit-learn's EM. Run it with

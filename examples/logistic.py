@@ -1,6 +1,6 @@
 """Logistic regression on the breast-cancer data: a loss in NumPy, its gradient, SciPy's optimizer.
 
-`fg.value_and_grad(loss)` is all that ``scipy.optimize.minimize(..., jac=True)`` asks for. Run it with
+`fg.value_and_grad(loss)` is the function that ``scipy.optimize.minimize(..., jac=True)`` expects. Run it with
 ``python -m examples.logistic``.
 """
 

@@ -7,8 +7,8 @@ McKendrick's: susceptible boys fall ill by meeting sick ones, and sick ones reco
 
     S' = -β S I / N,    I' = β S I / N - γ I.
 
-A `scan` integrates it by the Runge-Kutta method, Levenberg-Marquardt fits β and γ, and all that it needs
-of the model, derivatives through every step of the solver, comes from funcgrad. So does the uncertainty.
+A `scan` integrates it by the Runge-Kutta method, Levenberg-Marquardt fits β and γ, and funcgrad computes
+the derivatives through every step of the solver, for the fit and for its uncertainty.
 Murray (Mathematical Biology, 1989) has β/N = 2.18e-3 and γ N/β = 202, which is R0 = β/γ = 3.8 and
 an infectious period of 1/γ = 2.3 days. Run it with ``python -m examples.sir``.
 """

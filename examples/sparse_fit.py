@@ -5,10 +5,10 @@ shift and a strength of its own, let all share one template, a smooth spline, an
 
     image_i(y, x) ≈ strength_i * template(y - shift_iy, x - shift_ix).
 
-It is bundle adjustment in small: each pixel depends on the three numbers of its own image and on a few
-coefficients of the template, and on none of the hundreds of others. `fg.sparse_jacobian` reads that off
-the program, computes columns that do not meet all at once, and hands SciPy a sparse matrix. The template
-comes out sharper than the pixels that it was made from. Run it with ``python -m examples.sparse_fit``.
+It is a small bundle adjustment: each pixel depends on the three numbers of its own image and on a few
+coefficients of the template, and on none of the hundreds of others. `fg.sparse_jacobian` finds this pattern
+in the program, computes columns that share no row together, and returns a SciPy sparse matrix. The fitted
+template is sharper than the pixels. Run it with ``python -m examples.sparse_fit``.
 """
 
 from __future__ import annotations

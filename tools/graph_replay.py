@@ -1,4 +1,4 @@
-"""Graph replay: what the library makes of fixed programs, as text, compared before and after a refactor.
+"""Graph replay: text dumps of fixed programs, compared before and after a refactor.
 
 ``python tools/graph_replay.py dump DIR [NAME ...]`` writes a file for each program: its expression, keys and
 printed forms, its values and derivatives to the last bit, and every stage of its compilation.
@@ -24,9 +24,9 @@ from typing import Any
 
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = (
-        "1"  # read as NumPy is imported; texts must not depend on the machine's cores
+        "1"  # read when NumPy is imported; texts must not depend on the number of cores
     )
-os.environ.pop("FUNCGRAD_CACHE", None)  # every program is derived anew
+os.environ.pop("FUNCGRAD_CACHE", None)  # no program comes from a cache
 
 import numpy as np  # noqa: E402
 from replay_programs import PROGRAMS, Program  # noqa: E402
@@ -158,12 +158,12 @@ def _direction(leaf: Any, shift: int = 0) -> Any:
     return made.astype(array.dtype)[()]
 
 
-# -- what is recorded of a program ---------------------------------------------------------------
+# -- the sections of a program -------------------------------------------------------------------
 Section = tuple[str, Callable[[], Any]]
 
 
 def sections(program: Program) -> Iterator[Section]:
-    """The sections of a program: a name, and a function that computes what is recorded."""
+    """The sections of a program: a name, and a function that computes the recorded value."""
     value = _attempt(lambda: program.f(*program.args))
     scalar = isinstance(value, float | np.floating)
     yield "value", lambda: program.f(*program.args)
@@ -179,7 +179,7 @@ def sections(program: Program) -> Iterator[Section]:
 
 
 def _derivative_sections(program: Program, scalar: bool) -> Iterator[Section]:
-    """Derivatives of a function of a real scalar value, or of a sum of all that it gives."""
+    """Derivatives of a function with a real scalar value, or of a weighted sum of its results."""
     f, args = program.f, program.args
     places = tuple([k for k, arg in enumerate(args) if leaves(arg) and _differentiable(arg)])
     if not places:
@@ -284,7 +284,7 @@ def _argument_names(program: Program) -> list[str]:
 
 
 def _order(expr: Any) -> list[str]:
-    """A node a line, in topological order, with the places of its parents."""
+    """The nodes in topological order, one a line, with the positions of their parents."""
     graph = expr.graph
     order = list(fg.toposort(expr))
     place = {key: k for k, key in enumerate(order)}
@@ -299,7 +299,7 @@ def _keys(expr: Any) -> list[str]:
 
 
 def _other_forms(program: Program, scalar: bool) -> Iterator[Section]:
-    """What else is told of the program at its arguments: tables, drawings, and other algebras."""
+    """Further output for the program at its arguments: tables, drawings, and other algebras."""
     f, args = program.f, program.args
     if sum([np.size(leaf) for leaf in leaves(args)]) > SMALL:
         return
@@ -354,7 +354,7 @@ def _pulled(f: Callable[..., Any], primals: Sequence[Any]) -> Any:
 
 
 def _weighed(result: Any) -> Any:
-    """One real number that depends on all entries of a result."""
+    """A real number that depends on all entries of a result."""
     parts = [leaf for leaf in leaves(result) if np.asarray(_type(leaf)).dtype.kind in "fc"]
     if not parts:
         raise TypeError("replay: nothing in the result is differentiable")
@@ -387,15 +387,15 @@ def _batch(args: Sequence[Any]) -> Any:
 
 # -- dump ----------------------------------------------------------------------------------------
 def section_text(compute: Callable[[], Any]) -> list[str]:
-    """The lines of a section: of a failure, its type and message; warnings come last."""
+    """The lines of a section, or the type and message of an error; warnings come last."""
     with warnings.catch_warnings(record=True) as met:
         warnings.simplefilter("always")
         try:
             lines = list(lines_of(compute()))
         except Exception as error:
             lines = _failure(error).splitlines()
-    told = sorted({f"warning {w.category.__name__}: {w.message}" for w in met})
-    return [_normalized(line) for text in (*lines, *told) for line in text.splitlines() or [""]]
+    reported = sorted({f"warning {w.category.__name__}: {w.message}" for w in met})
+    return [_normalized(line) for text in (*lines, *reported) for line in text.splitlines() or [""]]
 
 
 def _failure(error: Exception) -> str:
@@ -419,7 +419,7 @@ def program_text(program: Program) -> str:
 
 
 def dump(directory: Path, wanted: Sequence[str] = ()) -> int:
-    """Write a file for each program, or for those that are named; returns how many sections there are."""
+    """The number of sections written: a file for each program, or for the named ones."""
     unknown = sorted(set(wanted) - {program.name for program in PROGRAMS})
     if unknown:
         raise SystemExit(f"graph_replay: expected names of programs, but got {', '.join(unknown)}")
@@ -447,16 +447,16 @@ def parsed(text: str) -> dict[str, list[str]]:
 
 
 def differences(one: Path, other: Path, without: Sequence[str] = (), most: int = 3) -> list[str]:
-    """What differs between two dumps, by program and section, with the first lines that do.
+    """The differences of two dumps, by program and section, with the first lines that differ.
 
     A section is left out if its name, or a part of it between dots, is among ``without``.
     """
-    told = []
+    reported = []
     names = sorted({path.name for directory in (one, other) for path in directory.glob("*.txt")})
     for name in names:
         program = name.removesuffix(".txt")
         if not ((one / name).exists() and (other / name).exists()):
-            told.append(f"{program}: only in {one if (one / name).exists() else other}")
+            reported.append(f"{program}: only in {one if (one / name).exists() else other}")
             continue
         first, second = (
             parsed((directory / name).read_text(encoding="utf-8")) for directory in (one, other)
@@ -465,11 +465,13 @@ def differences(one: Path, other: Path, without: Sequence[str] = (), most: int =
             if _left_out(section, without) or first.get(section) == second.get(section):
                 continue
             if section not in first or section not in second:
-                told.append(f"{program} {section}: only in {one if section in first else other}")
+                reported.append(
+                    f"{program} {section}: only in {one if section in first else other}"
+                )
                 continue
-            told.append(f"{program} {section}:")
-            told += _first_lines(first[section], second[section], most)
-    return told
+            reported.append(f"{program} {section}:")
+            reported += _first_lines(first[section], second[section], most)
+    return reported
 
 
 def _left_out(section: str, without: Sequence[str]) -> bool:
@@ -490,7 +492,7 @@ def _first_lines(first: Sequence[str], second: Sequence[str], most: int) -> list
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command; returns its exit status."""
+    """The exit status of the command."""
     parser = argparse.ArgumentParser(prog="graph_replay", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     writer = commands.add_parser("dump", help="write a file for each program")
@@ -499,7 +501,9 @@ def main(arguments: Sequence[str]) -> int:
     reader = commands.add_parser("compare", help="print what differs between two dumps")
     reader.add_argument("directories", nargs=2, type=Path)
     reader.add_argument("--without", nargs="+", default=[], help="sections that may differ")
-    reader.add_argument("--lines", type=int, default=3, help="lines that are shown of a section")
+    reader.add_argument(
+        "--lines", type=int, default=3, help="differing lines shown for each section"
+    )
     given = parser.parse_args(arguments)
     if given.command == "dump":
         start = time.perf_counter()

@@ -11,16 +11,16 @@ import funcgrad as fg
 
 
 class Program(NamedTuple):
-    """A function with its arguments, and further arguments that take other paths through it."""
+    """A function with its arguments, and further arguments that take other branches."""
 
     name: str
     f: Callable[..., Any]
     args: tuple[Any, ...]
     others: tuple[tuple[Any, ...], ...] = ()
     keyed: bool = True
-    """Whether its keys are the same in every process: not if it holds functions, which have no content."""
+    """Whether its keys are equal in every process: not if params hold functions, which have no content."""
     brief: bool = False
-    """Whether only its compilation and its values are recorded, of what is large or takes long."""
+    """Whether only its compilation and its values are recorded, as it is large or slow."""
 
 
 _rng = np.random.default_rng(20)
@@ -501,7 +501,7 @@ def mixture(weights: Any, means: Any, scales: Any, x: Any) -> Any:
 
 
 def runge_kutta(k: Any, y: Any) -> Any:
-    """Four orders of Runge and Kutta on an oscillator."""
+    """The Runge-Kutta method of order four on an oscillator."""
 
     def field(y: Any) -> Any:
         return np.stack([y[1], -k * y[0] - 0.1 * y[1]])
@@ -518,7 +518,7 @@ def runge_kutta(k: Any, y: Any) -> Any:
 
 
 def chain(count: int) -> Callable[..., Any]:
-    """A function of two numbers with about so many operations."""
+    """A function of two numbers with about the given number of operations."""
 
     def run(x: Any, y: Any) -> Any:
         for k in range(count // 3):

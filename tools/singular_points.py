@@ -1,4 +1,4 @@
-"""The table of singular points: funcgrad's column computed, beside what peers were measured to give.
+"""The table of singular points: funcgrad's derivatives, computed, beside measured ones of its peers.
 
 ``python tools/singular_points.py`` prints it; ``--write`` writes docs/singular_points.md.
 """
@@ -16,7 +16,7 @@ import funcgrad as fg
 
 
 class Row(NamedTuple):
-    """A case, how to compute it, what peers give, and what would be ideal."""
+    """A case: a function that computes it, the values of peers, and the ideal value."""
 
     case: str
     compute: Callable[[], Any]
@@ -113,7 +113,7 @@ ROWS = (
 
 
 def table() -> str:
-    """The rows in Markdown."""
+    """The table in Markdown."""
     lines = [
         "| case (the derivative there) | funcgrad | autograd | JAX | PyTorch | ideal | note |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -135,17 +135,17 @@ def _text(value: Any) -> str:
 PAGE = """\
 # Singular points
 
-What a derivative is where a formula divides by zero, overflows or has a kink. funcgrad's column is
-computed by `python tools/singular_points.py --write` and held by a test; the others were measured with
+Derivatives at points at which a formula divides by zero, overflows or has a kink. funcgrad's column is
+computed by `python tools/singular_points.py --write` and checked by a test; the others were measured with
 autograd 1.9, JAX 0.10 and PyTorch 2.13.
 
 """
 
 CONVENTIONS = """
 
-Conventions: where f has a kink, ties share equally; `abs` and `sign` give 0 at 0; where a norm is 0 the
-subgradient 0 is taken; what a condition or an index does not select has a gradient of zero, whatever
-its formula would give.
+Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm
+of 0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero, also
+if their own derivative is infinite or NaN.
 """
 
 

@@ -1,10 +1,10 @@
-"""Topological sort and the full autograd engine: five nodes, and no trap.
+"""Topological sort and the full autograd engine: five nodes, and no accumulated gradients.
 
-Five nodes: a, b, c, d = a*b and L = d + c, at a = 2, b = -3, c = 10. In the usual engine each node carries a
-gradient that is added to, so that a second backward pass without a reset gives twice the truth. Here
-nothing is added to: the gradients are a map that a function returns. Ask twice, get the same.
+Five nodes: a, b, c, d = a*b and L = d + c, at a = 2, b = -3, c = 10. In the usual engine each node has a
+gradient that accumulates, so a second backward pass without a reset returns twice the gradient. Here
+nothing accumulates: a function returns the gradients as a map, with equal results at every call.
 
-The order of the backward pass is the reverse of `fg.toposort`; nobody calls a node's backward by hand.
+The order of the backward pass is the reverse of `fg.toposort`; no `backward` method is called.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Topological sort: backprop the correct way. Two programs drawn as graphs, and what gates do.
+"""Topological sort: backprop the correct way. Two programs drawn as graphs, and the rules of gates.
 
-On its way back through a graph a gradient meets gates. An *add* gate distributes it: both operands get
-it as it is. A *multiply* gate swaps: each operand gets it times the other. A *max* gate routes: the
+In reverse mode a gradient passes through gates. An *add* gate distributes it: both operands get
+it unchanged. A *multiply* gate swaps: each operand gets it times the other. A *max* gate routes: the
 larger operand gets all of it. The pictures show the two programs of the lecture with the value (above)
 and the gradient (below) at each node.
 """

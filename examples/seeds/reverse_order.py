@@ -1,9 +1,9 @@
-"""Backprop and topological sorting: any legal order gives the same gradients, and ours is canonical.
+"""Backprop and topological sorting: any legal order gives the same gradients, and funcgrad's is canonical.
 
 The graph is z -> t1 -> t2 -> t3 -> y, where t3 also takes a constant. A node remembers its parents, not
 its children, so the walk starts at the end. A node may be yielded once all of its children have been:
-count the children first, then yield a node and take one off each parent's count. What reaches zero is
-ready. That is a reverse topological order, and a legal one for backpropagation.
+count the children first, then yield a node and subtract one from each parent's count. A node whose count
+reaches zero is ready. That is a reverse topological order, and a legal one for backpropagation.
 
 There are others. A gradient is a sum over children, and every legal order has seen all children of a
 node before the node itself; so the sums are the same, whichever order is taken. `toposort` gives one
