@@ -99,8 +99,9 @@ PAGE = """\
 
 Written by `python -m benchmarks --without all --write`: for each pass, the work of docs/performance.md whose
 program it changes. "Without, ÷" is the time of a call without the pass over the time with it: above 1, the
-pass gains. It is the median over pairs of batches of calls, which alternate between two processes on one pinned
-core; the quartiles are a measure of noise. The first call includes the passes themselves; it is one sample.
+pass gains. It is the median over pairs of batches of calls, which alternate between two processes on one
+pinned core; the quartiles are a measure of noise. The first call includes the passes themselves;
+it is one sample.
 
 | pass | work | peer | µs a call | without, ÷ | quartiles | first call without, ÷ |
 | --- | --- | --- | ---: | ---: | --- | ---: |

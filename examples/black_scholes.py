@@ -99,7 +99,7 @@ def over_spot(name: str, spots, market: Market, price: Callable = call) -> np.nd
 
 
 def implied_volatility(quote: float, market: Market, steps: int = 8) -> float:
-    """The sigma at which the call costs what is quoted, by Newton's method; vega is the slope."""
+    """The sigma at which the call has the quoted price, by Newton's method; vega is the slope."""
     vega = fg.value_and_grad(call, argnums=PLACES["v"])
 
     def step(sigma: float, _: int) -> float:

@@ -81,7 +81,7 @@ def motion(angles, speeds, step: float, count: int, body: Pendulum = EQUAL):
     def moved(state, by, along):
         return tuple(x + by * dx for x, dx in zip(state, along, strict=True))
 
-    def turn(state, _):
+    def advance(state, _):
         k1 = rate(state)
         k2 = rate(moved(state, step / 2, k1))
         k3 = rate(moved(state, step / 2, k2))
@@ -91,7 +91,7 @@ def motion(angles, speeds, step: float, count: int, body: Pendulum = EQUAL):
         )
         return moved(state, step, slope), state
 
-    last, before = fg.scan(turn, (angles, speeds), length=count)
+    last, before = fg.scan(advance, (angles, speeds), length=count)
     return tuple(np.concatenate([rows, row[None]]) for rows, row in zip(before, last, strict=True))
 
 
@@ -103,9 +103,9 @@ def energy_drift(angles, speeds, body: Pendulum = EQUAL) -> np.ndarray:
 
 
 def divergence(angles, speeds, step: float, count: int, body: Pendulum = EQUAL) -> float:
-    """How much further apart two motions are at the end, that start at almost the same first angle.
+    """The factor by which the distance of two motions grows that start at almost the same first angle.
 
-    The forward derivative of the whole integration: what a difference of two runs only estimates.
+    It is the forward derivative of the whole integration, which a difference of two runs only estimates.
     """
 
     def ending(start):

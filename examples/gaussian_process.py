@@ -58,7 +58,7 @@ def kernel(params, left, right):
 
 
 def noisy(params, points):
-    """The covariance of what is observed at the points."""
+    """The covariance of the observations at the points."""
     return kernel(params, points, points) + np.exp(2 * params[1]) * np.eye(len(points))
 
 
@@ -105,7 +105,7 @@ def explained(mean, targets) -> float:
 
 
 def draw(params, known: Data, path: Path) -> None:
-    """The function along each feature, the others at their means, with what it leaves open."""
+    """Plot the function along each feature, the others at their means, with its uncertainty."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -143,7 +143,7 @@ def draw(params, known: Data, path: Path) -> None:
 
 
 def main(path: str = "examples/output/gaussian_process.png", count: int = 150) -> Minimum:
-    """Fit, print the hyperparameters and what they predict, and draw."""
+    """Fit, print the hyperparameters and predictions, and draw."""
     known = data(count)
     result = fit(known.points, known.targets)
     names = ("amplitude", "noise", *(f"length of {name}" for name in FEATURES))

@@ -53,7 +53,7 @@ def epidemic(log_rates, per_day: int = 10):
         infections = beta * state[0] * state[1] / BOYS
         return np.stack([-infections, infections - gamma * state[1]])
 
-    def turn(state, _):
+    def advance(state, _):
         k1 = slope(state)
         k2 = slope(state + step / 2 * k1)
         k3 = slope(state + step / 2 * k2)
@@ -61,7 +61,7 @@ def epidemic(log_rates, per_day: int = 10):
         return state + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4), state
 
     start = np.array([BOYS - 1.0, 1.0])
-    states = fg.scan(turn, start, length=DAYS[-1] * per_day + 1)[1]
+    states = fg.scan(advance, start, length=DAYS[-1] * per_day + 1)[1]
     return states[:, 0], states[:, 1]
 
 
@@ -76,7 +76,7 @@ def fit(beta: float = 1.0, gamma: float = 0.3) -> Minimum:
 
 
 def quoted(log_rates):
-    """What one quotes: R0, and the mean days that a boy is infectious."""
+    """The usual summary: R0, and the mean number of days that a boy is infectious."""
     return np.stack([np.exp(log_rates[0] - log_rates[1]), np.exp(-log_rates[1])])
 
 

@@ -30,8 +30,8 @@ PIXELS = 8
 WIDE = PIXELS + 2
 # A coefficient reaches a pixel, shifted by less than one, from at most two pixels away.
 OFFSETS = np.arange(-2, 3)
-# How little is believed beforehand: that strengths are about 1, and all else about 0. It settles what the
-# images leave open: where the template stands, how dark it is, and its corners that few pixels see.
+# The weight of a weak prior: strengths near 1, all other parameters near 0. It determines what the images
+# do not: the template's position, its darkness, and its corners, which few pixels depend on.
 WEIGHT = 0.1
 
 
@@ -74,7 +74,7 @@ def shifted(template, shift):
 
 
 def residuals(x, images):
-    """What the model and the weak beliefs about the parameters leave over: one vector."""
+    """The residuals of the model and of the weak prior on the parameters, in one vector."""
     template, strength, shift = split(x)
     off = strength[:, None, None] * shifted(template, shift) - images
     beliefs = np.concatenate([template.ravel(), strength - 1, shift.ravel()])

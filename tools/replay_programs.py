@@ -253,10 +253,10 @@ M = np.array([[0.3, -0.2, 0.5], [1.0, 0.4, 0.2], [0.7, -0.6, 0.1]])
 
 
 def _nested(x: Any, y: Any) -> Any:
-    def turn(c: Any, t: Any) -> Any:
+    def step(c: Any, t: Any) -> Any:
         return fg.fori_loop(0, 3, lambda i, v: v * t * y + i, c), c * 2
 
-    return fg.scan(turn, x, TIMES + 0.5)
+    return fg.scan(step, x, TIMES + 0.5)
 
 
 def _clipped() -> Any:

@@ -1,8 +1,8 @@
-"""The work that is timed, one family a module.
+"""The timed work, one family a module.
 
-A family has ``SIZES`` (what is measured), ``SMOKE`` (what a quick run takes), ``data(size)``, and ``PEERS``:
-for each peer a function from the data to its `Work`. Every peer computes the same thing, and what they
-return is compared. funcgrad is written as its users write it.
+A family has ``SIZES`` (to be measured), ``SMOKE`` (the size of a quick run), ``data(size)``, and ``PEERS``:
+for each peer a function from the data to its `Work`. Every peer computes the same values, which are compared.
+funcgrad is used as its users use it.
 """
 
 from __future__ import annotations

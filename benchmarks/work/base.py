@@ -1,4 +1,4 @@
-"""What a peer hands over to be measured."""
+"""The interface of the work of a peer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ NUMBA = "funcgrad with numba"
 
 
 class AbsentError(Exception):
-    """A peer that cannot do this work here; the message, which stands in the table, says why."""
+    """A peer that cannot do this work here; the message, which the table shows, is the reason."""
 
 
 def as_it_is(result: Any) -> Any:
-    """Nothing to wait for."""
+    """The result itself, if calls return when it is ready."""
     return result
 
 
@@ -25,11 +25,11 @@ class Work(NamedTuple):
     call: Callable[..., Any]
     args: tuple[Any, ...]
     function: Callable[..., Any] | None = None
-    """What ``call`` is the gradient of, run in the same way: for the cost of one in terms of the other."""
+    """The function whose gradient ``call`` is, run in the same way, for the ratio of their costs."""
     settle: Callable[[Any], Any] = as_it_is
-    """Waits for the result, where calls return before it is there."""
+    """Waits for the result, if calls return before it is ready."""
     warm: int = 3
-    """Calls until the steady state, of ``call`` as of ``function``: some programs change as they run."""
+    """Calls of ``call`` and ``function`` until the steady state, since programs are compiled as they run."""
 
 
 def jax() -> Any:
@@ -48,10 +48,10 @@ def with_funcgrad(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
 
 
 def with_numba(peer: Callable[[Any], Work]) -> Callable[[Any], Work]:
-    """funcgrad on the same work, where numba is.
+    """funcgrad on the same work, with numba.
 
-    It counts the operations that a loop has done in Python before it makes machine code of it: loops of
-    10,000 turns, with their gradient, are compiled at about the fortieth call.
+    It counts the operations of a loop in Python before it compiles the loop to machine code: loops of 10,000
+    iterations, with their gradient, are compiled at about the fortieth call.
     """
 
     def measured(given: Any) -> Work:

@@ -66,7 +66,7 @@ def sympy(x: Any) -> Work:
 
 
 def by_hand(x: Any) -> Work:
-    """What a person writes with NumPy."""
+    """Hand-written NumPy."""
 
     def gradient(x: Any) -> Any:
         t, e = np.tanh(x), np.exp(x)

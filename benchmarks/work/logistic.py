@@ -70,7 +70,7 @@ def torch(args: Any) -> Work:
 
 
 def by_hand(args: Any) -> Work:
-    """What a person writes with NumPy."""
+    """Hand-written NumPy."""
 
     def gradient(w: Any, features: Any, labels: Any) -> Any:
         return (1 / (1 + np.exp(-(features @ w))) - labels) @ features / len(labels)

@@ -47,11 +47,11 @@ def rolled(np: Any, scan: Callable[..., Any], sigmoid: Callable[[Any], Any]) -> 
     def loss(p: Any, inputs: Any, targets: Any) -> Any:
         start = np.zeros(inputs.shape[1:])
 
-        def turn(carry: Any, x: Any) -> tuple[Any, Any]:
+        def advance(carry: Any, x: Any) -> tuple[Any, Any]:
             h, c = step(p, *carry, x)
             return (h, c), h
 
-        _, hidden = scan(turn, (start, start), inputs)
+        _, hidden = scan(advance, (start, start), inputs)
         return np.mean((hidden - targets) ** 2)
 
     return loss
@@ -106,7 +106,7 @@ def torch(args: Any) -> Work:
 
 
 def by_hand(args: Any) -> Work:
-    """What a person writes with NumPy who takes the products with all inputs out of the loops."""
+    """Hand-written NumPy, with the products with all inputs moved out of the loops."""
     return Work(_value_and_gradient, args)
 
 

@@ -88,7 +88,7 @@ def torch(args: Any) -> Work:
 
 
 def by_hand(args: Any) -> Work:
-    """What a person writes with NumPy."""
+    """Hand-written NumPy."""
 
     def value_and_gradient(p: Any, points: Any, below: Any) -> Any:
         lower = p["lower"] * below

@@ -53,7 +53,7 @@ def torch(args: Any) -> Work:
 
 
 def by_hand(args: Any) -> Work:
-    """What a person writes with NumPy."""
+    """Hand-written NumPy."""
 
     def value_and_gradient(p: Any, images: Any, labels: Any) -> Any:
         h1 = np.maximum(images @ p["w1"] + p["b1"], 0.0)

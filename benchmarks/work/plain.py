@@ -73,7 +73,7 @@ def with_jax(given: Any) -> Work:
 
 
 def by_hand(given: Any) -> Work:
-    """What a person writes with `math` or NumPy."""
+    """Hand-written code with `math` or NumPy."""
     name, args = given
     if name == "scalar":
         return tiny.by_hand(*args)

@@ -97,15 +97,15 @@ def torch(given: Any) -> Work:
 
 
 def casadi(given: Any) -> Work:
-    """A step as scalar instructions, mapped over the turns by `mapaccum`."""
+    """A step as scalar instructions, iterated by `fold`."""
     import casadi as library
 
     n, start = given
     x, v, mu = [library.SX.sym(name) for name in ("x", "v", "mu")]
     state = library.vertcat(x, v, mu)
-    turn = library.Function("turn", [state], [library.vertcat(*step(TIME / n)(x, v, mu), mu)])
+    advance = library.Function("advance", [state], [library.vertcat(*step(TIME / n)(x, v, mu), mu)])
     given = library.MX.sym("start", 3)
-    last = turn.fold(n)(given)
+    last = advance.fold(n)(given)
     value = last[0] ** 2 + last[1] ** 2
     both = library.Function("both", [given], [value, library.gradient(value, given)])
 
@@ -117,7 +117,7 @@ def casadi(given: Any) -> Work:
 
 
 def by_hand(given: Any) -> Work:
-    """What a person writes in Python: the states are kept, and the stages of a step computed again."""
+    """Hand-written Python: the states are kept, and the stages of a step recomputed."""
     n, start = given
     h = TIME / n
     stepped = step(h)

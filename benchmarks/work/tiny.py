@@ -75,7 +75,7 @@ def sympy(x: float) -> Work:
 
 
 def by_hand(x: float) -> Work:
-    """What a person writes with `math`."""
+    """Hand-written code with `math`."""
 
     def gradient(x: float) -> float:
         a = x * x

@@ -43,7 +43,7 @@ def gates(x: float = 3.0, y: float = -2.0) -> dict[str, tuple[float, float]]:
 
 
 def layout(rows: fg.Table) -> dict[int, tuple[float, float]]:
-    """A place for each node: its depth to the right, its turn in that depth from top to bottom."""
+    """A position for each node: its depth to the right, its index at that depth from top to bottom."""
     depth: dict[int, int] = {}
     for row in rows:
         depth[row.place] = 1 + max((depth[parent] for parent in row.parents), default=-1)

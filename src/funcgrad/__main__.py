@@ -78,15 +78,15 @@ def _program(source: str, values: dict[str, Any]) -> Expr:
 
 def _function(path: Path, name: str) -> Any:
     if not path.is_file():
-        raise FileNotFoundError(f"expected a file, but {path} is none")
+        raise FileNotFoundError(f"expected a file, but {path} does not exist")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise OSError(f"expected a Python file, but {path} is none")
+        raise OSError(f"expected a Python file, but got {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found = getattr(module, name, None)
     if not callable(found):
-        raise TypeError(f"expected a function {name!r} in {path}, but it has none")
+        raise TypeError(f"expected a function {name!r} in {path}, but there is none")
     return found
 
 

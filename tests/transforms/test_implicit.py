@@ -229,7 +229,7 @@ def test_a_solver_of_ones_own():
         ),
         (
             lambda: implicit_root(lambda x, a: x - a, lambda fun, x0: np.nan)(1.0, 3.0),
-            "implicit_root: .* but it found what is not finite",
+            "implicit_root: .* but its result is not finite",
         ),
     ],
 )

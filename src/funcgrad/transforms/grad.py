@@ -45,8 +45,8 @@ def grad(
     ``has_aux``, f returns a pair ``(value, aux)``, and the result is ``(gradient, aux)``. Without f, a
     decorator. ``grad(f).expr(*args)`` is the gradient as an expression.
 
-    f is traced at each call. An array that it captures counts with what it holds when f uses it, if it has at
-    most 64 KiB; a larger one is read when f has returned, so write to a copy of it while f runs.
+    f is traced at each call. A captured array of at most 64 KiB is read when f uses it; a larger one is read
+    when f has returned, so do not change it while f runs.
 
     Convention: for a complex argument z = x + iy the gradient is df/dx - i df/dy, as in JAX and autograd.
     At a kink, ties share equally; ``abs`` and ``sign`` have derivative 0 at 0.

@@ -147,7 +147,7 @@ def _size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
             raise fail(
                 ValueError,
                 f"vmap: expected an argument with an axis {axis}, but got shape {shape}; "
-                "give in_axes with None for what is the same for all examples",
+                "give in_axes with None for arguments that are the same for all examples",
             )
         sizes.setdefault(shape[axis], f"{shape[axis]} in axis {axis} of shape {shape}")
     if not sizes:

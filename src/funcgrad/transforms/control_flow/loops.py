@@ -162,7 +162,7 @@ def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -
     raise fail(
         TypeError,
         f"{who}: expected a carry that keeps its type, but {label.strip('_') or 'it'} was {old} and became "
-        f"{new}; start with what it becomes, as in np.zeros({new.shape}, {str(new.dtype)!r})",
+        f"{new}; start with a value of the new type, as in np.zeros({new.shape}, {str(new.dtype)!r})",
     )
 
 

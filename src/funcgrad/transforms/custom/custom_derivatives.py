@@ -271,7 +271,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
             raise fail(
                 TypeError,
                 "custom_jvp: expected defjvps without nondiff_argnums; give a rule by defjvp, or None in "
-                "the place of what is not differentiated in",
+                "place of an argument without a derivative",
             )
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -59,7 +59,7 @@ def primitive(
     `custom_jvp` gives the derivative. Without f, a decorator.
 
     Raises TypeError if ``partials`` is not a list of functions, or has another length than the arguments,
-    and when a derivative is asked for that was not given; ValueError for an unknown numerical rule, for
+    and if a derivative runs that was not given; ValueError for an unknown numerical rule, for
     both ``partials`` and ``out``, or if f's result has another shape than stated.
 
     >>> import math

@@ -68,7 +68,7 @@ class Problem:
         else:
             x = _SOLVERS[self.kind](run)
         if not np.all(np.isfinite(x)):
-            raise run.convergence_error("it found what is not finite", x)
+            raise run.convergence_error("its result is not finite", x)
         return run.parts(x)
 
 
