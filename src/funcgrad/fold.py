@@ -188,11 +188,11 @@ Arcs: TypeAlias = "Callable[[Key], Iterable[tuple[Key, Any]]]"
 """The operands of a node that paths lead to, each with the weight of its arc."""
 
 
-def _either(a: Any, b: Any) -> Any:
+def _either(a: object, b: object) -> Any:
     return a or b
 
 
-def _both(a: Any, b: Any) -> Any:
+def _both(a: object, b: object) -> Any:
     return a and b
 
 

@@ -15,13 +15,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from funcgrad.typing import Array
+
 
 class LinearMap:
     """A linear map between the values of two nodes; ``outer @ inner`` composes."""
 
     __slots__ = ()
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         """The image of the tangent ``v``."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to apply itself")
 
@@ -41,7 +43,7 @@ class Identity(LinearMap):
     3.0
     """
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         return v
 
     def transpose(self, g: Any) -> Any:
@@ -58,7 +60,7 @@ class Diagonal(LinearMap):
 
     d: Any
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         return self.d * v
 
     def transpose(self, g: Any) -> Any:
@@ -75,7 +77,7 @@ class Quotient(LinearMap):
 
     d: Any
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         return v / self.d
 
     def transpose(self, g: Any) -> Any:
@@ -88,7 +90,7 @@ def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
     If the function returns a map, that map is used instead.
     """
 
-    def edge(z: Any, *inputs: Any) -> LinearMap:
+    def edge(z: Array, *inputs: Any) -> LinearMap:
         d = partial(z, *inputs)
         return d if isinstance(d, LinearMap) else Diagonal(d)
 
@@ -107,7 +109,7 @@ class Structural(LinearMap):
     forward: Callable[[Any], Any]
     backward: Callable[[Any], Any]
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         return self.forward(v)
 
     def transpose(self, g: Any) -> Any:
@@ -121,7 +123,7 @@ class Composed(LinearMap):
     outer: LinearMap
     inner: LinearMap
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         return self.outer.apply(self.inner.apply(v))
 
     def transpose(self, g: Any) -> Any:
@@ -171,7 +173,7 @@ class Joint:
             lambda v: self.forward({place: v}), lambda g: self._transposed(g).get(place)
         )
 
-    def _transposed(self, g: Any) -> Mapping[int, Any]:
+    def _transposed(self, g: Array) -> Mapping[int, Any]:
         if self._seen is None or self._seen[0] is not g:
             self._seen = (g, self.backward(g))
         return self._seen[1]

@@ -76,7 +76,7 @@ def _check(
         _, pushed = jvp(f, args, direction)
         _close(f"{path}fwd", pushed, slope, rtol, atol)
 
-        def forward(*at: Any) -> Any:
+        def forward(*at: int) -> Any:
             return jvp(f, at, direction)[1]
 
         _check(forward, args, order - 1, modes, rtol, atol, rng, f"{path}fwd-")
@@ -86,7 +86,7 @@ def _check(
         pulled = pullback(weights)
         _close(f"{path}rev", _inner(pulled, direction), _inner(weights, slope), rtol, atol)
 
-        def reverse(*at: Any) -> Any:
+        def reverse(*at: int) -> Any:
             return vjp(f, *at)[1](weights)
 
         _check(reverse, args, order - 1, modes, rtol, atol, rng, f"{path}rev-")
@@ -108,7 +108,7 @@ def _difference(f: Callable[..., Any], args: tuple[Any, ...], direction: tuple[A
     return [(4 * n - w) / 3 for n, w in zip(near, far, strict=True)]
 
 
-def _like(tree: Any, rng: np.random.Generator) -> Any:
+def _like(tree: object, rng: np.random.Generator) -> Any:
     flat = flatten(tree)
     return flat.rebuild([_random(np.asarray(leaf), rng) for leaf in flat.leaves])
 
@@ -120,24 +120,24 @@ def _random(array: Any, rng: np.random.Generator) -> Any:
     return np.asarray(value, array.dtype if array.dtype.kind in "fc" else float)[()]
 
 
-def _combine(tree: Any, direction: Any, step: float) -> Any:
+def _combine(tree: object, direction: object, step: float) -> Any:
     flat, along = flatten(tree), flatten(direction)
     return flat.rebuild(
         [_double(x) + step * _double(v) for x, v in zip(flat.leaves, along.leaves, strict=True)]
     )
 
 
-def _double(x: Any) -> Any:
+def _double(x: object) -> Any:
     array = np.asarray(x)
     return array.astype(np.result_type(array.dtype, float))[()]
 
 
-def _inner(left: Any, right: Any) -> Any:
+def _inner(left: object, right: object) -> Any:
     pairs = zip(flatten(left).leaves, flatten(right).leaves, strict=True)
     return sum(np.real(np.sum(np.asarray(a) * np.asarray(b))) for a, b in pairs)
 
 
-def _close(what: str, got: Any, expected: Any, rtol: float, atol: float) -> None:
+def _close(what: str, got: object, expected: object, rtol: float, atol: float) -> None:
     pairs = zip(flatten(got).leaves, flatten(expected).leaves, strict=True)
     for a, b in pairs:
         if not np.allclose(a, b, rtol=rtol, atol=atol):

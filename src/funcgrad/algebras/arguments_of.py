@@ -36,7 +36,7 @@ class Subject(NamedTuple):
         return {_name(x): v for x, v in zip(self.inputs, self.values, strict=True)}
 
 
-def subject(who: str, program: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
+def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
     """A program and its values: of a function by position, of expressions by name.
 
     Python's ints count as floats, as in `grad`.
@@ -65,7 +65,7 @@ def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     return Subject(ready[: len(roots)], tree.rebuild, inputs, values, [*trees.values()])
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     return float(value) if type(value) is int else value
 
 
@@ -74,7 +74,7 @@ def _value(known: Expr) -> Any:
     return known.params[0][1].array[()] if known.op is CONSTANT else None
 
 
-def _written(who: str, program: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
+def _written(who: str, program: object, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
     roots, rebuild = expressions(who, program)
     if args:
         raise fail(
@@ -88,7 +88,7 @@ def _written(who: str, program: Any, args: Sequence[Any], named: Mapping[str, An
     return Subject(roots, rebuild, list(wanted.values()), values, [])
 
 
-def expressions(who: str, program: Any) -> tuple[list[Expr], Callable[[Sequence[Any]], Any]]:
+def expressions(who: str, program: object) -> tuple[list[Expr], Callable[[Sequence[Any]], Any]]:
     """The expressions of a tree of them, and how to put others in their place."""
     tree = flatten(program)
     for item in tree.leaves:

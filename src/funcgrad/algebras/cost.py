@@ -19,7 +19,7 @@ The convention, for every node once, as if nothing were fused and nothing kept i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from funcgrad.algebras.arguments_of import aligned_columns, expressions, formula, subject
 from funcgrad.expr import Expr, by_key
@@ -70,7 +70,7 @@ class Cost(NamedTuple):
         return aligned_columns(rows)
 
 
-def cost(program: Any, /, *args: Any, **values: Any) -> Cost:
+def cost(program: object, /, *args: object, **values: object) -> Cost:
     """The flops and bytes of a program, in all and node by node; this module states the convention.
 
     ``program`` is a function, with its arguments, or expressions, whose variables need no values.

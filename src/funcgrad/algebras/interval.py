@@ -58,7 +58,7 @@ class Interval:
         """hi - lo."""
         return present(np.subtract(self.hi, self.lo))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return bool(np.all((self.lo <= value) & (value <= self.hi)))
 
     def __eq__(self, other: object) -> bool:
@@ -81,7 +81,7 @@ class Interval:
         return f"Interval({_written(self.lo)}, {_written(self.hi)})"
 
 
-def _real(value: Any) -> np.ndarray[Any, Any]:
+def _real(value: object) -> np.ndarray[Any, Any]:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise fail(TypeError, f"interval: expected real numbers, but got dtype {array.dtype}")
@@ -93,7 +93,7 @@ def _written(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def bounds(program: Any, /, *args: Any, **intervals: Any) -> Any:
+def bounds(program: object, /, *args: object, **intervals: object) -> Any:
     """An interval that holds every value that a program takes on a box.
 
     ``program`` is a function, with an interval for each argument, or expressions, with one for each
@@ -127,7 +127,7 @@ def bounds(program: Any, /, *args: Any, **intervals: Any) -> Any:
 
 
 def _boxed(
-    program: Any, args: Sequence[Any], named: Mapping[str, Any]
+    program: object, args: Sequence[Any], named: Mapping[str, Any]
 ) -> tuple[list[Expr], Callable[[Sequence[Any]], Any], dict[str, Bounds]]:
     """The program's expressions, and the interval of each variable by name."""
     if callable(program) and not isinstance(program, Expr):
@@ -180,7 +180,7 @@ def _traced(
     return closed(roots, leaves), tree.rebuild, given
 
 
-def _split(arg: Any) -> Tree:
+def _split(arg: object) -> Tree:
     """An argument's tree, with intervals as leaves."""
     if isinstance(arg, Interval) or _is_pair(arg):
         return Tree([arg], lambda leaves: leaves[0], [""])
@@ -202,7 +202,7 @@ class _Place(float):
     place: int
 
 
-def _opened(tree: Any, found: list[Interval]) -> Any:
+def _opened(tree: object, found: list[Interval]) -> Any:
     """The tree with a number in the place of every interval."""
     if isinstance(tree, Interval):
         mark = _Place(0.0)
@@ -218,12 +218,12 @@ def _opened(tree: Any, found: list[Interval]) -> Any:
     return tree
 
 
-def _is_pair(value: Any) -> bool:
+def _is_pair(value: object) -> bool:
     plain = (int, float, np.ndarray, np.generic)
     return type(value) is tuple and len(value) == 2 and all(isinstance(end, plain) for end in value)
 
 
-def _interval(value: Any) -> Bounds:
+def _interval(value: object) -> Bounds:
     if isinstance(value, Expr) or not (_is_pair(value) or isinstance(value, _LIKE)):
         raise fail(
             TypeError,
@@ -237,7 +237,7 @@ def _interval(value: Any) -> Bounds:
 _LIKE = (Interval, int, float, np.ndarray, np.generic)
 
 
-def _ends(value: Any) -> tuple[Any, Any]:
+def _ends(value: object) -> tuple[Any, Any]:
     return value if type(value) is tuple else (value, value)
 
 

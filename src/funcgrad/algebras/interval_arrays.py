@@ -59,7 +59,7 @@ def log_sum_exp(run: Callable[[Any], Any], x: Bounds, axis: tuple[int, ...]) -> 
     """Of a sum of exponentials' logarithm: it rises in each entry."""
     count = math.prod(np.shape(x[0])[i] for i in axis)
 
-    def off(end: Any) -> Any:
+    def off(end: object) -> Any:
         return 2 * (count + NEAR) * EPS * (1 + np.max(size_of(end), axis=axis, initial=0.0))
 
     lo, hi = run(x[0]), run(x[1])
@@ -99,13 +99,13 @@ def matmul(a: Bounds, b: Bounds) -> Bounds:
 
 
 # -- places and bits that are known --------------------------------------------------------------
-def gathered(run: Callable[..., Any], x: Bounds, at: Sequence[Bounds], **params: Any) -> Bounds:
+def gathered(run: Callable[..., Any], x: Bounds, at: Sequence[Bounds], **params: object) -> Bounds:
     """Entries at places that are known."""
     places = _known_places(at)
     return run(x[0], *places, **params), run(x[1], *places, **params)
 
 
-def scattered(run: Callable[..., Any], g: Bounds, at: Sequence[Bounds], **params: Any) -> Bounds:
+def scattered(run: Callable[..., Any], g: Bounds, at: Sequence[Bounds], **params: object) -> Bounds:
     """Sums of entries at places that are known."""
     places = _known_places(at)
     if not places:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from funcgrad.algebras.outward_rounding import Bounds
 
 
-def truth(surely: Any, possibly: Any) -> Bounds:
+def truth(surely: object, possibly: object) -> Bounds:
     return np.asarray(surely, float), np.asarray(possibly, float)
 
 

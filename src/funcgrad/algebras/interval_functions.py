@@ -168,7 +168,7 @@ def sinc(run: Callable[..., Any], x: Bounds, order: int) -> Bounds:
 def log_sum(run: Callable[..., Any], x: Bounds, y: Bounds) -> Bounds:
     """Of `logaddexp` and its like, where terms cancel: the error is relative to the operands."""
 
-    def off(a: Any, b: Any) -> Any:
+    def off(a: object, b: object) -> Any:
         return NEAR * EPS * (1.0 + size_of(a) + size_of(b))
 
     lo, hi = run(x[0], y[0]), run(x[1], y[1])

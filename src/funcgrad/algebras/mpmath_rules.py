@@ -43,7 +43,7 @@ class Arithmetic:
             return self.mp.mpf(int(value))
         return self.mp.mpf(float(value))
 
-    def numbers(self, values: Any, dtype: np.dtype[Any]) -> Any:
+    def numbers(self, values: object, dtype: np.dtype[Any]) -> Any:
         """An array of the program: of mpmath's numbers where its dtype is float or complex."""
         array = np.asarray(values)
         if dtype.kind not in "fc":
@@ -98,14 +98,14 @@ class Arithmetic:
         own = objects(values.shape, [self._own(v) for v in values.flat])
         return own if own.shape else own[()]
 
-    def _own(self, value: Any) -> Any:
+    def _own(self, value: object) -> Any:
         rounded = +self.mp.convert(value)
         if isinstance(rounded, self.mp.mpc):
             return mpmath.mp.make_mpc(rounded._mpc_)
         return mpmath.mp.make_mpf(rounded._mpf_)
 
     def _entrywise(self, op: Op, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        def entry(*values: Any) -> Any:
+        def entry(*values: object) -> Any:
             numbers = [self.number(v) for v in values]
             try:
                 return function(*numbers)
@@ -140,7 +140,7 @@ def _structural_zero(mp: Any) -> Any:
     """A zero that annihilates: what a condition did not select never meets an inf."""
 
     class Zero(mp.mpf):  # type: ignore[misc]
-        def __mul__(self, other: Any) -> Any:
+        def __mul__(self, other: object) -> Any:
             return self
 
         __rmul__ = __truediv__ = __mul__
@@ -151,7 +151,7 @@ def _structural_zero(mp: Any) -> Any:
         def __abs__(self) -> Any:
             return self
 
-        def __add__(self, other: Any) -> Any:
+        def __add__(self, other: object) -> Any:
             return other
 
         __radd__ = __add__
@@ -159,7 +159,7 @@ def _structural_zero(mp: Any) -> Any:
         def __sub__(self, other: Any) -> Any:
             return -other
 
-        def __rsub__(self, other: Any) -> Any:
+        def __rsub__(self, other: object) -> Any:
             return other
 
     return Zero(0)

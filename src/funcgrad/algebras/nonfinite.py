@@ -56,7 +56,7 @@ class Nonfinite:
         return "\n".join(lines)
 
 
-def find_nonfinite(program: Any, /, *args: Any, **values: Any) -> Nonfinite | None:
+def find_nonfinite(program: object, /, *args: object, **values: object) -> Nonfinite | None:
     """The first node of a program, or of its gradient, that is inf or NaN; None where all are finite.
 
     ``program`` is a function, with its arguments, or an expression, with its variables by name. First
@@ -101,7 +101,7 @@ def _first_nonfinite(given: Subject) -> Nonfinite | None:
 
 
 # -- lines of derived nodes ------------------------------------------------------------------------
-def _differentiated(program: Any, args: Sequence[Any]) -> list[Expr]:
+def _differentiated(program: object, args: Sequence[Any]) -> list[Expr]:
     """The results of the function that a transform was given, where the program is what it returned."""
     function = program
     while hasattr(function, "__wrapped__"):
@@ -139,7 +139,7 @@ def _finite(value: Any) -> bool:
     return bool(np.all(np.isfinite(value)))
 
 
-def _present(value: Any) -> Any:
+def _present(value: object) -> Any:
     return tuple(map(_present, value)) if isinstance(value, tuple) else present(value)
 
 

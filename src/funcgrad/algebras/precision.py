@@ -32,7 +32,7 @@ RANGE = 650
 ROUNDS = 3  # computations to compare with, each with twice the digits
 
 
-def precise(program: Any, /, *args: Any, digits: int = 50, **values: Any) -> Any:
+def precise(program: object, /, *args: object, digits: int = 50, **values: object) -> Any:
     """The value of a program to so many digits: mpmath's number, or an object array of them.
 
     ``program`` is a function, with its arguments, or expressions, with their variables by name; values
@@ -50,7 +50,12 @@ def precise(program: Any, /, *args: Any, digits: int = 50, **values: Any) -> Any
 
 
 def precise_gradient(
-    program: Any, /, *args: Any, digits: int = 50, argnums: int | Sequence[int] = 0, **values: Any
+    program: object,
+    /,
+    *args: object,
+    digits: int = 50,
+    argnums: int | Sequence[int] = 0,
+    **values: object,
 ) -> Any:
     """The gradient of a real scalar program to so many digits; arguments as of `precise`.
 
@@ -86,7 +91,7 @@ def _starts(given: Subject) -> list[int]:
     return list(accumulate([len(tree.leaves) for tree in given.arguments], initial=0))
 
 
-def _subject(who: str, program: Any, args: Sequence[Any], values: Mapping[str, Any]) -> Subject:
+def _subject(who: str, program: object, args: Sequence[Any], values: Mapping[str, Any]) -> Subject:
     """The program traced at float64 numbers, with mpmath's in their place where they were given."""
     given = subject(who, program, [_plain(v) for v in args], valmap(_plain, values))
     if given.arguments:

@@ -79,7 +79,7 @@ def _cell(value: Any) -> str:
     return f"{value:.1e}"
 
 
-def rounding(program: Any, /, *args: Any, **values: Any) -> Rounding:
+def rounding(program: object, /, *args: object, **values: object) -> Rounding:
     """Which nodes of a program lose digits: their rounding errors, times their cotangents.
 
     ``program`` is a function, with its arguments, or an expression, with its variables by name; a real

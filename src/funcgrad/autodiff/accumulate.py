@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr, by_key
 from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
@@ -20,6 +21,7 @@ from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.evaluate import present, variables
 from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -141,7 +143,7 @@ def _is_same(x: Any, y: Any) -> bool:
     return alike and np.array_equal(x, y, equal_nan=True)
 
 
-def _pack(value: Any, exprs: list[Expr]) -> tuple[str, Any]:
+def _pack(value: npt.ArrayLike, exprs: list[Expr]) -> tuple[str, Any]:
     """A cotangent for a file: an expression is meant by its place among ``exprs``, which it joins."""
     if isinstance(value, Expr):
         exprs.append(value)
@@ -163,11 +165,11 @@ def _unpickled(whole: Expr, packed: Mapping[Key, tuple[str, Any]]) -> GradientMa
     return GradientMap(exprs[0], {key: _unpack(value, exprs) for key, value in packed.items()})
 
 
-def _short(value: Any) -> Any:
+def _short(value: npt.ArrayLike) -> Any:
     return simplify(value) if isinstance(value, Expr) else value
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: npt.ArrayLike) -> str:
     text = " ".join([line.strip() for line in repr(value).splitlines()])
     return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
 
@@ -202,12 +204,12 @@ def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:
     return arcs
 
 
-def _pullback(seed: Any) -> Semiring:
+def _pullback(seed: Array) -> Semiring:
     """Cotangents: added where paths meet, acted upon by each edge's map."""
     return Semiring(operator.add, lambda g, edge: edge.transpose(g), seed)
 
 
-def backprop(expr: Expr, seed: Any = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:
+def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:
     """The cotangent of every node of ``expr``: reverse accumulation.
 
     ``z(root) = seed``; ``z(parent) = sum over its children of transpose(edge)(z(child))``: one step
@@ -231,7 +233,7 @@ def backprop(expr: Expr, seed: Any = 1, wrt: Sequence[Expr] | None = None) -> Gr
         return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
 
 
-def backprop_steps(expr: Expr, seed: Any = 1) -> Iterator[GradientMap]:
+def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]:
     """`backprop` as a scan: the gradient map before each step of the reduction and after the last.
 
     The maps are persistent and share their structure; each stays valid as the next is made.

@@ -20,6 +20,7 @@ from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
 from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import present
+from funcgrad.typing import Array
 
 
 class FlatStep(NamedTuple):
@@ -36,7 +37,7 @@ class FlatStep(NamedTuple):
         array: np.ndarray[Any, Any] = self.params[0][1].array
         return array
 
-    def run(self, *operands: Any) -> Any:
+    def run(self, *operands: Array) -> Any:
         """The value, by NumPy."""
         return (
             self.op.run(*operands, **dict(self.params)) if self.params else self.op.run(*operands)

@@ -29,14 +29,14 @@ class Rewrite:
         """An old step, on the new numbers of its operands."""
         return step._replace(operands=tuple([self.where[k] for k in step.operands]))
 
-    def apply(self, op: Any, type: ArrayType, *operands: int, **params: Any) -> int:
+    def apply(self, op: object, type: ArrayType, *operands: int, **params: object) -> int:
         """The number of an operation on new steps, which is made once."""
         step = FlatStep(op, operands, tuple(params.items()), type)
         if step not in self.known:
             self.known[step] = self.put(step)
         return self.known[step]
 
-    def constant(self, value: Any, dtype: np.dtype[Any]) -> int:
+    def constant(self, value: object, dtype: np.dtype[Any]) -> int:
         """The number of a constant scalar, which is made once for each dtype."""
         row = repr(value), dtype
         if row not in self.known:

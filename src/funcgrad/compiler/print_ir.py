@@ -84,7 +84,7 @@ def params_shown(params: Params, bodies: Mapping[Any, str]) -> Iterator[str]:
             yield f"{name}={_param(value, bodies)}"
 
 
-def _param(value: Any, bodies: Mapping[Any, str]) -> str:
+def _param(value: object, bodies: Mapping[Any, str]) -> str:
     if type(value) is tuple and any(hasattr(part, "program") for part in value):
         return f"({', '.join([_param(part, bodies) for part in value])})"
     body = getattr(value, "body", value)

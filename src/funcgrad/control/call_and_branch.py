@@ -28,6 +28,7 @@ from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.typing import Array
 
 
 # -- making --------------------------------------------------------------------------------------
@@ -44,12 +45,12 @@ def _beside(operands: Sequence[Any]) -> list[Expr]:
     return [value for value in operands if isinstance(value, Expr)]
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Any:
     return np.asarray(value)[()]
 
 
 # -- call ----------------------------------------------------------------------------------------
-def _call_run(*operands: Any, body: Body, kept: tuple[Key, ...] = ()) -> Any:
+def _call_run(*operands: Array, body: Body, kept: tuple[Key, ...] = ()) -> Any:
     return owned(body.program.step(operands), operands)
 
 
@@ -125,7 +126,7 @@ call_op: Op = Op(
 
 
 # -- branch --------------------------------------------------------------------------------------
-def _branch_run(index: Any, *operands: Any, branches: tuple[Body, ...]) -> Any:
+def _branch_run(index: int, *operands: Array, branches: tuple[Body, ...]) -> Any:
     chosen = branches[min(max(int(index), 0), len(branches) - 1)]
     return owned(chosen.program.step(operands), operands)
 

@@ -32,7 +32,7 @@ class Wiring(NamedTuple):
     forward: bool
 
 
-def _joint(z: Any, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
+def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
     first, last = wiring.results, wiring.results + wiring.arguments
     context = operands[last:]
 

@@ -32,6 +32,7 @@ from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, differentiable, spread
 from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
+from funcgrad.typing import Array
 
 OPEN = -1
 """The length of a loop that is known only when it has run: an open one."""
@@ -47,7 +48,7 @@ class Shape(NamedTuple):
 
 
 # -- running -------------------------------------------------------------------------------------
-def _run(*operands: Any, body: Body, cond: Body | None, shape: Shape) -> Any:
+def _run(*operands: Array, body: Body, cond: Body | None, shape: Shape) -> Any:
     # The compiler stands above this room: the package hands its runner of loops over.
     states, stacks = expr_room.operation_table.functions["run_loop"](body, cond, shape)(operands)
     return (*owned(states, operands), *stacks)
@@ -59,7 +60,7 @@ def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
     return range(length)[::-1] if shape.reverse else range(length)
 
 
-def stacked(values: Sequence[Any], type: Any) -> Any:
+def stacked(values: Sequence[Any], type: ArrayType) -> Any:
     """What the turns put out, along a new first axis."""
     result = np.empty((len(values), *type.shape), type.dtype)
     for t, value in enumerate(values):
@@ -102,7 +103,7 @@ def _type(*types: ArrayType, body: Body, cond: Body | None, shape: Shape) -> Any
 
 
 # -- derivatives ---------------------------------------------------------------------------------
-def _joint(z: Any, *operands: Expr, body: Body, cond: Body | None, shape: Shape) -> Joint:
+def _joint(z: object, *operands: Expr, body: Body, cond: Body | None, shape: Shape) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         return _forward(operands, body, cond, shape, flows)
 

@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any, Never
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr.concrete import Questions, concrete
 from funcgrad.expr.node import Cell, TraceContext, is_simple, mark_simple
@@ -76,7 +77,7 @@ class Expr(Operators, Questions, Cell):
 
     args: tuple[Expr, ...]
 
-    def __init__(self, *args: Any, **values: Any) -> None:
+    def __init__(self, *args: object, **values: object) -> None:
         raise TypeError(
             "Expr: expected an operation to make an expression, but the class was called; write "
             "fg.var('x'), fg.const(2.0), or a formula of them"
@@ -154,7 +155,7 @@ class Expr(Operators, Questions, Cell):
 
 # -- making expressions --------------------------------------------------------------------------
 def _closed(
-    op: Any,
+    op: object,
     args: tuple[Expr, ...],
     params: Params,
     type: ArrayType,
@@ -193,7 +194,7 @@ def make(
     return _closed(op, args, params, type, traced, label, caller(3, BUT_DERIVED))
 
 
-def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Expr:
+def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = float) -> Expr:
     """A variable: an input that is addressed by its name, shape and dtype.
 
     ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to float64.
@@ -219,7 +220,7 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: Any = float) -> Exp
     return _closed(INPUT, (), (("name", name),), type, None, None, caller())
 
 
-def const(value: Any) -> Expr:
+def const(value: object) -> Expr:
     """A constant: a frozen copy of a number or an array, addressed by its content.
 
     >>> const(2.0) + var("x")
@@ -236,7 +237,7 @@ def const(value: Any) -> Expr:
     return constant_of(Constant(array))
 
 
-def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
+def scalar(value: object, dtype: np.dtype[Any]) -> Expr:
     """A constant scalar of a dtype, from a Python or NumPy number."""
     if value and dtype.kind != "c":
         return _kept_scalar(value, dtype)
@@ -246,7 +247,7 @@ def scalar(value: Any, dtype: np.dtype[Any]) -> Expr:
     return _scalar(value, dtype)
 
 
-def _scalar(value: Any, dtype: np.dtype[Any], sign: float = 1.0) -> Expr:
+def _scalar(value: object, dtype: np.dtype[Any], sign: float = 1.0) -> Expr:
     array = np.array(value, dtype)
     array.flags.writeable = False
     return constant_of(Constant(array))

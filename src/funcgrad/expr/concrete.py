@@ -27,11 +27,11 @@ from funcgrad.source import fail, written
 
 # -- how a value is read ---------------------------------------------------------------------------
 # What records questions knows a reading by its identity, so that each is made once.
-def _itself(value: Any) -> Any:
+def _itself(value: object) -> Any:
     return value
 
 
-def _item(value: Any) -> Any:
+def _item(value: object) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
@@ -46,7 +46,7 @@ def index(value: Any) -> Any:
 
 
 def _on_number(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    def reading(value: Any) -> Any:
+    def reading(value: object) -> Any:
         return function(_number(value))
 
     reading.__name__ = name
@@ -56,7 +56,7 @@ def _on_number(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any
 @lru_cache(maxsize=256)
 def _formatted(spec: str) -> Callable[[Any], str]:
     @wraps(format)
-    def reading(value: Any) -> str:
+    def reading(value: object) -> str:
         return format(value, spec)
 
     return reading

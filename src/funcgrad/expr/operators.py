@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Never, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr.concrete import assignment, concrete_value
 from funcgrad.expr.registry import functions, ufuncs
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 def _function(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Array, **kwargs: Any) -> Any:
         return functions[name](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -41,7 +43,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
     return operator
 
 
-def _repeats(number: Any, sequence: Any) -> bool:
+def _repeats(number: Any, sequence: object) -> bool:
     """Whether a product repeats a sequence: it gives way to Python, which asks for the index by itself."""
     return isinstance(sequence, _SEQUENCES) and _is_traced_integer(number)
 
@@ -79,7 +81,7 @@ def _base(x: Any, exponent: Any) -> Any:
         return x
 
 
-def _typed(value: Any, source: Any, beside: Any) -> Any:
+def _typed(value: Any, source: object, beside: Any) -> Any:
     """An expression's value, with its dtype where it stands beside an array."""
     is_number = isinstance(source, Operators) and not isinstance(value, np.ndarray | np.generic)
     if is_number and isinstance(beside, np.ndarray | np.generic):
@@ -154,7 +156,7 @@ class Operators:
     __abs__ = _function("absolute")
     __invert__ = _function("invert")
 
-    def __pow__(self: Any, other: Any, modulus: Any = None) -> Any:
+    def __pow__(self: Any, other: Any, modulus: object = None) -> Any:
         if modulus is not None:
             return pow(*[concrete_value(x, "pow()") for x in (self, other, modulus)])
         if self.shape and (self.dtype.kind == "c" or self.dtype == np.float16):
@@ -204,7 +206,7 @@ class Operators:
         """The expression itself, since it never changes."""
         return self
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: int | tuple[int, ...], order: str = "C") -> Any:
         """The same entries in another shape; one length may be -1."""
         sizes = shape[0] if len(shape) == 1 else shape
         return functions["reshape"](self, sizes, order=order)
@@ -238,7 +240,7 @@ class Operators:
     def __getitem__(self, index: Any) -> Any:
         return functions["getitem"](self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> Never:
+    def __setitem__(self, index: Any, value: object) -> Never:
         raise assignment()
 
     def tolist(self: Any) -> Any:
@@ -259,7 +261,7 @@ class Operators:
         return bool(functions["any"](self == item))
 
     # -- NumPy's protocols ------------------------------------------------------------------------
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             stand_in = ufuncs.get(ufunc.__name__)
             if stand_in is not None:
@@ -271,7 +273,7 @@ class Operators:
     ) -> Any:
         return functions["apply_numpy"](func, args, kwargs)
 
-    def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: Any = None) -> Any:
         # An integer has no gradient that could be cut: NumPy may have its value.
         if self.traced and self.dtype.kind in "biu":
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
@@ -304,7 +306,7 @@ class AtIndex:
 
     __slots__ = ("_expr", "_index")
 
-    def __init__(self, expr: Any, index: Any) -> None:
+    def __init__(self, expr: Any, index: object) -> None:
         self._expr = expr
         self._index = index
 

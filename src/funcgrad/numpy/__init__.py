@@ -15,14 +15,16 @@ from operator import index as _index
 from typing import Any
 
 import numpy as _numpy
+import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value as _plain
 from funcgrad.ops import shape as _shape
+from funcgrad.typing import Array
 
 
 def array(
-    value: Any,
+    value: Array,
     dtype: Any = None,
     *,
     copy: bool | None = True,
@@ -46,7 +48,7 @@ def array(
     return _shape.reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
 
 
-def asarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def asarray(value: Array, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Any:
     """As `numpy.asarray`; an expression is returned as it is."""
     if not _shape.holds_expr(value):
         return _numpy.asarray(value, dtype, **kwargs)
@@ -56,7 +58,9 @@ def asarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
 asanyarray = ascontiguousarray = asarray
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def full(
+    shape: int | tuple[int, ...], fill_value: object, dtype: object = None, **kwargs: Any
+) -> Any:
     """As `numpy.full`, of a number or a traced value."""
     if not isinstance(fill_value, Expr):
         return _numpy.full(shape, fill_value, dtype, **kwargs)
@@ -65,7 +69,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     return filled if dtype is None else _shape.astype(filled, dtype)
 
 
-def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def arange(*limits: Any, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Any:
     """As `numpy.arange`; traced limits are concretized to find the number of entries.
 
     >>> import funcgrad as fg
@@ -84,7 +88,7 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
     return made if dtype is None else _shape.astype(made, dtype)
 
 
-def _is_differentiable(item: Any) -> bool:
+def _is_differentiable(item: object) -> bool:
     return isinstance(item, Expr) and item.dtype.kind in "fc"
 
 

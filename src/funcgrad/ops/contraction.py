@@ -11,6 +11,7 @@ from string import ascii_letters
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.expr import Expr
@@ -20,11 +21,12 @@ from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 # -- matmul --------------------------------------------------------------------------------------
-def _matmul_left(z: Any, a: Any, b: Any) -> LinearMap:
-    def back(g: Any) -> Any:
+def _matmul_left(z: Array, a: Array, b: Array) -> LinearMap:
+    def back(g: Array) -> Any:
         if np.ndim(b) == 1:
             return g * b if np.ndim(a) == 1 else np.expand_dims(g, -1) * b
         if np.ndim(a) == 1:
@@ -34,8 +36,8 @@ def _matmul_left(z: Any, a: Any, b: Any) -> LinearMap:
     return Structural(lambda v: np.matmul(v, b), back)
 
 
-def _matmul_right(z: Any, a: Any, b: Any) -> LinearMap:
-    def back(g: Any) -> Any:
+def _matmul_right(z: Array, a: Array, b: Array) -> LinearMap:
+    def back(g: Array) -> Any:
         if np.ndim(a) == 1:
             return g * a if np.ndim(b) == 1 else np.expand_dims(a, -1) * g
         if np.ndim(b) == 1:
@@ -51,7 +53,7 @@ def _matmul_type(a: ArrayType, b: ArrayType) -> ArrayType:
     return ArrayType((*a.shape[:-1], b.shape[-1]) if a.ndim > 1 else b.shape[1:], a.dtype)
 
 
-def _matmul_batch(size: int, batched: tuple[bool, bool], a: Any, b: Any) -> Any:
+def _matmul_batch(size: int, batched: tuple[bool, bool], a: Array, b: Array) -> Any:
     # The axes of one example: a vector has one, and becomes a row or a column where it must.
     left, right = (np.ndim(x) - own for x, own in zip((a, b), batched, strict=True))
     if batched == (True, False) and left == 1 and right <= 2:
@@ -70,7 +72,7 @@ def _matmul_batch(size: int, batched: tuple[bool, bool], a: Any, b: Any) -> Any:
     return np.squeeze(product, dropped) if dropped else product
 
 
-def _as_stack(x: Any, batched: bool, rank: int) -> Any:
+def _as_stack(x: Array, batched: bool, rank: int) -> Any:
     """A stack of matrices with ``rank`` axes, the first of them the batch's: of length 1 without one."""
     shape = np.shape(x)
     head, rest = (shape[:1], shape[1:]) if batched else ((1,), shape)
@@ -136,7 +138,7 @@ def _stacked(a: Any, b: Any) -> Any:
 _PLANNED = 4096
 
 
-def _einsum_run(*xs: Any, subscripts: str) -> Any:
+def _einsum_run(*xs: Array, subscripts: str) -> Any:
     size = 1
     for x in xs:
         size *= np.size(x)
@@ -165,7 +167,7 @@ def _einsum_edge(index: int) -> EdgeRule:
         own = inputs[index]
         back = ",".join([output, *(t for t, _ in others)]) + "->" + own
 
-        def forward(v: Any) -> Any:
+        def forward(v: Array) -> Any:
             return einsum_op(*xs[:index], v, *xs[index + 1 :], subscripts=subscripts)
 
         return Structural(forward, lambda g: einsum_op(g, *(x for _, x in others), subscripts=back))
@@ -173,7 +175,7 @@ def _einsum_edge(index: int) -> EdgeRule:
     return edge
 
 
-def _einsum_batch(size: int, batched: tuple[bool, ...], *xs: Any, subscripts: str) -> Any:
+def _einsum_batch(size: int, batched: tuple[bool, ...], *xs: Array, subscripts: str) -> Any:
     inputs, output = _terms(subscripts)
     new = next(c for c in ascii_letters if c not in subscripts)
     terms = [new + term if own else term for term, own in zip(inputs, batched, strict=True)]
@@ -207,7 +209,12 @@ einsum_op = Op(
 )
 
 
-def einsum(subscripts: Any, *operands: Any, optimize: Any = False, **rest: Any) -> Any:
+def einsum(
+    subscripts: Any,
+    *operands: Any,
+    optimize: Any = False,
+    **rest: object,
+) -> Any:
     """As `numpy.einsum` with a subscripts string.
 
     Repeated letters become diagonals and letters of one operand alone become sums beforehand, so the
@@ -286,7 +293,7 @@ def _without_ones(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return result
 
 
-def _without_own(term: str, x: Any, elsewhere: str) -> tuple[str, Any]:
+def _without_own(term: str, x: Array, elsewhere: str) -> tuple[str, Any]:
     own = tuple(i for i, c in enumerate(term) if c not in elsewhere)
     if not own:
         return term, x
@@ -305,7 +312,7 @@ def _check_sizes(subscripts: str, pairs: list[tuple[str, Any]]) -> None:
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------
-def dot(a: Any, b: Any) -> Any:
+def dot(a: object, b: object) -> Any:
     """As `numpy.dot`."""
     a, b = lift_all((a, b))
     if a.ndim == 0 or b.ndim == 0:
@@ -315,26 +322,26 @@ def dot(a: Any, b: Any) -> Any:
     return tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
 
 
-def vdot(a: Any, b: Any) -> Any:
+def vdot(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     """As `numpy.vdot`: conjugates the first and flattens both."""
     a, b = lift_all((a, b))
     a = np.conjugate(a) if a.dtype.kind == "c" else a
     return matmul(np.ravel(a), np.ravel(b))
 
 
-def inner(a: Any, b: Any) -> Any:
+def inner(a: object, b: object) -> Any:
     """As `numpy.inner`."""
     a, b = lift_all((a, b))
     return a * b if a.ndim == 0 or b.ndim == 0 else tensordot(a, b, axes=((-1,), (-1,)))
 
 
-def outer(a: Any, b: Any) -> Any:
+def outer(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
     """As `numpy.outer`."""
     a, b = lift_all((a, b))
     return np.expand_dims(np.ravel(a), 1) * np.ravel(b)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     """As `numpy.tensordot`: one matrix product, its axes brought together first."""
     a, b = lift_all((a, b))
     if isinstance(axes, int):

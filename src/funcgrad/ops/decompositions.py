@@ -32,30 +32,31 @@ from funcgrad.ops.elementwise import mask
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
-def _part(z: Any, index: int) -> Any:
+def _part(z: object, index: int) -> Any:
     return pick_op(z, index=index)
 
 
-def _row(s: Any) -> Any:
+def _row(s: Array) -> Any:
     return np.expand_dims(s, -2)
 
 
-def _column(s: Any) -> Any:
+def _column(s: Array) -> Any:
     return np.expand_dims(s, -1)
 
 
-def _on_diagonal(s: Any) -> Any:
+def _on_diagonal(s: Array) -> Any:
     """The diagonal matrices of vectors."""
     return _row(s) * eye_like(_row(s))
 
 
-def _diagonal(x: Any) -> Any:
+def _diagonal(x: Array) -> Any:
     return np.sum(x * eye_like(x), axis=-1)
 
 
-def _gaps(s: Any) -> Any:
+def _gaps(s: Array) -> Any:
     """1/(s_j - s_i), and 0 where they are equal."""
     difference = _row(s) - _column(s)
     apart = difference != 0
@@ -88,7 +89,7 @@ def _eigh_type(a: ArrayType, triangle: str) -> Any:
     return TupleType((ArrayType(a.shape[:-1], real_dtype(a.dtype)), a))
 
 
-def _eigh_edge(z: Any, a: Any, *, triangle: str) -> LinearMap:
+def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
     """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i))."""
     w, v = _part(z, 0), _part(z, 1)
 
@@ -125,7 +126,7 @@ eigh_op: Op = Op(
 )
 
 
-def eigh(a: Any, UPLO: str = "L") -> Any:
+def eigh(a: Array, UPLO: str = "L") -> Any:
     """As `numpy.linalg.eigh`. One triangle is read, as ``UPLO`` says, and so the gradient lies there.
 
     Eigenvectors of equal eigenvalues are taken not to turn into each other; the derivative of each such
@@ -143,7 +144,7 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
     return EighResult(_part(node, 0), _part(node, 1))
 
 
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def eigvalsh(a: Array, UPLO: str = "L") -> Any:
     """As `numpy.linalg.eigvalsh`; as the first of `eigh`."""
     return eigh(a, UPLO).eigenvalues
 
@@ -169,7 +170,7 @@ def _svd_type(a: ArrayType) -> Any:
     )
 
 
-def _svd_edge(z: Any, a: Any) -> LinearMap:
+def _svd_edge(z: Array, a: Array) -> LinearMap:
     """With x = u^H da v: ds is its diagonal, and u, v turn so that the rest of x stays 0 (Townsend 2016).
 
     What of da lies outside the spaces of u and v turns these out of themselves. Phases are put into u.
@@ -181,11 +182,11 @@ def _svd_edge(z: Any, a: Any) -> LinearMap:
     known = s != 0
     over = _row(mask(known, 1 / np.where(known, s, np.ones_like(s))))
 
-    def outside(x: Any, y: Any) -> Any:
+    def outside(x: Array, y: Array) -> Any:
         """y less what of it lies in the space of x."""
         return y - _multiplied(x, mH(x), y)
 
-    def outside_back(x: Any, g: Any) -> Any:
+    def outside_back(x: Array, g: Array) -> Any:
         return g - _multiplied(mT(mH(x)), mT(x), g)
 
     def forward(da: Any) -> Parts:
@@ -270,7 +271,7 @@ def svd(
     return SVDResult(*[_part(node, i) for i in range(3)]) if compute_uv else _part(node, 1)
 
 
-def svdvals(a: Any, /) -> Any:
+def svdvals(a: object, /) -> Any:
     """As `numpy.linalg.svdvals`: the singular values, falling."""
     return svd(a, compute_uv=False)
 
@@ -287,17 +288,17 @@ def _qr_type(a: ArrayType) -> Any:
     return TupleType((a, ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-1]), a.dtype)))
 
 
-def _qr_edge(z: Any, a: Any) -> LinearMap:
+def _qr_edge(z: Array, a: Array) -> LinearMap:
     """With y = da r^-1 and x = q^H y: q turns by what of x is not upper triangular (Walter 2010)."""
     q, r = _part(z, 0), _part(z, 1)
     is_complex = a.dtype.kind == "c"
 
-    def turn(x: Any) -> Any:
+    def turn(x: Array) -> Any:
         low = np.tril(x, -1)
         rest = _on_diagonal(np.imag(_diagonal(x)) * 1j) if is_complex else 0
         return low - mH(low) + rest
 
-    def turn_back(g: Any) -> Any:
+    def turn_back(g: Array) -> Any:
         rest = _on_diagonal(np.imag(_diagonal(g)) * 1j) if is_complex else 0
         return np.tril(g - mH(g), -1) + rest
 

@@ -32,6 +32,7 @@ from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.solve import inv_op
 from funcgrad.ops.tuples import pick_op
+from funcgrad.typing import Array
 
 
 def _number_type(a: ArrayType) -> ArrayType:
@@ -45,7 +46,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-def _logabsdet_edge(z: Any, a: Any) -> LinearMap:
+def _logabsdet_edge(z: Array, a: Array) -> LinearMap:
     slope = mT(inv_op(a))
     return Structural(
         lambda v: np.real(np.sum(slope * v, axis=(-2, -1))), lambda g: wide(g) * slope
@@ -66,19 +67,19 @@ logabsdet_op: Op = Op(
 )
 
 
-def _detphase_edge(z: Any, a: Any) -> LinearMap:
+def _detphase_edge(z: Array, a: Array) -> LinearMap:
     """A complex sign turns by Im tr(a^-1 da); a real one is flat."""
     slope = mT(inv_op(a))
     turned = z * 1j
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         # Re(g z i Im(t)) = Re(-i Re(g z i) t)
         return wide(-1j * np.real(g * turned)) * slope
 
     return Structural(lambda v: turned * np.imag(np.sum(slope * v, axis=(-2, -1))), backward)
 
 
-def _sign_run(a: Any) -> Any:
+def _sign_run(a: Array) -> Any:
     return np.linalg.slogdet(a)[0]
 
 
@@ -108,11 +109,11 @@ detphase_op: Op = Op(
 )
 
 
-def _sign(a: Any) -> Any:
+def _sign(a: Array) -> Any:
     return (detphase_op if a.dtype.kind == "c" else detsign_op)(a)
 
 
-def slogdet(a: Any) -> Any:
+def slogdet(a: Array) -> Any:
     """As `numpy.linalg.slogdet`: (0, -inf) at a singular matrix, where the gradient raises `LinAlgError`.
 
     >>> import funcgrad as fg
@@ -124,7 +125,7 @@ def slogdet(a: Any) -> Any:
     return SlogdetResult(_sign(a), logabsdet_op(a))
 
 
-def _det_edge(z: Any, a: Any) -> LinearMap:
+def _det_edge(z: Array, a: Array) -> LinearMap:
     slope = _cofactors(a)
     return Structural(lambda v: np.sum(slope * v, axis=(-2, -1)), lambda g: wide(g) * slope)
 
@@ -143,7 +144,7 @@ det_op: Op = Op(
 )
 
 
-def det(a: Any) -> Any:
+def det(a: Array) -> Any:
     """As `numpy.linalg.det`; its derivative is that of the polynomial, at singular matrices as elsewhere.
 
     >>> import funcgrad as fg
@@ -155,7 +156,7 @@ def det(a: Any) -> Any:
 
 
 # -- cofactors -----------------------------------------------------------------------------------
-def _cofactors(a: Any) -> Any:
+def _cofactors(a: Array) -> Any:
     """The matrix of cofactors: what det(a) changes by with each entry."""
     match np.shape(a)[-1]:
         case 0 | 1:
@@ -170,7 +171,7 @@ def _cofactors(a: Any) -> Any:
     return cofactor_op(a)
 
 
-def _crossed(x: Any, y: Any) -> Any:
+def _crossed(x: Array, y: Array) -> Any:
     """The vector products along the last axis."""
     return np.stack(
         [
@@ -182,7 +183,7 @@ def _crossed(x: Any, y: Any) -> Any:
     )
 
 
-def _cofactor_run(a: Any) -> Any:
+def _cofactor_run(a: Array) -> Any:
     """det(u) det(v) u (products of the others' singular values) v: no division, so for any rank."""
     u, s, v = np.linalg.svd(a)
     own = np.eye(s.shape[-1], dtype=bool)
@@ -195,7 +196,7 @@ def _cofactor_run(a: Any) -> Any:
 _FAR_FROM_SINGULAR = 1e4
 
 
-def _cofactor_edge(z: Any, a: Any) -> LinearMap:
+def _cofactor_edge(z: Array, a: Array) -> LinearMap:
     """The second derivative of det, which is symmetric.
 
     They go through the inverse, but near a singular matrix through the decomposition. So of a singular
@@ -209,23 +210,23 @@ def _cofactor_edge(z: Any, a: Any) -> LinearMap:
     others = _others_than_two(s)
     sign = wide(_sign(u) * _sign(v))
 
-    def by_inverse(x: Any) -> Any:
+    def by_inverse(x: Array) -> Any:
         return z * wide(np.sum(slope * x, axis=(-2, -1))) - np.matmul(np.matmul(z, mT(x)), slope)
 
-    def by_values(x: Any) -> Any:
+    def by_values(x: Array) -> Any:
         turned = np.matmul(np.matmul(mH(u), x), mH(v))
         diagonal = np.sum(turned * eye_like(turned), axis=-1)
         moved = np.matmul(others, np.expand_dims(diagonal, -1)) * eye_like(turned)
         moved = moved - others * mT(turned)
         return sign * np.matmul(np.matmul(mT(mH(u)), moved), mT(mH(v)))
 
-    def along(x: Any) -> Any:
+    def along(x: Array) -> Any:
         return np.where(regular, by_inverse(x), by_values(x))
 
     return Structural(along, along)
 
 
-def _others_than_two(s: Any) -> Any:
+def _others_than_two(s: Array) -> Any:
     """For each two of the values the product of all others, and 0 on the diagonal."""
     n = np.shape(s)[-1]
     i, j, k = np.ogrid[:n, :n, :n]
@@ -245,7 +246,7 @@ def _cofactors_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"(lambda u, s, v: {sign}*{product})(*np.linalg.svd({texts[0]}))"
 
 
-def _cofactors_in(xp: Any, a: Any) -> Any:
+def _cofactors_in(xp: Any, a: Array) -> Any:
     """`_cofactor_run` with the functions of an array library."""
     u, s, v = xp.linalg.svd(a, full_matrices=False)
     n = s.shape[-1]

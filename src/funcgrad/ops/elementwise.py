@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr, const
 from funcgrad.graph import ArrayType
@@ -38,6 +39,7 @@ from funcgrad.ops.base.op import (
 )
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 # -- arithmetic ----------------------------------------------------------------------------------
 # Integers of Python wrap as those of int64 do.
@@ -46,11 +48,11 @@ _BOTH, _EITHER, _DIFFER = "({0} and {1})", "({0} or {1})", "({0} is not {1})"
 _SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
 
 
-def _negation(z: Any, *inputs: Any) -> LinearMap:
+def _negation(z: Array, *inputs: Any) -> LinearMap:
     return _NEGATED
 
 
-def _identity(z: Any, *inputs: Any) -> LinearMap:
+def _identity(z: Array, *inputs: Any) -> LinearMap:
     return _SAME
 
 
@@ -349,7 +351,7 @@ cbrt = elementwise(
 )
 
 
-def _mp_logaddexp(mp: Any, x: Any, y: Any) -> Any:
+def _mp_logaddexp(mp: Any, x: Array, y: Array) -> Any:
     top, low = (x, y) if x >= y else (y, x)
     if top == low and not mp.isfinite(top):
         return top
@@ -391,7 +393,7 @@ logaddexp2 = elementwise(
 )
 
 
-def _weight(x: Any, y: Any) -> Any:
+def _weight(x: Array, y: Array) -> Any:
     # exp(x)/(exp(x) + exp(y)), and a half where both are the same infinity. (As exp(x - z) its own
     # derivative would lose what rounds z to x.)
     return sigmoid(mask((x != y) | (np.abs(x) < np.inf), x - y))
@@ -592,7 +594,7 @@ rad2deg = elementwise(
 def _routed(wins: Any, first: bool) -> Any:
     """The edge of one operand of maximum or minimum: all to the winner, half to each at a tie."""
 
-    def edge(z: Any, x: Any, y: Any) -> LinearMap:
+    def edge(z: Any, x: Array, y: Array) -> LinearMap:
         a, b = (x, y) if first else (y, x)
         return Diagonal(mask(wins(a, b), np.where(a == b, np.full_like(z, 0.5), np.ones_like(z))))
 
@@ -671,18 +673,18 @@ fmin = _extremum(
 )
 
 
-def relu(x: Any) -> Any:
+def relu(x: npt.ArrayLike) -> Any:
     """The larger of x and 0, entry by entry; half the derivative flows at 0, as in `maximum`."""
     return maximum(x, 0)
 
 
-def sign(x: Any) -> Any:
+def sign(x: object) -> Any:
     """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0 at 0."""
     x = lift_fully(x)
     return mask(x != 0, x / absolute(x)) if x.dtype.kind == "c" else sign_op(x)
 
 
-def _absolute_edge(z: Any, x: Any) -> LinearMap:
+def _absolute_edge(z: Array, x: Array) -> LinearMap:
     if x.dtype.kind != "c":
         return Diagonal(np.sign(x))
     u = mask(z != 0, np.conjugate(x) / z)
@@ -742,18 +744,18 @@ copysign = elementwise(
 
 
 # -- complex parts -------------------------------------------------------------------------------
-def _part_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _part_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
     own = np.dtype(dtype)
     return own, np.empty(0, own).real.dtype
 
 
-def _real_edge(z: Any, x: Any) -> LinearMap:
+def _real_edge(z: Array, x: Array) -> LinearMap:
     if x.dtype.kind != "c":
         return Identity()
     return Structural(np.real, lambda g: g + np.zeros_like(x))
 
 
-def _imag_edge(z: Any, x: Any) -> LinearMap:
+def _imag_edge(z: Array, x: Array) -> LinearMap:
     if x.dtype.kind != "c":
         return Diagonal(np.zeros_like(x))
     return Structural(np.imag, lambda g: g * x.dtype.type(-1j))
@@ -804,20 +806,20 @@ conjugate = _linear(
 
 
 # -- selection -----------------------------------------------------------------------------------
-def _where_loop(condition: Any, x: Any, y: Any) -> tuple[np.dtype[Any], ...]:
+def _where_loop(condition: Array, x: object, y: object) -> tuple[np.dtype[Any], ...]:
     if isinstance(x, type) and isinstance(y, type):
         x, y = np.dtype(x), np.dtype(y)
     dtype = ufunc_loop(np.add, x, y)[0]
     return np.dtype(bool), dtype, dtype, dtype
 
 
-def _mask_loop(condition: Any, x: Any) -> tuple[np.dtype[Any], ...]:
+def _mask_loop(condition: Array, x: Array) -> tuple[np.dtype[Any], ...]:
     dtype = np.dtype(x)
     return np.dtype(bool), dtype, dtype
 
 
 def _masked(negate: bool) -> Any:
-    def edge(z: Any, condition: Any, *inputs: Any) -> LinearMap:
+    def edge(z: Array, condition: Array, *inputs: Any) -> LinearMap:
         chosen = np.logical_not(condition) if negate else condition
         return Structural(lambda v: mask(chosen, v), lambda g: mask(chosen, g))
 
@@ -841,7 +843,7 @@ where = Elementwise(
 )
 
 
-def _mask_run(condition: Any, x: Any) -> Any:
+def _mask_run(condition: Array, x: Array) -> Any:
     return np.where(condition, x, np.zeros((), np.result_type(x)))[()]
 
 
@@ -878,7 +880,7 @@ def largest_exponent(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return np.array(np.floor(np.log(np.finfo(dtype).max)) - 1, dtype)
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Array) -> Any:
     dtype = np.result_type(x)
     if dtype.kind == "c":
         with np.errstate(over="ignore"):  # where exp overflows the quotient is 0, as it should be
@@ -888,7 +890,7 @@ def _sigmoid(x: Any) -> Any:
     return e / (1.0 + e)
 
 
-def _softplus(x: Any) -> Any:
+def _softplus(x: Array) -> Any:
     try:
         return np.logaddexp(x, 0.0)
     except TypeError:
@@ -901,7 +903,7 @@ def _complex_softplus() -> Any:
     )
 
 
-def _xlogx(x: Any) -> Any:
+def _xlogx(x: Array) -> Any:
     return x * np.log(np.where(x == 0, np.ones((), np.result_type(x)), x))
 
 
@@ -930,7 +932,7 @@ sigmoid = elementwise(
 )
 
 
-def _of_reals(dtype: Any) -> tuple[np.dtype[Any], ...]:
+def _of_reals(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
     if np.dtype(dtype).kind == "c":
         raise _complex_softplus()
     return ufunc_loop(np.exp, dtype)
@@ -964,7 +966,7 @@ xlogx = elementwise(
 )
 
 
-def _sinc_run(x: Any, order: int = 0) -> Any:
+def _sinc_run(x: Array, order: int = 0) -> Any:
     """The ``order``-th derivative of sin(u)/u at u = pi x, times pi**order."""
     u = np.pi * np.asarray(x)
     small = np.abs(u) <= max(1, order)
@@ -990,7 +992,7 @@ def _factorial(n: int) -> float:
     return float(np.prod(np.arange(1, n + 1, dtype=float)))
 
 
-def _sinc_edge(z: Any, x: Any, *, order: int) -> LinearMap:
+def _sinc_edge(z: Array, x: Array, *, order: int) -> LinearMap:
     return Diagonal(sinc_derivative(x, order=order + 1))
 
 
@@ -998,11 +1000,11 @@ def _sinc_type(type: ArrayType, order: int) -> ArrayType:
     return ArrayType(type.shape, ufunc_loop(np.sin, type.dtype)[-1])
 
 
-def _mp_sinc(mp: Any, x: Any, order: int) -> Any:
+def _mp_sinc(mp: Any, x: Array, order: int) -> Any:
     return np.frompyfunc(lambda v: _mp_sinc_of(mp, v, order), 1, 1)(x)
 
 
-def _mp_sinc_of(mp: Any, x: Any, order: int) -> Any:
+def _mp_sinc_of(mp: Any, x: Array, order: int) -> Any:
     """By u*s_n + n*s_(n-1) = sin(u + n*pi/2) at u = pi*x, with as many more bits as that loses."""
     if not mp.isfinite(x):
         return x * 0
@@ -1023,7 +1025,7 @@ def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
     return f"np.sinc({texts[0]})"
 
 
-def _sinc_in(xp: Any, x: Any, order: int) -> Any:
+def _sinc_in(xp: Any, x: Array, order: int) -> Any:
     """`_sinc_run` with the functions of an array library."""
     u = np.pi * x
     small = xp.abs(u) <= max(1, order)
@@ -1057,7 +1059,7 @@ sinc_derivative: Op = Op(
 )
 
 
-def sinc(x: Any) -> Any:
+def sinc(x: object) -> Any:
     """sin(pi x)/(pi x), whose derivatives of every order are exact at 0 too."""
     x = lift_fully(x)
     return sinc_derivative(x if differentiable(x.dtype) else astype(x, dtype=_FLOAT), order=0)
@@ -1066,11 +1068,11 @@ def sinc(x: Any) -> Any:
 _FLOAT = np.dtype(float)
 
 
-def _same_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _same_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
     return np.dtype(dtype), np.dtype(dtype)
 
 
-def _copied(x: Any) -> Any:
+def _copied(x: Array) -> Any:
     return np.array(x)[()]
 
 

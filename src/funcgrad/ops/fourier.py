@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr
@@ -20,9 +21,10 @@ from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axes
 
 
-def _run(x: Any, axis: int, inverse: bool) -> Any:
+def _run(x: Array, axis: int, inverse: bool) -> Any:
     return np.fft.ifft(x, axis=axis, norm="forward") if inverse else np.fft.fft(x, axis=axis)
 
 
@@ -36,7 +38,7 @@ def _fourier_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"np.fft.{call}, axis={params['axis']})"
 
 
-def _fft_in(xp: Any, x: Any, axis: int, inverse: bool) -> Any:
+def _fft_in(xp: Any, x: Array, axis: int, inverse: bool) -> Any:
     return xp.fft.ifft(x, axis=axis, norm="forward") if inverse else xp.fft.fft(x, axis=axis)
 
 
@@ -56,17 +58,17 @@ fft_op: Op = Op(
 
 
 # -- along one axis ------------------------------------------------------------------------------
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.fft`."""
     return _transform("fft", a, n, axis, norm, False)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.ifft`."""
     return _transform("ifft", a, n, axis, norm, True)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.rfft`: of real values, the first half."""
     a = lift_fully(a)
     if a.dtype.kind == "c":
@@ -90,12 +92,12 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return np.real(_transform("irfft", whole, count, place, norm, True))
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: Array, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.hfft`."""
     return irfft(np.conjugate(a), n, axis, _SWAPPED.get(norm, norm))
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: Array, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.ihfft`."""
     return np.conjugate(rfft(a, n, axis, _SWAPPED.get(norm, norm)))
 
@@ -103,7 +105,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 _SWAPPED = {None: "forward", "backward": "forward", "forward": "backward"}
 
 
-def _transform(name: str, a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Any:
+def _transform(name: str, a: Any, n: Any, axis: int, norm: object, inverse: bool) -> Any:
     a = _complex(lift_fully(a))
     place = normalize_axis_index(axis, a.ndim)
     count = a.shape[place] if n is None else n
@@ -119,7 +121,7 @@ def _transform(name: str, a: Any, n: Any, axis: int, norm: Any, inverse: bool) -
     return z / count if inverse is (norm != "forward") else z
 
 
-def _check_length(name: str, count: Any, a: Any) -> None:
+def _check_length(name: str, count: int, a: Any) -> None:
     if not isinstance(count, int | np.integer) or count < 1:
         raise fail(ValueError, f"{name}: expected one point or more, but got {count} for {a.type}")
 
@@ -154,69 +156,71 @@ def _sizes(name: str, a: Any, s: Any, axes: Any) -> list[tuple[int | None, int]]
     return list(zip(sizes, axes, strict=True))
 
 
-def _along(one: Callable[..., Any], a: Any, pairs: Sequence[tuple[Any, int]], norm: Any) -> Any:
+def _along(
+    one: Callable[..., Any], a: object, pairs: Sequence[tuple[Any, int]], norm: object
+) -> Any:
     for n, axis in reversed(pairs):
         a = one(a, n, axis, norm)
     return a
 
 
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def fftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.fftn`."""
     a = lift_fully(a)
     return _along(fft, a, _sizes("fftn", a, s, axes), norm)
 
 
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def ifftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.ifftn`."""
     a = lift_fully(a)
     return _along(ifft, a, _sizes("ifftn", a, s, axes), norm)
 
 
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def rfftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.rfftn`."""
     a = lift_fully(a)
     *others, (n, axis) = _sizes("rfftn", a, s, axes)
     return _along(fft, rfft(a, n, axis, norm), others, norm)
 
 
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+def irfftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.irfftn`."""
     a = lift_fully(a)
     *others, (n, axis) = _sizes("irfftn", a, s, axes)
     return irfft(_along(ifft, a, others, norm), n, axis, norm)
 
 
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def fft2(a: object, s: object = None, axes: object = (-2, -1), norm: str | None = None) -> Any:
     """As `numpy.fft.fft2`."""
     return fftn(a, s, axes, norm)
 
 
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def ifft2(a: object, s: object = None, axes: object = (-2, -1), norm: str | None = None) -> Any:
     """As `numpy.fft.ifft2`."""
     return ifftn(a, s, axes, norm)
 
 
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def rfft2(a: object, s: object = None, axes: object = (-2, -1), norm: str | None = None) -> Any:
     """As `numpy.fft.rfft2`."""
     return rfftn(a, s, axes, norm)
 
 
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+def irfft2(a: object, s: object = None, axes: object = (-2, -1), norm: str | None = None) -> Any:
     """As `numpy.fft.irfft2`."""
     return irfftn(a, s, axes, norm)
 
 
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.fft.fftshift`."""
     return _shift(x, axes, 1)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.fft.ifftshift`."""
     return _shift(x, axes, -1)
 
 
-def _shift(x: Any, axes: Any, way: int) -> Any:
+def _shift(x: npt.ArrayLike, axes: Axes, way: int) -> Any:
     x = lift_fully(x)
     chosen = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     for axis in chosen:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr, concrete
@@ -20,10 +21,13 @@ from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import Op, build_structural, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 # -- the primitives ------------------------------------------------------------------------------
-def _getitem_edge(z: Any, x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> LinearMap:
+def _getitem_edge(
+    z: Array, x: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]
+) -> LinearMap:
     whole = tuple(np.shape(x))
     return Structural(
         lambda v: getitem_op(v, *arrays, spec=spec, shape=shape),
@@ -31,7 +35,9 @@ def _getitem_edge(z: Any, x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ..
     )
 
 
-def _scatter_edge(z: Any, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> LinearMap:
+def _scatter_edge(
+    z: Array, g: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]
+) -> LinearMap:
     part = tuple(np.shape(g))
     return Structural(
         lambda v: scatter_op(v, *arrays, spec=spec, shape=shape),
@@ -39,11 +45,11 @@ def _scatter_edge(z: Any, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ..
     )
 
 
-def _getitem_run(x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
+def _getitem_run(x: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]) -> Any:
     return np.asarray(x)[restore(spec, arrays)]
 
 
-def _scatter_run(g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
+def _scatter_run(g: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]) -> Any:
     dtype = np.result_type(g)
     whole = np.zeros(shape, dtype)
     index = restore(spec, arrays)
@@ -75,7 +81,7 @@ def _infer(type: ArrayType, *arrays: ArrayType, spec: Spec, shape: tuple[int, ..
     return ArrayType(shape, type.dtype)
 
 
-def _first_only(edge: Any) -> Any:
+def _first_only(edge: object) -> Any:
     return lambda index: edge if index == 0 else None
 
 
@@ -117,7 +123,12 @@ _ALL = ("slice", None, None, None)
 
 
 def _getitem_batch(
-    size: int, batched: tuple[bool, ...], x: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
+    size: int,
+    batched: tuple[bool, ...],
+    x: npt.ArrayLike,
+    *arrays: npt.ArrayLike,
+    spec: Spec,
+    shape: tuple[int, ...],
 ) -> Any:
     own, of_arrays = batched[0], batched[1:]
     ndim = np.ndim(x) - own
@@ -135,7 +146,12 @@ def _getitem_batch(
 
 
 def _scatter_batch(
-    size: int, batched: tuple[bool, ...], g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]
+    size: int,
+    batched: tuple[bool, ...],
+    g: object,
+    *arrays: object,
+    spec: Spec,
+    shape: tuple[int, ...],
 ) -> Any:
     own, of_arrays = batched[0], batched[1:]
     g = g if own else spread(g, size)
@@ -217,7 +233,7 @@ scatter_op = Op(
 
 
 # -- as users write it ---------------------------------------------------------------------------
-def getitem(x: Any, index: Any) -> Any:
+def getitem(x: npt.ArrayLike, index: object) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
     x, spec, arrays = parse_index(index, lift_fully(x))
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
@@ -225,7 +241,7 @@ def getitem(x: Any, index: Any) -> Any:
     return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
 
 
-def index_update(x: Any, index: Any, value: Any, how: str) -> Any:
+def index_update(x: object, index: object, value: Any, how: str) -> Any:
     """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
     whole = lift_fully(x)
     x, spec, arrays = parse_index(index, whole)
@@ -266,7 +282,7 @@ def _unique(arrays: tuple[Expr, ...], spec: Spec, x: Expr, how: str) -> None:
         )
 
 
-def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+def take(x: npt.ArrayLike, indices: Array, axis: int | None = None, *, mode: str = "raise") -> Any:
     """As `numpy.take`."""
     x = lift_fully(x)
     if axis is None or x.ndim == 0:
@@ -279,7 +295,7 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     return x[(slice(None),) * place + (indices,)]
 
 
-def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(x: npt.ArrayLike, indices: Any, axis: int | None = -1) -> Any:
     """As `numpy.take_along_axis`."""
     x, indices = lift_fully(x), lift_fully(indices)
     if axis is None:
@@ -305,12 +321,12 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return x[..., along + first, along + max(offset, 0)]
 
 
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def trace(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """As `numpy.trace`."""
     return np.sum(diagonal(x, offset, axis1, axis2), axis=-1)
 
 
-def diag(x: Any, k: int = 0) -> Any:
+def diag(x: object, k: int = 0) -> Any:
     """As `numpy.diag`: the diagonal of a matrix, or the matrix of a diagonal."""
     x = lift_fully(x)
     if x.ndim == 2:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from funcgrad.linear import Identity, LinearMap
 from funcgrad.ops.base.columns import Columns, any_kind
 from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.promotion import same_type
+from funcgrad.typing import Array
 
 
-def _identity(z: Any, x: Any, **_: Any) -> LinearMap:
+def _identity(z: Array, x: Array, **_: object) -> LinearMap:
     return Identity()
 
 

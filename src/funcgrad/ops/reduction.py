@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
@@ -25,14 +26,15 @@ from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axes, Axis
 
 
-def _spread(value: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _spread(value: Array, x: Array, axis: tuple[int, ...]) -> Any:
     """A reduced value repeated over the axes that were reduced."""
     return np.broadcast_to(np.expand_dims(value, axis), np.shape(x)) if axis else value
 
 
-def _total(z: Any, x: Any, axis: tuple[int, ...]) -> LinearMap:
+def _total(z: Array, x: Array, axis: tuple[int, ...]) -> LinearMap:
     """The linear map of summing over axes."""
     return Structural(lambda v: np.sum(v, axis=axis), lambda g: _spread(g, x, axis))
 
@@ -52,7 +54,7 @@ def _reduction(
     def infer(type: ArrayType, axis: tuple[int, ...]) -> ArrayType:
         return ArrayType(dropped(type.shape, axis), dtype or numpy_dtype(run, type.dtype))
 
-    def edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
+    def edge(z: Array, x: Array, *, axis: tuple[int, ...]) -> LinearMap:
         return _total(z, x, axis) @ Diagonal(weights(_spread(z, x, axis), x, axis))  # type: ignore[misc]
 
     return Op(
@@ -74,12 +76,12 @@ def _notation(name: str) -> Callable[..., str]:
     return notation
 
 
-def _share(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _share(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
     wins = (x == z) | (x != x)  # what is none wins
     return mask(wins, 1 / _spread(np.sum(np.where(wins, np.ones_like(x), 0), axis=axis), x, axis))
 
 
-def _others(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _others(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
     (last,) = axis
     before = scan_products(shifted(x, 1, last), last)
     flipped = np.flip(x, last)
@@ -87,18 +89,18 @@ def _others(z: Any, x: Any, axis: tuple[int, ...]) -> Any:
     return before * after
 
 
-def _logsumexp_run(x: Any, axis: tuple[int, ...]) -> Any:
+def _logsumexp_run(x: Array, axis: tuple[int, ...]) -> Any:
     top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
     total = np.log(np.sum(np.exp(x - top), axis=axis))
     return total + np.reshape(top, total.shape)
 
 
-def _norm_run(x: Any, axis: tuple[int, ...]) -> Any:
+def _norm_run(x: Array, axis: tuple[int, ...]) -> Any:
     return np.sqrt(np.sum(np.square(np.abs(x)), axis=axis))
 
 
-def _norm_edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
+def _norm_edge(z: Array, x: Array, *, axis: tuple[int, ...]) -> LinearMap:
     wide = _spread(z, x, axis)
     if x.dtype.kind != "c":
         return _total(z, x, axis) @ Diagonal(mask(wide != 0, x / wide))
@@ -108,12 +110,12 @@ def _norm_edge(z: Any, x: Any, *, axis: tuple[int, ...]) -> LinearMap:
 
 
 # -- columns: mpmath and intervals --------------------------------------------------------------------
-def _mp_logsumexp(mp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _mp_logsumexp(mp: Any, x: Array, axis: tuple[int, ...]) -> Any:
     total = np.add.reduce(np.frompyfunc(mp.exp, 1, 1)(x), axis=axis)
     return np.frompyfunc(mp.log, 1, 1)(total)
 
 
-def _mp_norm(mp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _mp_norm(mp: Any, x: Array, axis: tuple[int, ...]) -> Any:
     total = np.add.reduce(np.frompyfunc(lambda v: abs(v) ** 2, 1, 1)(x), axis=axis)
     return np.frompyfunc(mp.sqrt, 1, 1)(total)
 
@@ -122,7 +124,7 @@ def _interval_extreme(ufunc: np.ufunc) -> Any:
     return lambda iv, x, axis: (ufunc.reduce(x[0], axis=axis), ufunc.reduce(x[1], axis=axis))
 
 
-def _interval_logsumexp(iv: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _interval_logsumexp(iv: Any, x: Array, axis: tuple[int, ...]) -> Any:
     return iv.log_sum_exp(lambda end: _logsumexp_run(end, axis), x, axis)
 
 
@@ -153,7 +155,7 @@ def _logsumexp_source(expr: Expr, texts: Sequence[str]) -> str:
 
 
 # -- columns: array libraries ------------------------------------------------------------------------
-def _norm_in(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _norm_in(xp: Any, x: Array, axis: tuple[int, ...]) -> Any:
     return rooted(xp, xp.sum(squared(xp, x), axis=axis))
 
 
@@ -162,7 +164,7 @@ def squared(xp: Any, x: Any) -> Any:
     return x * x if "complex" not in str(x.dtype) else xp.real(x) ** 2 + xp.imag(x) ** 2
 
 
-def rooted(xp: Any, total: Any) -> Any:
+def rooted(xp: Any, total: Array) -> Any:
     """The root of a sum of squares, whose derivative by the library's own rules is 0 at 0."""
     nothing = total == 0
     return xp.where(
@@ -250,7 +252,7 @@ all_op = _quantifier("all", np.all)
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------
-def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
+def _reduce(op: Op, x: object, axis: Any, keepdims: bool) -> Any:
     x = lift_fully(x)
     axes = axes_of(axis, x.ndim)
     z = op(x, axis=axes) if axes or op.name not in _IDENTITY else x
@@ -261,7 +263,9 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
 _IDENTITY = ("max", "min", "logsumexp")
 
 
-def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def sum(
+    x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: Any = False, **rest: Any
+) -> Any:
     """As `numpy.sum`."""
     refuse_keywords("sum", rest)
     if dtype is None:
@@ -270,7 +274,7 @@ def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **re
     return astype(_reduce(sum_op, astype(x, dtype), axis, keepdims), dtype)
 
 
-def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def mean(x: Any, axis: Any = None, dtype: object = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.mean`."""
     refuse_keywords("mean", rest)
     x = lift_fully(x)
@@ -282,31 +286,33 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **r
     return total / count if count else total * np.nan
 
 
-def max(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def max(x: Array, axis: Axes = None, keepdims: Any = False, **rest: object) -> Any:
     """As `numpy.max`; entries that tie share the derivative equally."""
     refuse_keywords("max", rest)
     return _reduce(max_op, nonempty("max", x, axis), axis, keepdims)
 
 
-def min(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def min(x: Array, axis: Any = None, keepdims: Any = False, **rest: object) -> Any:
     """As `numpy.min`; entries that tie share the derivative equally."""
     refuse_keywords("min", rest)
     return _reduce(min_op, nonempty("min", x, axis), axis, keepdims)
 
 
-def any(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def any(x: Array, axis: Axis = None, keepdims: Any = False, **rest: Any) -> Any:
     """As `numpy.any`."""
     refuse_keywords("any", rest)
     return _reduce(any_op, x, axis, keepdims)
 
 
-def all(x: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def all(x: Array, axis: Axis = None, keepdims: bool = False, **rest: Any) -> Any:
     """As `numpy.all`."""
     refuse_keywords("all", rest)
     return _reduce(all_op, x, axis, keepdims)
 
 
-def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+def prod(
+    x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: object = False, **rest: Any
+) -> Any:
     """As `numpy.prod`; exact where entries are zero."""
     refuse_keywords("prod", rest)
     x = lift_fully(x) if dtype is None else astype(x, dtype)
@@ -324,7 +330,12 @@ def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **r
 
 
 def var(
-    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
+    x: Array,
+    axis: Axis = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    **rest: Any,
 ) -> Any:
     """As `numpy.var`."""
     refuse_keywords("var", rest)
@@ -334,7 +345,12 @@ def var(
 
 
 def std(
-    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **rest: Any
+    x: Array,
+    axis: Axis = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    **rest: Any,
 ) -> Any:
     """As `numpy.std`; its derivative where all entries are equal is 0."""
     refuse_keywords("std", rest)
@@ -342,18 +358,18 @@ def std(
     return _reduce(norm_op, centered, axis, keepdims) / math.sqrt(builtins.max(count - ddof, 0))
 
 
-def _centered(x: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+def _centered(x: Array, axis: Axis, dtype: object) -> tuple[Any, int]:
     x = inexact(x, dtype)
     count = math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
     return x - mean(x, axis, keepdims=True), count
 
 
-def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`."""
     return _settled(x, _reduce(logsumexp_op, inexact(x), axis, keepdims))
 
 
-def _settled(given: Any, z: Any) -> Any:
+def _settled(given: Array, z: Any) -> Any:
     """An array where arrays were given, since NumPy does not come between."""
     return z if holds_expr(given) else concrete(z, "a value")
 
@@ -387,17 +403,17 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return mask(total != 0, root) if ord > 0 else root
 
 
-def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def count_nonzero(x: Array, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """As `numpy.count_nonzero`; not differentiable."""
     return sum(np.not_equal(lift_fully(x), 0), axis, keepdims=keepdims)
 
 
-def softmax(x: Any, axis: Any = None) -> Any:
+def softmax(x: Array, axis: Axis = None) -> Any:
     """exp(x) over its sum, without overflow. As `scipy.special.softmax`."""
     return np.exp(log_softmax(x, axis))
 
 
-def log_softmax(x: Any, axis: Any = None) -> Any:
+def log_softmax(x: Array, axis: Axis = None) -> Any:
     """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
     expr = inexact(x)
     return _settled(x, expr - logsumexp(expr, axis, keepdims=True))

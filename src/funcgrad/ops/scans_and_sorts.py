@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr
@@ -19,6 +20,7 @@ from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 def _position(name: str, run: Callable[..., Any]) -> Op:
@@ -52,7 +54,7 @@ argmax_op = _position("argmax", np.argmax)
 argmin_op = _position("argmin", np.argmin)
 
 
-def _stable_argsort(x: Any, axis: int) -> Any:
+def _stable_argsort(x: Array, axis: int) -> Any:
     return np.argsort(x, axis=axis, kind="stable")
 
 
@@ -90,24 +92,24 @@ cumsum_op = Op(
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------
-def _flat(x: Any, axis: int | None) -> tuple[Any, int]:
+def _flat(x: object, axis: int | None) -> tuple[Any, int]:
     x = lift_fully(x)
     if axis is None or (x.ndim == 0 and axis in (0, -1)):
         return reshape(x, -1), 0
     return x, normalize_axis_index(axis, x.ndim)
 
 
-def argmax(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+def argmax(x: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """As `numpy.argmax`; not differentiable."""
     return _locate(argmax_op, x, axis, keepdims)
 
 
-def argmin(x: Any, axis: int | None = None, *, keepdims: Any = False) -> Any:
+def argmin(x: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """As `numpy.argmin`; not differentiable."""
     return _locate(argmin_op, x, axis, keepdims)
 
 
-def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
+def _locate(op: Op, x: Array, axis: int | None, keepdims: bool) -> Any:
     x = nonempty(op.name, x, axis)
     flat, place = _flat(x, axis)
     z = op(flat, axis=place)
@@ -117,47 +119,47 @@ def _locate(op: Op, x: Any, axis: int | None, keepdims: Any) -> Any:
     return reshape(z, (1,) * x.ndim) if whole else np.expand_dims(z, place)
 
 
-def argsort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+def argsort(x: object, axis: int | None = -1, **_: Any) -> Any:
     """As `numpy.argsort`, stable; not differentiable."""
     x, place = _flat(x, axis)
     return argsort_op(x, axis=place)
 
 
-def sort(x: Any, axis: int | None = -1, **_: Any) -> Any:
+def sort(x: object, axis: int | None = -1, **_: object) -> Any:
     """As `numpy.sort`: the entries taken in the order of `argsort`."""
     x = lift_fully(x)
     x, place = _flat(x, axis if axis is None else normalize_axis_index(axis, x.ndim))
     return np.take_along_axis(x, argsort_op(x, axis=place), place)
 
 
-def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+def cumsum(x: object, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumsum`."""
     x, place = _flat(x if dtype is None else astype(x, dtype), axis)
     return cumsum_op(x, axis=place)
 
 
-def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+def cumprod(x: Any, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumprod`: a composition, exact where entries are zero."""
     x, place = _flat(x if dtype is None else astype(x, dtype), axis)
     return scan_products(astype(x, dtype or numpy_dtype(np.cumprod, x.dtype)), place)
 
 
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: object, /, *, axis: int | None = None, dtype: object = None, include_initial: bool = False
 ) -> Any:
     """As `numpy.cumulative_sum`."""
     return _cumulative("cumulative_sum", cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: object, /, *, axis: int | None = None, dtype: object = None, include_initial: bool = False
 ) -> Any:
     """As `numpy.cumulative_prod`."""
     return _cumulative("cumulative_prod", cumprod, x, axis, dtype, 1 if include_initial else None)
 
 
 def _cumulative(
-    name: str, scan: Any, x: Any, axis: int | None, dtype: Any, first: int | None
+    name: str, scan: Any, x: object, axis: int | None, dtype: object, first: int | None
 ) -> Any:
     x = lift_fully(x)
     if axis is None and x.ndim > 1:
@@ -171,7 +173,11 @@ def _cumulative(
 
 
 def diff(
-    x: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue
+    x: object,
+    n: int = 1,
+    axis: int = -1,
+    prepend: object = np._NoValue,
+    append: object = np._NoValue,
 ) -> Any:
     """As `numpy.diff`."""
     x = lift_fully(x)
@@ -192,13 +198,13 @@ def diff(
     return x
 
 
-def _end(value: Any, x: Any, axis: int) -> Any:
+def _end(value: object, x: Any, axis: int) -> Any:
     value = lift_fully(value)
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     return np.broadcast_to(value, shape) if value.ndim == 0 else value
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(a: object, v: object, side: str = "left", sorter: object = None) -> Any:
     """As `numpy.searchsorted`, by comparing each with each; not differentiable."""
     if side not in ("left", "right"):
         raise fail(ValueError, f"searchsorted: expected side 'left' or 'right', but got {side!r}")
@@ -208,7 +214,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     return np.sum(_before(a, v) if side == "left" else ~_before(v, a), axis=-1)
 
 
-def _before(x: Any, y: Any) -> Any:
+def _before(x: npt.ArrayLike, y: Any) -> Any:
     """Whether one comes before the other in NumPy's order, where what is no number comes last."""
     if not differentiable(y.dtype):
         return x < y

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.expr import Expr
@@ -23,10 +24,11 @@ from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axes
 
 
 # -- reshape -------------------------------------------------------------------------------------
-def _reshape_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
+def _reshape_edge(z: Array, x: Array, *, shape: tuple[int, ...]) -> LinearMap:
     return Structural(lambda v: np.reshape(v, shape), lambda g: np.reshape(g, np.shape(x)))
 
 
@@ -45,7 +47,7 @@ reshape_op = Op(
 )
 
 
-def reshape(x: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
+def reshape(x: object, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """As `numpy.reshape`, in C order: an expression has no layout in memory."""
     if order != "C":
         raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
@@ -63,12 +65,12 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     return x if tuple(sizes) == x.shape else reshape_op(x, shape=tuple(sizes))
 
 
-def ravel(x: Any, order: str = "C") -> Any:
+def ravel(x: npt.ArrayLike, order: str = "C") -> Any:
     """As `numpy.ravel`: a copy in one axis."""
     return reshape(x, -1, order)
 
 
-def expand_dims(x: Any, axis: Any) -> Any:
+def expand_dims(x: object, axis: object) -> Any:
     """As `numpy.expand_dims`."""
     x = lift_fully(x)
     axes = (axis,) if not isinstance(axis, Sequence) else tuple(axis)
@@ -78,7 +80,7 @@ def expand_dims(x: Any, axis: Any) -> Any:
     return reshape_op(x, shape=shape)
 
 
-def squeeze(x: Any, axis: Any = None) -> Any:
+def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     x = lift_fully(x)
     if axis is None:
@@ -92,20 +94,20 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def atleast_1d(x: Any) -> Any:
+def atleast_1d(x: npt.ArrayLike) -> Any:
     """As `numpy.atleast_1d` of one array."""
     x = lift_fully(x)
     return x if x.ndim >= 1 else reshape(x, (1,))
 
 
-def atleast_2d(x: Any) -> Any:
+def atleast_2d(x: object) -> Any:
     """As `numpy.atleast_2d` of one array."""
     x = lift_fully(x)
     return x if x.ndim >= 2 else reshape(x, (1, x.size))
 
 
 # -- transpose -----------------------------------------------------------------------------------
-def _transpose_edge(z: Any, x: Any, *, axes: tuple[int, ...]) -> LinearMap:
+def _transpose_edge(z: Array, x: Array, *, axes: tuple[int, ...]) -> LinearMap:
     inverse = tuple(int(i) for i in np.argsort(axes))
     return Structural(lambda v: np.transpose(v, axes), lambda g: np.transpose(g, inverse))
 
@@ -141,7 +143,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
     return x if order == tuple(range(x.ndim)) else transpose_op(x, axes=order)
 
 
-def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(x: object, axis1: int, axis2: int) -> Any:
     """As `numpy.swapaxes`."""
     x = lift_fully(x)
     order = list(range(x.ndim))
@@ -150,7 +152,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return transpose(x, order)
 
 
-def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+def moveaxis(x: object, source: Any, destination: Any) -> Any:
     """As `numpy.moveaxis`."""
     x = lift_fully(x)
     sources = normalize_axis_tuple(source, x.ndim)
@@ -162,13 +164,13 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 
 # -- joining and splitting -----------------------------------------------------------------------
-def _concatenate_joint(z: Any, *inputs: Any, axis: int) -> Joint:
+def _concatenate_joint(z: Array, *inputs: Any, axis: int) -> Joint:
     # All operands at once: an edge each would join as many arrays for every one of them.
     def forward(flows: Mapping[int, Any]) -> Any:
         parts = [flows[i] if i in flows else np.zeros_like(x) for i, x in enumerate(inputs)]
         return np.concatenate(parts, axis=axis)
 
-    def backward(g: Any) -> Mapping[int, Any]:
+    def backward(g: Array) -> Mapping[int, Any]:
         starts = np.cumsum([0, *[np.shape(x)[axis] for x in inputs]]).tolist()
         head = (slice(None),) * axis
         return {i: g[(*head, slice(*ends))] for i, ends in enumerate(pairwise(starts))}
@@ -182,7 +184,7 @@ def _concatenate_type(*types: ArrayType, axis: int) -> ArrayType:
     return ArrayType((*first[:axis], total, *first[axis + 1 :]), types[0].dtype)
 
 
-def _concatenate_batch(size: int, batched: Sequence[bool], *xs: Any, axis: int) -> Any:
+def _concatenate_batch(size: int, batched: Sequence[bool], *xs: Array, axis: int) -> Any:
     wide = [x if own else _op.spread(x, size) for x, own in zip(xs, batched, strict=True)]
     return np.concatenate(wide, axis=axis + 1)
 
@@ -226,7 +228,7 @@ def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
     return concatenate_op(*cast, axis=place)
 
 
-def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
+def stack(arrays: Any, axis: int = 0, *, dtype: object = None) -> Any:
     """As `numpy.stack`."""
     exprs = lift_all(list(arrays))
     if len({x.shape for x in exprs}) > 1:
@@ -257,13 +259,13 @@ def holds_expr(value: Any) -> bool:
     return False
 
 
-def astype(x: Any, dtype: Any, copy: bool = True, **_: Any) -> Any:
+def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
     """As ``ndarray.astype``."""
     x, dtype = lift_fully(x), np.dtype(dtype)
     return x if x.dtype == dtype else _op.astype(x, dtype=dtype)
 
 
-def broadcast_to(x: Any, shape: Any) -> Any:
+def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
     """As `numpy.broadcast_to`, but the result is a value of its own."""
     x = lift_fully(x)
     lengths = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
@@ -279,7 +281,9 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     return x if x.shape == lengths else _op.broadcast_to(x, shape=lengths)
 
 
-def full_like(x: Any, fill: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+def full_like(
+    x: npt.ArrayLike, fill: object, dtype: Any = None, shape: Any = None, **_: Any
+) -> Any:
     """As `numpy.full_like`: a constant, or an expression where the fill is one."""
     x = lift_fully(x)
     filled = lift_fully(fill) if isinstance(fill, Expr) else None
@@ -288,12 +292,12 @@ def full_like(x: Any, fill: Any, dtype: Any = None, shape: Any = None, **_: Any)
     return broadcast_to(astype(filled, dtype or x.dtype), x.shape if shape is None else shape)
 
 
-def zeros_like(x: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+def zeros_like(x: npt.ArrayLike, dtype: object = None, shape: object = None, **_: Any) -> Any:
     """As `numpy.zeros_like`."""
     return full_like(x, 0, dtype, shape)
 
 
-def ones_like(x: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+def ones_like(x: npt.ArrayLike, dtype: object = None, shape: object = None, **_: Any) -> Any:
     """As `numpy.ones_like`."""
     return full_like(x, 1, dtype, shape)
 
@@ -312,7 +316,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
     return [operator.index(i) for i in sections]
 
 
-def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
+def split(x: npt.ArrayLike, sections: Any, axis: int = 0) -> list[Any]:
     """As `numpy.split`."""
     x = lift_fully(x)
     place = normalize_axis_index(axis, x.ndim)
@@ -323,7 +327,7 @@ def split(x: Any, sections: Any, axis: int = 0) -> list[Any]:
 def joiner(axis: int, least: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`numpy.hstack` and its like: concatenate after raising every array to a least number of axes."""
 
-    def join(arrays: Any, *, dtype: Any = None) -> Any:
+    def join(arrays: Any, *, dtype: object = None) -> Any:
         raised = [least(x) for x in arrays]
         return concatenate(raised, axis=0 if raised[0].ndim == 1 else axis, dtype=dtype)
 
@@ -340,6 +344,6 @@ def column_stack(arrays: Any) -> Any:
     return concatenate([x if x.ndim > 1 else expand_dims(ravel(x), 1) for x in exprs], axis=1)
 
 
-def append(x: Any, values: Any, axis: int | None = None) -> Any:
+def append(x: object, values: object, axis: int | None = None) -> Any:
     """As `numpy.append`."""
     return concatenate([x, values], axis=axis)

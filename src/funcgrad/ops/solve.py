@@ -32,10 +32,11 @@ from funcgrad.ops.base.matrix_stacks import (
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 # -- solve and inv -------------------------------------------------------------------------------
-def _solve_left(z: Any, a: Any, b: Any) -> LinearMap:
+def _solve_left(z: Array, a: Array, b: Array) -> LinearMap:
     """a z = b, so da z + a dz = 0."""
     return Structural(
         lambda v: -solve_op(a, np.matmul(v, z)),
@@ -43,11 +44,11 @@ def _solve_left(z: Any, a: Any, b: Any) -> LinearMap:
     )
 
 
-def _solve_right(z: Any, a: Any, b: Any) -> LinearMap:
+def _solve_right(z: Array, a: Array, b: Array) -> LinearMap:
     return Structural(lambda v: solve_op(a, v), lambda g: solve_op(mT(a), g))
 
 
-def _solve_batch(size: int, batched: Sequence[bool], a: Any, b: Any) -> Any:
+def _solve_batch(size: int, batched: Sequence[bool], a: Array, b: Array) -> Any:
     if batched[0]:
         return solve_op(a, b if batched[1] else spread(b, size))
     # One matrix for all examples is factored once: the examples are columns beside each other.
@@ -113,12 +114,12 @@ def _same_stack(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     return _stacked(astype(a, dtype), stack), _stacked(astype(b, dtype), stack)
 
 
-def _stacked(x: Any, stack: tuple[int, ...]) -> Any:
+def _stacked(x: Array, stack: tuple[int, ...]) -> Any:
     shape = (*stack, *x.shape[-2:])
     return x if x.shape == shape else broadcast_to(x, shape)
 
 
-def _inv_edge(z: Any, a: Any) -> LinearMap:
+def _inv_edge(z: Array, a: Array) -> LinearMap:
     """a z = 1, so dz = -z da z."""
     minus = Structural(lambda v: -v, lambda g: -g)
     return minus @ between(z, z)
@@ -138,7 +139,7 @@ inv_op: Op = Op(
 )
 
 
-def inv(a: Any) -> Any:
+def inv(a: object) -> Any:
     """As `numpy.linalg.inv`; a singular matrix raises `numpy.linalg.LinAlgError` as the program runs.
 
     >>> import funcgrad as fg
@@ -150,16 +151,16 @@ def inv(a: Any) -> Any:
 
 
 # -- pinv ----------------------------------------------------------------------------------------
-def _pinv_edge(z: Any, a: Any, *, rcond: float, hermitian: bool) -> LinearMap:
+def _pinv_edge(z: Array, a: Array, *, rcond: float, hermitian: bool) -> LinearMap:
     """At constant rank (Golub and Pereyra 1973): -z da z and what turns the row and column spaces."""
     inside = between(z, z)
     columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
     rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
 
-    def forward(v: Any) -> Any:
+    def forward(v: Array) -> Any:
         return columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v)
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         return mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g)
 
     return Structural(forward, backward)
@@ -189,7 +190,9 @@ pinv_op: Op = Op(
 )
 
 
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+def pinv(
+    a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: object = np._NoValue
+) -> Any:
     """As `numpy.linalg.pinv`, with the derivative at constant rank.
 
     Where the rank changes, the pseudoinverse jumps, and has no derivative.
@@ -208,16 +211,16 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
 
 
 # -- cholesky ------------------------------------------------------------------------------------
-def _cholesky_edge(z: Any, a: Any) -> LinearMap:
+def _cholesky_edge(z: Array, a: Array) -> LinearMap:
     """z z^H = a, so z^-1 dz is the lower half of z^-1 da z^-H (Smith 1995, Murray 2016)."""
 
-    def lower_half(x: Any) -> Any:
+    def lower_half(x: Array) -> Any:
         return np.tril(x, -1) + x * (eye_like(x) / 2)
 
-    def forward(v: Any) -> Any:
+    def forward(v: Array) -> Any:
         return np.matmul(z, lower_half(solve_op(z, mH(solve_op(z, v)))))
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         half = lower_half(np.matmul(mT(z), g))
         return mT(solve_op(mH(z), mT(solve_op(mT(z), half))))
 
@@ -238,7 +241,7 @@ cholesky_op: Op = Op(
 )
 
 
-def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+def cholesky(a: Array, /, *, upper: bool = False) -> Any:
     """As `numpy.linalg.cholesky`. NumPy reads the lower triangle alone, and so the gradient lies there.
 
     JAX gives the symmetric gradient of (a + a.T)/2: write that for it. A matrix that is not positive

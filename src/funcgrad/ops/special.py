@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete
 from funcgrad.linear import Diagonal, LinearMap
@@ -18,6 +19,7 @@ from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
 from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 def _scipy(name: str) -> Any:
@@ -30,7 +32,7 @@ def _scipy(name: str) -> Any:
     return special
 
 
-def _real_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _real_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """The dtypes of SciPy's loops: float32 for floats that it holds, else float64."""
     own = np.dtype(dtype)
     if own.kind not in "fiub" or own.itemsize > 8:
@@ -40,17 +42,17 @@ def _real_loop(dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
 
 
 # -- polygamma -----------------------------------------------------------------------------------
-def _polygamma_run(x: Any, order: int) -> Any:
+def _polygamma_run(x: npt.ArrayLike, order: int) -> Any:
     special = _scipy("polygamma")
     value = special.polygamma(order, x) if order else special.psi(x)
     return np.asarray(value, np.result_type(x))[()]
 
 
-def _polygamma_edge(z: Any, x: Any, *, order: int) -> LinearMap:
+def _polygamma_edge(z: Array, x: Array, *, order: int) -> LinearMap:
     return Diagonal(polygamma_op(x, order=order + 1))
 
 
-def _mp_polygamma(mp: Any, x: Any, order: int) -> Any:
+def _mp_polygamma(mp: Any, x: Array, order: int) -> Any:
     def entry(value: Any) -> Any:
         try:
             return mp.psi(order, value)
@@ -60,14 +62,14 @@ def _mp_polygamma(mp: Any, x: Any, order: int) -> Any:
     return np.frompyfunc(entry, 1, 1)(x)
 
 
-def _interval_polygamma(iv: Any, x: Any, order: int) -> Any:
+def _interval_polygamma(iv: Any, x: Array, order: int) -> Any:
     """Monotone right of 0; left of it there are poles."""
     rising = order % 2 == 0
     bottom, top = (x[0], x[1]) if rising else (x[1], x[0])
     return _widened(iv, _polygamma_run(bottom, order), _polygamma_run(top, order), x)
 
 
-def _widened(iv: Any, lo: Any, hi: Any, x: Any) -> Any:
+def _widened(iv: Any, lo: Array, hi: Any, x: Any) -> Any:
     """Bounds of values right of 0, within 32 units of 1 or of their own size; no bounds elsewhere."""
     off = [32 * iv.EPS * (1.0 + iv.size_of(end)) for end in (lo, hi)]
     lo, hi = iv.widened(lo, hi, *off)
@@ -83,13 +85,13 @@ def _polygamma_source(expr: Expr, texts: Sequence[str]) -> str:
     return f'np.asarray({value}, "{expr.dtype.str}")[()]'
 
 
-def _jax_polygamma(xp: Any, x: Any, order: int) -> Any:
+def _jax_polygamma(xp: Array, x: Array, order: int) -> Any:
     from jax.scipy import special
 
     return special.polygamma(order, x) if order else special.digamma(x)
 
 
-def _torch_polygamma(torch: Any, x: Any, order: int) -> Any:
+def _torch_polygamma(torch: Any, x: Array, order: int) -> Any:
     if order == 0:
         return torch.special.digamma(x)
     # By the zeta function, since torch's own polygamma of order 1 has ten digits.
@@ -120,7 +122,7 @@ _LEAST = 1.4616321449683623
 """The point right of 0 at which gammaln is least."""
 
 
-def _gammaln_run(x: Any) -> Any:
+def _gammaln_run(x: npt.ArrayLike) -> Any:
     return _scipy("gammaln").gammaln(x)
 
 
@@ -154,7 +156,7 @@ gammaln = elementwise(
 
 
 # -- SciPy's functions ---------------------------------------------------------------------------
-def polygamma(n: int, x: Any) -> Any:
+def polygamma(n: int, x: object) -> Any:
     """The derivative of order n of `digamma`; n is an integer, not negative. As `scipy.special.polygamma`.
 
     >>> import funcgrad as fg
@@ -169,7 +171,7 @@ def polygamma(n: int, x: Any) -> Any:
     return z if holds_expr(given) else concrete(z, "a value")
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Array) -> Any:
     """The derivative of `gammaln`. As `scipy.special.digamma`.
 
     >>> import funcgrad as fg
@@ -179,6 +181,6 @@ def digamma(x: Any) -> Any:
     return polygamma(0, x)
 
 
-def psi(x: Any) -> Any:
+def psi(x: Array) -> Any:
     """`digamma` by its other name. As `scipy.special.psi`."""
     return digamma(x)

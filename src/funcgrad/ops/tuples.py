@@ -10,6 +10,7 @@ from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Op, spread
+from funcgrad.typing import Array
 
 
 def _pick_type(type: Any, index: int) -> ArrayType:
@@ -17,7 +18,7 @@ def _pick_type(type: Any, index: int) -> ArrayType:
     return part
 
 
-def _pick_edge(z: Any, t: Any, *, index: int) -> LinearMap:
+def _pick_edge(z: Array, t: Array, *, index: int) -> LinearMap:
     return Structural(lambda v: v.of.get(index), lambda g: Parts({index: g}))
 
 

@@ -45,13 +45,13 @@ _LEAST_SQUARES = MappingProxyType({"gauss-newton": gauss_newton, "lm": levenberg
 
 def minimize(
     f: Callable[..., Any],
-    x0: Any,
-    method: Any = "adam",
+    x0: object,
+    method: object = "adam",
     *,
     args: Sequence[Any] = (),
     steps: int = 1000,
     tol: float = 1e-6,
-    learning_rate: Any = None,
+    learning_rate: object = None,
     progress: bool = False,
 ) -> Minimum:
     """The minimum of ``f(x, *args)`` found from x0, a tree of floats or float or complex arrays.
@@ -82,7 +82,7 @@ def minimize(
         raise fail(ValueError, f"minimize: expected steps of at least 0, but got {steps!r}")
     x = _started(x0)
 
-    def g(at: Any) -> Any:
+    def g(at: int) -> Any:
         return f(at, *args)
 
     with bar(progress, int(steps)) as tick:
@@ -94,7 +94,7 @@ def minimize(
         return _by_optimizer(g, x, recorder, method)
 
 
-def _method(method: Any, learning_rate: Any) -> Any:
+def _method(method: object, learning_rate: object) -> Any:
     """An optimizer, or the name of another method."""
     if not isinstance(method, str) and not (hasattr(method, "init") and hasattr(method, "update")):
         raise fail(
@@ -117,7 +117,9 @@ def _method(method: Any, learning_rate: Any) -> Any:
     return make() if learning_rate is None else make(learning_rate)
 
 
-def _by_optimizer(f: Callable[[Any], Any], x: Any, recorder: Recorder, optimizer: Any) -> Minimum:
+def _by_optimizer(
+    f: Callable[[Any], Any], x: object, recorder: Recorder, optimizer: Any
+) -> Minimum:
     both = value_and_grad(_scalar(f))
     state = optimizer.init(x)
     while True:
@@ -129,11 +131,11 @@ def _by_optimizer(f: Callable[[Any], Any], x: Any, recorder: Recorder, optimizer
         x = apply_updates(x, updates)
 
 
-def _by_lbfgs(f: Callable[[Any], Any], x: Any, recorder: Recorder) -> Minimum:
+def _by_lbfgs(f: Callable[[Any], Any], x: object, recorder: Recorder) -> Minimum:
     both = value_and_grad(_scalar(f))
     places = layout(x)
 
-    def objective(vector: Any) -> Any:
+    def objective(vector: object) -> Any:
         value, gradient = both(places.unravel(vector))
         return value, _vector(conjugated(gradient))
 
@@ -142,12 +144,12 @@ def _by_lbfgs(f: Callable[[Any], Any], x: Any, recorder: Recorder) -> Minimum:
 
 
 def _by_least_squares(
-    f: Callable[[Any], Any], x: Any, recorder: Recorder, solve: Callable[..., str]
+    f: Callable[[Any], Any], x: object, recorder: Recorder, solve: Callable[..., str]
 ) -> Minimum:
     places = layout(x)
     count = len(ravel(x))
 
-    def residuals(vector: Any) -> Any:
+    def residuals(vector: object) -> Any:
         output = vjp(f, places.unravel(vector))[0]
         for leaf in flatten(output).leaves:
             refuse_traced(leaf)
@@ -169,13 +171,13 @@ def _by_least_squares(
     return recorder.minimum(places.unravel(recorder.x), stalled)
 
 
-def _vector(gradient: Any) -> Any:
+def _vector(gradient: object) -> Any:
     """A gradient as a flat vector; one of expressions has no finite entries to look at."""
     leaves = flatten(gradient).leaves
     return np.zeros(0) if any([isinstance(leaf, Expr) for leaf in leaves]) else ravel(gradient)
 
 
-def _started(x0: Any) -> Any:
+def _started(x0: object) -> Any:
     """A copy of x0, checked: Python's ints count as floats."""
     tree = flatten(x0)
     if not tree.leaves:
@@ -183,7 +185,7 @@ def _started(x0: Any) -> Any:
     return tree.rebuild([_start(leaf) for leaf in tree.leaves])
 
 
-def _start(leaf: Any) -> Any:
+def _start(leaf: object) -> Any:
     if isinstance(leaf, int) and not isinstance(leaf, bool):
         return float(leaf)
     if isinstance(leaf, Expr):
@@ -202,7 +204,7 @@ def _start(leaf: Any) -> Any:
 def _scalar(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """f, checked to return one real number before anything is made of it."""
 
-    def objective(x: Any) -> Any:
+    def objective(x: object) -> Any:
         output = f(x)
         if isinstance(output, int | float):
             return output

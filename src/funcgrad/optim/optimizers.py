@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from funcgrad.optim.transformations import (
     Optimizer,
     add_decayed_weights,
@@ -15,7 +13,7 @@ from funcgrad.optim.transformations import (
 )
 
 
-def sgd(learning_rate: Any = 1e-2, momentum: Any = None, nesterov: bool = False) -> Optimizer:
+def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = False) -> Optimizer:
     """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the running sum of `heavy_ball`.
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -30,7 +28,7 @@ def sgd(learning_rate: Any = 1e-2, momentum: Any = None, nesterov: bool = False)
     return descend if momentum is None else chain(heavy_ball(momentum, nesterov), descend)
 
 
-def momentum(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
+def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Polyak's momentum.
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -44,7 +42,7 @@ def momentum(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
     return sgd(learning_rate, decay)
 
 
-def nesterov(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
+def nesterov(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Nesterov's momentum.
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -58,11 +56,11 @@ def nesterov(learning_rate: Any = 1e-2, decay: Any = 0.9) -> Optimizer:
 
 
 def adam(
-    learning_rate: Any = 1e-3,
-    b1: Any = 0.9,
-    b2: Any = 0.999,
-    eps: Any = 1e-8,
-    eps_root: Any = 0.0,
+    learning_rate: object = 1e-3,
+    b1: object = 0.9,
+    b2: object = 0.999,
+    eps: object = 1e-8,
+    eps_root: object = 0.0,
 ) -> Optimizer:
     """Adam (Kingma and Ba, 2015).
 
@@ -78,12 +76,12 @@ def adam(
 
 
 def adamw(
-    learning_rate: Any = 1e-3,
-    b1: Any = 0.9,
-    b2: Any = 0.999,
-    eps: Any = 1e-8,
-    eps_root: Any = 0.0,
-    weight_decay: Any = 1e-4,
+    learning_rate: object = 1e-3,
+    b1: object = 0.9,
+    b2: object = 0.999,
+    eps: object = 1e-8,
+    eps_root: object = 0.0,
+    weight_decay: object = 1e-4,
 ) -> Optimizer:
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); ``update`` needs the parameters.
 
@@ -104,11 +102,11 @@ def adamw(
 
 
 def rmsprop(
-    learning_rate: Any = 1e-2,
-    decay: Any = 0.9,
-    eps: Any = 1e-8,
+    learning_rate: object = 1e-2,
+    decay: object = 0.9,
+    eps: object = 1e-8,
     eps_in_sqrt: bool = True,
-    momentum: Any = None,
+    momentum: object = None,
     nesterov: bool = False,
 ) -> Optimizer:
     """RMSProp (Hinton), with momentum if given.

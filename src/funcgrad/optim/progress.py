@@ -54,7 +54,7 @@ class Recorder:
         self.tick(len(self.values) - 1, value, norm)
         return norm <= self.tol or len(self.values) > self.steps
 
-    def minimum(self, x: Any, stalled: str = "") -> Minimum:
+    def minimum(self, x: object, stalled: str = "") -> Minimum:
         """The result: x in the user's structure, and the reason why the search ended."""
         count, norm = len(self.values) - 1, self.norms[-1]
         converged = norm <= self.tol
@@ -72,7 +72,7 @@ class Recorder:
         return Minimum(x, self.values[-1], converged, message, count, history)
 
 
-def refuse_traced(value: Any) -> None:
+def refuse_traced(value: object) -> None:
     """Raise TypeError for an expression where the objective's number should be."""
     if isinstance(value, Expr):
         raise fail(

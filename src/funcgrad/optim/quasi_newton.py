@@ -167,7 +167,7 @@ def residuals_and_jacobian(
 ) -> tuple[Vector, Vector]:
     """f's value at a vector as a vector, and the matrix of its derivatives; complex parts are two rows."""
 
-    def flat(vector: Any) -> Any:
+    def flat(vector: object) -> Any:
         residuals = ravel(f(places.unravel(vector)))
         return residuals, residuals
 
@@ -175,7 +175,7 @@ def residuals_and_jacobian(
     return residuals, matrix
 
 
-def conjugated(tree: Any) -> Any:
+def conjugated(tree: object) -> Any:
     """The complex conjugates of a tree's leaves: the direction of steepest ascent, of a gradient."""
     return mapped("", lambda leaf: np.conj(leaf) if is_complex(leaf) else leaf, tree)
 

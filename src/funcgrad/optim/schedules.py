@@ -21,7 +21,7 @@ Schedule: TypeAlias = Callable[[Any], Any]
 """From the number of steps made, 0 at first, to the learning rate."""
 
 
-def constant(rate: Any) -> Schedule:
+def constant(rate: object) -> Schedule:
     """The same rate at every step.
 
     Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
@@ -34,7 +34,7 @@ def constant(rate: Any) -> Schedule:
     return lambda step: rate
 
 
-def exponential(rate: Any, decay: Any, every: Any = 1) -> Schedule:
+def exponential(rate: object, decay: object, every: object = 1) -> Schedule:
     """``rate * decay**(step / every)``.
 
     Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
@@ -51,7 +51,7 @@ def exponential(rate: Any, decay: Any, every: Any = 1) -> Schedule:
     return lambda step: result(rate * decay ** (step / every))
 
 
-def linear(start: Any, end: Any, steps: Any) -> Schedule:
+def linear(start: object, end: Any, steps: Any) -> Schedule:
     """From ``start`` to ``end`` in equal parts over a number of steps; then ``end``.
 
     Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
@@ -65,7 +65,7 @@ def linear(start: Any, end: Any, steps: Any) -> Schedule:
     return lambda step: result(start + (end - start) * np.clip(step / steps, 0.0, 1.0))
 
 
-def cosine(rate: Any, steps: Any, end: Any = 0.0) -> Schedule:
+def cosine(rate: object, steps: Any, end: Any = 0.0) -> Schedule:
     """From ``rate`` to ``end`` along half a cosine over a number of steps; then ``end``.
 
     Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
@@ -77,14 +77,14 @@ def cosine(rate: Any, steps: Any, end: Any = 0.0) -> Schedule:
     rate, end = checked_number("cosine", "the rate", rate), checked_number("cosine", "end", end)
     steps = _positive("cosine", "steps", steps)
 
-    def schedule(step: Any) -> Any:
+    def schedule(step: object) -> Any:
         angle = np.pi * np.clip(step / steps, 0.0, 1.0)
         return result(end + (rate - end) * (1 + np.cos(angle)) / 2)
 
     return schedule
 
 
-def warmup(schedule: Any, steps: int, start: Any = 0.0) -> Schedule:
+def warmup(schedule: object, steps: int, start: object = 0.0) -> Schedule:
     """A schedule or rate that is led up to from ``start``, in equal parts over a number of steps.
 
     Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a

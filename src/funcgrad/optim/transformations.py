@@ -40,7 +40,7 @@ class Optimizer(NamedTuple):
     update: Callable[..., tuple[Any, Any]]
 
 
-def apply_updates(params: Any, updates: Any) -> Any:
+def apply_updates(params: object, updates: object) -> Any:
     """The parameters plus the updates, in the parameters' dtypes. Raises TypeError for integer arrays.
 
     >>> apply_updates({"w": 1.0, "b": 2.0}, {"w": -0.5, "b": 0.0})
@@ -49,7 +49,7 @@ def apply_updates(params: Any, updates: Any) -> Any:
     return mapped("apply_updates", _moved, params, updates)
 
 
-def _moved(p: Any, u: Any) -> Any:
+def _moved(p: object, u: Any) -> Any:
     dtype = getattr(p, "dtype", None)
     if dtype is None:
         return p + u
@@ -81,10 +81,10 @@ def chain(*transformations: Optimizer) -> Optimizer:
                 f"chain: expected optimizers, but got {type(part).__name__}; call it, as in adam()",
             )
 
-    def init(params: Any) -> Any:
+    def init(params: object) -> Any:
         return tuple([part.init(params) for part in transformations])
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: object, state: object, params: object = None) -> tuple[Any, Any]:
         if not isinstance(state, tuple) or len(state) != len(transformations):
             raise fail(
                 TypeError,
@@ -109,13 +109,13 @@ def stateless(f: Callable[[Any, Any], Any]) -> Optimizer:
     (-2.0, ())
     """
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: object, state: object, params: object = None) -> tuple[Any, Any]:
         return f(grads, params), state
 
     return Optimizer(lambda params: (), update)
 
 
-def scale(factor: Any) -> Optimizer:
+def scale(factor: object) -> Optimizer:
     """Every gradient times a number, which may be traced.
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -134,7 +134,7 @@ class CountState(NamedTuple):
     count: Any
 
 
-def scale_by_learning_rate(learning_rate: Any) -> Optimizer:
+def scale_by_learning_rate(learning_rate: object) -> Optimizer:
     """Every gradient times minus the learning rate: a number, or a schedule asked with 0, 1, 2, ...
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -149,7 +149,7 @@ def scale_by_learning_rate(learning_rate: Any) -> Optimizer:
     if isinstance(learning_rate, Expr) or not callable(learning_rate):
         return scale(-checked_number("scale_by_learning_rate", "the learning rate", learning_rate))
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: object, state: Any, params: object = None) -> tuple[Any, Any]:
         rate = weak(learning_rate(state.count))
         return mapped("update", lambda g: -rate * g, grads), CountState(state.count + 1)
 
@@ -162,7 +162,7 @@ class HeavyBallState(NamedTuple):
     velocity: Any
 
 
-def heavy_ball(decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
+def heavy_ball(decay: object = 0.9, nesterov: bool = False) -> Optimizer:
     """Momentum: ``v = g + decay*v`` (Polyak), or with ``nesterov`` the look ahead, ``g + decay*v``.
 
     No dampening, as PyTorch's default and optax's ``trace``.
@@ -177,8 +177,8 @@ def heavy_ball(decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
     """
     decay = checked_number("heavy_ball", "decay", decay, 0.0, 1.0)
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
-        def moved(g: Any, v: Any) -> Any:
+    def update(grads: object, state: Any, params: object = None) -> tuple[Any, Any]:
+        def moved(g: object, v: Any) -> Any:
             return g + decay * v
 
         velocity = frozen(mapped("update", moved, grads, state.velocity))
@@ -197,7 +197,7 @@ class AdamState(NamedTuple):
 
 
 def scale_by_adam(
-    b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8, eps_root: Any = 0.0
+    b1: object = 0.9, b2: Any = 0.999, eps: object = 1e-8, eps_root: object = 0.0
 ) -> Optimizer:
     """Adam's direction, ``mu / (sqrt(nu + eps_root) + eps)``, means corrected for their start at 0.
 
@@ -213,13 +213,13 @@ def scale_by_adam(
     b2 = checked_number("scale_by_adam", "b2", b2, 0.0, 1.0)
     eps, eps_root = [checked_number("scale_by_adam", "eps", value) for value in (eps, eps_root)]
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: object, state: Any, params: object = None) -> tuple[Any, Any]:
         count = state.count + 1
         mu = _mean(b1, state.mu, grads)
         nu = _mean(b2, state.nu, mapped("update", squared_modulus, grads))
         one, two = 1 - b1**count, 1 - b2**count
 
-        def direction(m: Any, v: Any) -> Any:
+        def direction(m: object, v: object) -> Any:
             return m / one / (np.sqrt(v / two + eps_root) + eps)
 
         return mapped("update", direction, mu, nu), AdamState(count, mu, nu)
@@ -229,7 +229,7 @@ def scale_by_adam(
     )
 
 
-def _mean(decay: Any, old: Any, new: Any) -> Any:
+def _mean(decay: Any, old: object, new: Any) -> Any:
     """A running mean, a step further."""
     return frozen(mapped("update", lambda m, g: decay * m + (1 - decay) * g, old, new))
 
@@ -240,7 +240,7 @@ class RmsState(NamedTuple):
     nu: Any
 
 
-def scale_by_rms(decay: Any = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) -> Optimizer:
+def scale_by_rms(decay: object = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) -> Optimizer:
     """Gradients over the root of their running mean square: ``g / sqrt(nu + eps)``, as in optax.
 
     With ``eps_in_sqrt=False`` it is ``g / (sqrt(nu) + eps)``, as in PyTorch.
@@ -257,7 +257,7 @@ def scale_by_rms(decay: Any = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) ->
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         nu = _mean(decay, state.nu, mapped("update", squared_modulus, grads))
 
-        def direction(g: Any, v: Any) -> Any:
+        def direction(g: object, v: Any) -> Any:
             return g / (np.sqrt(v + eps) if eps_in_sqrt else np.sqrt(v) + eps)
 
         return mapped("update", direction, grads, nu), RmsState(nu)
@@ -265,7 +265,7 @@ def scale_by_rms(decay: Any = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) ->
     return Optimizer(lambda params: RmsState(tree_zeros(params, real=True)), update)
 
 
-def add_decayed_weights(weight_decay: Any) -> Optimizer:
+def add_decayed_weights(weight_decay: object) -> Optimizer:
     """Gradients plus the parameters times a number: before a step L2 regularization, after it AdamW's.
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -277,7 +277,7 @@ def add_decayed_weights(weight_decay: Any) -> Optimizer:
     """
     rate = checked_number("add_decayed_weights", "weight_decay", weight_decay)
 
-    def decayed(grads: Any, params: Any) -> Any:
+    def decayed(grads: object, params: object) -> Any:
         if params is None:
             raise fail(
                 TypeError,
@@ -289,7 +289,7 @@ def add_decayed_weights(weight_decay: Any) -> Optimizer:
     return stateless(decayed)
 
 
-def global_norm(tree: Any) -> Any:
+def global_norm(tree: object) -> Any:
     """The Euclidean norm of all leaves of a tree taken together.
 
     Raises TypeError for leaves that are not numbers.
@@ -302,7 +302,7 @@ def global_norm(tree: Any) -> Any:
     )
 
 
-def clip_by_global_norm(max_norm: Any) -> Optimizer:
+def clip_by_global_norm(max_norm: object) -> Optimizer:
     """Gradients shrunk, all by one factor, where their norm taken together is above ``max_norm``.
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
@@ -313,7 +313,7 @@ def clip_by_global_norm(max_norm: Any) -> Optimizer:
     """
     limit = checked_number("clip_by_global_norm", "max_norm", max_norm, np.nextafter(0.0, 1.0))
 
-    def clipped(grads: Any, params: Any) -> Any:
+    def clipped(grads: object, params: object) -> Any:
         # Where nothing is to be clipped the factor is exactly 1, at norm 0 too.
         factor = weak(limit / np.maximum(global_norm(grads), limit))
         return mapped("update", lambda g: factor * g, grads)

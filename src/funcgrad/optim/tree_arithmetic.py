@@ -16,7 +16,7 @@ from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten
 
 
-def mapped(who: str, f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+def mapped(who: str, f: Callable[..., Any], tree: object, *others: object) -> Any:
     """The tree of f's values on the leaves of trees that have one structure and the same shapes.
 
     >>> mapped("me", lambda x, y: x + y, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 20.0})
@@ -41,7 +41,7 @@ def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
     return tree.leaves
 
 
-def _shape(leaf: Any) -> tuple[int, ...]:
+def _shape(leaf: object) -> tuple[int, ...]:
     return getattr(leaf, "shape", ())
 
 
@@ -65,7 +65,7 @@ def tree_zeros(params: Any, real: bool = False) -> Any:
     return frozen(mapped("init", lambda p: _zero(p, real), params))
 
 
-def _zero(leaf: Any, real: bool) -> Any:
+def _zero(leaf: object, real: bool) -> Any:
     known = leaf if isinstance(leaf, Expr) else np.asarray(leaf)
     dtype = known.dtype if known.dtype.kind in "fc" else np.dtype(float)
     return np.zeros(known.shape, np.zeros(0, dtype).real.dtype if real else dtype)[()]
@@ -81,7 +81,7 @@ def squared_modulus(leaf: Any) -> Any:
     return np.real(leaf * np.conj(leaf)) if is_complex(leaf) else leaf * leaf
 
 
-def weak(number: Any) -> Any:
+def weak(number: object) -> Any:
     """A number that leaves float32 as it is: NumPy's scalars become Python's own."""
     if isinstance(number, np.generic) or (isinstance(number, np.ndarray) and not number.ndim):
         return number.item()

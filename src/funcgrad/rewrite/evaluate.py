@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyrsistent import PMap
 
 
-def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Any:
+def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> Any:
     """The value of an expression, given one for each of its variables.
 
     ``values`` maps names or variables to numbers or arrays; keywords do the same by name. A float64
@@ -40,7 +40,7 @@ def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: An
 
 
 def evaluate_all(
-    expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any
+    expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object
 ) -> PMap[Key, Any]:
     """The value of every node, by key: `evaluate` before its last step."""
     with np.errstate(all="ignore"):
@@ -101,11 +101,11 @@ def inputs_of(
     return list(wanted.values()), [arrays[name] for name in wanted]
 
 
-def _name(key: Any) -> str:
+def _name(key: object) -> str:
     return str(key.params[0][1]) if isinstance(key, Expr) and key.op is INPUT else str(key)
 
 
-def fitted(name: str, value: Any, type: ArrayType) -> Any:
+def fitted(name: str, value: object, type: ArrayType) -> Any:
     """A value as an array of a variable's type; widening is allowed, as in NumPy."""
     if isinstance(value, Expr):
         raise fail(
@@ -149,7 +149,7 @@ def present(value: Any) -> Any:
     return np.array(value)
 
 
-def result(value: Any) -> Any:
+def result(value: object) -> Any:
     """A value as a function returns it: a number, an array, or an expression inside another trace."""
     # Most are one of these, which `present` takes 2 us to find out.
     if type(value) is np.float64:

@@ -140,7 +140,7 @@ _NUMBERS = ("c", "d")
 """The variables that stand for constants."""
 
 
-def _always(*_: Any) -> bool:
+def _always(*_: object) -> bool:
     return True
 
 
@@ -286,7 +286,7 @@ def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -
     return all(map(_may_be, operands, kinds))
 
 
-def _may_be(operand: Any, kind: Any) -> bool:
+def _may_be(operand: Any, kind: object) -> bool:
     if isinstance(operand, str):
         return operand not in _NUMBERS or isinstance(kind, _Constant)
     return bool(operand == kind) or kind == _OnConstant(operand)

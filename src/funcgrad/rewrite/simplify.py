@@ -115,7 +115,7 @@ class Forms:
         """Whether any of them is a tuple, as of a closed subgraph's results."""
         return any(kind == "O" for _, kind, _, _ in self.looks)
 
-    def settle(self, expr: Expr, args: tuple[Expr, ...], identity: Any) -> tuple[Expr, Look]:
+    def settle(self, expr: Expr, args: tuple[Expr, ...], identity: object) -> tuple[Expr, Look]:
         """The node on ``args``, which stands for all that are equal to it from now on."""
         self.ones[identity] = node = rebuild(expr, args)
         seen = self.look(node)

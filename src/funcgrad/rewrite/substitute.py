@@ -14,7 +14,9 @@ from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail
 
 
-def substitute(expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **named: Any) -> Expr:
+def substitute(
+    expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **named: object
+) -> Expr:
     """The expression with others put in the place of variables or of any of its nodes.
 
     ``replacements`` maps expressions, keys or names to expressions or numbers of the same type.

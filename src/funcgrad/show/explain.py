@@ -44,7 +44,7 @@ class Pullback(NamedTuple):
     formula: str
 
 
-def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> str:
+def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> str:
     """The steps of forward and of reverse accumulation through an expression, as text.
 
     Values are given as to `evaluate`. Forward, each node's value is computed from its parents', and,
@@ -137,7 +137,7 @@ def _formula(expr: Expr, parts: list[Written], functions: Mapping[Body, Function
     return write(expr, parts, functions).text
 
 
-def edge_map(expr: Expr, at: int, z: Any, args: list[Any]) -> LinearMap | None:
+def edge_map(expr: Expr, at: int, z: object, args: list[Any]) -> LinearMap | None:
     """The linear map from a node to one of its arguments; None where no derivative flows."""
     if not _flows(expr, at):
         return None
@@ -189,14 +189,14 @@ def _pulled_text(i: int, e: Expr, linear: LinearMap) -> str:
 
 
 # -- in numbers ----------------------------------------------------------------------------------
-def _joint(expr: Expr, z: Any, args: list[Any]) -> Joint:
+def _joint(expr: Expr, z: object, args: list[Any]) -> Joint:
     """The joint map of a node at numbers."""
     values = [_constant(arg) for arg in args]
     joint: Joint = expr.op.joint(_constant(z), *values, **dict(expr.params))
     return joint
 
 
-def _constant(value: Any) -> Any:
+def _constant(value: object) -> Any:
     if isinstance(value, tuple):
         return together_op(*[_constant(part) for part in value])
     if isinstance(value, Parts):
@@ -204,13 +204,13 @@ def _constant(value: Any) -> Any:
     return const(value)
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     if isinstance(value, Parts):
         return Parts({k: _number(part) for k, part in value.of.items()})
     return evaluate(value) if isinstance(value, Expr) else value
 
 
-def _tangent(e: Expr, z: Any, args: list[Any], flows: list[Any]) -> Any:
+def _tangent(e: Expr, z: object, args: list[Any], flows: list[Any]) -> Any:
     """The tangent of a node from those of its operands, None where there is none."""
     moved = {at: v for at, v in enumerate(flows) if v is not None and _flows(e, at)}
     if e.op.joint is not None:
@@ -224,7 +224,7 @@ def _tangent(e: Expr, z: Any, args: list[Any], flows: list[Any]) -> Any:
     return _number(total)
 
 
-def _contributions(step: Step, z: Any, args: list[Any], cotangent: Any) -> dict[int, Any]:
+def _contributions(step: Step, z: object, args: list[Any], cotangent: Any) -> dict[int, Any]:
     """What each argument's cotangent gains from a node's."""
     e = step.expr
     if e.op.joint is not None:

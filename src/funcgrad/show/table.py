@@ -43,7 +43,7 @@ class Table(tuple[Row, ...]):
         return "\n".join(lines)
 
 
-def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Table:
+def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> Table:
     """The nodes of a scalar expression in topological order, each with its value and the gradient there.
 
     Values are given as to `evaluate`. The gradient of a node is the derivative of the root in it; a
@@ -86,5 +86,5 @@ def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> 
     return {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return "-" if value is None else shown(value)

@@ -228,7 +228,7 @@ def number_text(array: Any) -> Written:
     return Written(f"<{array.dtype}[{shape}]>", ATOM)
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A number as a reader writes it: 3 for 3.0, six significant digits where more are noise."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):

@@ -78,7 +78,7 @@ def derived(
         return lower(remembered(how, [*wanted, *inputs], make), inputs)
 
 
-def concretize(tree: Any, leaves: Sequence[Expr]) -> Any:
+def concretize(tree: object, leaves: Sequence[Expr]) -> Any:
     """A tree of traced results as numbers, or as expressions inside another trace."""
     flat = flatten(tree)
     traced = [item for item in flat.leaves if isinstance(item, Expr)]
@@ -95,7 +95,7 @@ def _as_it_is(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
 
 
 # -- expressions ---------------------------------------------------------------------------------
-def trace(f: Callable[..., Any], *args: Any) -> Any:
+def trace(f: Callable[..., Any], *args: object) -> Any:
     """The tree of expressions that f builds from its arguments, on variables named after them.
 
     A number or array in ``args`` gives its shape and dtype, and its value where f asks for one; an

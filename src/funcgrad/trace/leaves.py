@@ -47,7 +47,7 @@ class Scope:
 _scopes = itertools.count()
 
 
-def fresh(value: Any, scope: Scope, place: int, label: str) -> Expr:
+def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
     """A leaf that stands for a value in one run of a function."""
     if isinstance(value, Expr):
         known = value

@@ -70,7 +70,7 @@ class _Numbering:
             known = value.params[0][1].array if value.op is CONSTANT else value
             self.where[id(item)] = self._input(id(item), item.type, known, _DEPENDENT)
 
-    def _input(self, identity: Any, type: ArrayType, value: Any, kind: int) -> int:
+    def _input(self, identity: object, type: ArrayType, value: object, kind: int) -> int:
         place = self.number.get(identity)
         if place is None:
             place = self.number[identity] = len(self.rows)

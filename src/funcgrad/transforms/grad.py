@@ -67,7 +67,7 @@ def grad(
     both = value_and_grad(f, argnums, has_aux)
 
     @named_after(f)
-    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+    def gradient_of(*args: object, **kwargs: object) -> Any:
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
@@ -96,7 +96,7 @@ def value_and_grad(
     derivation = Derivation(_value_and_gradient)
 
     @named_after(f)
-    def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
+    def value_and_gradient_of(*args: object, **kwargs: object) -> Any:
         places = positions("grad", wanted, len(args))
         trees = differentiable_arguments("grad", f, args, places)
         output, leaves = run_on_leaves(f, args, kwargs, trees)
@@ -115,7 +115,12 @@ def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
 
 
 def _gradient_expr(
-    f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, /, *args: Any, **kwargs: Any
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    /,
+    *args: object,
+    **kwargs: object,
 ) -> Any:
     single = isinstance(argnums, int)
     places = positions("grad", argument_numbers("grad", argnums), len(args))
@@ -133,7 +138,7 @@ def _gradient_expr(
     return rebuild_arguments(wanted, simplify_all(slopes, mode="formula"), single)
 
 
-def _is_numeric(arg: Any) -> bool:
+def _is_numeric(arg: object) -> bool:
     return all(
         isinstance(leaf, Expr) or np.asarray(leaf).dtype.kind in "fc"
         for leaf in flatten(arg).leaves
@@ -160,7 +165,7 @@ def elementwise_grad(
 
     check_function("elementwise_grad", f)
 
-    def summed(*args: Any, **kwargs: Any) -> Any:
+    def summed(*args: object, **kwargs: object) -> Any:
         return np.sum(f(*args, **kwargs))
 
     return grad(named_after(f)(summed), argnums)

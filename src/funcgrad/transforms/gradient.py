@@ -17,7 +17,7 @@ from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 
 
-def gradient(expr: Expr, wrt: Any = None) -> Any:
+def gradient(expr: Expr, wrt: object = None) -> Any:
     """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
 
     ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has

@@ -168,7 +168,7 @@ def _jacobian(
     wanted = argument_numbers(who, argnums)
 
     @named_after(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_of(*args: object, **kwargs: object) -> Any:
         places = positions(who, wanted, len(args))
         trees = differentiable_arguments(who, function, args, places)
         output, leaves = run_on_leaves(function, args, kwargs, trees)

@@ -32,7 +32,7 @@ from funcgrad.transforms.transform_arguments import (
 )
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..., Any]]:
     """f's value, and its derivative at the primals as a linear function of tangents.
 
     The function takes one tangent a primal, of its structure and shapes, and may be called many times: it
@@ -61,7 +61,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
 
     likes = [flatten(primal) for primal in primals]
 
-    def flow(*tangents: Any) -> Any:
+    def flow(*tangents: object) -> Any:
         if len(tangents) != len(primals):
             raise TypeError(f"linearize: expected {len(primals)} tangents, but got {len(tangents)}")
         seeds = [

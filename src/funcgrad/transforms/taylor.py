@@ -25,7 +25,9 @@ from funcgrad.transforms.transform_arguments import (
 )
 
 
-def taylor(f: Callable[..., Any], x: Any, order: int, direction: Any = None) -> tuple[Any, ...]:
+def taylor(
+    f: Callable[..., Any], x: object, order: int, direction: object = None
+) -> tuple[Any, ...]:
     """The Taylor coefficients of t -> f(x + t*direction) at 0: a tuple of ``order + 1`` results of f.
 
     The k-th is the k-th derivative in t divided by k!. Without a direction, t is added to every entry

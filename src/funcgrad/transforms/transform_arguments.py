@@ -19,7 +19,7 @@ from funcgrad.trace.pytree import Tree, flatten
 
 
 # -- functions -----------------------------------------------------------------------------------
-def check_function(who: str, f: Any) -> None:
+def check_function(who: str, f: Callable[..., Any]) -> None:
     if isinstance(f, Expr):
         raise fail(
             TypeError, f"{who}: expected a function, but got an expression; write gradient(expr, x)"
@@ -41,7 +41,7 @@ def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
 
 # -- arguments -----------------------------------------------------------------------------------
-def argument_numbers(who: str, argnums: Any) -> tuple[Any, ...]:
+def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
     """``argnums`` as a tuple."""
     if isinstance(argnums, int):
         return (argnums,)
@@ -146,7 +146,7 @@ def scalar_root(output: Any) -> Expr:
     raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
 
 
-def split_aux(output: Any, has_aux: bool, who: str = "grad") -> tuple[Any, Any]:
+def split_aux(output: object, has_aux: bool, who: str = "grad") -> tuple[Any, Any]:
     if not has_aux:
         return output, None
     if not isinstance(output, tuple) or len(output) != 2:
@@ -172,7 +172,9 @@ def tangent_dtype(root: Expr) -> np.dtype[Any]:
     return root.dtype if differentiable(root.dtype) else np.dtype(float)
 
 
-def matching_seeds(who: str, what: str, value: Any, like: Tree, roots: Sequence[Expr]) -> list[Any]:
+def matching_seeds(
+    who: str, what: str, value: object, like: Tree, roots: Sequence[Expr]
+) -> list[Any]:
     """The leaves of a tree of tangents or cotangents, as arrays of the types of ``roots``."""
     tree = flatten(value)
     if len(tree.leaves) != len(roots) or tree.paths != like.paths:

@@ -26,7 +26,7 @@ from funcgrad.transforms.transform_arguments import (
 )
 
 
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple[Any, ...]:
     """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
 
     The cotangent has the structure and shapes of the value. The pullback may be called many times: it reads
@@ -52,7 +52,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     parts = split_program(_cotangents, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
+    def pullback(cotangent: object) -> tuple[Any, ...]:
         seeds = matching_seeds("pullback", "cotangent", cotangent, shape, roots)
         return tuple(rebuild_arguments(trees, linear_part(parts, residuals, seeds), single=False))
 

@@ -22,10 +22,11 @@ from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, own_children
 from funcgrad.transforms.transform_arguments import check_function, named_after
+from funcgrad.typing import Array
 
 
 def vmap(
-    f: Callable[..., Any] | None = None, in_axes: Any = 0, out_axes: Any = 0
+    f: Callable[..., Any] | None = None, in_axes: object = 0, out_axes: Any = 0
 ) -> Callable[..., Any]:
     """The function that maps f over an axis of its arguments, in one run and without a loop.
 
@@ -48,7 +49,7 @@ def vmap(
     check_function("vmap", f)
 
     @named_after(f)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: Array, **kwargs: object) -> Any:
         whole = flatten((args, kwargs))
         given = _axes_of_arguments(in_axes, args)
         axes = [*given, *[0] * (len(whole.leaves) - len(given))]
@@ -58,7 +59,7 @@ def vmap(
             for value, axis in zip(whole.leaves, axes, strict=True)
         ]
 
-        def on_one(*batched: Any) -> Any:
+        def on_one(*batched: Sequence[bool]) -> Any:
             ones = iter(batched)
             inner, named = whole.rebuild(
                 [
@@ -87,7 +88,7 @@ def batch_first(value: Any, axis: int) -> Any:
     return np.moveaxis(np.asarray(value), axis, 0)
 
 
-def _axes_of_arguments(in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
+def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | None]:
     if in_axes is None or isinstance(in_axes, int):
         return [in_axes] * len(flatten(args).leaves)
     if not isinstance(in_axes, tuple | list) or len(in_axes) != len(args):
@@ -103,7 +104,7 @@ def _axes_of_arguments(in_axes: Any, args: tuple[Any, ...]) -> list[int | None]:
     ]
 
 
-def _axes_of_results(out_axes: Any, output: Any, count: int) -> list[int | None]:
+def _axes_of_results(out_axes: object, output: Any, count: int) -> list[int | None]:
     axes = _prefix("out_axes", out_axes, output)
     if len(axes) != count:
         raise fail(
@@ -113,7 +114,7 @@ def _axes_of_results(out_axes: Any, output: Any, count: int) -> list[int | None]
     return axes
 
 
-def _prefix(name: str, spec: Any, tree: Any) -> list[int | None]:
+def _prefix(name: str, spec: object, tree: Any) -> list[int | None]:
     """One axis a leaf, from a tree of axes that is a prefix of the tree of values."""
     if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
         return [spec] * len(flatten(tree).leaves)
@@ -127,7 +128,7 @@ def _prefix(name: str, spec: Any, tree: Any) -> list[int | None]:
     return [axis for key in children for axis in _prefix(name, wanted[key], children[key])]
 
 
-def _children(tree: Any) -> dict[Any, Any] | None:
+def _children(tree: object) -> dict[Any, Any] | None:
     """The children of a container, in the order of their leaves."""
     if isinstance(tree, dict):
         return {key: tree[key] for key in sorted(tree)}

@@ -16,7 +16,7 @@ from funcgrad.ops.base.index_spec import restore
 cupy: Any = LazyModule("cupy")
 
 
-def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:
+def _array(value: object, dtype: np.dtype[Any], home: object) -> Any:
     return cupy.asarray(value, dtype)
 
 
@@ -55,7 +55,7 @@ def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
     return total + cupy.reshape(top, total.shape)
 
 
-def _empty(type: ArrayType, home: Any) -> Any:
+def _empty(type: ArrayType, home: object) -> Any:
     return cupy.zeros((0, *type.shape), type.dtype)
 
 

@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.graph import ArrayType
+from funcgrad.typing import Array
 
 Runs = Callable[..., tuple[Any, ...]]
 
 
-def call(run: Runs, *operands: Any) -> Any:
+def call(run: Runs, *operands: Array) -> Any:
     """A closed subgraph, run."""
     return run(*operands)
 
 
-def branch(runs: Sequence[Runs], index: Any, *operands: Any) -> Any:
+def branch(runs: Sequence[Runs], index: int, *operands: Array) -> Any:
     """The one that the index says, which is clamped."""
     return runs[min(max(int(index), 0), len(runs) - 1)](*operands)
 
@@ -30,8 +31,8 @@ def loop(
         holds: Runs | None,
         shape: Any,
         types: Sequence[ArrayType],
-        home: Any,
-        *operands: Any,
+        home: object,
+        *operands: Array,
     ) -> Any:
         count, middle = shape.states, shape.states + shape.sequences
         state, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]

@@ -12,6 +12,7 @@ from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
+from funcgrad.typing import Array
 
 jax: Any = LazyModule("jax")
 jnp: Any = LazyModule("jax.numpy")
@@ -22,7 +23,7 @@ def _dtype(dtype: np.dtype[Any]) -> Any:
     return jax.dtypes.canonicalize_dtype(dtype)
 
 
-def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:
+def _array(value: object, dtype: np.dtype[Any], home: object) -> Any:
     return jax.lax.convert_element_type(value, _dtype(dtype))
 
 
@@ -31,7 +32,7 @@ def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], An
     return lambda home: jnp.asarray(array, _dtype(array.dtype))
 
 
-def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
+def _astype(x: object, dtype: np.dtype[Any]) -> Any:
     part = jnp.real(x) if dtype.kind != "c" else x
     return jax.lax.convert_element_type(part, _dtype(dtype))
 
@@ -55,12 +56,12 @@ def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
 
 
 # -- closed subgraphs ----------------------------------------------------------------------------
-def _call(run: Callable[..., Any], *operands: Any) -> Any:
+def _call(run: Callable[..., Any], *operands: Array) -> Any:
     # What funcgrad keeps of the inside in reverse mode is what JAX keeps: nothing.
     return jax.checkpoint(run)(*operands)
 
 
-def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
+def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: object) -> Any:
     return jax.lax.switch(index.astype(np.int32), runs, *operands)
 
 
@@ -69,8 +70,8 @@ def _loop(
     holds: Callable[..., Any] | None,
     shape: Any,
     types: Sequence[ArrayType],
-    home: Any,
-    *operands: Any,
+    home: object,
+    *operands: Array,
 ) -> Any:
     count, middle = shape.states, shape.states + shape.sequences
     init, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]

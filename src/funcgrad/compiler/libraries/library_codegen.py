@@ -27,9 +27,10 @@ from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
-def _as_it_is(run: Any) -> Any:
+def _as_it_is(run: object) -> Any:
     return run
 
 
@@ -228,7 +229,7 @@ def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., 
 def _call(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     run = _body(dict(step.params)["body"], library, bodies)
 
-    def call(home: Any, *operands: Any) -> Any:
+    def call(home: object, *operands: Array) -> Any:
         return library.call(partial(run, home), *operands)
 
     return call
@@ -237,7 +238,7 @@ def _call(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[
 def _branch(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     runs = [_body(body, library, bodies) for body in dict(step.params)["branches"]]
 
-    def branch(home: Any, index: Any, *operands: Any) -> Any:
+    def branch(home: object, index: int, *operands: Array) -> Any:
         return library.branch([partial(run, home) for run in runs], index, *operands)
 
     return branch
@@ -256,7 +257,7 @@ def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[
     run = _body(body, library, bodies)
     holds = None if cond is None else _body(cond, library, bodies)
 
-    def loop(home: Any, *operands: Any) -> Any:
+    def loop(home: object, *operands: Array) -> Any:
         condition = None if holds is None else partial(holds, home)
         types = body.types[shape.states :]
         return library.loop(partial(run, home), condition, shape, types, home, *operands)
@@ -268,13 +269,13 @@ def _ruled(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable
     params = dict(step.params)
     rule = _body(params["body"], library, bodies)
 
-    def ruled(home: Any, *operands: Any) -> Any:
+    def ruled(home: object, *operands: Array) -> Any:
         return library.ruled(partial(rule, home), params["wiring"], *operands)
 
     return ruled
 
 
-def results_alone(rule: Any, wiring: Any, *operands: Any) -> Any:
+def results_alone(rule: object, wiring: Any, *operands: Any) -> Any:
     """What a rule of one's own leaves, where nobody differentiates the program, or funcgrad does."""
     return operands[: wiring.results]
 

@@ -17,6 +17,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
 from funcgrad.ops.reduction import rooted, squared
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 torch: Any = LazyModule("torch")
 
@@ -41,7 +42,7 @@ def _home(values: Sequence[Any]) -> Any:
     return torch.get_default_device()
 
 
-def _array(value: Any, dtype: np.dtype[Any], home: Any) -> Any:
+def _array(value: object, dtype: np.dtype[Any], home: object) -> Any:
     wanted = torch_dtype(dtype)
     if isinstance(value, torch.Tensor):
         return value.to(home, wanted)
@@ -58,7 +59,7 @@ def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], An
         return lambda home: _array(array, array.dtype, home)
     elsewhere: dict[Any, Any] = {}
 
-    def constant(home: Any) -> Any:
+    def constant(home: object) -> Any:
         # torch.compile runs programs on what stands for tensors, and wants its own of everything else.
         if torch._C._len_torch_dispatch_stack():
             return _array(array, array.dtype, home)
@@ -80,7 +81,7 @@ def _imag(x: Any) -> Any:
     return x.imag if x.is_complex() else torch.zeros_like(x)
 
 
-def _cbrt(x: Any) -> Any:
+def _cbrt(x: object) -> Any:
     root = torch.pow(torch.abs(x), 1 / 3)
     # A third is not a number of the machine, which tells for large roots: one step of Newton's.
     fine = (root > 0) & torch.isfinite(root)
@@ -125,14 +126,14 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, axis: function(x, dim=axis) if axis else x != 0
 
 
-def _prod(x: Any, axis: tuple[int, ...]) -> Any:
+def _prod(x: object, axis: tuple[int, ...]) -> Any:
     given = x
     for place in sorted(axis, reverse=True):
         x = torch.prod(x, dim=place)
     return _unsigned(given, x)
 
 
-def _norm(x: Any, axis: tuple[int, ...]) -> Any:
+def _norm(x: object, axis: tuple[int, ...]) -> Any:
     return rooted(torch, _sum(squared(torch, x), axis))
 
 
@@ -203,11 +204,11 @@ def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
 
 
 # -- closed subgraphs ----------------------------------------------------------------------------
-def _empty(type: ArrayType, home: Any) -> Any:
+def _empty(type: ArrayType, home: object) -> Any:
     return torch.zeros((0, *type.shape), dtype=torch_dtype(type.dtype), device=home)
 
 
-def _ruled(rule: Callable[..., Any], wiring: Any, *operands: Any) -> Any:
+def _ruled(rule: Callable[..., Any], wiring: object, *operands: Array) -> Any:
     return _ruled_function().apply(rule, wiring, *operands)
 
 
@@ -222,11 +223,11 @@ def _ruled_function() -> Any:
         generate_vmap_rule = True
 
         @staticmethod
-        def forward(rule: Any, wiring: Any, *operands: Any) -> Any:
+        def forward(rule: object, wiring: Any, *operands: Any) -> Any:
             return tuple([x.clone() for x in operands[: wiring.results]])
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        def setup_context(ctx: Any, inputs: Any, output: object) -> None:
             ctx.rule, ctx.wiring, *operands = inputs
             ctx.save_for_backward(*operands)
 
@@ -274,7 +275,7 @@ def _whole(run: Callable[..., Any]) -> Callable[..., Any]:
     # As torch.compiler.assume_constant_result does it, which imports the compiler: a second.
     ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> Any:
         if torch_itself.compiler.is_dynamo_compiling():
             ready()
             leaves = torch_itself.utils._pytree.tree_leaves((args, kwargs))

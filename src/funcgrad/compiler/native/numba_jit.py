@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.python import scalar_ops as templates
@@ -122,7 +123,7 @@ def names() -> dict[str, Any]:
             return int(x)
         return low if x < 0.0 else high if x > 0.0 else lost
 
-    def full(size: int, value: Any) -> Any:
+    def full(size: int, value: object) -> Any:
         return np.full(size, value)
 
     return {
@@ -175,7 +176,7 @@ def template(flat: Flat, step: FlatStep) -> str | None:
     return TEMPLATES[kind].get(step.op.name, text)
 
 
-def plain(x: Any, dtype: Any) -> Any:
+def plain(x: Any, dtype: npt.DTypeLike) -> Any:
     """An array as machine code reads it."""
     flags = x.flags
     if type(x) is np.ndarray and x.dtype == dtype and flags.c_contiguous and flags.aligned:

@@ -105,7 +105,7 @@ _U = np.uint64  # signed places would be tested for being below 0
 
 
 @_compiled
-def _each(f: Any, tape: Any, v: Any, at: Any, times: Any) -> Any:
+def _each(f: Callable[..., Any], tape: Any, v: Any, at: Any, times: Any) -> Any:
     end = at + _U(2) * times
     while at < end:
         v[tape[at]] = f(v[tape[at + _U(1)]])
@@ -114,7 +114,7 @@ def _each(f: Any, tape: Any, v: Any, at: Any, times: Any) -> Any:
 
 
 @_compiled
-def _each_pair(f: Any, tape: Any, v: Any, at: Any, times: Any) -> Any:
+def _each_pair(f: Callable[..., Any], tape: Any, v: Any, at: Any, times: Any) -> Any:
     end = at + _U(3) * times
     while at < end:
         v[tape[at]] = f(v[tape[at + _U(1)]], v[tape[at + _U(2)]])
@@ -128,7 +128,7 @@ def _product(tape: Any, v: Any, at: Any) -> Any:
 
 
 @_compiled
-def _sums(signed: Any, tape: Any, v: Any, at: Any, times: Any) -> Any:
+def _sums(signed: object, tape: Any, v: Any, at: Any, times: Any) -> Any:
     while times:
         times -= _U(1)
         out, end = tape[at], at + _U(2) + (_U(3) if signed else _U(2)) * tape[at + _U(1)]
@@ -146,7 +146,7 @@ def _sums(signed: Any, tape: Any, v: Any, at: Any, times: Any) -> Any:
 
 
 @_compiled
-def _short_sums(count: Any, tape: Any, v: Any, at: Any, times: Any) -> Any:
+def _short_sums(count: int, tape: Any, v: Any, at: Any, times: Any) -> Any:
     end = at + _U(1 + 2 * count) * times
     while at < end:
         total = _product(tape, v, at + _U(1)) + _product(tape, v, at + _U(3))
@@ -219,7 +219,7 @@ run = _machine()
 
 
 @_kept("void(uint32[::1], float64[::1], intp[::1], float64[:,::1], intp[::1], float64[:,::1])")  # type: ignore[untyped-decorator]
-def run_rows(tape: Any, memory: Any, inputs: Any, given: Any, places: Any, results: Any) -> None:
+def run_rows(tape: object, memory: Any, inputs: Any, given: Any, places: Any, results: Any) -> None:
     """Run a tape for each row of what is given for the inputs: there is a row of results for each."""
     for row in range(len(given)):
         for k in range(len(inputs)):

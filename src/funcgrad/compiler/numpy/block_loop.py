@@ -25,7 +25,7 @@ class Blocks(NamedTuple):
     threaded: bool
 
 
-def each_block(block: Callable[..., None], blocks: Blocks, *arrays: Any) -> None:
+def each_block(block: Callable[..., None], blocks: Blocks, *arrays: object) -> None:
     """Run a group's function on all rows, a few at a time."""
     length, rows, spare = blocks.length, blocks.rows, blocks.spare
     count = -(-length // rows)

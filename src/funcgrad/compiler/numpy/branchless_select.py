@@ -14,7 +14,7 @@ BITS = {np.dtype("float64"): np.dtype("int64"), np.dtype("float32"): np.dtype("i
 """The integers as wide as each dtype for which this is done."""
 
 
-def masked(condition: Any, x: Any, out: Any = None) -> Any:
+def masked(condition: Any, x: object, out: Any = None) -> Any:
     """The entries of ``x`` where the condition is true, else 0. ``out`` is no operand.
 
     >>> masked(np.array([True, False, False]), np.array([-1.5, np.inf, 3.0]))
@@ -54,7 +54,7 @@ def chosen(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
     return out
 
 
-def affine(x: Any, y: Any) -> tuple[Any, Any] | None:
+def affine(x: object, y: Any) -> tuple[Any, Any] | None:
     """Numbers a and b such that condition*a + b selects x or y exactly, if there are."""
     with np.errstate(all="ignore"):
         a = x - y

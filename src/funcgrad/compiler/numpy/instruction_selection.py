@@ -89,7 +89,7 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
 
 
 def _entrywise(
-    symbol: str, run: Any, operands: tuple[int, ...], type: ArrayType, effect: Effect
+    symbol: str, run: object, operands: tuple[int, ...], type: ArrayType, effect: Effect
 ) -> Call:
     return Call(Callee(symbol, CallForm.ENTRYWISE, run), operands, type, effect)
 
@@ -147,7 +147,7 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
 
 
 def broadcast_copy(
-    x: Any, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None
+    x: object, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None
 ) -> np.ndarray[Any, Any]:
     """An array of its own where `numpy.broadcast_to` gives a view: a sixth of its time, if small.
 

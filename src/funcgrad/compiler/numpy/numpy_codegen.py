@@ -269,7 +269,7 @@ def bindings(plan: Plan) -> dict[str, Any]:
     return bound
 
 
-def _present(value: Any) -> Any:
+def _present(value: object) -> Any:
     """`present`, in a tenth of the time for what it mostly is."""
     return value.item() if type(value) is np.float64 else present(value)
 

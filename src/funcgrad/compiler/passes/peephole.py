@@ -122,12 +122,12 @@ def routed(loses: Any, x: Any, y: Any, g: Any, out: Any = None) -> Any:
     return result
 
 
-def over(x: Any, y: Any, g: Any, out: Any = None) -> Any:
+def over(x: object, y: object, g: object, out: object = None) -> Any:
     """What goes back to the first operand of `maximum`."""
     return routed(np.less, x, y, g, out)
 
 
-def under(x: Any, y: Any, g: Any, out: Any = None) -> Any:
+def under(x: object, y: object, g: object, out: object = None) -> Any:
     """What goes back to the first operand of `minimum`."""
     return routed(np.greater, x, y, g, out)
 

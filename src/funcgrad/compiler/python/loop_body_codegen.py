@@ -296,9 +296,9 @@ class Writer:
         return f"{name}({', '.join([f'{{{k}}}' for k in range(len(whole))])})"
 
 
-def _room(length: Any, type: ArrayType) -> str:
+def _room(length: object, type: ArrayType) -> str:
     return f"empty({tuple_of([str(length), *map(str, type.shape)])}, {type.dtype.name})"
 
 
-def _range(length: Any, reverse: bool) -> str:
+def _range(length: object, reverse: bool) -> str:
     return f"range({length} - 1, -1, -1)" if reverse else f"range({length})"

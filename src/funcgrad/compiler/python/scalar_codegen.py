@@ -57,7 +57,7 @@ def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     if text is None:
         return None
 
-    def slow(*values: Any) -> tuple[Any, ...]:
+    def slow(*values: object) -> tuple[Any, ...]:
         return interpret(flat, values)
 
     return build("scalar", text, {**BOUND, "slow": slow})

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class VerifyError(AssertionError):
     """A pass broke a program: the stage, the place in it, what was expected there, and what was found."""
 
 
-def must_be(stage: str, where: str, what: str, expected: Any, got: Any) -> None:
+def must_be(stage: str, where: str, what: str, expected: object, got: object) -> None:
     """Refuse a program where two things that must be equal are not.
 
     Raises:

@@ -14,7 +14,7 @@ from funcgrad.ops.shape import astype
 from funcgrad.source import fail
 
 
-def inexact(x: Any, dtype: Any = None) -> Any:
+def inexact(x: object, dtype: object = None) -> Any:
     """An operand with values that can be divided, of a dtype where one is asked for."""
     x = lift_fully(x)
     if dtype is None and not differentiable(x.dtype):

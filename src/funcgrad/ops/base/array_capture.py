@@ -11,18 +11,16 @@ that did not change between two uses is one constant.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from funcgrad.expr import Expr, constant_of
 from funcgrad.graph import Constant
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 COPIED = 1 << 16
 """Bytes up to which an array is copied. (3 us: 3 % of the gradient of ``sum(x * a)``; 15 % at 1 MiB.)"""
 
-Array: TypeAlias = np.ndarray[Any, Any]
 CapturedArrays: TypeAlias = dict[int, tuple[Array, Expr]]
 """The arrays that one trace has copied, by id, each with the constant that holds its copy."""
 

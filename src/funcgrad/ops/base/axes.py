@@ -5,7 +5,7 @@ No operation is declared here, and nothing that stands in for a function of NumP
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.ops.base.op import lift_fully, op_named
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axis
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """An ``axis`` argument as a sorted tuple of axes from 0."""
     if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy lets a scalar have one axis
         return tuple(range(ndim))
@@ -32,14 +33,14 @@ def dropped(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
 def on_moved_axes(name: str) -> Callable[..., Any]:
     """The batching rule of what works along ``axis``: an axis later, behind that of the batch."""
 
-    def batch(size: int, batched: Any, x: Any, *, axis: Any) -> Any:
+    def batch(size: int, batched: Sequence[bool], x: Array, *, axis: Any) -> Any:
         moved = axis + 1 if isinstance(axis, int) else tuple(i + 1 for i in axis)
         return op_named(name)(x, axis=moved)
 
     return batch
 
 
-def nonempty(name: str, x: Any, axis: Any) -> Any:
+def nonempty(name: str, x: object, axis: Any) -> Any:
     """An operand as an expression, refused where there is nothing to choose from."""
     x = lift_fully(x)
     if any(x.shape[i] == 0 for i in axes_of(axis, x.ndim)):
@@ -47,7 +48,7 @@ def nonempty(name: str, x: Any, axis: Any) -> Any:
     return x
 
 
-def scan_products(x: Any, axis: int) -> Any:
+def scan_products(x: Array, axis: int) -> Any:
     """Running products in log2(n) multiplications of whole arrays (Hillis and Steele)."""
     step = 1
     while step < np.shape(x)[axis]:
@@ -56,7 +57,7 @@ def scan_products(x: Any, axis: int) -> Any:
     return x
 
 
-def shifted(x: Any, step: int, axis: int) -> Any:
+def shifted(x: Array, step: int, axis: int) -> Any:
     """The entries moved ``step`` places up an axis, with ones moved in."""
     head = (slice(None),) * axis
     kept = x[(*head, slice(None, np.shape(x)[axis] - step))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ _REMEDIES = {
 }
 
 
-def remedy_of(value: Any) -> Remedy | None:
+def remedy_of(value: object) -> Remedy | None:
     """What is known of another library's array; None of all other values."""
     if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "shape"):
         return None
@@ -37,7 +37,7 @@ def remedy_of(value: Any) -> Remedy | None:
     return None
 
 
-def refuse_others(who: str, value: Any) -> None:
+def refuse_others(who: str, value: object) -> None:
     """Refuse an array of another library.
 
     >>> refuse_others("grad", 2.0)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import CONSTANT
@@ -65,7 +66,7 @@ def parse_index(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
     return x, tuple(spec), arrays
 
 
-def _is_scalar_boolean(item: Any) -> bool:
+def _is_scalar_boolean(item: object) -> bool:
     if isinstance(item, bool | np.bool_):
         return True
     return isinstance(item, Expr | np.ndarray) and item.dtype.kind == "b" and item.shape == ()
@@ -89,12 +90,12 @@ def _without_scalar_booleans(items: tuple[Any, ...], x: Expr) -> tuple[tuple[Any
     return tuple(replaced), x[tuple(widened)]
 
 
-def _is_float(item: Any) -> bool:
+def _is_float(item: npt.ArrayLike) -> bool:
     dtype = getattr(item, "dtype", None)
     return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
 
 
-def _is_boolean(item: Any) -> bool:
+def _is_boolean(item: object) -> bool:
     return (item.dtype if isinstance(item, Expr) else np.asarray(item).dtype).kind == "b"
 
 
@@ -121,7 +122,7 @@ def _axes_taken(item: Any) -> int:
     return int(np.ndim(item)) if _is_boolean(item) else 1
 
 
-def _bad_index(item: Any) -> Any:
+def _bad_index(item: npt.ArrayLike) -> Any:
     kind = getattr(item, "dtype", type(item).__name__)
     return fail(
         TypeError,
@@ -130,7 +131,7 @@ def _bad_index(item: Any) -> Any:
     )
 
 
-def as_indices(item: Any) -> list[Any]:
+def as_indices(item: npt.ArrayLike) -> list[Any]:
     """The integer index arrays that an array-like index stands for."""
     if not isinstance(item, Expr):
         item = np.asarray(item)

@@ -16,14 +16,15 @@ from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.op import Op, differentiable, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
-def mT(x: Any) -> Any:
+def mT(x: Array) -> Any:
     """Each matrix transposed."""
     return np.swapaxes(x, -1, -2)
 
 
-def mH(x: Any) -> Any:
+def mH(x: Array) -> Any:
     """Each matrix transposed and conjugated."""
     return np.conjugate(mT(x)) if x.dtype.kind == "c" else mT(x)
 
@@ -38,12 +39,12 @@ def eye_like(x: Any) -> Any:
     return np.eye(np.shape(x)[-1], dtype=real_dtype(x.dtype))
 
 
-def wide(z: Any) -> Any:
+def wide(z: Array) -> Any:
     """One number a matrix, with two axes more, to multiply matrices with."""
     return np.expand_dims(z, (-2, -1))
 
 
-def between(left: Any, right: Any) -> LinearMap:
+def between(left: Array, right: Array) -> LinearMap:
     """X -> left @ X @ right."""
     return Structural(
         lambda v: np.matmul(np.matmul(left, v), right),
@@ -59,17 +60,17 @@ def hermitian_from(triangle: str) -> LinearMap:
     cut = np.tril if triangle == "L" else np.triu
     strict = -1 if triangle == "L" else 1
 
-    def forward(v: Any) -> Any:
+    def forward(v: Array) -> Any:
         half = cut(v, strict)
         return half + mH(half) + np.real(v) * eye_like(v)
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         return cut(g + mH(g), strict) + np.real(g) * eye_like(g)
 
     return Structural(forward, backward)
 
 
-def matrices(name: str, x: Any, *, square: bool = True) -> Any:
+def matrices(name: str, x: object, *, square: bool = True) -> Any:
     """An argument as a stack of float matrices."""
     x = lift_fully(x)
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):

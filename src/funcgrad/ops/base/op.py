@@ -34,6 +34,7 @@ from funcgrad.ops.base.promotion import (
     ufunc_loop,
 )
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 EdgeRule: TypeAlias = Callable[..., LinearMap]
 """``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""
@@ -277,8 +278,8 @@ def spread(x: Any, size: int) -> Any:
 
 
 # -- the two that fit operands -------------------------------------------------------------------
-def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
-    def sum_to_shape(g: Any) -> Any:
+def _broadcast_edge(z: Array, x: Array, *, shape: tuple[int, ...]) -> LinearMap:
+    def sum_to_shape(g: Array) -> Any:
         small = np.shape(x)
         lead = len(shape) - len(small)
         stretched = tuple(lead + i for i, n in enumerate(small) if n != shape[lead + i])
@@ -287,7 +288,9 @@ def _broadcast_edge(z: Any, x: Any, *, shape: tuple[int, ...]) -> LinearMap:
     return Structural(lambda v: broadcast_to(v, shape=shape), sum_to_shape)
 
 
-def _broadcast_batch(size: int, batched: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+def _broadcast_batch(
+    size: int, batched: Sequence[bool], x: Array, *, shape: tuple[int, ...]
+) -> Any:
     small = np.shape(x)[1:]
     wide = np.reshape(x, (size, *(1,) * (len(shape) - len(small)), *small))
     return broadcast_to(wide, shape=(size, *shape))
@@ -310,8 +313,8 @@ broadcast_to = Op(
 )
 
 
-def _astype_edge(z: Any, x: Any, *, dtype: np.dtype[Any]) -> LinearMap:
-    def back(g: Any) -> Any:
+def _astype_edge(z: Array, x: Array, *, dtype: np.dtype[Any]) -> LinearMap:
+    def back(g: Array) -> Any:
         if dtype.kind == "c" and x.dtype.kind != "c":
             g = np.real(g)
         return astype(g, dtype=x.dtype)
@@ -319,7 +322,7 @@ def _astype_edge(z: Any, x: Any, *, dtype: np.dtype[Any]) -> LinearMap:
     return Structural(lambda v: astype(v, dtype=dtype), back)
 
 
-def _astype_run(x: Any, dtype: np.dtype[Any]) -> Any:
+def _astype_run(x: Array, dtype: np.dtype[Any]) -> Any:
     array = np.asarray(x)
     if array.dtype.kind == "c" and dtype.kind != "c":
         array = array.real
@@ -333,7 +336,7 @@ _CASTS: dict[str, dict[str, str]] = {
 }
 
 
-def _mp_astype(mp: Any, x: Any, dtype: np.dtype[Any]) -> Any:
+def _mp_astype(mp: Any, x: Array, dtype: np.dtype[Any]) -> Any:
     if x.dtype != object:
         return x
     if dtype.kind == "f":  # the real part, as NumPy casts
@@ -344,7 +347,7 @@ def _mp_astype(mp: Any, x: Any, dtype: np.dtype[Any]) -> Any:
     return x
 
 
-def _interval_astype(iv: Any, x: Any, dtype: np.dtype[Any]) -> Any:
+def _interval_astype(iv: Any, x: Array, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "b":
         return iv.true(x)
     return (np.trunc(x[0]), np.trunc(x[1])) if dtype.kind in "iu" else x
@@ -379,7 +382,7 @@ astype: Op = Op(
 )
 
 
-def _leaf_edge(z: Any, x: Any, **_: Any) -> LinearMap:
+def _leaf_edge(z: Array, x: Array, **_: object) -> LinearMap:
     return Identity()
 
 
@@ -402,7 +405,7 @@ leaf: Op = Op(
 )
 
 
-def _one_example(x: Any) -> Any:
+def _one_example(x: Array) -> Any:
     raise fail(
         TypeError,
         "vmap: expected a program that does not depend on values, but Python asked for the value of "

@@ -77,7 +77,7 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
         raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
 
 
-def same_type(type: ArrayType, **_: Any) -> ArrayType:
+def same_type(type: ArrayType, **_: object) -> ArrayType:
     """The type rule of an operation that keeps its operand's type."""
     return type
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import concrete_value
@@ -19,6 +20,7 @@ from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
@@ -43,14 +45,14 @@ def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of an array whose further arguments say how often or where: traced ones are asked."""
 
-    def on_plain(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def on_plain(x: Array, *args: Array, **kwargs: object) -> Any:
         inside, named = by_value((args, kwargs), function.__name__)
         return function(x, *inside, **named)
 
     return on_plain
 
 
-def by_value(tree: Any, asker: str) -> Any:
+def by_value(tree: object, asker: str) -> Any:
     """Nested lists, tuples and dicts, with values in the place of traced expressions."""
     if isinstance(tree, list | tuple):
         return type(tree)([by_value(item, asker) for item in tree])
@@ -59,7 +61,7 @@ def by_value(tree: Any, asker: str) -> Any:
     return concrete_value(tree, asker)
 
 
-def _expressions(tree: Any) -> Iterable[Any]:
+def _expressions(tree: object) -> Iterable[Any]:
     if isinstance(tree, Expr):
         yield tree
     elif isinstance(tree, list | tuple | dict):
@@ -100,14 +102,14 @@ def unique(
 
 @lru_cache(maxsize=64)
 def _places(axis: int | None, equal_nan: bool) -> Callable[[Any], Any]:
-    def unique(value: Any) -> Any:
+    def unique(value: Array) -> Any:
         _, index, inverse = np.unique(value, True, True, axis=axis, equal_nan=equal_nan)
         return np.concatenate([index, np.ravel(inverse)])
 
     return unique
 
 
-def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
     """As `numpy.bincount`, differentiable in the weights; how many bins there are is asked."""
     places = lift_fully(x)
     if places.ndim != 1 or places.dtype.kind not in "biu":
@@ -125,7 +127,11 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, **_: Any
+    element: npt.ArrayLike,
+    test_elements: npt.ArrayLike,
+    assume_unique: Any = False,
+    invert: Any = False,
+    **_: Any,
 ) -> Any:
     """As `numpy.isin`, by comparing each with each."""
     x, among = lift_fully(element), shape.ravel(lift_fully(test_elements))
@@ -133,7 +139,7 @@ def isin(
     return ~found if invert else found
 
 
-def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+def digitize(x: npt.ArrayLike, bins: Any, right: npt.ArrayLike = False) -> Any:
     """As `numpy.digitize`; whether the bins rise or fall is asked."""
     bins = lift_fully(bins)
     steps = bins[1:] - bins[:-1]

@@ -12,6 +12,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad import expr as expr_room
 from funcgrad.expr import Expr
@@ -42,6 +43,7 @@ from funcgrad.ops.numpy import rearrange as arranging
 from funcgrad.ops.numpy import select_compare as choices
 from funcgrad.ops.numpy import statistics
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 FAMILIES: tuple[ModuleType, ...] = (
     op,
@@ -130,20 +132,20 @@ def numpy_functions(
 
 
 def _last(function: Callable[..., Any]) -> Callable[..., Any]:
-    def of_last_axes(x: Any, *, offset: int = 0) -> Any:
+    def of_last_axes(x: Array, *, offset: int = 0) -> Any:
         return function(x, offset, -2, -1)
 
     return of_last_axes
 
 
-def _float_power(x: Any, y: Any) -> Any:
+def _float_power(x: npt.ArrayLike, y: npt.ArrayLike) -> Any:
     """As `numpy.float_power`: in double precision at least."""
     x, y = op.lift_all((x, y))
     dtype = np.result_type(x.dtype, y.dtype, float)
     return elementwise.power(shape.astype(x, dtype), shape.astype(y, dtype))
 
 
-def where(condition: Any, *branches: Any) -> Any:
+def where(condition: object, *branches: Any) -> Any:
     """As `numpy.where`; with a condition alone, the indices where it holds, asked for by value."""
     if not branches:
         condition = op.lift_fully(condition)
@@ -162,7 +164,9 @@ def result_type(*items: Any) -> np.dtype[Any]:
     return np.result_type(*[item.dtype if isinstance(item, Expr) else item for item in items])
 
 
-def clip(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    x: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
+) -> Any:
     """As `numpy.clip`: minimum(maximum(x, low), high), so half the derivative flows at a bound."""
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
@@ -175,7 +179,7 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return x if high is None else elementwise.minimum(x, high)
 
 
-def round_(x: Any, decimals: int = 0) -> Any:
+def round_(x: object, decimals: int = 0) -> Any:
     """As `numpy.round`; not differentiable."""
     x = op.lift_fully(x)
     whole = x.dtype.kind in "iu"
@@ -189,7 +193,7 @@ def round_(x: Any, decimals: int = 0) -> Any:
     return shape.astype(rounded, x.dtype) if whole else rounded
 
 
-def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
+def divmod_(x: Array, y: Array) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
     return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
 
@@ -197,7 +201,7 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
 _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
 
 
-def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_numpy(func: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer ``__array_function__``."""
     stand_in = expr_room.operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.expr import Expr
@@ -16,9 +17,10 @@ from funcgrad.ops.elementwise import mask
 from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
 from funcgrad.ops.shape import astype, holds_expr, reshape
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axes
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: npt.ArrayLike, x: object = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """As `numpy.trapezoid`: the integral of what connects the samples."""
     y = lift_fully(y)
     place = normalize_axis_index(operator.index(axis), y.ndim)
@@ -27,7 +29,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(width * pairs / 2.0, axis=place)
 
 
-def _steps(x: Any, axis: int, ndim: int) -> Any:
+def _steps(x: object, axis: int, ndim: int) -> Any:
     """Differences of coordinates along an axis, with as many axes as what they belong to."""
     x = lift_fully(x)
     if x.ndim != 1:
@@ -36,7 +38,7 @@ def _steps(x: Any, axis: int, ndim: int) -> Any:
 
 
 # -- slopes --------------------------------------------------------------------------------------
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1) -> Any:
     """As `numpy.gradient`: slopes of samples, by differences of second order inside.
 
     What differentiates a formula is `funcgrad.gradient`.
@@ -105,7 +107,7 @@ def _weighted(weights: Sequence[Any], samples: Sequence[Any]) -> Any:
     return weights[0] * samples[0] + weights[1] * samples[1] + weights[2] * samples[2]
 
 
-def _inner_weights(h: Any, k: Any) -> tuple[Any, Any, Any]:
+def _inner_weights(h: Array, k: int) -> tuple[Any, Any, Any]:
     """Of three samples, steps h and k apart, for the slope of their parabola in the middle."""
     return -k / (h * (h + k)), (k - h) / (h * k), h / (k * (h + k))
 
@@ -122,7 +124,7 @@ def _outer_slopes(f: Any, axis: int, steps: Any) -> tuple[Any, Any]:
     return _weighted(at_first, first), _weighted([-w for w in at_last[::-1]], last)
 
 
-def _end_weights(h: Any, k: Any) -> tuple[Any, Any, Any]:
+def _end_weights(h: Array, k: Any) -> tuple[Any, Any, Any]:
     return -(2.0 * h + k) / (h * (h + k)), (h + k) / (h * k), -h / (k * (h + k))
 
 
@@ -165,7 +167,7 @@ def _around(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
 
 
-def _between_knots(x: Any, xp: Any, fp: Any) -> Any:
+def _between_knots(x: object, xp: Any, fp: Any) -> Any:
     if fp.dtype.kind == "c":
         # Apart, since an infinity in one part would leave no number in the other.
         return _between_knots(x, xp, np.real(fp)) + 1j * _between_knots(x, xp, np.imag(fp))
@@ -184,7 +186,7 @@ def _between_knots(x: Any, xp: Any, fp: Any) -> Any:
 
 
 # -- convolutions --------------------------------------------------------------------------------
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def convolve(a: Array, v: Array, mode: str = "full") -> Any:
     """As `numpy.convolve`: a matrix of shifted entries times the shorter vector."""
     a, v = _two_vectors("convolve", a, v, mode)
     if a.size < v.size:
@@ -192,7 +194,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return _convolved(a, v, _KEPT[mode](a.size, v.size))
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def correlate(a: Array, v: Array, mode: str = "valid") -> Any:
     """As `numpy.correlate`: conjugates the second."""
     a, v = _two_vectors("correlate", a, v, mode)
     v = np.conjugate(v) if v.dtype.kind == "c" else v
@@ -223,7 +225,7 @@ def _two_vectors(name: str, a: Any, v: Any, mode: Any) -> tuple[Any, Any]:
     return a, v
 
 
-def _convolved(a: Any, v: Any, kept: tuple[int, int]) -> Any:
+def _convolved(a: Array, v: Array, kept: tuple[int, int]) -> Any:
     """The entries from ``first`` on, ``count`` of them, of the full convolution."""
     (first, count), (m, n) = kept, (a.size, v.size)
     turned, beyond = np.flip(v), np.zeros(n - 1, a.dtype)

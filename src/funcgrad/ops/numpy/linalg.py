@@ -7,6 +7,7 @@ import operator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.ops import reduction
@@ -16,10 +17,11 @@ from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.shape import broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, pinv, solve
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axes, Axis
 
 
 # -- norms ---------------------------------------------------------------------------------------
-def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> Any:
     """As `numpy.linalg.matrix_norm`: 'fro', 'nuc', and 1, -1, 2, -2, inf, -inf.
 
     At a kink the derivative is a subgradient: of 'nuc', where singular values are 0; of 2 and -2, where
@@ -44,7 +46,9 @@ def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     return np.expand_dims(z, (-2, -1)) if keepdims is True else z
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+def vector_norm(
+    x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: object = 2
+) -> Any:
     """As `numpy.linalg.vector_norm`: of the flattened array without an axis, or along axes."""
     x = lift_fully(x)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
@@ -55,7 +59,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
     return np.expand_dims(z, axes) if keepdims is True else z
 
 
-def any_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.linalg.norm`: of vectors, as `vector_norm`, or of matrices, as `matrix_norm`."""
     x = lift_fully(x)
     axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim)
@@ -65,7 +69,7 @@ def any_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -
     return np.expand_dims(z, axes) if keepdims is True else z
 
 
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: Array, p: object = None) -> Any:
     """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2."""
     if p in (None, 2, -2):
         s = svdvals(x)
@@ -74,7 +78,9 @@ def cond(x: Any, p: Any = None) -> Any:
     return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 
 
-def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def matrix_rank(
+    a: object, tol: object = None, hermitian: bool = False, *, rtol: object = None
+) -> Any:
     """As `numpy.linalg.matrix_rank`; not differentiable."""
     a = lift_fully(a)
     if a.ndim < 2:
@@ -103,7 +109,7 @@ def matrix_power(a: Any, n: int) -> Any:
     return power
 
 
-def multi_dot(arrays: Any) -> Any:
+def multi_dot(arrays: Array) -> Any:
     """As `numpy.linalg.multi_dot`: a product of matrices in the order that costs least."""
     parts: list[Any] = list(lift_all(tuple(arrays)))
     if len(parts) < 2:
@@ -164,7 +170,7 @@ def cross(
     return moveaxis(z, -1, normalize_axis_index(axisc, z.ndim))
 
 
-def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
+def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
     """As `numpy.vecdot`: conjugates the first."""
     x, y = lift_all((x, y))
     if not x.ndim or not y.ndim:
@@ -175,7 +181,7 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
     return np.sum(products, axis=axis, dtype=products.dtype)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: Array, /) -> Any:
     """As `numpy.linalg.matrix_transpose`: the last two axes exchanged."""
     return np.swapaxes(x, -1, -2)
 
@@ -190,7 +196,7 @@ class LstsqResult(NamedTuple):
     s: Any
 
 
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+def lstsq(a: Array, b: object, rcond: Any = None) -> Any:
     """As `numpy.linalg.lstsq`: the shortest x that minimizes |a @ x - b|, by the pseudoinverse.
 
     The residuals are those of full rank (NumPy leaves them out of a lower one).
@@ -209,7 +215,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return LstsqResult(x, residuals, rank, s)
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.linalg.tensorsolve`: x with tensordot(a, x, x.ndim) = b."""
     a, b = lift_all((a, b))
     if axes is not None:
@@ -226,7 +232,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     return reshape(x, shape)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: npt.ArrayLike, ind: int = 2) -> Any:
     """As `numpy.linalg.tensorinv`: the inverse for `numpy.tensordot` along ``ind`` axes."""
     a = lift_fully(a)
     rows, columns = a.shape[:ind], a.shape[ind:]
@@ -240,20 +246,20 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return reshape(inv(reshape(a, (n, n))), (*columns, *rows))
 
 
-def matvec(a: Any, x: Any, /) -> Any:
+def matvec(a: Array, x: Array, /) -> Any:
     """As `numpy.matvec`: each matrix of a stack times its vector."""
     a, x = _matrix_and_vector("matvec", a, x)
     return np.squeeze(np.matmul(a, np.expand_dims(x, -1)), -1)
 
 
-def vecmat(x: Any, a: Any, /) -> Any:
+def vecmat(x: Array, a: Array, /) -> Any:
     """As `numpy.vecmat`: each vector, conjugated, times its matrix."""
     a, x = _matrix_and_vector("vecmat", a, x)
     x = np.conjugate(x) if x.dtype.kind == "c" else x
     return np.squeeze(np.matmul(np.expand_dims(x, -2), a), -2)
 
 
-def _matrix_and_vector(name: str, a: Any, x: Any) -> tuple[Any, Any]:
+def _matrix_and_vector(name: str, a: npt.ArrayLike, x: npt.ArrayLike) -> tuple[Any, Any]:
     a, x = lift_all((a, x))
     if a.ndim < 2 or not x.ndim:
         raise fail(

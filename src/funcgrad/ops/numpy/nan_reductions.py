@@ -12,9 +12,10 @@ from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axis
 
 
-def _numbers(x: Any, instead: Any) -> tuple[Any, Any]:
+def _numbers(x: object, instead: object) -> tuple[Any, Any]:
     """An operand with what is none replaced, and where it has numbers."""
     x = lift_fully(x)
     if not differentiable(x.dtype):
@@ -24,7 +25,7 @@ def _numbers(x: Any, instead: Any) -> tuple[Any, Any]:
 
 
 def nansum(
-    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
+    x: Array, axis: Axis = None, dtype: object = None, *, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.nansum`."""
     refuse_keywords("nansum", rest)
@@ -32,7 +33,7 @@ def nansum(
 
 
 def nanprod(
-    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
+    x: Array, axis: Axis = None, dtype: object = None, *, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.nanprod`."""
     refuse_keywords("nanprod", rest)
@@ -40,7 +41,7 @@ def nanprod(
 
 
 def nanmean(
-    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, **rest: Any
+    x: Array, axis: object = None, dtype: object = None, *, keepdims: Any = False, **rest: Any
 ) -> Any:
     """As `numpy.nanmean`."""
     refuse_keywords("nanmean", rest)
@@ -48,23 +49,23 @@ def nanmean(
     return reduction.sum(kept, axis, keepdims=keepdims) / _count(known, kept, axis, keepdims)
 
 
-def _count(known: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+def _count(known: Any, x: Array, axis: Any, keepdims: Any) -> Any:
     return astype(reduction.sum(known, axis, keepdims=keepdims), np.real(x).dtype)
 
 
-def nanmax(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+def nanmax(x: object, axis: object = None, *, keepdims: object = False, **rest: Any) -> Any:
     """As `numpy.nanmax`; entries that tie share the derivative equally."""
     refuse_keywords("nanmax", rest)
     return _extreme(reduction.max, -np.inf, x, axis, keepdims)
 
 
-def nanmin(x: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+def nanmin(x: object, axis: object = None, *, keepdims: object = False, **rest: Any) -> Any:
     """As `numpy.nanmin`; entries that tie share the derivative equally."""
     refuse_keywords("nanmin", rest)
     return _extreme(reduction.min, np.inf, x, axis, keepdims)
 
 
-def _extreme(of: Any, instead: float, x: Any, axis: Any, keepdims: Any) -> Any:
+def _extreme(of: Any, instead: float, x: object, axis: Any, keepdims: Any) -> Any:
     kept, known = _numbers(x, instead)
     z = of(kept, axis, keepdims)
     if not differentiable(kept.dtype):
@@ -73,8 +74,8 @@ def _extreme(of: Any, instead: float, x: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def nanvar(
-    x: Any,
-    axis: Any = None,
+    x: Array,
+    axis: Axis = None,
     dtype: Any = None,
     *,
     ddof: float = 0,
@@ -90,8 +91,8 @@ def nanvar(
 
 
 def nanstd(
-    x: Any,
-    axis: Any = None,
+    x: Array,
+    axis: Axis = None,
     dtype: Any = None,
     *,
     ddof: float = 0,
@@ -106,7 +107,7 @@ def nanstd(
     return _deviation(inexact(x, dtype), axis, ddof, keepdims)
 
 
-def _real_dtype(name: str, x: Any, dtype: Any) -> Any:
+def _real_dtype(name: str, x: object, dtype: np.dtype[Any]) -> Any:
     x = lift_fully(x)
     if dtype is not None and (np.dtype(dtype).kind != "f" or x.dtype.kind == "c"):
         raise fail(
@@ -117,7 +118,7 @@ def _real_dtype(name: str, x: Any, dtype: Any) -> Any:
     return x
 
 
-def _deviation(x: Any, axis: Any, ddof: float, keepdims: Any) -> Any:
+def _deviation(x: Array, axis: object, ddof: float, keepdims: object) -> Any:
     kept, known = _numbers(x, 0)
     centered = mask(known, kept - nanmean(x, axis, keepdims=True))
     free = _count(known, kept, axis, keepdims) - ddof

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.linalg import lstsq
@@ -28,7 +29,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return np.stack(powers if increasing else powers[::-1], axis=-1)
 
 
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: npt.ArrayLike, x: npt.ArrayLike) -> Any:
     """As `numpy.polyval`: the polynomial of coefficients, the highest power's first."""
     p, x = lift_all((p, x))
     z = np.zeros_like(x)
@@ -37,7 +38,9 @@ def polyval(p: Any, x: Any) -> Any:
     return z
 
 
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None) -> Any:
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: object = None
+) -> Any:
     """As `numpy.polyfit` of one degree, without ``full`` and ``cov``."""
     if full or np.ndim(deg):
         raise fail(TypeError, "polyfit: expected one degree, and full=False")

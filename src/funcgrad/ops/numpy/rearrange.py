@@ -7,22 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise import mask
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axis
 
 
-def flip(x: Any, axis: Any = None) -> Any:
+def flip(x: npt.ArrayLike, axis: Axis = None) -> Any:
     """As `numpy.flip`."""
     x = lift_fully(x)
     places = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
 
 
-def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+def roll(x: object, shift: Any, axis: Axis = None) -> Any:
     """As `numpy.roll`, along axes or the flattened array."""
     x = lift_fully(x)
     if isinstance(shift, Sequence) or isinstance(axis, Sequence):
@@ -70,7 +72,7 @@ def tile(x: Any, reps: Any) -> Any:
     return x
 
 
-def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+def rot90(x: npt.ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
     """As `numpy.rot90`: from the first axis towards the second."""
     x = lift_fully(x)
     first, *others = (normalize_axis_index(axis, x.ndim) for axis in axes)
@@ -83,17 +85,17 @@ def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     return np.flip(x, turned) if turned else x
 
 
-def flipud(x: Any) -> Any:
+def flipud(x: Array) -> Any:
     """As `numpy.flipud`."""
     return np.flip(x, 0)
 
 
-def fliplr(x: Any) -> Any:
+def fliplr(x: Array) -> Any:
     """As `numpy.fliplr`."""
     return np.flip(x, 1)
 
 
-def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
+def delete(x: Any, obj: Array, axis: int | None = None) -> Any:
     """As `numpy.delete`."""
     x = lift_fully(x)
     if axis is None:
@@ -106,7 +108,7 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     return np.take(x, kept, place)
 
 
-def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def pad(x: object, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
     """As `numpy.pad` in mode ``constant``."""
     x = lift_fully(x)
     if mode != "constant":
@@ -119,16 +121,16 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     return lift_fully(frame).at[inside].set(x)
 
 
-def _triangle(keep: Any, x: Any, k: int) -> Any:
+def _triangle(keep: Any, x: object, k: int) -> Any:
     x = lift_fully(x)
     return mask(keep(np.ones(x.shape[-2:], bool), k), x)
 
 
-def tril(x: Any, k: int = 0) -> Any:
+def tril(x: object, k: int = 0) -> Any:
     """As `numpy.tril`."""
     return _triangle(np.tril, x, k)
 
 
-def triu(x: Any, k: int = 0) -> Any:
+def triu(x: object, k: int = 0) -> Any:
     """As `numpy.triu`."""
     return _triangle(np.triu, x, k)

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
-def nonzero(x: Any) -> tuple[Any, ...]:
+def nonzero(x: npt.ArrayLike) -> tuple[Any, ...]:
     """As `numpy.nonzero`: where entries are not 0, asked for by value."""
     x = lift_fully(x)
     if not x.ndim:
@@ -22,18 +24,18 @@ def nonzero(x: Any) -> tuple[Any, ...]:
     return tuple(as_indices(x if x.dtype.kind == "b" else x != 0))
 
 
-def flatnonzero(x: Any) -> Any:
+def flatnonzero(x: npt.ArrayLike) -> Any:
     """As `numpy.flatnonzero`."""
     return nonzero(np.ravel(x))[0]
 
 
-def argwhere(x: Any) -> Any:
+def argwhere(x: npt.ArrayLike) -> Any:
     """As `numpy.argwhere`."""
     x = lift_fully(x)
     return np.stack(nonzero(x), axis=-1) if x.ndim else np.zeros((int(bool(x)), 0), int)
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(condlist: Array, choicelist: Array, default: Any = 0) -> Any:
     """As `numpy.select`: the first choice whose condition holds."""
     if len(condlist) != len(choicelist) or not len(condlist):
         raise fail(
@@ -67,7 +69,7 @@ def _alike(values: Sequence[Any]) -> list[Any]:
 _WEAK = (int, float, complex)
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(x: object, condlist: npt.ArrayLike, funclist: Any, *args: object, **kw: Any) -> Any:
     """As `numpy.piecewise`: each function runs on all of x, and where its condition fails it has no say."""
     x = lift_fully(x)
     conditions = [_condition(condition, x) for condition in _conditions(condlist, x)]
@@ -96,7 +98,7 @@ def _conditions(condlist: Any, x: Expr) -> Sequence[Any]:
     return [condlist] if alone and not np.ndim(condlist[0]) else condlist
 
 
-def _condition(condition: Any, x: Expr) -> Any:
+def _condition(condition: npt.ArrayLike, x: Expr) -> Any:
     condition = lift_fully(condition)
     if condition.shape != x.shape:
         raise fail(
@@ -107,7 +109,7 @@ def _condition(condition: Any, x: Expr) -> Any:
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: object, copy: bool = True, nan: object = 0.0, posinf: object = None, neginf: object = None
 ) -> Any:
     """As `numpy.nan_to_num`; what is replaced has no gradient."""
     x = lift_fully(x)
@@ -124,7 +126,13 @@ def nan_to_num(
     )
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    rtol: Any = 1e-05,
+    atol: Any = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
     """As `numpy.isclose`; not differentiable."""
     a, b = lift_all((a, b))
     b = astype(b, np.result_type(b.dtype, 1.0))
@@ -132,12 +140,18 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return near | ((a != a) & (b != b)) if equal_nan else near
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    rtol: Any = 1e-05,
+    atol: Any = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
     """As `numpy.allclose`: a truth value, asked for when Python needs it."""
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Any:
     """As `numpy.array_equal`."""
     a, b = lift_all((a1, a2))
     if a.shape != b.shape:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact
@@ -14,10 +15,11 @@ from funcgrad.ops.base.axes import axes_of, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import astype, expand_dims, reshape
 from funcgrad.source import fail
+from funcgrad.typing import Array, Axes, Axis
 
 
 def average(
-    x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+    x: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
     """As `numpy.average`."""
     x = inexact(x)
@@ -39,20 +41,28 @@ def average(
     return (result, total) if returned else result
 
 
-def ptp(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def ptp(x: npt.ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """As `numpy.ptp`: the largest less the smallest."""
     x = lift_fully(x)
     return np.max(x, axis, keepdims=keepdims) - np.min(x, axis, keepdims=keepdims)
 
 
 # -- by order ------------------------------------------------------------------------------------
-def median(a: Any, axis: Any = None, *, keepdims: Any = False, **rest: Any) -> Any:
+def median(
+    a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False, **rest: object
+) -> Any:
     """As `numpy.median`; what lies in the middle has the derivative."""
     return _quantile("median", a, 0.5, axis, "linear", keepdims, rest)
 
 
 def percentile(
-    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: Any = False, **rest: Any
+    a: Array,
+    q: Any,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+    **rest: Any,
 ) -> Any:
     """As `numpy.percentile`, differentiable in ``a``: see `quantile`."""
     _constant("percentile", q)
@@ -61,7 +71,13 @@ def percentile(
 
 
 def quantile(
-    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: Any = False, **rest: Any
+    a: Array,
+    q: Array,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+    **rest: Any,
 ) -> Any:
     """As `numpy.quantile` with one of the methods linear, lower, higher, nearest and midpoint.
 
@@ -72,7 +88,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, rest)
 
 
-def _constant(name: str, q: Any) -> None:
+def _constant(name: str, q: object) -> None:
     if isinstance(q, Expr):
         raise fail(TypeError, f"{name}: expected q to be numbers, but got an expression, {q!r}")
 
@@ -89,7 +105,13 @@ _ENTRIES = ("lower", "higher", "nearest")
 
 
 def _quantile(
-    name: str, a: Any, q: Any, axis: Any, method: str, keepdims: Any, rest: dict[str, Any]
+    name: str,
+    a: object,
+    q: npt.ArrayLike,
+    axis: Any,
+    method: str,
+    keepdims: bool | None,
+    rest: dict[str, Any],
 ) -> Any:
     # Nothing is ever overwritten, and what is None is not given.
     given = [key for key, value in rest.items() if key != "overwrite_input" and value is not None]
@@ -150,7 +172,7 @@ def _between(rows: Any, place: Any, weak: bool) -> Any:
 
 # -- together ------------------------------------------------------------------------------------
 def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
+    m: Any, y: object = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
 ) -> Any:
     """As `numpy.cov` without weights: each row a variable."""
     m, others = (_variables(x, rowvar) for x in (m, y))
@@ -172,7 +194,7 @@ def _variables(x: Any, rowvar: bool) -> Any:
     return np.transpose(x) if x.ndim == 2 and not rowvar else np.atleast_2d(x)
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Any:
     """As `numpy.corrcoef`: covariances over the products of deviations, from -1 to 1."""
     c = cov(x, y, rowvar)
     if c.ndim == 0:

@@ -182,7 +182,7 @@ def cotangent_labels(expr: Expr, nodes: list[Expr]) -> list[str]:
     return [_cotangent(found.get(e.key), e, simple) for e in nodes]
 
 
-def _cotangent(z: Any, expr: Expr, texts: Iterator[str]) -> str:
+def _cotangent(z: object, expr: Expr, texts: Iterator[str]) -> str:
     if z is None:
         return ""
     if not isinstance(z, Parts):

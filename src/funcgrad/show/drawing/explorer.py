@@ -61,7 +61,7 @@ class Page:
         )
 
 
-def explore(expr: Expr, path: str | PathLike[str] | None = None, /, **values: Any) -> Page:
+def explore(expr: Expr, path: str | PathLike[str] | None = None, /, **values: object) -> Page:
     """A page that draws an expression and steps through forward and reverse accumulation.
 
     With values for the variables, by name, each node shows its value and its cotangent in numbers;
@@ -113,7 +113,7 @@ def _title(expr: Expr) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _as_data(data: Any) -> str:
+def _as_data(data: object) -> str:
     # In a script element, only "<" could end it; the rest is for readers that are less exact.
     line = json.dumps(data)
     for c in "<>&":
@@ -168,7 +168,7 @@ def _step(
     return {"at": at, "way": way, "say": say, "z": found}
 
 
-def _together(e: Expr, value: Any, texts: Iterator[str]) -> str:
+def _together(e: Expr, value: object, texts: Iterator[str]) -> str:
     """The text of a cotangent, of a tuple's that of each part; 0 for what nothing reaches."""
     if not isinstance(value, Parts):
         return next(texts)

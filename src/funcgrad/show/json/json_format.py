@@ -191,7 +191,7 @@ def _bodies(whole: dict[str, Any]) -> list[Body]:
     return bodies
 
 
-def _body(i: int, entry: Any, bodies: list[Body]) -> Body:
+def _body(i: int, entry: object, bodies: list[Body]) -> Body:
     where = f" at body {i}"
     if not isinstance(entry, dict) or set(entry) != {"inputs", "nodes", "outputs"}:
         mistake("an object with inputs, nodes, outputs", entry, where)
@@ -224,7 +224,7 @@ def _check_order(exprs: list[Expr], roots: list[Expr], where: str = "") -> None:
         )
 
 
-def _program(rows: Any, bodies: list[Body]) -> Expr:
+def _program(rows: object, bodies: list[Body]) -> Expr:
     if not isinstance(rows, list) or not rows:
         mistake("a list of at least one node", rows)
     exprs = _nodes(rows, bodies, "", None)
@@ -249,7 +249,7 @@ def _nodes(
 
 def _node(
     i: int,
-    row: Any,
+    row: object,
     exprs: list[Expr],
     bodies: list[Body],
     where: str,
@@ -300,11 +300,11 @@ def _input(
     return expr
 
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _type(shape: Any, dtype: Any, where: str, lowest: int) -> Any:
+def _type(shape: object, dtype: Any, where: str, lowest: int) -> Any:
     """The type of a node; ``lowest`` is -1 where a length may be known only to a run."""
     if isinstance(dtype, list):
         if not isinstance(shape, list) or len(shape) != len(dtype) or lowest == 0:
@@ -314,7 +314,7 @@ def _type(shape: Any, dtype: Any, where: str, lowest: int) -> Any:
     return _array_type(shape, dtype, where, lowest)
 
 
-def _array_type(shape: Any, dtype: Any, where: str, lowest: int) -> ArrayType:
+def _array_type(shape: object, dtype: np.dtype[Any], where: str, lowest: int) -> ArrayType:
     kind = dtype_of(dtype, where)
     if not isinstance(shape, list) or not all([type(n) is int and n >= lowest for n in shape]):
         mistake("a list of lengths as shape", shape, where)
@@ -324,7 +324,7 @@ def _array_type(shape: Any, dtype: Any, where: str, lowest: int) -> ArrayType:
     return ArrayType(tuple(shape), kind)
 
 
-def _constant(params: Any, args: tuple[Expr, ...], type_: ArrayType, where: str) -> Expr:
+def _constant(params: object, args: tuple[Expr, ...], type_: ArrayType, where: str) -> Expr:
     match params:
         case [["value", {"base64": str(text), **rest}]] if not rest and not args:
             pass
@@ -347,7 +347,7 @@ def _constant(params: Any, args: tuple[Expr, ...], type_: ArrayType, where: str)
     return assemble_node(CONSTANT, (), (("value", Constant(array)),), type_)
 
 
-def _params(pairs: Any, where: str, bodies: list[Body]) -> tuple[tuple[str, Any], ...]:
+def _params(pairs: object, where: str, bodies: list[Body]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(pairs, list) or not all(
         [isinstance(p, list) and len(p) == 2 and isinstance(p[0], str) for p in pairs]
     ):

@@ -27,7 +27,7 @@ _KINDS = {"implicit_root": "root", "implicit_argmin": "argmin", "fixed_point": "
 
 
 # -- writing -------------------------------------------------------------------------------------
-def pack(value: Any, expr: Expr, places: Mapping[Body, int], depth: int = 1) -> Any:
+def pack(value: object, expr: Expr, places: Mapping[Body, int], depth: int = 1) -> Any:
     """A param of a node as a JSON value; TypeError for what another process could not have."""
     if value is None or type(value) in (bool, int, str):
         return value
@@ -54,7 +54,7 @@ def pack(value: Any, expr: Expr, places: Mapping[Body, int], depth: int = 1) -> 
     raise _refused(value, expr)
 
 
-def _refused(value: Any, expr: Expr) -> TypeError:
+def _refused(value: object, expr: Expr) -> TypeError:
     if isinstance(value, Foreign):
         return TypeError(
             f"to_json: expected operations of the package, but got the primitive {value.name!r}, which "
@@ -72,7 +72,7 @@ def _refused(value: Any, expr: Expr) -> TypeError:
 
 
 # -- reading -------------------------------------------------------------------------------------
-def mistake(expected: str, got: Any, where: str = "") -> Never:
+def mistake(expected: str, got: object, where: str = "") -> Never:
     """The error of a text that is not what `to_json` writes."""
     raise ValueError(f"from_json: expected {expected}{where}, but got {short_text(got)}")
 
@@ -88,7 +88,7 @@ def short_text(value: Any) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
-def unpack(value: Any, where: str, bodies: Sequence[Body], depth: int = 1) -> Any:
+def unpack(value: object, where: str, bodies: Sequence[Body], depth: int = 1) -> Any:
     """A param from its JSON value; ``bodies`` are those that it may mean by their places."""
     if depth > DEEPEST_TUPLE:
         raise ValueError(
@@ -128,13 +128,13 @@ def _are_counts(counts: Sequence[Any], wanted: int) -> bool:
     return len(counts) == wanted and all([type(n) is int and -1 <= n < 2**63 for n in counts])
 
 
-def _body(place: Any, bodies: Sequence[Body], where: str) -> Body:
+def _body(place: int, bodies: Sequence[Body], where: str) -> Body:
     if type(place) is not int or not 0 <= place < len(bodies):
         mistake("the place of an earlier body", place, where)
     return bodies[place]
 
 
-def _problem(who: str, body: Body, count: Any, where: str) -> Problem:
+def _problem(who: str, body: Body, count: int, where: str) -> Problem:
     xs = body.inputs[: count if type(count) is int and 0 < count <= len(body.inputs) else 0]
     if not xs:
         mistake("how many of the body's inputs are unknown", count, where)
@@ -157,7 +157,7 @@ def _problem(who: str, body: Body, count: Any, where: str) -> Problem:
 _DTYPE = re.compile(r"[<>|][biufc][0-9]{1,2}")
 
 
-def dtype_of(value: Any, where: str) -> np.dtype[Any]:
+def dtype_of(value: object, where: str) -> np.dtype[Any]:
     """A dtype from how NumPy writes it."""
     if isinstance(value, str) and _DTYPE.fullmatch(value):
         try:

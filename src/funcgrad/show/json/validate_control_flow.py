@@ -52,7 +52,7 @@ def _differ(expected: Types, got: Types, what: str = "operands") -> str:
     return f"expected {what} of types {shown[0][:60]}, but got {shown[1][:60]}"
 
 
-def _loop(types: Types, body: Any, cond: Any, shape: Any) -> str:
+def _loop(types: Types, body: Body, cond: object, shape: tuple[int, ...]) -> str:
     if not (isinstance(body, Body) and isinstance(cond, Body | None) and isinstance(shape, Shape)):
         return "expected a body, a condition or null, and how it runs"
     n, m, length, _ = shape
@@ -85,7 +85,7 @@ def _branch(types: Types, branches: Any) -> str:
     return ""
 
 
-def _call(types: Types, body: Any, kept: Any) -> str:
+def _call(types: Types, body: Body, kept: object) -> str:
     if not isinstance(body, Body) or not isinstance(kept, tuple):
         return "expected a body, and keys of what is kept"
     inside = by_key(*body.outputs)
@@ -94,7 +94,7 @@ def _call(types: Types, body: Any, kept: Any) -> str:
     return _differ(_inputs(body), types)
 
 
-def _ruled(types: Types, body: Any, wiring: Any) -> str:
+def _ruled(types: Types, body: Body, wiring: object) -> str:
     if not isinstance(body, Body) or not isinstance(wiring, Wiring):
         return "expected a body, and how it is wired"
     first, count = wiring.results, wiring.arguments
@@ -123,7 +123,7 @@ def _not_along(flows: Types, values: Types) -> str:
     return "" if fit else _differ(values, flows, "tangents or cotangents") or "expected tangents"
 
 
-def _implicit(types: Types, problem: Any, levels: Any) -> str:
+def _implicit(types: Types, problem: object, levels: object) -> str:
     if not isinstance(problem, Problem) or not isinstance(levels, tuple):
         return "expected a problem, and the batches that it is solved for"
     inputs = _inputs(problem.body)
@@ -145,7 +145,7 @@ def _implicit(types: Types, problem: Any, levels: Any) -> str:
     return _differ(given, types)
 
 
-def _pick(types: Sequence[Any], index: Any) -> str:
+def _pick(types: Sequence[Any], index: int) -> str:
     if len(types) != 1 or not isinstance(types[0], TupleType):
         return "expected a tuple as operand"
     if type(index) is not int or not 0 <= index < len(types[0].parts):

@@ -27,7 +27,7 @@ _RUN = (Body, Shape, Problem, Foreign)
 LARGEST = 2**20  # entries that a check may touch, and the most that it may multiply
 
 
-def check_node(op: Any, args: Sequence[Expr], params: Params, declared: ArrayType) -> str:
+def check_node(op: object, args: Sequence[Expr], params: Params, declared: ArrayType) -> str:
     """What is wrong with a node, as the end of a message; empty where nothing is."""
     types = tuple([arg.type for arg in args])
     # Written out, since True and 1 are equal, and a loop's shape and a plain tuple, too.
@@ -88,7 +88,7 @@ def _is_type(inferred: ArrayType | TupleType) -> bool:
     return exact and isinstance(inferred.dtype, np.dtype)
 
 
-def _are_axes(value: Any) -> bool:
+def _are_axes(value: object) -> bool:
     items = value if isinstance(value, tuple) else (value,)
     return all([item is None or (type(item) is int and -64 <= item < 64) for item in items])
 
@@ -120,7 +120,7 @@ def _is_written(op: Op, types: tuple[ArrayType, ...], params: Params) -> bool:
         return False
 
 
-def _is_brief(value: Any) -> bool:
+def _is_brief(value: object) -> bool:
     """A value that a run cannot be long for: a number may say how often, and a body what is done."""
     if isinstance(value, int | float | complex):
         return abs(value) <= 64

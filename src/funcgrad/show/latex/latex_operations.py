@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.columns import Form
@@ -140,7 +140,7 @@ def _indexed(expr: Expr, parts: list[Written]) -> Written:
     return Written(_subscripted(latex_parenthesized(parts[0], ATOM), ", ".join(items)), ATOM)
 
 
-def _subscripted(head: str, below: Any) -> str:
+def _subscripted(head: str, below: object) -> str:
     # A second subscript is an error in LaTeX; braces close the first.
     return f"{{{head}}}_{{{below}}}" if "_" in head else f"{head}_{{{below}}}"
 

@@ -203,7 +203,7 @@ def _constant(array: Any) -> Written:
     return Written(rf"\mathrm{{{array.dtype}}}_{{{lengths}}}", ATOM)
 
 
-def _number(value: Any) -> Written:
+def _number(value: object) -> Written:
     shown = short(value)
     if shown.lstrip("-") in ("inf", "nan"):
         shown = shown.replace("inf", r"\infty").replace("nan", r"\mathrm{nan}")

@@ -85,7 +85,7 @@ def _tuple(parts: Sequence[str]) -> str:
 
 
 def _loop(
-    name: str, params: Mapping[str, Any], _: Any, functions: Mapping[Body, Function]
+    name: str, params: Mapping[str, Any], _: object, functions: Mapping[Body, Function]
 ) -> list[str]:
     body, cond, shape = params["body"], params["cond"], params["shape"]
     own = functions[body]

@@ -135,5 +135,5 @@ def _filled(template: str, expr: Expr, texts: list[str]) -> str:
     return template.format(*texts, all=", ".join(texts), **params)
 
 
-def _param(value: Any) -> str:
+def _param(value: object) -> str:
     return f'"{value.str}"' if isinstance(value, np.dtype) else repr(value)

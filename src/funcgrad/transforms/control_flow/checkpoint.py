@@ -60,7 +60,7 @@ def checkpoint(
     function = f
 
     @named_after(f)
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def checkpointed(*args: object, **kwargs: object) -> Any:
         trees = [flatten(arg) for arg in args]
         leaves = [leaf for tree in trees for leaf in tree.leaves]
         if not any(isinstance(leaf, Expr) for leaf in leaves):

@@ -17,10 +17,14 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
+from funcgrad.typing import Array
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
 ) -> Any:
     """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``, as `jax.lax.cond`.
 
@@ -42,7 +46,7 @@ def cond(
     return _branch("cond", chosen, [false_fun, true_fun], operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array) -> Any:
     """``branches[index](*operands)``, the index clamped to the valid range, as `jax.lax.switch`.
 
     Raises TypeError if ``index`` is not a scalar integer, if there are no branches, or if they return

@@ -26,7 +26,7 @@ class _Missing:
 _FIRST = _Missing()
 
 
-def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
+def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -> Any:
     """``f(f(f(initial, xs[0]), xs[1]), ...)``, as `functools.reduce`, on the first axis of ``xs``.
 
     ``xs`` may be a tree of arrays; f then gets trees of slices. The value keeps its structure and types.
@@ -46,7 +46,7 @@ def reduce(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
     return scan(lambda value, x: (f(value, x), ()), initial, xs)[0]
 
 
-def _started(name: str, xs: Any, initial: Any) -> tuple[Any, Any]:
+def _started(name: str, xs: object, initial: object) -> tuple[Any, Any]:
     """The initial value and the sequence; without an initial value, the first slice and the rest."""
     if initial is not _FIRST:
         return initial, xs
@@ -64,11 +64,11 @@ def _started(name: str, xs: Any, initial: Any) -> tuple[Any, Any]:
     return first, rest
 
 
-def _indexed(x: Any) -> Any:
+def _indexed(x: object) -> Any:
     return x if isinstance(x, Expr) else np.asarray(x)
 
 
-def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> Any:
+def accumulate(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -> Any:
     """The intermediate values of `reduce`, ``initial`` first, stacked: as `itertools.accumulate`.
 
     Raises TypeError and ValueError as `reduce` does.
@@ -81,7 +81,7 @@ def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> 
     """
     initial, xs = _started("accumulate", xs, initial)
 
-    def step(value: Any, x: Any) -> tuple[Any, Any]:
+    def step(value: object, x: object) -> tuple[Any, Any]:
         after = f(value, x)
         return after, after
 
@@ -89,7 +89,7 @@ def accumulate(f: Callable[[Any, Any], Any], xs: Any, initial: Any = _FIRST) -> 
     return _after(initial, ys)
 
 
-def iterate(f: Callable[[Any], Any], x: Any, n: int) -> Any:
+def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
     """``x, f(x), f(f(x)), ...``, n values stacked: as ``toolz.take(n, toolz.iterate(f, x))``.
 
     Raises ValueError if n is not an int of at least 1; TypeError if f changes the structure, shape or dtype
@@ -101,7 +101,7 @@ def iterate(f: Callable[[Any], Any], x: Any, n: int) -> Any:
     if not isinstance(n, int) or n < 1:
         raise fail(ValueError, f"iterate: expected a number of values, at least 1, but got {n!r}")
 
-    def step(value: Any, _: Any) -> tuple[Any, Any]:
+    def step(value: object, _: object) -> tuple[Any, Any]:
         after = f(value)
         return after, after
 
@@ -109,7 +109,7 @@ def iterate(f: Callable[[Any], Any], x: Any, n: int) -> Any:
     return _after(x, ys)
 
 
-def _after(initial: Any, ys: Any) -> Any:
+def _after(initial: object, ys: object) -> Any:
     """The first value followed by the stacked others."""
     rest = flatten(ys)
     first = flatten(initial).leaves
@@ -120,7 +120,7 @@ def _after(initial: Any, ys: Any) -> Any:
 
 
 def associative_scan(
-    f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0
+    f: Callable[[Any, Any], Any], xs: object, reverse: bool = False, axis: int = 0
 ) -> Any:
     """The prefix scan of an associative function, in about log2(n) steps on whole arrays.
 

@@ -25,8 +25,8 @@ from funcgrad.trace.trace_body import symbols, trace_body, types_of
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
+    init: object,
+    xs: object = None,
     length: int | None = None,
     reverse: bool = False,
     *,
@@ -56,8 +56,8 @@ def scan(
 def _scan(
     who: str,
     f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any,
+    init: object,
+    xs: object,
     length: int | None,
     reverse: bool = False,
     checkpoint: int | str | None = None,
@@ -67,7 +67,7 @@ def _scan(
     chunk = _chunk(checkpoint, iterations)
     items = [ArrayType(np.shape(v)[1:], lift_fully(v).dtype) for v in sequences.leaves]
 
-    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+    def step(carry: object, x: object) -> tuple[Any, Any]:
         made = f(carry, x)
         if not isinstance(made, tuple) or len(made) != 2:
             raise fail(
@@ -111,7 +111,7 @@ def _iterations(sequences: Tree, length: int | None) -> int:
     return int(lengths.pop())
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -191,8 +191,8 @@ _BASE = 8
 
 def _chunked_scan(
     f: Callable[..., Any],
-    init: Any,
-    xs: Any,
+    init: object,
+    xs: object,
     iterations: int,
     chunk: int,
     reverse: bool,
@@ -215,7 +215,7 @@ def _chunked_scan(
         ]
         return sequences.rebuild(shaped)
 
-    def over_chunk(carry: Any, x: Any) -> tuple[Any, Any]:
+    def over_chunk(carry: object, x: object) -> tuple[Any, Any]:
         return scan(f, carry, x, chunk, reverse, checkpoint=inner)
 
     rest = iterations - whole * chunk
@@ -233,7 +233,7 @@ def _chunked_scan(
 
 
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object
 ) -> Any:
     """``body_fun`` applied repeatedly while ``cond_fun`` of the value is true, as `jax.lax.while_loop`.
 
@@ -250,7 +250,7 @@ def while_loop(
 
 
 def _while(
-    who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+    who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object
 ) -> Any:
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
@@ -279,7 +279,7 @@ def _on_shared_operands(first: Body, a: int, second: Body, b: int, n: int) -> tu
 
 def fori_loop(
     lower: Any,
-    upper: Any,
+    upper: object,
     body_fun: Callable[[Any, Any], Any],
     init_val: Any,
     *,
@@ -321,7 +321,7 @@ def fori_loop(
         return value
     iterations = np.arange(lower, max(lower, upper))
 
-    def step(value: Any, i: Any) -> tuple[Any, Any]:
+    def step(value: object, i: int) -> tuple[Any, Any]:
         return body_fun(i, value), ()
 
     return _scan("fori_loop", step, init_val, iterations, None, checkpoint=checkpoint)[0]

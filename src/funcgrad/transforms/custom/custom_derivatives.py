@@ -37,7 +37,7 @@ _running: ContextVar[Mapping[int, int]] = ContextVar(
 )
 
 
-def _refuse(_: Any) -> Any:
+def _refuse(_: object) -> Any:
     raise fail(
         TypeError,
         f"custom rule: expected at most {ORDERS} derivatives of a function whose rule calls the function "
@@ -183,7 +183,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
         seeds = [symbol(f"g{k}", x.type) for k, x in enumerate(results)]
 
-        def back(residuals: Any, cotangent: Any) -> Any:
+        def back(residuals: object, cotangent: object) -> Any:
             with self._nested():
                 found = bwd(*fixed, residuals, cotangent)
             return _cotangents(found, trees, arguments)
@@ -315,7 +315,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
             for k, x in enumerate(arguments)
         ]
 
-        def forward(primals: Any, tangents: Any) -> Any:
+        def forward(primals: Any, tangents: object) -> Any:
             with self._nested():
                 pair = rule(*fixed, primals, tangents)
             if not isinstance(pair, tuple) or len(pair) != 2:

@@ -27,6 +27,7 @@ from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.solvers import Problem, slope_in_x
+from funcgrad.typing import Array
 
 Levels = tuple[tuple[int, tuple[bool, ...]], ...]
 """The batch axes of a node, outermost first: the size of each, and which operands have it."""
@@ -101,7 +102,7 @@ def _solving(
         if not callable(item) and not (item is None and name == "solver"):
             raise fail(TypeError, f"{who}: expected a {name}, but got {type(item).__name__}")
 
-    def solve(x0: Any, *theta: Any) -> Any:
+    def solve(x0: Any, *theta: object) -> Any:
         start = flatten(x0, "x")
         trees = [start, *[flatten(part, f"theta{i}") for i, part in enumerate(theta)]]
         firsts = [_real(who, item) for item in start.leaves]
@@ -135,7 +136,7 @@ def _real(who: str, item: Any) -> Expr:
     return x
 
 
-def _check(who: str, kind: str, body: Body, output: Any, count: int) -> None:
+def _check(who: str, kind: str, body: Body, output: object, count: int) -> None:
     wanted, found = [x.type for x in body.inputs[:count]], list(body.types)
     if kind == "argmin":
         if len(found) != 1 or found[0].shape or found[0].dtype.kind != "f":
@@ -253,7 +254,7 @@ def _joint(z: Any, *operands: Expr, problem: Problem, levels: Levels) -> Joint:
     return Joint(forward, backward)
 
 
-def _run(*operands: Any, problem: Problem, levels: Levels) -> tuple[Any, ...]:
+def _run(*operands: Array, problem: Problem, levels: Levels) -> tuple[Any, ...]:
     sizes = tuple([size for size, _ in levels])
     found = [np.empty(type.shape, type.dtype) for type in _types(problem, levels)]
     for index in np.ndindex(*sizes):
@@ -275,7 +276,7 @@ def _types(problem: Problem, levels: Levels) -> tuple[ArrayType, ...]:
 
 
 def _batch(
-    size: int, flags: Sequence[bool], *operands: Any, problem: Problem, levels: Levels
+    size: int, flags: Sequence[bool], *operands: Array, problem: Problem, levels: Levels
 ) -> Any:
     return implicit_op(*operands, problem=problem, levels=((size, tuple(flags)), *levels))
 

@@ -15,6 +15,7 @@ from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
 from funcgrad.transforms.transform_arguments import named_after
+from funcgrad.typing import Array
 
 NUMERICAL_RULES = ("complex-step", "finite-difference")
 
@@ -81,7 +82,7 @@ def primitive(
     held = Foreign(f, title, rules, out)
 
     @named_after(f)
-    def operation(*args: Any) -> Any:
+    def operation(*args: Array) -> Any:
         if not any(isinstance(arg, Expr) for arg in args):
             return function(*args)
         if isinstance(held.partials, list | tuple) and len(held.partials) != len(args):
@@ -98,7 +99,7 @@ def primitive(
     return operation
 
 
-def _check_partials(partials: Any, out: Any) -> None:
+def _check_partials(partials: object, out: object) -> None:
     if partials is not None and not isinstance(partials, str | list | tuple):
         raise fail(
             TypeError,
@@ -125,12 +126,12 @@ def _fitted(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
     )
 
 
-def _run(*arrays: Any, function: Foreign) -> Any:
+def _run(*arrays: object, function: Foreign) -> Any:
     value = np.asarray(function.f(*arrays))
     return value[()] if value.base is None else np.array(value)[()]
 
 
-def _checked_run(*arrays: Any, function: Foreign) -> Any:
+def _checked_run(*arrays: object, function: Foreign) -> Any:
     value = _run(*arrays, function=function)
     # Program inputs may be Python's numbers, which have no dtype.
     type = _type(*[_type_of(x) for x in arrays], function=function)
@@ -146,7 +147,7 @@ def _checked_run(*arrays: Any, function: Foreign) -> Any:
     return np.asarray(value, type.dtype)[()]
 
 
-def _type_of(x: Any) -> ArrayType:
+def _type_of(x: object) -> ArrayType:
     array = np.asarray(x)
     return ArrayType(array.shape, array.dtype)
 
@@ -180,7 +181,7 @@ def _edge(place: int) -> EdgeRule:
     return edge
 
 
-def _batch(size: int, flags: Sequence[bool], *args: Any, function: Foreign) -> Any:
+def _batch(size: int, flags: Sequence[bool], *args: Array, function: Foreign) -> Any:
     if not function.elementwise:
         raise fail(
             TypeError,
@@ -228,7 +229,7 @@ class _Partials(Sequence[Callable[..., Any]]):
         return primitive(partial(step, self.f, place), "finite-difference", name=name)
 
 
-def _complex_step(f: Callable[..., Any], place: int, *args: Any) -> Any:
+def _complex_step(f: Callable[..., Any], place: int, *args: Array) -> Any:
     if np.iscomplexobj(args[place]):
         raise TypeError(
             f"complex-step: expected real arguments, but got {np.asarray(args[place]).dtype}; "
@@ -240,7 +241,7 @@ def _complex_step(f: Callable[..., Any], place: int, *args: Any) -> Any:
     return np.imag(f(*moved)) / h
 
 
-def _central(f: Callable[..., Any], place: int, *args: Any) -> Any:
+def _central(f: Callable[..., Any], place: int, *args: object) -> Any:
     x = np.asarray(args[place])
     # The step that balances truncation with rounding: the cube root of the resolution.
     h = np.cbrt(np.finfo(x.dtype).eps) * np.maximum(np.abs(x), 1.0)

@@ -95,16 +95,16 @@ class Run:
             place += type.size
         return found
 
-    def run(self, body: Body, x: Any) -> list[Any]:
+    def run(self, body: Body, x: object) -> list[Any]:
         """The results of a body at x."""
         with np.errstate(all="ignore"):
             return list(body.program.step([*self.parts(x), *self.theta]))
 
-    def residual(self, x: Any) -> Any:
+    def residual(self, x: object) -> Any:
         """The residual F(x), which is 0 at a solution."""
         return self.joined(self.run(self.problem.residual, x))
 
-    def slope(self, x: Any) -> Any:
+    def slope(self, x: object) -> Any:
         """The matrix dF/dx."""
         (matrix,) = self.run(_slope(self.problem.residual, self.problem.count), x)
         return np.asarray(matrix, float)
@@ -114,18 +114,18 @@ class Run:
         found = self.run(self.problem.body, x)
         return float(found[0]) if self.problem.kind == "argmin" else self.joined(found)
 
-    def user_array(self, x: Any) -> Any:
+    def user_array(self, x: object) -> Any:
         """x as a user's solver gets it: in its own shape, or as a vector if x is a tree."""
         return self.parts(x)[0] if self.problem.count == 1 else np.array(x)
 
-    def user_function(self, x: Any) -> Any:
+    def user_function(self, x: object) -> Any:
         """The user's function as a user's solver calls it."""
         found = self.run(self.problem.body, np.reshape(np.asarray(x, float), -1))
         if self.problem.kind == "argmin":
             return float(found[0])
         return np.array(found[0]) if len(found) == 1 else self.joined(found)
 
-    def newton_refined(self, x: Any) -> Any:
+    def newton_refined(self, x: object) -> Any:
         """x after a few Newton steps, as long as they reduce the residual."""
         size = np.max(np.abs(self.residual(x)))
         for _ in range(NEWTON_STEPS):
@@ -139,7 +139,7 @@ class Run:
             x, size = new, left
         return x
 
-    def convergence_error(self, why: str, x: Any) -> Exception:
+    def convergence_error(self, why: str, x: object) -> Exception:
         """The error of a solver that did not converge."""
         size = np.max(np.abs(self.residual(x)), initial=0.0)
         error: Exception = fail(

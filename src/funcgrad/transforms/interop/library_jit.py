@@ -25,6 +25,7 @@ from funcgrad.transforms.jit.signature import Static, checked_static, is_static,
 from funcgrad.transforms.jit.signature_cache import Args, Keywords, Kinds, SignatureCache
 from funcgrad.transforms.jit.stage_text import Lowered
 from funcgrad.transforms.transform_arguments import named_after
+from funcgrad.typing import Array
 
 
 class LibraryTypes(NamedTuple):
@@ -72,7 +73,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         """The function for a caller."""
 
         @named_after(self.f)
-        def on_library(*args: Any, **kwargs: Any) -> Any:
+        def on_library(*args: object, **kwargs: object) -> Any:
             return self(args, kwargs)
 
         return named_after(self.f)(self.library.whole(on_library))
@@ -172,7 +173,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         return LibraryProgram(run, traced.captured, flatten(traced.output).rebuild)
 
     # -- looking ----------------------------------------------------------------------------------
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Array, **kwargs: object) -> Lowered:
         """The stages of the program for these arguments."""
         if self.has_static():
             inner, moving, named = self.specialize(args, kwargs)

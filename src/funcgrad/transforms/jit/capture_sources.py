@@ -38,7 +38,7 @@ class ClosureCell(NamedTuple):
         except ValueError:  # not bound yet
             return ABSENT
 
-    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str:
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str:
         """A condition, true while it holds that value; what it names joins ``objects``."""
         objects[f"c{k}"], objects[f"v{k}"] = self.cell, value
         return f"c{k}.cell_contents is v{k}"
@@ -55,7 +55,7 @@ class NamespaceItem(NamedTuple):
         """What it holds now."""
         return self.home.get(self.key, ABSENT)
 
-    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str:
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str:
         """A condition, as above."""
         objects[f"w{k}"] = self.home
         if value is ABSENT:
@@ -75,7 +75,7 @@ class Attribute(NamedTuple):
         """What it is now."""
         return getattr(self.holder, self.key)
 
-    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str:
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str:
         """A condition, as above."""
         objects[f"c{k}"], objects[f"v{k}"] = self.holder, value
         return f"c{k}.{self.key} is v{k}"
@@ -112,7 +112,7 @@ class InstanceMember(NamedTuple):
                 pass
         return ABSENT
 
-    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above, or None where it would keep alive what holds the function.
 
         Python's collector does not look into the constants of code, so that these refer to the instance,
@@ -143,7 +143,7 @@ def _is_written(name: str) -> bool:
     return name.isidentifier() and not iskeyword(name)
 
 
-def _is_closed(value: Any) -> bool:
+def _is_closed(value: object) -> bool:
     """Whether a value holds no other that may lead back to a function."""
     return type(value) in _CLOSED or (type(value) is tuple and all(map(_is_closed, value)))
 
@@ -159,7 +159,7 @@ class ClassMember(NamedTuple):
         """What it is now."""
         return in_class(self.owner, self.key)
 
-    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above; None for what may lead back to the function."""
         if not _is_closed(value) or not _is_written(self.key):
             return None
@@ -167,7 +167,7 @@ class ClassMember(NamedTuple):
         return f"w{k}().{self.key} is v{k}"
 
 
-def namespace(holder: Any) -> dict[str, Any]:
+def namespace(holder: object) -> dict[str, Any]:
     """The attributes that an object holds itself, without its slots."""
     try:
         home = object.__getattribute__(holder, "__dict__")
@@ -176,7 +176,7 @@ def namespace(holder: Any) -> dict[str, Any]:
     return home if isinstance(home, dict) else {}
 
 
-def has_namespace(holder: Any) -> bool:
+def has_namespace(holder: object) -> bool:
     """Whether an object has a namespace of its own."""
     try:
         object.__getattribute__(holder, "__dict__")
@@ -210,7 +210,7 @@ class Element(NamedTuple):
         except (LookupError, TypeError):
             return ABSENT
 
-    def test(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above; None where the container holds what may lead back to the function."""
         among = self.holder.values() if isinstance(self.holder, dict) else self.holder
         if value is ABSENT or not all(map(_is_closed, among)):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ _MOST_CALLABLES = 1000
 class CapturedVariables:
     """What a function takes from around it, and the functions that it calls take."""
 
-    def __init__(self, f: Any) -> None:
+    def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
 
     def values(self) -> list[Snapshot]:
@@ -115,7 +115,7 @@ class Bound(NamedTuple):
         return dict(zip(names, self.args, strict=False)) | dict(self.keywords)
 
 
-def _places(f: Any) -> list[Any]:
+def _places(f: Callable[..., Any]) -> list[Any]:
     """The places that a callable, and the functions that it names, depend on."""
     found: dict[Any, Any] = {}
     waiting: deque[tuple[Any, bool, Bound]] = deque([(f, True, Bound())])
@@ -147,7 +147,7 @@ def _places(f: Any) -> list[Any]:
     return list(found.values())
 
 
-def _inside(item: Any, bound: Bound) -> list[tuple[Any, Bound]]:
+def _inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
     """The callables that a callable runs: what it wraps, and what it is bound to or made of."""
     if isinstance(item, FunctionType):
         return [(item.__dict__.get("__wrapped__"), bound)]
@@ -170,7 +170,7 @@ def _inside(item: Any, bound: Bound) -> list[tuple[Any, Bound]]:
         return found
 
 
-def _held_by(item: Any) -> Iterator[Any]:
+def _held_by(item: object) -> Iterator[Any]:
     """The arguments that a partial function holds."""
     if isinstance(item, partial) or type(item).__name__ == "curry":
         for k, value in enumerate(getattr(item, "args", ())):
@@ -248,7 +248,7 @@ def _along(holder: Any, steps: Sequence[AccessStep], label: str) -> Iterator[Any
         holder = place.get()
 
 
-def _of_class(kind: type, holder: Any, name: str, label: str) -> Any:
+def _of_class(kind: type, holder: object, name: str, label: str) -> Any:
     """What a class gives for an attribute of ``holder``: its code, as `Fixed`, or its place, or None.
 
     Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
@@ -269,7 +269,7 @@ def _of_class(kind: type, holder: Any, name: str, label: str) -> Any:
     return None if hasattr(type(value), "__get__") else ClassMember(label, kind, name)
 
 
-def _inherited(holder: Any, names: Sequence[str]) -> Iterator[Fixed]:
+def _inherited(holder: object, names: Sequence[str]) -> Iterator[Fixed]:
     """The methods of base classes that code with `super` may call."""
     kind = holder if isinstance(holder, type) else type(holder)
     for base in kind.__mro__:
@@ -286,7 +286,7 @@ _WITHOUT_ATTRIBUTES = frozenset(
 
 
 # -- whose they are ------------------------------------------------------------------------------
-def is_ours(f: Any) -> bool:
+def is_ours(f: Callable[..., Any]) -> bool:
     """Whether a function is the package's own, such as what `grad` makes; its name may be the user's."""
     home = getattr(f, "__globals__", {}).get("__name__", "")
     made = getattr(getattr(f, "__code__", None), "co_filename", "")
@@ -313,5 +313,5 @@ def _is_installed(file: str) -> bool:
 _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 
 
-def _name(f: Any) -> str:
+def _name(f: object) -> str:
     return str(getattr(f, "__name__", None) or getattr(_inside(f, Bound())[0][0], "__name__", "f"))

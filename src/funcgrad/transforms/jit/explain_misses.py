@@ -80,7 +80,7 @@ class RetraceLog:
             f"values, last at {where}; choose with np.where or cond instead"
         )
 
-    def _times(self, kinds: Sequence[Any], shape: Any) -> int:
+    def _times(self, kinds: Sequence[Any], shape: tuple[int, ...]) -> int:
         """How many signatures there are now that differ from this one by Python's numbers alone.
 
         They are part of the signature beside arrays of less precision.
@@ -119,12 +119,12 @@ def _name(reading: Any) -> str:
     return name.strip("_")
 
 
-def _read(reading: Any) -> str:
+def _read(reading: object) -> str:
     name = _name(reading)
     return _READINGS.get(name, f"{name}() of")
 
 
-def _last_line(value: Any) -> str:
+def _last_line(value: object) -> str:
     return _short(repr(value).splitlines()[-1], 50)
 
 

@@ -80,7 +80,7 @@ class QuestionLog(Scope):
         return None if -1 in wanted or -1 in takes else Whole(part(program, wanted), takes)
 
 
-def answer_key(answer: Any) -> Any:
+def answer_key(answer: object) -> Any:
     """An answer as a key: exact, and equal to itself also where it is not a number."""
     if isinstance(answer, np.ndarray):
         return answer.shape, answer.dtype.str, answer.tobytes()

@@ -23,7 +23,7 @@ from funcgrad.transforms.jit.guard_tree import GuardTree, first
 WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
 
 
-def static(value: Any) -> tuple[Any, ...]:
+def static(value: object) -> tuple[Any, ...]:
     """A value as part of a signature: equal ones of one type, 0.0 and -0.0 being two."""
     return "static", exactly(value)
 
@@ -36,7 +36,7 @@ def exactly(value: Any) -> Any:
     return kind, repr(value) if kind in (float, complex) else value
 
 
-def is_static(kind: Any) -> bool:
+def is_static(kind: object) -> bool:
     """Whether a leaf of this kind is part of the signature, and not a value of the program."""
     return isinstance(kind, tuple) and kind[0] == "static"
 
@@ -106,7 +106,7 @@ def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
     return rebuild
 
 
-def _result(value: Any) -> Any:
+def _result(value: object) -> Any:
     """A leaf of what f returned that is no expression: kept, if it is a value that does not change."""
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -130,7 +130,7 @@ def _is_single(shape: Any) -> bool:
     )
 
 
-def _own(value: Any) -> Any:
+def _own(value: object) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -203,7 +203,9 @@ class Static(NamedTuple):
     numbers: tuple[int, ...]
     names: tuple[str, ...]
 
-    def of(self, f: Any, count: int, kwargs: dict[str, Any]) -> tuple[set[int], set[str]]:
+    def of(
+        self, f: Callable[..., Any], count: int, kwargs: dict[str, Any]
+    ) -> tuple[set[int], set[str]]:
         """The positions and the keywords of a call; one that is named counts however it is given."""
         parameters = parameter_names(f, max(count, *[i + 1 for i in self.numbers], 0))
         places = {i % count for i in self.numbers if -count <= i < count}

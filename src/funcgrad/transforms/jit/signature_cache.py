@@ -23,6 +23,7 @@ from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.explain_misses import RetraceLog
 from funcgrad.transforms.jit.signature import Static, exactly, is_static
 from funcgrad.transforms.jit.stage_text import Lowered
+from funcgrad.typing import Array
 
 _MOST_SIGNATURES = 128
 
@@ -91,7 +92,7 @@ class SignatureCache(ABC, Generic[Cached]):
         """f's result, by the program for such arguments."""
 
     @abstractmethod
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Array, **kwargs: object) -> Lowered:
         """The stages of the program for these arguments."""
 
     @abstractmethod
@@ -133,7 +134,7 @@ class SignatureCache(ABC, Generic[Cached]):
         """f as a function of the leaves that are not static, the others being those of a call."""
         whole = flatten((args, kwargs))
 
-        def called(*values: Any) -> Any:
+        def called(*values: object) -> Any:
             rest = iter(values)
             filled = [
                 leaf if is_static(kind) else next(rest)
@@ -176,7 +177,7 @@ class SignatureCache(ABC, Generic[Cached]):
         moving = tuple([arg for i, arg in enumerate(args) if i not in places])
         return inner, moving, {n: v for n, v in kwargs.items() if n not in names}
 
-    def _check_named(self, value: Any) -> None:
+    def _check_named(self, value: object) -> None:
         try:
             hash(value)
         except TypeError:
@@ -192,7 +193,7 @@ class SignatureCache(ABC, Generic[Cached]):
             )
 
     def _with(self, fixed: dict[int, Any], known: Keywords, count: int) -> SignatureCache[Cached]:
-        def rest(*others: Any, **named: Any) -> Any:
+        def rest(*others: object, **named: object) -> Any:
             left = iter(others)
             whole = [fixed[i] if i in fixed else next(left) for i in range(count)]
             return self.f(*whole, **known, **named)

@@ -36,7 +36,7 @@ def columns(pattern: Any) -> Colors:
     return _better(lambda order: _distinct(lists, pattern.shape[0], order), by_column, least)
 
 
-def star(pattern: Any) -> Colors:
+def star(pattern: object) -> Colors:
     """A color for each column of a symmetric CSR pattern, such that each path of four has three.
 
     >>> import numpy as np, scipy.sparse as sp

@@ -74,7 +74,7 @@ def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
     return found
 
 
-def _nonzero(value: Any) -> Any:
+def _nonzero(value: object) -> Any:
     """The mask of a constant factor's nonzeros; None if the factor is unknown or has no zero."""
     if value is None:
         return None

@@ -37,7 +37,7 @@ from funcgrad.transforms.transform_arguments import differentiable_arguments, po
 KEPT = 32
 
 
-def sparsity(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0) -> Any:
+def sparsity(f: Callable[..., Any], *args: object, argnums: int | Sequence[int] = 0) -> Any:
     """The pattern of f's Jacobian at these arguments: a boolean ``scipy.sparse.csr_array``.
 
     Rows are the entries of f's result, columns those of the arguments of ``argnums``, trees raveled
@@ -193,7 +193,7 @@ def _compressed(
             plans[key] = made
         return plans[key]
 
-    def matrix_of(*args: Any, **kwargs: Any) -> Any:
+    def matrix_of(*args: object, **kwargs: object) -> Any:
         roots, leaves = _traced(who, f, argnums, args, kwargs)
         found = skeleton(roots, leaves)
         if found.symbolic:
