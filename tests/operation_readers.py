@@ -277,13 +277,13 @@ GAPS: dict[str, dict[str, str]] = {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it works on dtypes other than float64 and bool": "bitwise_and bitwise_or bitwise_xor astype",
         "it holds programs of its own": BODIES,
-        "`math` has no such function": "polygamma sinc imag",
+        "`math` has no such function, or a less accurate one": "gammaln polygamma sinc imag",
         PRIMITIVE: "foreign",
     },
     "native": {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it holds programs of its own, which become machine code with the loop that they stand in": BODIES,
-        "no function of the machine's": "polygamma sinc imag astype",
+        "no function of the machine's": "gammaln polygamma sinc imag astype",
         PRIMITIVE: "foreign",
     },
     "to_python": {
