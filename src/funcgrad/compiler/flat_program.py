@@ -57,7 +57,7 @@ def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> [step.op.name for step in flatten([x * x + x * x], [x]).steps]
+    >>> [step.op.name for step in flatten_program([x * x + x * x], [x]).steps]
     ['input', 'multiply', 'add']
     """
     number: dict[Any, int] = {}

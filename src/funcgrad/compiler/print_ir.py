@@ -98,9 +98,9 @@ class Steps(NamedTuple):
     """A flat program with names for its inputs, for what comes out, and for the closed subgraphs in it.
 
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x", 3)
-    >>> Steps(flatten([2.0 * np.sum(x * x, axis=0)], [x]), ("x",))
+    >>> Steps(flatten_program([2.0 * np.sum(x * x, axis=0)], [x]), ("x",))
     %0 = multiply x, x : float64[3]
     %1 = sum %0, axis=(0,) : float64
     %2 = multiply 2.0, %1 : float64

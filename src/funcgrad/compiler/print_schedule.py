@@ -26,9 +26,9 @@ class Calls(NamedTuple):
     >>> import funcgrad as fg
     >>> from funcgrad.compiler.numpy.buffer_assignment import scheduled
     >>> from funcgrad.compiler.numpy.numpy_codegen import planned, prepared
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x", 3)
-    >>> plan = planned(prepared(flatten([np.sum(np.exp(-x))], [x])))
+    >>> plan = planned(prepared(flatten_program([np.sum(np.exp(-x))], [x])))
     >>> Calls(plan, scheduled(plan), ("x",))
     a0 = negative(x) : float64[3], new, 24 bytes
     a0 = exp(a0) : float64[3], in the place of its operand

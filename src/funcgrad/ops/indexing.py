@@ -6,6 +6,7 @@ Indices out of bounds are errors, as in NumPy.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -328,7 +329,7 @@ def trace(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 def diag(x: object, k: int = 0) -> Any:
     """As `numpy.diag`: the diagonal of a matrix, or the matrix of a diagonal."""
-    x = lift_fully(x)
+    x, k = lift_fully(x), operator.index(k)
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:

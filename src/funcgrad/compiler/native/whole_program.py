@@ -49,10 +49,10 @@ def native_source(flat: Flat) -> str | None:
     """The text for numba, or None.
 
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x")
     >>> y, _ = fg.scan(lambda y, _: (y * x, None), x, length=3)
-    >>> print(text_of(flatten([y + x], [x])))
+    >>> print(native_source(flatten_program([y + x], [x])))
     def loop0(x0, x1):
         for t in range(3):
             x0 = (x0 * x1)

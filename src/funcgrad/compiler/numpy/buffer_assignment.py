@@ -35,10 +35,10 @@ def scheduled(plan: Plan) -> CallSchedule:
 
     >>> import numpy as np
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> from funcgrad.compiler.numpy.instruction_selection import calls
     >>> x = fg.var("x", 3)
-    >>> for placed in scheduled(calls(flatten([np.exp(-x)], [x]))).placed:
+    >>> for placed in scheduled(calls(flatten_program([np.exp(-x)], [x]))).placed:
     ...     print(placed.reads, placed.writes, placed.how)
     () x0 source
     ('x0',) a0 new

@@ -105,7 +105,7 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> x = fg.var("x", 3)
-    >>> print(source(calls(flatten([np.exp(-x * x) * x], [x]))))
+    >>> print(numpy_source(calls(flatten_program([np.exp(-x * x) * x], [x]))))
     def body(x0):
         a0 = negative(x0)
         multiply(a0, x0, a0)

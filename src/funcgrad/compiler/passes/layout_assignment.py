@@ -36,9 +36,9 @@ def swapped(flat: Flat) -> Flat:
 
     >>> import numpy as np
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x, y = fg.var("x", (1000, 3)), fg.var("y", (50, 1, 3))
-    >>> for step in swapped(flatten([np.sum(np.abs(x - y), axis=2)], [x, y])).steps[2:]:
+    >>> for step in swapped(flatten_program([np.sum(np.abs(x - y), axis=2)], [x, y])).steps[2:]:
     ...     print(step.op.name, step.type.shape)
     transpose (3, 1000)
     laid (3, 1000)

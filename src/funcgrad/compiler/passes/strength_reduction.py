@@ -32,9 +32,9 @@ def related(flat: Flat) -> Flat:
 
     >>> import numpy as np
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x", 5)
-    >>> flat = flatten([fg.softplus(x) * fg.sigmoid(x)], [x])
+    >>> flat = flatten_program([fg.softplus(x) * fg.sigmoid(x)], [x])
     >>> [step.op.name for step in related(flat).steps]
     ['input', 'softplus', 'negative', 'expm1', 'negative', 'multiply']
     """
@@ -92,9 +92,9 @@ def unsigned(flat: Flat) -> Flat:
     """The program with x + (-y)*z as x - y*z, likewise for quotients and differences: exactly the same.
 
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x, y = fg.var("x", 5), fg.var("y", 5)
-    >>> [step.op.name for step in unsigned(flatten([x + y * (-x)], [x, y])).steps]
+    >>> [step.op.name for step in unsigned(flatten_program([x + y * (-x)], [x, y])).steps]
     ['input', 'input', 'multiply', 'subtract']
     """
     if not any(step.op is on.negative for step in flat.steps):

@@ -64,7 +64,7 @@ def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
     >>> from types import SimpleNamespace
     >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
     >>> shape = SimpleNamespace(states=1, sequences=1, length=3, reverse=False)
-    >>> print(numbers_text(flatten([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
+    >>> print(numbers_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
     def run(turns, at, state, rest, met):
         x0, = state
         q1, x2, = rest
@@ -108,7 +108,7 @@ def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
     >>> from types import SimpleNamespace
     >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
     >>> shape = SimpleNamespace(states=1, sequences=1, length=3, reverse=True)
-    >>> print(native_text(flatten([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
+    >>> print(native_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
     def run(length, at, stop, x0, q1, x2, y0):
         for t in range(length - 1 - at, length - 1 - stop, -1):
             x1 = q1[t]
@@ -156,7 +156,7 @@ def operations(flat: Flat, test: Flat | None = None) -> tuple[int, int]:
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> operations(flatten([x * x + 1.0], [x]))
+    >>> operations(flatten_program([x * x + 1.0], [x]))
     (2, 2)
     """
     written = turn = 0

@@ -287,10 +287,10 @@ def arrays_text(flat: Flat, tested: bool, shape: Shape) -> str:
 
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
-    >>> from funcgrad.compiler.flat_program import flatten
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x, y = fg.var("x", 3), fg.var("y", 3)
     >>> shape = SimpleNamespace(states=1, sequences=1, length=9, reverse=False)
-    >>> print(arrays_text(flatten([x * y, x], [x, y]), False, shape))
+    >>> print(arrays_text(flatten_program([x * y, x], [x, y]), False, shape))
     def run(turns, state, rest, met):
         x0, = state
         q1, = rest

@@ -68,7 +68,7 @@ def scalar_source(flat: Flat) -> str | None:
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> print(source(flatten([fg.sin(x * x), x * x], [x])))
+    >>> print(scalar_source(flatten_program([fg.sin(x * x), x * x], [x])))
     def run(x0):
         if type(x0) is not float: x0 = float(x0)
         try:

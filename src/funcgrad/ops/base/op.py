@@ -354,7 +354,7 @@ def _interval_astype(iv: Any, x: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def _cast_template(use: ScalarUse) -> str | None:
-    return _CASTS[use.kind].get(str(use.params["dtype"]))
+    return _CASTS.get(use.kind, {}).get(str(use.params["dtype"]))
 
 
 def _cast_source(expr: Expr, texts: Sequence[str]) -> str:

@@ -55,9 +55,9 @@ class Lowered(NamedTuple):
     """The stages of a program, from what f wrote to the Python that runs; it prints all of them.
 
     >>> import funcgrad as fg
-    >>> fg.jit(lambda x: x * x + 0.0).lower(2.0)
+    >>> fg.jit(lambda x: x * x * 1.0).lower(2.0)
     as traced
-      x*x + 0
+      x*x*1
     simplified
       x**2
     steps on x: float64
