@@ -58,8 +58,13 @@ def test_random_programs_give_the_same(expr):
     values = {"x": 0.7, "y": -1.3, "w": np.linspace(-2, 2, 6).reshape(2, 3), "c": 0.3 - 2j}
     given_ = {key: values[key] for key in variables(expr)}
     result, expected = run(expr, *given_.values()), expr(**given_)
-    if expr.dtype.kind == "c":  # NumPy multiplies complex scalars and arrays by other instructions
-        np.testing.assert_allclose(result, expected, rtol=1e-12)
+    if expr.dtype.kind == "c":
+        # NumPy multiplies complex scalars and arrays by other instructions, which overflow in different parts.
+        finite = np.isfinite(result) & np.isfinite(expected)
+        np.testing.assert_allclose(
+            np.where(finite, result, 0), np.where(finite, expected, 0), 1e-12
+        )
+        assert np.array_equal(np.isfinite(result), np.isfinite(expected))
     else:
         same(result, expected)
 
