@@ -59,7 +59,7 @@ def test_random_programs_give_the_same(expr):
     given_ = {key: values[key] for key in variables(expr)}
     result, expected = run(expr, *given_.values()), expr(**given_)
     if expr.dtype.kind == "c":
-        # NumPy multiplies complex scalars and arrays by other instructions, which overflow in different parts.
+        # NumPy multiplies complex scalars and arrays by other instructions, which overflow differently.
         finite = np.isfinite(result) & np.isfinite(expected)
         np.testing.assert_allclose(
             np.where(finite, result, 0), np.where(finite, expected, 0), 1e-12
