@@ -332,8 +332,9 @@ def page():
     lines = [
         "# What each reader does not read",
         "",
-        "An operation's record has a column for each reader of programs; a reader without a row reads the",
-        "operation's decomposition. This page lists the operations that a reader does not read, and why.",
+        "An operation's record has a column for most readers of programs. If it is empty, the readers of",
+        "math, to_python, to_sympy, to_jax, to_torch, bounds and precise read the operation's",
+        "decomposition. This page lists the operations that a reader does not read, and why.",
         "Every other pair of an operation and a reader is tested: values are NumPy's, bounds hold them,",
         "sparse Jacobians are the dense ones, formulas are written. `python tools/operation_table.py` writes",
         "this page.",

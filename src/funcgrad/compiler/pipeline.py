@@ -24,7 +24,7 @@ PASSES = (
     "fusion",
     "whole_program",
 )
-"""What changes the speed of programs, and their values by no more than rounding."""
+"""The optional passes: they change the speed of programs, and their values by no more than rounding."""
 
 
 class Pipeline(NamedTuple):

@@ -1,8 +1,9 @@
 """Programs on the arrays of another library: the same operations, from its namespace.
 
-Each library has one table: what an operation becomes there, called as the operation's ``run`` is. What
-the table leaves out, and acts entry by entry, is the library's function of NumPy's name. `emit` prints
-the program as Python over these. A library is imported when a program is first compiled for it.
+An operation's form in a library is a row of its record (`Columns.libraries`) or of the library's table.
+An elementwise operation without a row is the library's function of NumPy's name. `emitted`, in
+`library_codegen`, prints the program as Python over these.
+A library is imported when a program is first compiled for it.
 """
 
 from __future__ import annotations

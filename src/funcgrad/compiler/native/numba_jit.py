@@ -1,4 +1,4 @@
-"""Generated text as machine code, where numba is installed (the extra `fast`); `machine` needs it, too.
+"""Generated text as machine code, where numba is installed (the extra `fast`); the VM (`vm`) needs it, too.
 
 Nothing here is needed for a right result: where there is no numba, or it cannot compile a text, there is
 no function, and the caller runs the text as Python. Compiled functions compute on NumPy's terms, with infs

@@ -1,1 +1,1 @@
-"""Passes from IR to IR, each under its standard name."""
+"""Optimization passes: over expressions (the loop passes), over steps, and over calls (fusion)."""

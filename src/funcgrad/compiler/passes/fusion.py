@@ -6,7 +6,7 @@ scratch memory, so that what its calls hand on stays in the cache. What leaves t
 belongs; a total is one for each block, added up at the end, and so is as accurate as NumPy's sums by pairs.
 The blocks do not depend on how many threads take them.
 Gain (docs/passes.md): without it the logistic gradient of 10^6 x 10 takes 2.1 times as long, the
-elementwise chain of 10^6 1.29; that of 10^4 x 100 1.27, but 0.77 beside other work in the same cache.
+elementwise chain of 10^6 1.29; that of 10^4 x 100 1.27 in one run and 0.77 in another.
 """
 
 from __future__ import annotations
