@@ -37,31 +37,31 @@ from funcgrad.fold import (
 )
 from funcgrad.graph import ArrayType, Key, Node, toposort
 from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.elementwise import (
+from funcgrad.ops.elementwise.arithmetic import square
+from funcgrad.ops.elementwise.exponential import (
+    exp,
+    expm1,
+    log,
+    log1p,
+    logaddexp,
+    sigmoid,
+    softplus,
+    sqrt,
+)
+from funcgrad.ops.elementwise.extrema import maximum, minimum, relu
+from funcgrad.ops.elementwise.magnitude import sign
+from funcgrad.ops.elementwise.selection import where
+from funcgrad.ops.elementwise.trigonometric import (
     arccos,
     arcsin,
     arctan,
     arctan2,
     cos,
     cosh,
-    exp,
-    expm1,
-    log,
-    log1p,
-    logaddexp,
-    maximum,
-    minimum,
-    relu,
-    sigmoid,
-    sign,
     sin,
     sinh,
-    softplus,
-    sqrt,
-    square,
     tan,
     tanh,
-    where,
 )
 from funcgrad.ops.numpy import dispatch as _dispatch
 from funcgrad.ops.numpy.dispatch import clip

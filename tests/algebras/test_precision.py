@@ -6,10 +6,10 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.algebras import precise, precise_gradient
-from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
+from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.ops.numpy.dispatch import ELEMENTWISE, all_ops
 from tests.ops.samples import REAL_SAMPLES, SAMPLES
 
 x, y = fg.var("x"), fg.var("y")
@@ -92,7 +92,7 @@ def test_sinc_near_and_far():
 
 WITH_RULES = {
     name
-    for module in (elementwise, shape, reduction, along, contraction, indexing)
+    for module in (*ELEMENTWISE, shape, reduction, along, contraction, indexing)
     for op in vars(module).values()
     if isinstance(op, Op)
     for name in [op.name]

@@ -16,12 +16,12 @@ from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.libraries import compile_namespace, cupy_
 from funcgrad.compiler.libraries.library_codegen import emitted
 from funcgrad.graph import INPUT
-from funcgrad.ops import contraction, elementwise, indexing, reduction, shape, tuples
+from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops import markers as marks
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base import op
 from funcgrad.ops.base.array_capture import refer
-from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.ops.numpy.dispatch import ELEMENTWISE, all_ops
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.transforms.interop.export import to_jax, to_torch
 from tests.ops.samples import SAMPLES
@@ -65,7 +65,7 @@ def check(roots, inputs, values, library, ulps=32):
 # The families of which nothing may be missing; of others some operations have no counterpart.
 CORE = {
     operation
-    for family in (op, elementwise, shape, reduction, along, indexing, contraction, tuples, marks)
+    for family in (op, *ELEMENTWISE, shape, reduction, along, indexing, contraction, tuples, marks)
     for operation in vars(family).values()
     if isinstance(operation, op.Op)
 }

@@ -229,7 +229,11 @@ def test_results_are_not_arrays_that_are_kept():
 def test_selection_is_exact(size, dtype):
     points = np.resize(np.array([1.5, -0.0, 0.0, np.inf, -np.inf, np.nan, -3.0]), size)
     x, y = fg.var("x", size, dtype), fg.var("y", size, dtype)
-    outputs = [np.where(x > 0, x, y), np.where(x > 0, y, 0.0), fg.ops.elementwise.mask(x < 0, y)]
+    outputs = [
+        np.where(x > 0, x, y),
+        np.where(x > 0, y, 0.0),
+        fg.ops.elementwise.selection.mask(x < 0, y),
+    ]
     outputs += [
         np.where(x > 0, *pair) for pair in [(0.5, 1.0), (0.1, 0.7), (-0.0, 1.0), (1, np.inf)]
     ]

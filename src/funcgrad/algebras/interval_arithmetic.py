@@ -14,7 +14,7 @@ from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.graph import Node
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise import multiply, square
+from funcgrad.ops.elementwise.arithmetic import multiply, square
 from funcgrad.ops.shape import concatenate_op
 
 LIBRARY = SimpleNamespace(

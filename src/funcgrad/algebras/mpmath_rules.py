@@ -18,7 +18,7 @@ from funcgrad.fold import Algebra
 from funcgrad.graph import Node, TupleType
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, Op
-from funcgrad.ops.elementwise import mask
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import scatter_op
 from funcgrad.source import fail
 

@@ -18,8 +18,8 @@ from funcgrad.algebras.arguments_of import Subject, scalar_of, subject
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr
 from funcgrad.fold import fold
-from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import Op, differentiable
+from funcgrad.ops.elementwise import exponential, trigonometric
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.source import fail
@@ -116,12 +116,12 @@ def exact_gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
 # The derivative rules of these hold a constant such as log(2) as a float64 number; their decompositions
 # do not.
 _ROUNDED = (
-    elementwise.exp2,
-    elementwise.log2,
-    elementwise.log10,
-    elementwise.deg2rad,
-    elementwise.rad2deg,
-    elementwise.logaddexp2,
+    exponential.exp2,
+    exponential.log2,
+    exponential.log10,
+    trigonometric.deg2rad,
+    trigonometric.rad2deg,
+    exponential.logaddexp2,
 )
 
 

@@ -23,7 +23,7 @@ from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
 from funcgrad.ops.base.op import Op, differentiable, fit, infer_type
 from funcgrad.ops.base.promotion import same_type
-from funcgrad.ops.elementwise import divide
+from funcgrad.ops.elementwise.arithmetic import divide
 from funcgrad.ops.shape import concatenate_op, zeros_like
 from funcgrad.ops.tuples import pick_op
 from funcgrad.rewrite.simplify import simplify

@@ -28,7 +28,7 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
 )
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise import mask
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import fail

@@ -23,7 +23,7 @@ from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, sc
 from funcgrad.ops.base.columns import Columns, Form, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
-from funcgrad.ops.elementwise import mask
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis

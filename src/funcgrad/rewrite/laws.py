@@ -16,7 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.ops.elementwise import mask, sigmoid, softplus, xlogx
+from funcgrad.ops.elementwise.exponential import sigmoid, softplus, xlogx
+from funcgrad.ops.elementwise.selection import mask
 
 Holds: TypeAlias = Literal[
     "everywhere",

@@ -15,8 +15,8 @@ import numpy as np
 
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, unnested
-from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import Op, broadcast_to
+from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
 
@@ -133,7 +133,7 @@ def _operand(pattern: Expr) -> Any:
     return _OnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
 
 
-_CONSTANT_PLACE = {elementwise.multiply: 0, elementwise.add: 1}
+_CONSTANT_PLACE = {arithmetic.multiply: 0, arithmetic.add: 1}
 """Where the constant stands in a simple product or sum: first in products, last in sums."""
 
 _NUMBERS = ("c", "d")

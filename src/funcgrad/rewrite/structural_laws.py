@@ -13,9 +13,10 @@ import numpy as np
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import CONSTANT
-from funcgrad.ops import contraction, elementwise, indexing, reduction, shape, tuples
+from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
 from funcgrad.rewrite.laws import Holds
 
 
@@ -69,13 +70,13 @@ def _moved_mask(expr: Expr) -> Expr | None:
     Where a scatter may add several entries to one, some of which are masked, the mask inside stays.
     """
     x = expr.args[0]
-    if not _is(x, elementwise.mask):
+    if not _is(x, selection.mask):
         return None
     p, inside = x.args
     rest, params = expr.args[1:], dict(expr.params)
     if _is(expr, indexing.scatter_op) and rest:
-        return elementwise.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
-    return elementwise.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
+        return selection.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
+    return selection.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
 
 
 def _selected(expr: Expr) -> Expr | None:
@@ -84,24 +85,24 @@ def _selected(expr: Expr) -> Expr | None:
     Only beside a division, which is where infinite factors come from.
     """
     x, y = expr.args
-    if _is(expr, elementwise.multiply):
+    if _is(expr, arithmetic.multiply):
         if _is(y, indexing.scatter_op):
             x, y = y, x
-        if not _is(y, elementwise.divide):
+        if not _is(y, arithmetic.divide):
             return None
     if not _is(x, indexing.scatter_op) or value_of(y) is not None:
         return None
     chosen = shape.full_like(x.args[0], True, bool)
-    return elementwise.mask(indexing.scatter_op(chosen, *x.args[1:], **dict(x.params)), expr)  # type: ignore[no-any-return]
+    return selection.mask(indexing.scatter_op(chosen, *x.args[1:], **dict(x.params)), expr)  # type: ignore[no-any-return]
 
 
 def _masked_sum(expr: Expr) -> Expr | None:
     """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): nothing selected is a zero that stays one."""
     (x,) = expr.args
-    if not _is(x, elementwise.mask):
+    if not _is(x, selection.mask):
         return None
     axes = dict(expr.params)["axis"]
-    return elementwise.mask(reduction.any_op(x.args[0], axis=axes), expr)  # type: ignore[no-any-return]
+    return selection.mask(reduction.any_op(x.args[0], axis=axes), expr)  # type: ignore[no-any-return]
 
 
 def _mask_cases(expr: Expr) -> Expr | None:
@@ -118,7 +119,7 @@ def _logical_cases(expr: Expr) -> Expr | None:
     """p | True = True; p | False = p; p & True = p; p & False = False."""
     if expr.dtype.kind != "b":
         return None
-    decisive = _is(expr, elementwise.bitwise_or) or _is(expr, elementwise.logical_or)
+    decisive = _is(expr, logic.bitwise_or) or _is(expr, logic.logical_or)
     for x, y in (expr.args, expr.args[::-1]):
         value = value_of(x)
         if value is not None and x.dtype.kind == "b":
@@ -129,11 +130,11 @@ def _logical_cases(expr: Expr) -> Expr | None:
 def _joined_masks(expr: Expr) -> Expr | None:
     """mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
     x, y = expr.args
-    if not (_is(x, elementwise.mask) and _is(y, elementwise.mask)):
+    if not (_is(x, selection.mask) and _is(y, selection.mask)):
         return None
     if x.args[0].key == y.args[0].key:
         return None
-    return elementwise.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
+    return selection.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
 
 
 def _sum_over_no_axes(expr: Expr) -> Expr | None:
@@ -164,7 +165,7 @@ def _log_sum_exp(expr: Expr) -> Expr | None:
     while x.op in (shape.reshape_op, op.broadcast_to):
         outer.append(x)
         x = x.args[0]
-    if not (_is(x, reduction.sum_op) and _is(x.args[0], elementwise.exp)) or x.dtype.kind != "f":
+    if not (_is(x, reduction.sum_op) and _is(x.args[0], exponential.exp)) or x.dtype.kind != "f":
         return None
     new = reduction.logsumexp_op(x.args[0].args[0], **dict(x.params))
     for move in reversed(outer):
@@ -176,7 +177,7 @@ def _shifted_log_sum_exp(expr: Expr) -> Expr | None:
     """logsumexp(x - c) + c = logsumexp(x), for c that is alike along the axes: the shift by a maximum."""
     for total, shift in (expr.args, expr.args[::-1]):
         found = _through(total, shape.reshape_op)
-        if not (_is(found, reduction.logsumexp_op) and _is(found.args[0], elementwise.subtract)):
+        if not (_is(found, reduction.logsumexp_op) and _is(found.args[0], arithmetic.subtract)):
             continue
         x, wide = found.args[0].args
         axes = dict(found.params)["axis"]
@@ -211,7 +212,7 @@ def _exponent(expr: Expr) -> Expr | None:
     while expr.op in _MOVING:
         moves.append(expr)
         expr = expr.args[0]
-    if not _is(expr, elementwise.exp):
+    if not _is(expr, exponential.exp):
         return None
     found: Expr = expr.args[0]
     for move in reversed(moves):
@@ -223,16 +224,16 @@ def _softmax(expr: Expr) -> Expr | None:
     """exp(x) / sum(exp(y)) = exp(x - logsumexp(y))."""
     top, bottom = expr.args
     total = _through(bottom, op.broadcast_to, shape.reshape_op)
-    if not (_is(total, reduction.sum_op) and _is(total.args[0], elementwise.exp)):
+    if not (_is(total, reduction.sum_op) and _is(total.args[0], exponential.exp)):
         return None
-    x, logs = _exponent(top), _log_sum_exp(elementwise.log(bottom))
+    x, logs = _exponent(top), _log_sum_exp(exponential.log(bottom))
     return None if x is None or logs is None else np.exp(x - logs)
 
 
 def _log_softmax(expr: Expr) -> Expr | None:
     """log(exp(x - logsumexp(y))) = x - logsumexp(y), also for entries of it that are picked."""
     base = _through(expr.args[0], *_MOVING)
-    if not (_is(base, elementwise.exp) and _is(base.args[0], elementwise.subtract)):
+    if not (_is(base, exponential.exp) and _is(base.args[0], arithmetic.subtract)):
         return None
     logs = _through(base.args[0].args[1], op.broadcast_to, shape.reshape_op)
     return _exponent(expr.args[0]) if _is(logs, reduction.logsumexp_op) else None
@@ -241,15 +242,15 @@ def _log_softmax(expr: Expr) -> Expr | None:
 def _root_of_squares(expr: Expr) -> Expr | None:
     """sqrt(sum(x**2)) = sqrt(x @ x) = norm(x), derivative 0 at 0; a constant factor comes out."""
     (x,) = expr.args
-    if _is(x, elementwise.divide) and (value_of(x.args[1]) or 0) > 0:
-        inner = _root_of_squares(elementwise.sqrt(x.args[0]))
+    if _is(x, arithmetic.divide) and (value_of(x.args[1]) or 0) > 0:
+        inner = _root_of_squares(exponential.sqrt(x.args[0]))
         return None if inner is None else inner / np.sqrt(value_of(x.args[1])).item()
-    if _is(x, elementwise.multiply) and (value_of(x.args[0]) or 0) > 0:
-        inner = _root_of_squares(elementwise.sqrt(x.args[1]))
+    if _is(x, arithmetic.multiply) and (value_of(x.args[0]) or 0) > 0:
+        inner = _root_of_squares(exponential.sqrt(x.args[1]))
         return None if inner is None else inner * np.sqrt(value_of(x.args[0])).item()
     if _is(x, contraction.matmul_op) and not x.shape and x.args[0].key == x.args[1].key:
         inside, axes = x.args[0], (0,)
-    elif _is(x, reduction.sum_op) and _is(x.args[0], elementwise.square):
+    elif _is(x, reduction.sum_op) and _is(x.args[0], arithmetic.square):
         inside, axes = x.args[0].args[0], dict(x.params)["axis"]
     else:
         return None
@@ -280,7 +281,7 @@ class StructuralLaw(NamedTuple):
 
 _STABLE: Holds = "as a stable form"
 _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
-_MOVED = StructuralLaw(_moved_mask, (elementwise.mask,))
+_MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
 _LOGICAL = (StructuralLaw(_logical_cases),)
@@ -295,11 +296,11 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
-        StructuralLaw(_masked_sum, (elementwise.mask,)),
+        StructuralLaw(_masked_sum, (selection.mask,)),
     ),
     "mask": (StructuralLaw(_mask_cases),),
     "add": (
-        StructuralLaw(_joined_masks, (elementwise.mask,)),
+        StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(_shifted_log_sum_exp, _TOTALS, _STABLE),
     ),
     "bitwise_or": _LOGICAL,
@@ -308,9 +309,9 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "logical_and": _LOGICAL,
     "log": (
         StructuralLaw(_log_sum_exp, holds=_STABLE),
-        StructuralLaw(_log_softmax, (elementwise.exp, *_MOVING), _STABLE),
+        StructuralLaw(_log_softmax, (exponential.exp, *_MOVING), _STABLE),
     ),
-    "divide": (StructuralLaw(_softmax, (elementwise.exp, *_MOVING), _STABLE), _SCATTERED),
+    "divide": (StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE), _SCATTERED),
     "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
     "square": (StructuralLaw(_square_of_norm, (reduction.norm_op,), _STABLE),),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),

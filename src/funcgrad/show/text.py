@@ -13,8 +13,8 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.ops import elementwise
 from funcgrad.ops.base.op import Op, astype, leaf
+from funcgrad.ops.elementwise import arithmetic
 from funcgrad.show.functions import (
     Function,
     applied,
@@ -131,7 +131,7 @@ def _let(
 
 def _transparent(expr: Expr) -> bool:
     hidden = bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr)
-    return hidden or expr.op is elementwise.negative
+    return hidden or expr.op is arithmetic.negative
 
 
 def letters(taken: set[str]) -> Iterator[str]:
@@ -155,10 +155,10 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
         return Written(f"{parenthesized(parts[0], CALL)}.astype({expr.dtype})", CALL)
     if operation.hidden or is_plain_pick(expr):
         return parts[0]
-    if operation is elementwise.negative:
+    if operation is arithmetic.negative:
         inner = ATOM if parts[0].text.startswith("-") else PRODUCT
         return Written("-" + parenthesized(parts[0], inner), PRODUCT)
-    if operation is elementwise.square:
+    if operation is arithmetic.square:
         return Written(parenthesized(parts[0], POWER + 1) + "**2", POWER)
     if operation.infix:
         return _infix(operation, parts)

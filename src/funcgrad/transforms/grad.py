@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.autodiff.accumulate import cotangents, gradients
 from funcgrad.expr import Expr
-from funcgrad.ops.elementwise import stopped
+from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
-from funcgrad.ops.elementwise import mask, where
+from funcgrad.ops.elementwise.selection import mask, where
 from funcgrad.rewrite.structural_laws import value_of
 
 # What a selection goes through: products and sums, entry by entry.

@@ -19,7 +19,7 @@ from funcgrad.compiler.call_ir import (
 from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.numpy.branchless_select import tamed
 from funcgrad.graph import ArrayType
-from funcgrad.ops.elementwise import largest_exponent
+from funcgrad.ops.elementwise.exponential import largest_exponent
 
 
 def put(calls: list[Call], call: Call) -> int:

@@ -18,7 +18,7 @@ from funcgrad.expr import scalar
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.contraction import matmul_op
-from funcgrad.ops.elementwise import add, multiply, subtract
+from funcgrad.ops.elementwise.arithmetic import add, multiply, subtract
 from funcgrad.ops.reduction import sum_op
 
 # The operand has at least so many times the entries of the result.

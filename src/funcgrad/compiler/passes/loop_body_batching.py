@@ -18,7 +18,7 @@ from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key, dependent, unnested
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.contraction import matmul_op
-from funcgrad.ops.elementwise import add, multiply
+from funcgrad.ops.elementwise.arithmetic import add, multiply
 from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.shape import concatenate, reshape_op, transpose_op
 

@@ -25,7 +25,7 @@ from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
 from funcgrad.ops.base.op import Elementwise, broadcast_to, on_batch, spread
 from funcgrad.ops.contraction import matmul_op
-from funcgrad.ops.elementwise import add
+from funcgrad.ops.elementwise.arithmetic import add
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.substitute import substitute_all
 

@@ -25,10 +25,10 @@ _KINDS: dict[str, np.dtype[Any]] = {dtype.kind: dtype for dtype in TYPES}
 def scalar_template(op: Op, use: ScalarUse) -> str | None:
     """Source over `math` with the operands as ``{0}``, ``{1}``; None if the operation has none.
 
-    >>> from funcgrad.ops import elementwise
-    >>> scalar_template(elementwise.hypot, ScalarUse("f", {}, (None, None)))
+    >>> from funcgrad.ops.elementwise import arithmetic, trigonometric
+    >>> scalar_template(trigonometric.hypot, ScalarUse("f", {}, (None, None)))
     'math.hypot({0}, {1})'
-    >>> scalar_template(elementwise.square, ScalarUse("f", {}, (None,)))
+    >>> scalar_template(arithmetic.square, ScalarUse("f", {}, (None,)))
     '({0} * {0})'
     """
     row = op.columns.scalar

@@ -20,7 +20,6 @@ from funcgrad.ops import (
     contraction,
     decompositions,
     determinants,
-    elementwise,
     fourier,
     indexing,
     reduction,
@@ -34,6 +33,16 @@ from funcgrad.ops import solve as linalg
 from funcgrad.ops.base import op
 from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    cardinal_sine,
+    exponential,
+    extrema,
+    logic,
+    magnitude,
+    selection,
+    trigonometric,
+)
 from funcgrad.ops.numpy import by_value as asked
 from funcgrad.ops.numpy import interpolation as samples
 from funcgrad.ops.numpy import linalg as matrices
@@ -45,9 +54,19 @@ from funcgrad.ops.numpy import statistics
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
+ELEMENTWISE: tuple[ModuleType, ...] = (
+    arithmetic,
+    exponential,
+    trigonometric,
+    extrema,
+    magnitude,
+    selection,
+    cardinal_sine,
+    logic,
+)
 FAMILIES: tuple[ModuleType, ...] = (
     op,
-    elementwise,
+    *ELEMENTWISE,
     special,
     shape,
     reduction,
@@ -103,10 +122,10 @@ def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[...,
         "amin": found["min"],
         "hstack": shape.hstack,
         "vstack": shape.vstack,
-        "expit": elementwise.sigmoid,
+        "expit": exponential.sigmoid,
         "float_power": _float_power,
-        "degrees": elementwise.rad2deg,
-        "radians": elementwise.deg2rad,
+        "degrees": trigonometric.rad2deg,
+        "radians": trigonometric.deg2rad,
     }
 
 
@@ -142,7 +161,7 @@ def _float_power(x: npt.ArrayLike, y: npt.ArrayLike) -> Any:
     """As `numpy.float_power`: in double precision at least."""
     x, y = op.lift_all((x, y))
     dtype = np.result_type(x.dtype, y.dtype, float)
-    return elementwise.power(shape.astype(x, dtype), shape.astype(y, dtype))
+    return arithmetic.power(shape.astype(x, dtype), shape.astype(y, dtype))
 
 
 def where(condition: object, *branches: Any) -> Any:
@@ -151,7 +170,7 @@ def where(condition: object, *branches: Any) -> Any:
         condition = op.lift_fully(condition)
         chosen = condition if condition.dtype.kind == "b" else condition != 0
         return tuple(as_indices(chosen))
-    return elementwise.where(condition, *branches)
+    return selection.where(condition, *branches)
 
 
 def size(x: Any, axis: int | None = None) -> int:
@@ -175,8 +194,8 @@ def clip(
         range_ = np.iinfo(dtype)
         low = None if type(low) is int and low < range_.min else low
         high = None if type(high) is int and high > range_.max else high
-    x = x if low is None else elementwise.maximum(x, low)
-    return x if high is None else elementwise.minimum(x, high)
+    x = x if low is None else extrema.maximum(x, low)
+    return x if high is None else extrema.minimum(x, high)
 
 
 def round_(x: object, decimals: int = 0) -> Any:
@@ -186,16 +205,16 @@ def round_(x: object, decimals: int = 0) -> Any:
     if decimals >= 0:
         scale = 10.0**decimals
         return (
-            x if whole else elementwise.rint(x * scale) / scale if decimals else elementwise.rint(x)
+            x if whole else arithmetic.rint(x * scale) / scale if decimals else arithmetic.rint(x)
         )
     scale = 10.0**-decimals
-    rounded = elementwise.rint(x / scale) * scale
+    rounded = arithmetic.rint(x / scale) * scale
     return shape.astype(rounded, x.dtype) if whole else rounded
 
 
 def divmod_(x: Array, y: Array) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
-    return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
+    return arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
 
 
 _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
@@ -309,7 +328,7 @@ def _unsupported(name: str, known: Iterable[str]) -> Any:
 
 def formula_functions() -> Mapping[str, Callable[..., Any]]:
     """The functions that a formula given as text may call: none makes more than its operands hold."""
-    kept = (elementwise, reduction, missing, along, samples, statistics, contraction)
+    kept = (*ELEMENTWISE, reduction, missing, along, samples, statistics, contraction)
     own = public_functions()
     names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]
     return MappingProxyType({name: own[name] for name in [*names, "abs", "clip", "round"]})

@@ -9,7 +9,7 @@ import numpy as np
 from funcgrad.ops import reduction
 from funcgrad.ops.base.arguments import inexact, refuse_keywords
 from funcgrad.ops.base.op import differentiable, lift_fully
-from funcgrad.ops.elementwise import mask
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axis

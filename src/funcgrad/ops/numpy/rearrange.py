@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.elementwise import mask
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axis

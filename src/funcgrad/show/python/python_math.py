@@ -13,7 +13,7 @@ from funcgrad.compiler.python.scalar_ops import scalar_template, use_of
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import Infix, Op
-from funcgrad.ops.elementwise import negative
+from funcgrad.ops.elementwise.arithmetic import negative
 from funcgrad.show.naming import array_of
 from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
 from funcgrad.show.text import ATOM, UNARY, Written, parenthesized

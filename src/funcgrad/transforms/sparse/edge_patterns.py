@@ -16,9 +16,10 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops import contraction, elementwise, indexing, reduction, shape
+from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base.op import Elementwise, columns_of
+from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.source import fail
 
 Facts: TypeAlias = tuple[Any, ...]
@@ -226,9 +227,9 @@ _REDUCTIONS = (
     reduction.norm_op,
 )
 _RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
-    elementwise.where: _chosen,
-    elementwise.mask: _chosen,
-    elementwise.multiply: _scaled,
+    selection.where: _chosen,
+    selection.mask: _chosen,
+    arithmetic.multiply: _scaled,
     indexing.getitem_op: _gathered,
     indexing.scatter_op: _scattered,
     shape.concatenate_op: _moved,
@@ -240,6 +241,6 @@ _RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
 # The operations whose patterns depend on the values of operands, and the facts that they read.
 _READ: dict[Any, Callable[[Any], Any]] = {
     **dict.fromkeys((indexing.getitem_op, indexing.scatter_op), lambda value: value),
-    **dict.fromkeys((elementwise.where, elementwise.mask), lambda value: value),
-    **dict.fromkeys((elementwise.multiply, contraction.matmul_op, contraction.einsum_op), _nonzero),
+    **dict.fromkeys((selection.where, selection.mask), lambda value: value),
+    **dict.fromkeys((arithmetic.multiply, contraction.matmul_op, contraction.einsum_op), _nonzero),
 }

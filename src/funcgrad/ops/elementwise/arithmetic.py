@@ -1,0 +1,246 @@
+"""Sums, products, quotients, powers, remainders and rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
+from funcgrad.ops.base.columns import Columns, Form, ScalarUse, any_kind, by_truth, function
+from funcgrad.ops.base.op import elementwise
+from funcgrad.ops.elementwise.declare import BOTH, EITHER, WRAPPED, elementwise_from_edges
+from funcgrad.ops.elementwise.exponential import log
+from funcgrad.ops.elementwise.selection import mask
+from funcgrad.typing import Array
+
+_SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
+
+
+def _negation(z: Array, *inputs: Any) -> LinearMap:
+    return _NEGATED
+
+
+def _identity(z: Array, *inputs: Any) -> LinearMap:
+    return _SAME
+
+
+add = elementwise_from_edges(
+    "add",
+    np.add,
+    _identity,
+    _identity,
+    infix=("+", 10),
+    columns=Columns(
+        scalar={"f": "({0} + {1})", "i": WRAPPED.format("{0} + {1}"), "b": EITHER},
+        mpmath=lambda mp, x, y: x + y,
+        sympy=lambda sp, x, y: x + y,
+        interval=by_truth("either", "add"),
+        latex=Form("infix", "+", 10),
+    ),
+)
+subtract = elementwise_from_edges(
+    "subtract",
+    np.subtract,
+    _identity,
+    _negation,
+    infix=("-", 10),
+    columns=Columns(
+        scalar={"f": "({0} - {1})", "i": WRAPPED.format("{0} - {1}")},
+        mpmath=lambda mp, x, y: x - y,
+        sympy=lambda sp, x, y: x - y,
+        interval="subtract",
+        latex=Form("infix", "-", 10),
+    ),
+)
+negative = elementwise_from_edges(
+    "negative",
+    np.negative,
+    _negation,
+    columns=Columns(
+        scalar={"f": "(-{0})", "i": WRAPPED.format("-{0}")},
+        mpmath=lambda mp, x: -x,
+        sympy=lambda sp, x: -x,
+        interval="negative",
+        latex=Form("negative"),
+    ),
+)
+positive = elementwise_from_edges(
+    "positive",
+    np.positive,
+    _identity,
+    columns=Columns(
+        scalar=any_kind("{0}"),
+        mpmath=lambda mp, x: x,
+        sympy=lambda sp, x: x,
+        interval=lambda iv, x: iv.monotone(np.positive, x, iv.EXACT),
+        latex=Form("wrapped", "@", 100),
+    ),
+)
+multiply = elementwise(
+    "multiply",
+    np.multiply,
+    lambda z, x, y: y,
+    lambda z, x, y: x,
+    infix=("*", 20),
+    columns=Columns(
+        scalar={"f": "({0} * {1})", "i": WRAPPED.format("{0} * {1}"), "b": BOTH},
+        mpmath=lambda mp, x, y: x * y,
+        sympy=lambda sp, x, y: x * y,
+        interval=by_truth("both", "multiply"),
+        latex=Form("product"),
+    ),
+)
+divide = elementwise(
+    "divide",
+    np.divide,
+    lambda z, x, y: Quotient(y),
+    lambda z, x, y: Diagonal(z / y) @ _NEGATED,
+    infix=("/", 20),
+    columns=Columns(
+        scalar="({0} / {1})",
+        mpmath=lambda mp, x, y: x / y,
+        sympy=lambda sp, x, y: x / y,
+        interval="divide",
+        latex=Form("fraction"),
+    ),
+)
+# Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing.
+_POWERS = {
+    -1.0: "(1.0 / {0})",
+    0.5: "math.sqrt({0})",
+    1.0: "{0}",
+    2.0: "({0} * {0})",
+    3.0: "({0} * {0} * {0})",
+}
+
+
+def _power_template(use: ScalarUse) -> str | None:
+    if use.kind != "f":
+        return None
+    exponent = use.constants[1]
+    if exponent is not None:
+        return _POWERS.get(exponent, "math.pow({0}, {1})")
+    return "(math.pow({0}, {1}) if {1} != 0.5 else math.sqrt({0}))"  # which differ at -0 and -inf
+
+
+power = elementwise(
+    "power",
+    np.power,
+    # At y = 0 the power is constant in x, but its slope is not in y; at x = 0 and y > 0 it is constant in y.
+    lambda z, x, y: mask((x != 0) | (y != 0), y * x ** (y - 1)),
+    lambda z, x, y: mask((x != 0) | (y <= 0), log(x) * z),
+    infix=("**", 40),
+    columns=Columns(
+        scalar=_power_template,
+        mpmath=lambda mp, x, y: x**y,
+        sympy=lambda sp, x, y: x**y,
+        interval="power",
+        latex=Form("power"),
+        numpy="np.power({all})",
+    ),
+)
+remainder = elementwise(
+    "remainder",
+    np.remainder,
+    lambda z, x, y: np.ones_like(z),
+    lambda z, x, y: -np.floor_divide(x, y),
+    infix=("%", 20),
+    columns=Columns(
+        scalar={"f": "({0} % {1})", "i": "({0} % {1})"},
+        mpmath=lambda mp, x, y: x - mp.floor(x / y) * y,
+        sympy="Mod",
+        interval="remainder",
+    ),
+)
+fmod = elementwise(
+    "fmod",
+    np.fmod,
+    lambda z, x, y: np.ones_like(z),
+    lambda z, x, y: -np.trunc(x / y),
+    columns=function(
+        "fmod",
+        operands=2,
+        mpmath=lambda mp, x, y: x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y,
+        interval="fmod",
+    ),
+)
+reciprocal = elementwise(
+    "reciprocal",
+    np.reciprocal,
+    lambda z, x: -z * z,
+    columns=Columns(
+        decompose=lambda x: 1 / x, interval="reciprocal", latex=Form("wrapped", r"\frac{1}{@}", 30)
+    ),
+)
+square = elementwise(
+    "square",
+    np.square,
+    lambda z, x: 2 * x,
+    columns=Columns(
+        decompose=lambda x: x * x,
+        mpmath=lambda mp, x: x * x,
+        interval=lambda iv, x: iv.even(np.square, x, iv.CORRECT, 0.0),
+        latex=Form("squared"),
+    ),
+)
+
+# -- rounding: no edge, so no gradient flows -------------------------------------------------------
+# (Python rounds to integers, which have no -0.)
+floor = elementwise(
+    "floor",
+    np.floor,
+    None,
+    columns=Columns(
+        scalar="math.copysign(math.floor({0}), {0})",
+        mpmath="floor",
+        sympy="floor",
+        interval=lambda iv, x: iv.monotone(np.floor, x, iv.EXACT),
+        latex=Form("wrapped", r"\left\lfloor @\right\rfloor ", 100),
+    ),
+)
+ceil = elementwise(
+    "ceil",
+    np.ceil,
+    None,
+    columns=Columns(
+        scalar="math.copysign(math.ceil({0}), {0})",
+        mpmath="ceil",
+        sympy="ceiling",
+        interval=lambda iv, x: iv.monotone(np.ceil, x, iv.EXACT),
+        latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
+    ),
+)
+trunc = elementwise(
+    "trunc",
+    np.trunc,
+    None,
+    columns=Columns(
+        scalar="math.copysign(math.trunc({0}), {0})",
+        mpmath=lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x),
+        interval=lambda iv, x: iv.monotone(np.trunc, x, iv.EXACT),
+    ),
+)
+rint = elementwise(
+    "rint",
+    np.rint,
+    None,
+    columns=Columns(
+        scalar="math.copysign(round({0}), {0})",
+        mpmath=lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
+        interval=lambda iv, x: iv.monotone(np.rint, x, iv.EXACT),
+    ),
+)
+floor_divide = elementwise(
+    "floor_divide",
+    np.floor_divide,
+    None,
+    None,
+    infix=("//", 20),
+    columns=Columns(
+        scalar={"f": "floor_divide({0}, {1})", "i": WRAPPED.format("{0} // {1}")},
+        mpmath=lambda mp, x, y: mp.floor(x / y),
+        sympy=lambda sp, x, y: sp.floor(x / y),
+        interval="floor_divide",
+    ),
+)

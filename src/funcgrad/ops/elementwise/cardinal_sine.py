@@ -1,0 +1,118 @@
+"""sin(pi x)/(pi x) and its derivatives of every order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.op import Op, astype, differentiable, lift_fully, same_on_batch
+from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.typing import Array
+
+
+def _sinc_run(x: Array, order: int = 0) -> Any:
+    """The ``order``-th derivative of sin(u)/u at u = pi x, times pi**order."""
+    u = np.pi * np.asarray(x)
+    small = np.abs(u) <= max(1, order)
+    # Away from 0 by u*s_n + n*s_(n-1) = sin(u + n*pi/2), which loses no digits for |u| > n.
+    safe = np.where(small, 1.0, u)
+    far = np.sin(safe) / safe
+    for n in range(1, order + 1):
+        far = (np.sin(safe + n * np.pi / 2) - n * far) / safe
+    # Near 0 by the power series of sin(u)/u, differentiated term by term.
+    near, term = np.zeros_like(u), np.where(small, u, 0.0)
+    for k in range(_first(order), order + 40, 2):
+        coefficient = (-1) ** (k // 2) / (k + 1)
+        near = near + coefficient * term ** (k - order) / _factorial(k - order)
+    value = np.where(small, near, far) * np.pi**order
+    return value.astype(np.result_type(x))[()]
+
+
+def _first(order: int) -> int:
+    return order + order % 2
+
+
+def _factorial(n: int) -> float:
+    return float(np.prod(np.arange(1, n + 1, dtype=float)))
+
+
+def _sinc_edge(z: Array, x: Array, *, order: int) -> LinearMap:
+    return Diagonal(sinc_derivative(x, order=order + 1))
+
+
+def _sinc_type(type: ArrayType, order: int) -> ArrayType:
+    return ArrayType(type.shape, ufunc_loop(np.sin, type.dtype)[-1])
+
+
+def _mp_sinc(mp: Any, x: Array, order: int) -> Any:
+    return np.frompyfunc(lambda v: _mp_sinc_of(mp, v, order), 1, 1)(x)
+
+
+def _mp_sinc_of(mp: Any, x: Array, order: int) -> Any:
+    """By u*s_n + n*s_(n-1) = sin(u + n*pi/2) at u = pi*x, with as many more bits as that loses."""
+    if not mp.isfinite(x):
+        return x * 0
+    if not x:
+        return mp.mpf((-1) ** (order // 2)) / (order + 1) * mp.pi**order if order % 2 == 0 else x
+    lost = order * (max(-int(mp.mag(x)), 0) + order.bit_length() + 4)
+    with mp.extraprec(lost + 10):
+        u = mp.pi * x
+        value = mp.sinpi(x) / u
+        for n in range(1, order + 1):
+            value = (mp.sinpi(x + mp.mpf(n) / 2) - n * value) / u
+        return value * mp.pi**order
+
+
+def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
+    if dict(expr.params)["order"] != 0 or expr.dtype != float:
+        return None
+    return f"np.sinc({texts[0]})"
+
+
+def _sinc_in(xp: Any, x: Array, order: int) -> Any:
+    """`_sinc_run` with the functions of an array library."""
+    u = np.pi * x
+    small = xp.abs(u) <= max(1, order)
+    safe = xp.where(small, xp.ones_like(u), u)
+    far = xp.sin(safe) / safe
+    for n in range(1, order + 1):
+        far = (xp.sin(safe + n * np.pi / 2) - n * far) / safe
+    near, term = xp.zeros_like(u), xp.where(small, u, xp.zeros_like(u))
+    divisor = 1.0
+    for k in range(order + 40):
+        power = k - order
+        divisor *= max(power, 1)
+        if power >= 0 and k % 2 == 0:
+            near = near + (-1) ** (k // 2) / (k + 1) / divisor * term**power
+    return xp.where(small, near, far) * np.pi**order
+
+
+sinc_derivative: Op = Op(
+    name="sinc",
+    run=_sinc_run,
+    infer=_sinc_type,
+    edges=(_sinc_edge,),
+    batch=same_on_batch(lambda: sinc_derivative),
+    columns=Columns(
+        mpmath=_mp_sinc,
+        interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
+        entrywise=True,
+        numpy=_sinc_source,
+        libraries={"any": _sinc_in},
+    ),
+)
+
+
+def sinc(x: object) -> Any:
+    """sin(pi x)/(pi x), whose derivatives of every order are exact at 0 too."""
+    x = lift_fully(x)
+    return sinc_derivative(x if differentiable(x.dtype) else astype(x, dtype=_FLOAT), order=0)
+
+
+_FLOAT = np.dtype(float)

@@ -1,0 +1,36 @@
+"""How elementwise operations are declared by their edges, and templates that several share."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.columns import EMPTY, Columns
+from funcgrad.ops.base.op import Elementwise, Infix, Op
+from funcgrad.ops.base.promotion import ufunc_loop
+
+# Integers of Python wrap as those of int64 do.
+WRAPPED = "((({} + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000)"
+BOTH, EITHER, DIFFER = "({0} and {1})", "({0} or {1})", "({0} is not {1})"
+
+
+def elementwise_from_edges(
+    name: str,
+    ufunc: np.ufunc,
+    *edges: Any,
+    infix: tuple[str, int] | None = None,
+    notation: Any = None,
+    columns: Columns = EMPTY,
+) -> Op:
+    """An elementwise operation from its ufunc and edges that are linear maps, not partial derivatives."""
+    return Elementwise(
+        columns=columns,
+        notation=notation,
+        name=name,
+        run=ufunc,
+        infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
+        edges=edges,
+        infix=infix and Infix(*infix),
+    )

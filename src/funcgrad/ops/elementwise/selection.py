@@ -1,0 +1,107 @@
+"""Choices by a condition, and `stop_gradient`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.expr import Expr
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.columns import Columns, Form, any_kind
+from funcgrad.ops.base.op import Elementwise, Op
+from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.typing import Array
+
+
+def _where_loop(condition: Array, x: object, y: object) -> tuple[np.dtype[Any], ...]:
+    if isinstance(x, type) and isinstance(y, type):
+        x, y = np.dtype(x), np.dtype(y)
+    dtype = ufunc_loop(np.add, x, y)[0]
+    return np.dtype(bool), dtype, dtype, dtype
+
+
+def _mask_loop(condition: Array, x: Array) -> tuple[np.dtype[Any], ...]:
+    dtype = np.dtype(x)
+    return np.dtype(bool), dtype, dtype
+
+
+def _masked(negate: bool) -> Any:
+    def edge(z: Array, condition: Array, *inputs: Any) -> LinearMap:
+        chosen = np.logical_not(condition) if negate else condition
+        return Structural(lambda v: mask(chosen, v), lambda g: mask(chosen, g))
+
+    return edge
+
+
+_where_infer: Any = _where_loop
+where = Elementwise(
+    name="where",
+    run=np.where,
+    infer=_where_infer,
+    edges=(None, _masked(False), _masked(True)),
+    columns=Columns(
+        scalar=any_kind("({1} if {0} else {2})"),
+        mpmath=lambda mp, p, x, y: x if p else y,
+        sympy=lambda sp, p, x, y: sp.Piecewise((x, p), (y, True)),
+        interval="where",
+        latex=Form("cases"),
+        numpy="np.where({all})[()]",
+    ),
+)
+
+
+def _mask_run(condition: Array, x: Array) -> Any:
+    return np.where(condition, x, np.zeros((), np.result_type(x)))[()]
+
+
+_mask_infer: Any = _mask_loop
+
+
+def _mask_source(expr: Expr, texts: Sequence[str]) -> str:
+    zero = f'np.zeros((), "{expr.dtype.str}")'
+    return f"np.where({texts[0]}, {texts[1]}, {zero})[()]"
+
+
+mask: Op = Elementwise(
+    name="mask",
+    run=_mask_run,
+    infer=_mask_infer,
+    edges=(None, _masked(False)),
+    notation=lambda c, x: f"where({c}, {x}, 0)",
+    columns=Columns(
+        scalar={"f": "({1} if {0} else 0.0)", "i": "({1} if {0} else 0)", "b": "({1} and {0})"},
+        mpmath=lambda mp, p, x: x if p else 0,
+        sympy=lambda sp, p, x: sp.Piecewise((x, p), (0, True)),
+        interval="mask",
+        latex=Form("cases"),
+        numpy=_mask_source,
+        libraries={"any": lambda xp, p, x: xp.where(p, x, xp.zeros_like(x))},
+    ),
+)
+
+
+def _same_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    return np.dtype(dtype), np.dtype(dtype)
+
+
+def _copied(x: Array) -> Any:
+    return np.array(x)[()]
+
+
+_stopped_infer: Any = _same_loop
+stopped = Elementwise(
+    name="stop_gradient",
+    run=_copied,
+    infer=_stopped_infer,
+    edges=(None,),
+    columns=Columns(
+        scalar=any_kind("{0}"),
+        mpmath=lambda mp, x: x,
+        sympy=lambda sp, x: x,
+        interval="same",
+        numpy="{0}",
+    ),
+)

@@ -1,0 +1,207 @@
+"""Trigonometric and hyperbolic functions, their inverses, and `hypot`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from funcgrad.expr import const
+from funcgrad.linear import Quotient
+from funcgrad.ops.base.columns import function
+from funcgrad.ops.base.op import Op, elementwise
+from funcgrad.ops.elementwise.exponential import sqrt
+from funcgrad.ops.elementwise.selection import mask
+
+sin = elementwise(
+    "sin",
+    np.sin,
+    lambda z, x: cos(x),
+    columns=function(
+        "sin",
+        mpmath="sin",
+        sympy="sin",
+        interval=lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2),
+        latex="\\sin",
+    ),
+)
+cos: Op = elementwise(
+    "cos",
+    np.cos,
+    lambda z, x: -sin(x),
+    columns=function(
+        "cos",
+        mpmath="cos",
+        sympy="cos",
+        interval=lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
+        latex="\\cos",
+    ),
+)
+tan = elementwise(
+    "tan",
+    np.tan,
+    lambda z, x: 1 + z**2,
+    columns=function("tan", mpmath="tan", sympy="tan", interval="tan", latex="\\tan"),
+)
+arcsin = elementwise(
+    "arcsin",
+    np.arcsin,
+    lambda z, x: Quotient(sqrt(1 - x**2)),
+    columns=function(
+        "asin",
+        mpmath="asin",
+        sympy="asin",
+        interval=lambda iv, x: iv.monotone(np.arcsin, x, domain=(-1.0, 1.0)),
+        latex="\\arcsin",
+    ),
+)
+arccos = elementwise(
+    "arccos",
+    np.arccos,
+    lambda z, x: -1 / sqrt(1 - x**2),
+    columns=function(
+        "acos",
+        mpmath="acos",
+        sympy="acos",
+        interval=lambda iv, x: iv.monotone(
+            np.arccos, x, domain=(-1.0, 1.0), values=(0.0, math.inf), rising=False
+        ),
+        latex="\\arccos",
+    ),
+)
+arctan = elementwise(
+    "arctan",
+    np.arctan,
+    lambda z, x: Quotient(1 + x**2),
+    columns=function(
+        "atan",
+        mpmath="atan",
+        sympy="atan",
+        interval=lambda iv, x: iv.monotone(np.arctan, x),
+        latex="\\arctan",
+    ),
+)
+
+# -- hyperbolic ------------------------------------------------------------------------------------
+sinh = elementwise(
+    "sinh",
+    np.sinh,
+    lambda z, x: cosh(x),
+    columns=function(
+        "sinh",
+        mpmath="sinh",
+        sympy="sinh",
+        interval=lambda iv, x: iv.monotone(np.sinh, x),
+        latex="\\sinh",
+    ),
+)
+cosh: Op = elementwise(
+    "cosh",
+    np.cosh,
+    lambda z, x: sinh(x),
+    columns=function(
+        "cosh",
+        mpmath="cosh",
+        sympy="cosh",
+        interval=lambda iv, x: iv.even(np.cosh, x, iv.NEAR, 1.0),
+        latex="\\cosh",
+    ),
+)
+tanh = elementwise(
+    "tanh",
+    np.tanh,
+    lambda z, x: 1 - z**2,
+    columns=function(
+        "tanh",
+        mpmath="tanh",
+        sympy="tanh",
+        interval=lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
+        latex="\\tanh",
+    ),
+)
+arcsinh = elementwise(
+    "arcsinh",
+    np.arcsinh,
+    lambda z, x: Quotient(sqrt(x**2 + 1)),
+    columns=function(
+        "asinh",
+        mpmath="asinh",
+        sympy="asinh",
+        interval=lambda iv, x: iv.monotone(np.arcsinh, x),
+        latex=r"\operatorname{arsinh}",
+    ),
+)
+# Two roots, since one of the product would be of the other sign left of the imaginary axis.
+arccosh = elementwise(
+    "arccosh",
+    np.arccosh,
+    lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)),
+    columns=function(
+        "acosh",
+        mpmath="acosh",
+        sympy="acosh",
+        interval=lambda iv, x: iv.monotone(
+            np.arccosh, x, domain=(1.0, math.inf), values=(0.0, math.inf)
+        ),
+        latex=r"\operatorname{arcosh}",
+    ),
+)
+arctanh = elementwise(
+    "arctanh",
+    np.arctanh,
+    lambda z, x: Quotient(1 - x**2),
+    columns=function(
+        "atanh",
+        mpmath="atanh",
+        sympy="atanh",
+        interval=lambda iv, x: iv.monotone(np.arctanh, x, domain=(-1.0, 1.0)),
+        latex=r"\operatorname{artanh}",
+    ),
+)
+
+# -- two operands, and units of angles -------------------------------------------------------------
+# At the origin neither direction is preferred, and the derivative is taken as 0.
+arctan2 = elementwise(
+    "arctan2",
+    np.arctan2,
+    lambda z, x, y: mask((x != 0) | (y != 0), y / (x**2 + y**2)),
+    lambda z, x, y: mask((x != 0) | (y != 0), -x / (x**2 + y**2)),
+    columns=function("atan2", operands=2, mpmath="atan2", sympy="atan2", interval="arctan2"),
+)
+hypot = elementwise(
+    "hypot",
+    np.hypot,
+    lambda z, x, y: mask(z != 0, x / z),
+    lambda z, x, y: mask(z != 0, y / z),
+    columns=function(
+        "hypot",
+        operands=2,
+        mpmath="hypot",
+        sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
+        interval="hypot",
+    ),
+)
+deg2rad = elementwise(
+    "deg2rad",
+    np.deg2rad,
+    lambda z, x: np.full_like(x, np.pi / 180),
+    columns=function(
+        "radians",
+        mpmath=lambda mp, x: x * mp.pi / 180,
+        sympy=lambda sp, x: x * sp.pi / 180,
+        interval=lambda iv, x: iv.monotone(np.deg2rad, x),
+        decompose=lambda x: x * arccos(const(-1.0)) / const(180.0),
+    ),
+)
+rad2deg = elementwise(
+    "rad2deg",
+    np.rad2deg,
+    lambda z, x: np.full_like(x, 180 / np.pi),
+    columns=function(
+        "degrees",
+        mpmath=lambda mp, x: x * 180 / mp.pi,
+        sympy=lambda sp, x: x * 180 / sp.pi,
+        interval=lambda iv, x: iv.monotone(np.rad2deg, x),
+        decompose=lambda x: x * const(180.0) / arccos(const(-1.0)),
+    ),
+)
