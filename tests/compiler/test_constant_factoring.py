@@ -8,6 +8,7 @@ from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
 from funcgrad.compiler.passes.constant_factoring import factored
+from funcgrad.graph import CONSTANT
 
 X, Y, A = fg.var("x", (40, 30)), fg.var("y", (40, 30)), fg.var("A", (30, 3))
 ROW = fg.var("r", 40)
@@ -24,6 +25,7 @@ CASES = {
     "sum along an axis": (np.sum(0.3 * X, axis=1), [40]),
     "sum of two alike": (np.sum(0.3 * X + 0.3 * Y), [1]),
     "sum of opposites": (np.sum(0.3 * X + (-0.3) * Y, axis=0), [30]),
+    "opposites, the negative one first": (np.sum((-0.3) * X + 0.3 * Y, axis=0), [30]),
     "difference of opposites": (np.sum(0.3 * X - (-0.3) * Y), [1]),
     "sum of others": (np.sum(0.3 * X + 0.7 * Y), [1200, 1200]),
     "matrix": ((0.3 * X) @ A, [120]),
@@ -60,6 +62,13 @@ def test_values_agree(name):
     (want,) = interpret(flatten_program([root], inputs), values)
     (got,) = compile_arrays([root], inputs)(*values)
     np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13 * np.max(np.abs(want)))
+
+
+def test_the_factor_of_opposites_is_positive():
+    """A negative one takes an addition of 0.0 more, for the signs of zeros."""
+    for root in (np.sum((-0.3) * X + 0.3 * Y, axis=0), np.sum(0.3 * X + (-0.3) * Y, axis=0)):
+        made = factored(flatten_program([root], [X, Y]))
+        assert not any(step.op is CONSTANT and step.constant == 0.0 for step in made.steps)
 
 
 def test_what_is_needed_twice_keeps_its_factor():

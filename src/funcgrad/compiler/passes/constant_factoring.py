@@ -138,7 +138,10 @@ class _Walk:
         return None
 
     def common(self, step: FlatStep) -> _Product | None:
-        """c*x + c*y = c*(x + y); c*x + (-c)*y = c*(x - y), likewise for differences."""
+        """c*x + c*y = c*(x + y); c*x + (-c)*y = c*(x - y), likewise for differences.
+
+        The factor is positive if one of the two is: a negative one takes a sum more (`after`).
+        """
         first, second = [self.product(k) for k in step.operands]
         if first is None or second is None:
             return None
@@ -148,6 +151,8 @@ class _Walk:
         a, b = [float(self.steps[found.factor].constant) for found in (first, second)]
         if abs(a) != abs(b):
             return None
+        if a < 0 < b and step.op is add:
+            return _Product(second.factor, FlatStep(subtract, (y, x), (), step.type))
         op = step.op if a == b else subtract if step.op is add else add
         return _Product(first.factor, FlatStep(op, (x, y), (), step.type))
 
