@@ -91,6 +91,7 @@ matmul_op = Op(
         interval="matmul",
         latex=Form("matrix product"),
         libraries={"any": "matmul"},
+        sparsity="multiplied",
     ),
 )
 
@@ -205,6 +206,8 @@ einsum_op = Op(
         interval="einsum",
         numpy="np.einsum({subscripts}, {all})",
         libraries={"any": lambda xp, *xs, subscripts: xp.einsum(subscripts, *xs)},
+        sparsity="summed",
+        may_alias=True,
     ),
 )
 

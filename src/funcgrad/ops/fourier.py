@@ -38,6 +38,11 @@ def _fourier_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"np.fft.{call}, axis={params['axis']})"
 
 
+def _torch_fft(torch: Any, x: Array, axis: int, inverse: bool) -> Any:
+    fft = torch.fft
+    return fft.ifft(x, dim=axis, norm="forward") if inverse else fft.fft(x, dim=axis)
+
+
 def _fft_in(xp: Any, x: Array, axis: int, inverse: bool) -> Any:
     return xp.fft.ifft(x, axis=axis, norm="forward") if inverse else xp.fft.fft(x, axis=axis)
 
@@ -53,7 +58,9 @@ fft_op: Op = Op(
         ),
     ),
     batch=lambda size, batched, x, axis, inverse: fft_op(x, axis=axis + 1, inverse=inverse),
-    columns=Columns(flops=_flops, numpy=_fourier_source, libraries={"any": _fft_in}),
+    columns=Columns(
+        flops=_flops, numpy=_fourier_source, libraries={"any": _fft_in, "torch": _torch_fft}
+    ),
 )
 
 

@@ -17,7 +17,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns, Form, each_entry, no_flops
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, each_entry, no_flops
 from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import Op, build_structural, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to, full_like, moveaxis
@@ -215,7 +215,12 @@ getitem_op = Op(
         interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
         latex=Form("indexed"),
         numpy=_getitem_source,
-        libraries={"any": lambda xp, x, *at, spec, shape: x[restore(spec, at)]},
+        libraries={
+            "any": lambda xp, x, *at, spec, shape: x[restore(spec, at)],
+            "torch": f"{TORCH_FORMS}:getitem",
+        },
+        sparsity="gathered",
+        may_alias=True,
     ),
 )
 scatter_op = Op(
@@ -229,6 +234,9 @@ scatter_op = Op(
         flops=each_entry(1),
         interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
         numpy=_scatter_source,
+        libraries={"torch": f"{TORCH_FORMS}:scatter_add"},
+        sparsity="scattered",
+        fresh=True,
     ),
 )
 

@@ -27,5 +27,6 @@ name_op: Op = Op(
         sympy=lambda sp, x, name: x,
         numpy="{0}",
         libraries={"any": lambda xp, x, name: x},
+        may_alias=True,
     ),
 )

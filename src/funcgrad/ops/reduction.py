@@ -20,7 +20,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.arguments import inexact, refuse_keywords
 from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
-from funcgrad.ops.base.columns import Columns, Form, each_entry, reduced
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise.selection import mask
@@ -133,7 +133,12 @@ def _quantifier(name: str, run: Callable[..., Any]) -> Op:
         flops=reduced,
         mpmath=lambda mp, x, axis: run(x != 0, axis=axis),
         numpy=f"np.{name}({{0}}, axis={{axis}})",
-        libraries={"any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis)},
+        libraries={
+            "any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis),
+            "torch": lambda torch, x, axis: getattr(torch, name)(x, dim=axis) if axis else x != 0,
+        },
+        reduces=True,
+        fresh=True,
         interval=lambda iv, x, axis: (
             np.asarray(run(iv.true(x)[0], axis=axis), float),
             np.asarray(run(iv.true(x)[1], axis=axis), float),
@@ -183,7 +188,13 @@ sum_op = Op(
         flops=reduced,
         interval="sum",
         numpy="np.sum({0}, axis={axis})",
-        libraries={"any": lambda xp, x, axis: xp.sum(x, axis=axis)},
+        libraries={
+            "any": lambda xp, x, axis: xp.sum(x, axis=axis),
+            "torch": f"{TORCH_FORMS}:sum_over",
+        },
+        reduces=np.add,
+        fresh=True,
+        may_alias=True,
     ),
 )
 _MAX = Columns(
@@ -191,14 +202,26 @@ _MAX = Columns(
     interval=_interval_extreme(np.maximum),
     latex=r"\max",
     numpy="np.max({0}, axis={axis})",
-    libraries={"any": lambda xp, x, axis: xp.max(x, axis=axis)},
+    libraries={
+        "any": lambda xp, x, axis: xp.max(x, axis=axis),
+        "torch": lambda torch, x, axis: torch.amax(x, dim=axis) if axis else x,
+    },
+    reduces=np.maximum,
+    fresh=True,
+    may_alias=True,
 )
 _MIN = Columns(
     flops=reduced,
     interval=_interval_extreme(np.minimum),
     latex=r"\min",
     numpy="np.min({0}, axis={axis})",
-    libraries={"any": lambda xp, x, axis: xp.min(x, axis=axis)},
+    libraries={
+        "any": lambda xp, x, axis: xp.min(x, axis=axis),
+        "torch": lambda torch, x, axis: torch.amin(x, dim=axis) if axis else x,
+    },
+    reduces=np.minimum,
+    fresh=True,
+    may_alias=True,
 )
 max_op = _reduction(
     "max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share, columns=_MAX
@@ -214,7 +237,13 @@ prod_op = _reduction(
         flops=reduced,
         interval="prod",
         numpy="np.prod({0}, axis={axis})",
-        libraries={"any": lambda xp, x, axis: xp.prod(x, axis=axis)},
+        libraries={
+            "any": lambda xp, x, axis: xp.prod(x, axis=axis),
+            "torch": f"{TORCH_FORMS}:prod",
+        },
+        reduces=True,
+        fresh=True,
+        may_alias=True,
     ),
 )
 logsumexp_op = _reduction(
@@ -227,6 +256,9 @@ logsumexp_op = _reduction(
         mpmath=_mp_logsumexp,
         numpy=_logsumexp_source,
         interval=_interval_logsumexp,
+        libraries={"torch": f"{TORCH_FORMS}:logsumexp"},
+        reduces=True,
+        fresh=True,
     ),  # max, difference, exp, sum
 )
 norm_op = Op(
@@ -244,7 +276,9 @@ norm_op = Op(
         interval="norm",
         latex=Form("norm"),
         numpy="np.sqrt(np.sum(np.square(np.abs({0})), axis={axis}))",
-        libraries={"any": _norm_in},
+        libraries={"any": _norm_in, "torch": f"{TORCH_FORMS}:norm"},
+        reduces=True,
+        fresh=True,
     ),  # squares and their sum, and the roots in place of the first entries
 )
 any_op = _quantifier("any", np.any)

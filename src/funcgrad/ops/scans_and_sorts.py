@@ -15,7 +15,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
 from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes, scan_products
-from funcgrad.ops.base.columns import Columns, axis_length, reduced
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.shape import astype, reshape
@@ -34,7 +34,11 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
             flops=reduced,
             interval=lambda iv, x, axis: iv.located(run, x, axis),
             numpy=f"np.{name}({{0}}, axis={{axis}})",
-            libraries={"any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis)},
+            libraries={
+                "any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis),
+                "torch": f"{TORCH_FORMS}:{name}",
+            },
+            fresh=True,
         ),
     )
 
@@ -68,7 +72,11 @@ argsort_op = Op(
         flops=_sorting,
         interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),
         numpy='np.argsort({0}, axis={axis}, kind="stable")',
-        libraries={"any": lambda xp, x, axis: xp.argsort(x, axis=axis, kind="stable")},
+        libraries={
+            "any": lambda xp, x, axis: xp.argsort(x, axis=axis, kind="stable"),
+            "torch": lambda torch, x, axis: torch.argsort(x, dim=axis, stable=True),
+        },
+        fresh=True,
     ),
 )
 cumsum_op = Op(
@@ -86,7 +94,12 @@ cumsum_op = Op(
         flops=_running,
         interval="cumsum",
         numpy="np.cumsum({0}, axis={axis})",
-        libraries={"any": lambda xp, x, axis: xp.cumsum(x, axis=axis)},
+        libraries={
+            "any": lambda xp, x, axis: xp.cumsum(x, axis=axis),
+            "torch": f"{TORCH_FORMS}:cumsum",
+        },
+        sparsity="scanned",
+        fresh=True,
     ),
 )
 

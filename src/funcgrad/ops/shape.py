@@ -43,6 +43,7 @@ reshape_op = Op(
         scalar=any_kind("{0}"),
         numpy="np.reshape({0}, {shape})",
         libraries={"any": lambda xp, x, shape: xp.reshape(x, shape)},
+        may_alias=True,
     ),
 )
 
@@ -124,7 +125,11 @@ transpose_op = Op(
         scalar=any_kind("{0}"),
         latex=Form("transposed"),
         numpy="np.transpose({0}, {axes})",
-        libraries={"any": lambda xp, x, axes: xp.transpose(x, axes)},
+        libraries={
+            "any": lambda xp, x, axes: xp.transpose(x, axes),
+            "torch": lambda torch, x, axes: torch.permute(x, axes),
+        },
+        may_alias=True,
     ),
 )
 
@@ -199,7 +204,13 @@ concatenate_op = Op(
     columns=Columns(
         flops=no_flops,
         numpy="np.concatenate([{all}], axis={axis})",
-        libraries={"any": lambda xp, *xs, axis: xp.concatenate(xs, axis=axis)},
+        libraries={
+            "any": lambda xp, *xs, axis: xp.concatenate(xs, axis=axis),
+            "torch": lambda torch, *xs, axis: torch.cat(xs, dim=axis),
+        },
+        sparsity="moved",
+        fresh=True,
+        may_alias=True,
     ),
 )
 

@@ -34,7 +34,10 @@ pick_op = Op(
     batch=_pick_batch,
     notation=lambda t, index: f"{t}[{index}]",
     columns=Columns(
-        latex=Form("part"), numpy="{0}[{index}]", libraries={"any": lambda xp, t, index: t[index]}
+        latex=Form("part"),
+        numpy="{0}[{index}]",
+        libraries={"any": lambda xp, t, index: t[index]},
+        may_alias=True,
     ),
 )
 

@@ -21,7 +21,7 @@ from funcgrad.control.call_and_branch import branch_op, call_op
 from funcgrad.control.custom_rule import ruled_op
 from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.rewrite.decompose import decomposed
@@ -111,7 +111,8 @@ def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> 
 def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
     def legal(expr: Expr) -> bool:
         op: Op = expr.op
-        if op.columns.libraries or op.name in library.table:
+        rows = op.columns.libraries or {}
+        if library.name in rows or "any" in rows or op.name in library.table:
             return True
         return not isinstance(op, Elementwise) or hasattr(library.module, op.name)
 
@@ -119,27 +120,15 @@ def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
     return guarded(known) if library.transposes else known
 
 
-# Operations whose value may be an operand, or show an operand's memory.
-_VIEWS = {
-    "broadcast_to",
-    "reshape",
-    "transpose",
-    "getitem",
-    "real",
-    "imag",
-    "conjugate",
-    "positive",
-}
-_VIEWS |= {"astype", "stop_gradient", "name", "leaf", "pick", "input", "constant", "concatenate"}
-_VIEWS |= {"sum", "prod", "einsum"}
-
-
 def _shared(flat: Flat) -> list[bool]:
     """Which results could share memory with something else."""
     places = flat.results
-    return [
-        flat.steps[i].op.name in _VIEWS or i in places[:place] for place, i in enumerate(places)
-    ]
+    return [_may_alias(flat.steps[i]) or i in places[:place] for place, i in enumerate(places)]
+
+
+def _may_alias(step: FlatStep) -> bool:
+    """Whether a value may be an input, a constant or an operand, or a view of an operand."""
+    return step.op in (INPUT, CONSTANT) or bool(step.op.columns.may_alias)
 
 
 def _built(

@@ -15,11 +15,12 @@ import numpy as np
 from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
+from funcgrad.ops.elementwise.arithmetic import negative, positive
+from funcgrad.ops.elementwise.magnitude import conjugate
 from funcgrad.ops.elementwise.selection import mask, where
 from funcgrad.rewrite.structural_laws import value_of
 
-# What a selection goes through: products and sums, entry by entry.
-_THROUGH = {"multiply", "divide", "add", "subtract", "negative", "positive", "conjugate"}
+_ARITHMETIC = ("+", "-", "*", "/")
 # Operations that one selection goes through, at most: what lies deeper is cut off there.
 _DEPTH = 64
 
@@ -49,12 +50,12 @@ def _guarded(expr: Expr, args: tuple[Expr, ...]) -> Expr:
 
 def _cut(p: Any, root: Expr) -> Expr:
     """What ``root`` is where p holds, of factors and terms that are harmless elsewhere."""
-    if root.op.name not in _THROUGH:
+    if not _is_product_or_sum(root):
         return root
     inner: set[Key] = set()
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        if expr.op.name not in _THROUGH or len(inner) >= _DEPTH:
+        if not _is_product_or_sum(expr) or len(inner) >= _DEPTH:
             return ()
         inner.add(expr.key)
         return expr.args[:1] if expr.op.name == "divide" else expr.args
@@ -69,6 +70,12 @@ def _cut(p: Any, root: Expr) -> Expr:
         return rebuild(expr, (args[0], harmless))
 
     return folded_by_key([root], step, operands=operands)[0]
+
+
+def _is_product_or_sum(expr: Expr) -> bool:
+    infix = getattr(expr.op, "infix", None)
+    operator = infix is not None and infix.symbol in _ARITHMETIC
+    return operator or expr.op in (negative, positive, conjugate)
 
 
 def _leaf(p: Any, expr: Expr) -> Expr:

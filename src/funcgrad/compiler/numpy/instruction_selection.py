@@ -24,14 +24,8 @@ from funcgrad.compiler.call_ir import (
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
 from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant
-from funcgrad.compiler.passes.layout_assignment import LAID
-from funcgrad.compiler.passes.peephole import FUSED
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import Elementwise, broadcast_to
-
-# Operations whose arrays are new, as far as NumPy promises.
-_NEW = {"max", "min", "sum", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum"}
-_NEW |= {"concatenate", "scatter_add", "logsumexp", "norm", "xlogx", "sinc", "astype"}
 
 
 def calls(flat: Flat) -> Plan:
@@ -77,11 +71,11 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
         return put(made, Call(Callee(f"x{len(made)}", CallForm.INPUT), (), step.type, "source"))
     if op is CONSTANT:
         return put_constant(made, step.constant)
-    if name == "stop_gradient":
+    if op.columns.numpy == _OPERAND:
         return operands[0]
     if name in STAGES and _is_plain(made[operands[0]].type):
         return STAGES[name](made, step, operands[0])
-    if name in FUSED or op is LAID:
+    if op.columns.takes_out:
         return put(made, _entrywise(name, op.run, operands, step.type, "product"))
     if name in ("where", "mask"):
         return _select_selection(made, step, operands)
@@ -119,8 +113,8 @@ def _select_selection(made: list[Call], step: FlatStep, operands: tuple[int, ...
     return put(made, _entrywise("chosen", chosen, operands, type, "product"))
 
 
-# Reductions that a ufunc does.
-_REDUCED = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+_OPERAND = "{0}"
+"""The NumPy source of an operation whose value is its operand, such as `stop_gradient`."""
 
 
 def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
@@ -137,11 +131,12 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
     if name == "broadcast_to":
         spread = _entrywise("spread", broadcast_copy, operands, type, "product")
         return spread._replace(params=(*step.params, ("dtype", type.dtype)))
-    if name in _REDUCED and params["axis"]:
-        return reduction(_REDUCED[name], params["axis"], operands[0], type)
+    ufunc = op.columns.reduces
+    if isinstance(ufunc, np.ufunc) and params["axis"]:
+        return reduction(ufunc, params["axis"], operands[0], type)
     if name == "getitem" and "array" not in params["spec"]:
         return Call(Callee(name, CallForm.GETITEM), operands, type, "unknown", step.params)
-    fresh = name in _NEW or name == "getitem" or (name == "einsum" and len(operands) > 1)
+    fresh = op.columns.fresh or name == "getitem" or (name == "einsum" and len(operands) > 1)
     function = Callee(f"f{len(made)}", CallForm.ROUTINE, op.run, name)
     return Call(function, operands, type, "new" if fresh else "unknown", step.params)
 
@@ -168,7 +163,7 @@ def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> 
 
 def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     if ufunc is np.matmul:
-        function, first = Callee("matmul", CallForm.MATMUL, ufunc), made[operands[0]]
+        function, first = Callee(ufunc.__name__, CallForm.MATMUL, ufunc), made[operands[0]]
         if first.form is CallForm.TRANSPOSE and first.axes == (1, 0):
             swapped = (*first.operands, operands[1])
             return Call(function, swapped, type, "product", (("transposed", True),))

@@ -18,6 +18,7 @@ from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.ir_rewriter import Rewrite
 from funcgrad.graph import ArrayType
 from funcgrad.ops import shape
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.contraction import matmul_op
 
@@ -27,8 +28,6 @@ _SHORT, _TIMES, _ENTRIES = 32, 8, 1 << 12
 _REDUCED, _SPREAD, _MOVED = 1.3, 0.7, 1.5
 # What is gained is at least so much.
 _WORTH = 5e3
-
-_REDUCTIONS = ("sum", "max", "min", "prod", "any", "all", "logsumexp", "norm")
 
 
 def swapped(flat: Flat) -> Flat:
@@ -75,7 +74,9 @@ def _is_swap(step: FlatStep) -> bool:
 
 def _axes(step: FlatStep) -> tuple[int, ...]:
     """The axes along which a step reduces; none where it does not."""
-    axes: tuple[int, ...] = dict(step.params)["axis"] if step.op.name in _REDUCTIONS else ()
+    if not step.operands or not step.op.columns.reduces:
+        return ()
+    axes: tuple[int, ...] = dict(step.params)["axis"]
     return axes
 
 
@@ -155,7 +156,9 @@ def laid(x: Any, out: Any = None) -> Any:
 
 
 _infer: Any = None
-LAID = Elementwise(name="laid", run=laid, infer=_infer, edges=(None,))
+LAID = Elementwise(
+    name="laid", run=laid, infer=_infer, edges=(None,), columns=Columns(takes_out=True)
+)
 
 
 def _swap(type: ArrayType) -> ArrayType:

@@ -19,6 +19,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.numpy.branchless_select import BITS, kept
 from funcgrad.graph import CONSTANT
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 
 _ONE = np.array(1, np.int8)
@@ -153,11 +154,13 @@ def _routed(steps: Sequence[FlatStep], step: FlatStep) -> FlatStep | None:
 
 def _shortcut(name: str, run: Callable[..., Any], count: int) -> Elementwise:
     infer: Any = None
-    return Elementwise(name=name, run=run, infer=infer, edges=(None,) * count)
+    edges = (None,) * count
+    return Elementwise(
+        name=name, run=run, infer=infer, edges=edges, columns=Columns(takes_out=True)
+    )
 
 
 GAP = _shortcut("gap", gap, 2)
 OVER = _shortcut("over", over, 3)
 UNDER = _shortcut("under", under, 3)
-FUSED = (GAP.name, OVER.name, UNDER.name)
 _SHORTCUTS = (_masked_sum, _gap, _routed)

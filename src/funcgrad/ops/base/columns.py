@@ -14,6 +14,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from funcgrad.expr import Expr
 
 ScalarKind: TypeAlias = Literal["f", "i", "b"]
@@ -44,6 +46,21 @@ class Repeated(NamedTuple):
     body: Any
     times: int
 
+
+TORCH_FORMS = "funcgrad.ops.base.torch_forms"
+"""The module of PyTorch's forms, for rows ``TORCH_FORMS:name``."""
+
+SparsityRule: TypeAlias = Literal[
+    "moved",
+    "chosen",
+    "scaled",
+    "gathered",
+    "scattered",
+    "scanned",
+    "multiplied",
+    "summed",
+]
+"""Which entries of a node depend on which entries of an operand, other than one by one or all by all."""
 
 LibraryRow: TypeAlias = str | Callable[..., Any] | Mapping[str, str | Callable[..., Any]]
 """The operation in a library: the name of its function there, or ``row(library, *operands, **params)``.
@@ -87,6 +104,15 @@ class Columns:
     """By the name of an array library: "jax", "torch", "cupy", or "any" for those without a row."""
     entrywise: bool = False
     """Whether each entry depends on the operands' entries in its place alone, as if elementwise."""
+    reduces: bool | np.ufunc = False
+    """Whether it reduces over the axes in ``axis``; the ufunc if the operation is the ufunc's ``reduce``."""
+    sparsity: SparsityRule | None = None
+    takes_out: bool = False
+    """Whether ``run`` takes ``out``: an array to write to, which shares no memory with an operand."""
+    fresh: bool = False
+    """Whether NumPy returns a new array, which shares no memory with an operand."""
+    may_alias: bool = False
+    """Whether an array library may return an operand itself, or a view of it."""
     flops: Callable[[Expr], int] | None = None
     """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
     bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None

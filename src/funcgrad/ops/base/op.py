@@ -24,7 +24,14 @@ from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.base.array_capture import capture
-from funcgrad.ops.base.columns import EMPTY, Columns, ScalarUse, any_kind, no_flops
+from funcgrad.ops.base.columns import (
+    EMPTY,
+    TORCH_FORMS,
+    Columns,
+    ScalarUse,
+    any_kind,
+    no_flops,
+)
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.promotion import (
     PYTHON_NUMBERS,
@@ -308,6 +315,7 @@ broadcast_to = Op(
         scalar=any_kind("{0}"),
         sympy=lambda sp, x, shape: x,
         numpy="np.broadcast_to({0}, {shape})",
+        may_alias=True,
         libraries={"any": lambda xp, x, shape: xp.broadcast_to(x, shape)},
     ),
 )
@@ -378,6 +386,9 @@ astype: Op = Op(
         interval=_interval_astype,
         entrywise=True,
         numpy=_cast_source,
+        libraries={"torch": f"{TORCH_FORMS}:astype"},
+        fresh=True,
+        may_alias=True,
     ),
 )
 
@@ -400,6 +411,7 @@ leaf: Op = Op(
         sympy=lambda sp, x, **_: x,
         interval=lambda iv, x, **_: x,
         entrywise=True,
+        may_alias=True,
         numpy="{0}",
     ),
 )

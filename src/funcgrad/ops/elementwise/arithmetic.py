@@ -75,6 +75,7 @@ positive = elementwise_from_edges(
         sympy=lambda sp, x: x,
         interval=lambda iv, x: iv.monotone(np.positive, x, iv.EXACT),
         latex=Form("wrapped", "@", 100),
+        may_alias=True,
     ),
 )
 multiply = elementwise(
@@ -89,6 +90,7 @@ multiply = elementwise(
         sympy=lambda sp, x, y: x * y,
         interval=by_truth("both", "multiply"),
         latex=Form("product"),
+        sparsity="scaled",
     ),
 )
 divide = elementwise(
@@ -138,6 +140,7 @@ power = elementwise(
         interval="power",
         latex=Form("power"),
         numpy="np.power({all})",
+        libraries={"torch": "pow"},
     ),
 )
 remainder = elementwise(
@@ -227,6 +230,7 @@ rint = elementwise(
     None,
     columns=Columns(
         scalar="math.copysign(round({0}), {0})",
+        libraries={"torch": "round"},
         mpmath=lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
         interval=lambda iv, x: iv.monotone(np.rint, x, iv.EXACT),
     ),

@@ -103,6 +103,7 @@ sinc_derivative: Op = Op(
         mpmath=_mp_sinc,
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
         entrywise=True,
+        fresh=True,
         numpy=_sinc_source,
         libraries={"any": _sinc_in},
     ),

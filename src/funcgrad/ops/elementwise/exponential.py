@@ -11,7 +11,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, const
 from funcgrad.linear import Diagonal, Quotient
-from funcgrad.ops.base.columns import Columns, Form, function
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, function
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.elementwise.selection import mask
@@ -133,6 +133,7 @@ cbrt = elementwise(
         sympy="cbrt",
         interval=lambda iv, x: iv.monotone(np.cbrt, x),
         latex=Form("wrapped", r"\sqrt[3]{@}"),
+        libraries={"torch": f"{TORCH_FORMS}:cbrt"},
     ),
 )
 
@@ -274,6 +275,7 @@ xlogx = elementwise(
         sympy=lambda sp, x: x * sp.log(x),
         interval=lambda iv, x: iv.xlogx(_xlogx, x),
         decompose=lambda x: x * log(np.where(x == 0, np.ones_like(x), x)),
+        fresh=True,
         numpy="(lambda x: x*np.log(np.where(x == 0, np.ones_like(x), x)))({0})",
     ),
 )

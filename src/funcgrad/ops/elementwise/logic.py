@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.base.columns import Columns, Form, any_kind, by_truth, function
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, any_kind, by_truth, function
 from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.elementwise.declare import BOTH, DIFFER, EITHER
@@ -34,7 +34,13 @@ class Comparison(Elementwise):
 
 
 def _comparison(
-    name: str, ufunc: np.ufunc, symbol: str, latex: str, relation: str, compare: Any
+    name: str,
+    ufunc: np.ufunc,
+    symbol: str,
+    latex: str,
+    relation: str,
+    compare: Any,
+    torch: str,
 ) -> Op:
     return Comparison(
         name=name,
@@ -48,18 +54,51 @@ def _comparison(
             sympy=relation,
             interval=name,
             latex=Form("infix", latex, 5),
+            libraries={"torch": torch},
         ),
     )
 
 
-less = _comparison("less", np.less, "<", r"\lt", "Lt", lambda mp, x, y: x < y)
-less_equal = _comparison("less_equal", np.less_equal, "<=", r"\le", "Le", lambda mp, x, y: x <= y)
-greater = _comparison("greater", np.greater, ">", r"\gt", "Gt", lambda mp, x, y: x > y)
-greater_equal = _comparison(
-    "greater_equal", np.greater_equal, ">=", r"\ge", "Ge", lambda mp, x, y: x >= y
+less = _comparison(
+    "less",
+    np.less,
+    "<",
+    r"\lt",
+    "Lt",
+    lambda mp, x, y: x < y,
+    f"{TORCH_FORMS}:less",
 )
-equal = _comparison("equal", np.equal, "==", "=", "Eq", lambda mp, x, y: x == y)
-not_equal = _comparison("not_equal", np.not_equal, "!=", r"\ne", "Ne", lambda mp, x, y: x != y)
+less_equal = _comparison(
+    "less_equal",
+    np.less_equal,
+    "<=",
+    r"\le",
+    "Le",
+    lambda mp, x, y: x <= y,
+    f"{TORCH_FORMS}:less_equal",
+)
+greater = _comparison(
+    "greater",
+    np.greater,
+    ">",
+    r"\gt",
+    "Gt",
+    lambda mp, x, y: x > y,
+    f"{TORCH_FORMS}:greater",
+)
+greater_equal = _comparison(
+    "greater_equal",
+    np.greater_equal,
+    ">=",
+    r"\ge",
+    "Ge",
+    lambda mp, x, y: x >= y,
+    f"{TORCH_FORMS}:greater_equal",
+)
+equal = _comparison("equal", np.equal, "==", "=", "Eq", lambda mp, x, y: x == y, "eq")
+not_equal = _comparison(
+    "not_equal", np.not_equal, "!=", r"\ne", "Ne", lambda mp, x, y: x != y, "not_equal"
+)
 
 # -- logical ---------------------------------------------------------------------------------------
 logical_and = elementwise(
@@ -161,7 +200,10 @@ invert = elementwise(
     np.invert,
     None,
     columns=Columns(
-        scalar={"i": "(~{0})", "b": "(not {0})"}, sympy={"b": "Not"}, interval={"b": "neither"}
+        scalar={"i": "(~{0})", "b": "(not {0})"},
+        sympy={"b": "Not"},
+        interval={"b": "neither"},
+        libraries={"torch": "bitwise_not"},
     ),
 )
 

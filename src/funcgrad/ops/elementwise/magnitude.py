@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
-from funcgrad.ops.base.columns import EMPTY, Columns, Form, any_kind, function
+from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, Form, any_kind, function
 from funcgrad.ops.base.op import Elementwise, Op, elementwise, lift_fully
 from funcgrad.ops.elementwise.declare import WRAPPED, elementwise_from_edges
 from funcgrad.ops.elementwise.selection import mask
@@ -64,6 +64,7 @@ sign_op = elementwise(
         sympy="sign",
         interval=lambda iv, x: iv.monotone(np.sign, x, iv.EXACT),
         latex=r"\operatorname{sgn}",
+        libraries={"torch": "sgn"},
     ),
 )
 copysign = elementwise(
@@ -114,6 +115,7 @@ real = _part(
         interval="same",
         latex=r"\operatorname{Re}",
         numpy="np.real({0})[()]",
+        may_alias=True,
     ),
 )
 imag = _part(
@@ -126,6 +128,8 @@ imag = _part(
         interval="zero",
         latex=r"\operatorname{Im}",
         numpy="np.imag({0})[()]",
+        libraries={"torch": f"{TORCH_FORMS}:imag"},
+        may_alias=True,
     ),
 )
 conjugate = elementwise_from_edges(
@@ -138,6 +142,8 @@ conjugate = elementwise_from_edges(
         sympy="conjugate",
         interval="same",
         latex=Form("wrapped", r"\overline{@}"),
+        libraries={"torch": "conj_physical"},
+        may_alias=True,
     ),
 )
 signbit = elementwise(

@@ -49,6 +49,7 @@ where = Elementwise(
         interval="where",
         latex=Form("cases"),
         numpy="np.where({all})[()]",
+        sparsity="chosen",
     ),
 )
 
@@ -79,6 +80,7 @@ mask: Op = Elementwise(
         latex=Form("cases"),
         numpy=_mask_source,
         libraries={"any": lambda xp, p, x: xp.where(p, x, xp.zeros_like(x))},
+        sparsity="chosen",
     ),
 )
 
@@ -103,5 +105,7 @@ stopped = Elementwise(
         sympy=lambda sp, x: x,
         interval="same",
         numpy="{0}",
+        libraries={"torch": lambda torch, x: x.detach()},
+        may_alias=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 An edge from y to its operand x has a boolean matrix of (entries of y, entries of x). Of values, only indices
 and the zeros of constants are evaluated. The invariant: a pattern covers the true one. An operation without
-a rule here is dense: every entry of its result depends on every entry of that operand.
+a rule is dense: every entry of its result depends on every entry of that operand.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops import contraction, indexing, reduction, shape
-from funcgrad.ops import scans_and_sorts as along
+from funcgrad.ops import indexing
 from funcgrad.ops.base.op import Elementwise, columns_of
-from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.source import fail
 
 Facts: TypeAlias = tuple[Any, ...]
@@ -67,8 +65,9 @@ def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
         if not any([value is None for value in mine]):
             with np.errstate(all="ignore"):
                 return expr.op.run(*mine, **dict(expr.params))
-        if expr.op in _READ:
-            found[id(expr)] = tuple(map(_READ[expr.op], mine))
+        read = _READ.get(columns_of(expr).sparsity or "")
+        if read is not None:
+            found[id(expr)] = tuple(map(read, mine))
         return None
 
     folded(roots, value, values)
@@ -100,10 +99,12 @@ def digest(found: Mapping[int, Facts]) -> bytes:
 # -- the pattern on an edge ----------------------------------------------------------------------
 def edge_pattern(expr: Expr, place: int, known: Facts) -> Pattern:
     """The pattern on the edge from a node to one of its operands."""
-    rule = _RULES.get(expr.op)
-    if rule is not None:
-        return rule(expr, place, known)
-    if isinstance(expr.op, Elementwise) or columns_of(expr).entrywise:
+    columns = columns_of(expr)
+    if columns.sparsity is not None:
+        return _RULES[columns.sparsity](expr, place, known)
+    if columns.reduces:
+        return _reduced(expr, place, known)
+    if isinstance(expr.op, Elementwise) or columns.entrywise:
         return SAME
     return _moved(expr, place, known) if expr.op.moves else DENSE
 
@@ -218,29 +219,19 @@ def _aligned(array: Any, term: str, letters: str) -> Any:
     return np.expand_dims(np.transpose(array, order), missing)
 
 
-_REDUCTIONS = (
-    reduction.sum_op,
-    reduction.max_op,
-    reduction.min_op,
-    reduction.prod_op,
-    reduction.logsumexp_op,
-    reduction.norm_op,
-)
-_RULES: dict[Any, Callable[[Expr, int, Facts], Pattern]] = {
-    selection.where: _chosen,
-    selection.mask: _chosen,
-    arithmetic.multiply: _scaled,
-    indexing.getitem_op: _gathered,
-    indexing.scatter_op: _scattered,
-    shape.concatenate_op: _moved,
-    along.cumsum_op: _scanned,
-    contraction.matmul_op: _multiplied,
-    contraction.einsum_op: _summed,
-    **dict.fromkeys(_REDUCTIONS, _reduced),
+_RULES: dict[str, Callable[[Expr, int, Facts], Pattern]] = {
+    "moved": _moved,
+    "chosen": _chosen,
+    "scaled": _scaled,
+    "gathered": _gathered,
+    "scattered": _scattered,
+    "scanned": _scanned,
+    "multiplied": _multiplied,
+    "summed": _summed,
 }
-# The operations whose patterns depend on the values of operands, and the facts that they read.
-_READ: dict[Any, Callable[[Any], Any]] = {
-    **dict.fromkeys((indexing.getitem_op, indexing.scatter_op), lambda value: value),
-    **dict.fromkeys((selection.where, selection.mask), lambda value: value),
-    **dict.fromkeys((arithmetic.multiply, contraction.matmul_op, contraction.einsum_op), _nonzero),
+"""The rules that operations name in their column ``sparsity``."""
+# The rules whose patterns depend on the values of operands, and the facts that they read.
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("gathered", "scattered", "chosen"), lambda value: value),
+    **dict.fromkeys(("scaled", "multiplied", "summed"), _nonzero),
 }

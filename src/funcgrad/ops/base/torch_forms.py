@@ -1,0 +1,195 @@
+"""PyTorch's forms of operations that its functions of the same name do not compute as NumPy does.
+
+The records of operations name these functions in their column ``libraries``; this module, and with it torch,
+is imported when one is first read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.index_spec import restore
+from funcgrad.ops.reduction import rooted, squared
+from funcgrad.source import fail
+
+torch: Any = import_module("torch")
+
+
+@lru_cache(maxsize=64)
+def torch_dtype(dtype: np.dtype[Any]) -> Any:
+    """The tensors' dtype for an array's."""
+    found = getattr(torch, dtype.name, None) if dtype.kind in "biufc" else None
+    if found is None:
+        raise fail(
+            TypeError,
+            f"torch: expected a dtype that tensors have, but got {dtype}; convert with astype(float)",
+        )
+    return found
+
+
+def astype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """As `numpy.ndarray.astype`; the real part if a complex tensor is cast to a real dtype."""
+    part = x.real if x.is_complex() and dtype.kind != "c" else x
+    return part.to(torch_dtype(dtype))
+
+
+def imag(x: Any) -> Any:
+    """As `numpy.imag`."""
+    return x.imag if x.is_complex() else torch.zeros_like(x)
+
+
+def cbrt(x: object) -> Any:
+    """As `numpy.cbrt`."""
+    root = torch.pow(torch.abs(x), 1 / 3)
+    # 1/3 is rounded, which shows in large roots: one step of Newton's method corrects it.
+    fine = (root > 0) & torch.isfinite(root)
+    safe = torch.where(fine, root, torch.ones_like(root))
+    better = torch.where(fine, safe - (safe - torch.abs(x) / (safe * safe)) / 3, root)
+    return torch.copysign(better, x)
+
+
+# -- comparisons: NumPy orders complex numbers by the real part, then by the imaginary one ---------------
+def less(x: Any, y: Any) -> Any:
+    """As `numpy.less`."""
+    return _ordered(torch.less, torch.less, x, y)
+
+
+def less_equal(x: Any, y: Any) -> Any:
+    """As `numpy.less_equal`."""
+    return _ordered(torch.less_equal, torch.less, x, y)
+
+
+def greater(x: Any, y: Any) -> Any:
+    """As `numpy.greater`."""
+    return _ordered(torch.greater, torch.greater, x, y)
+
+
+def greater_equal(x: Any, y: Any) -> Any:
+    """As `numpy.greater_equal`."""
+    return _ordered(torch.greater_equal, torch.greater, x, y)
+
+
+def _ordered(compare: Callable[..., Any], strict: Callable[..., Any], x: Any, y: Any) -> Any:
+    if not x.is_complex():
+        return compare(x, y)
+    return strict(x.real, y.real) | ((x.real == y.real) & compare(x.imag, y.imag))
+
+
+# -- along axes: for torch, no axes mean all of them --------------------------------------------------------
+def sum_over(x: Any, axis: tuple[int, ...]) -> Any:
+    """As `numpy.sum` over a tuple of axes."""
+    return _as_unsigned(x, torch.sum(x, dim=axis) if axis else torch.sum(x.unsqueeze(0), dim=0))
+
+
+def _as_unsigned(x: Any, total: Any) -> Any:
+    """A total in NumPy's dtype: unsigned for unsigned integers."""
+    return total.to(torch.uint64) if str(x.dtype).startswith("torch.uint") else total
+
+
+def cumsum(x: Any, axis: int) -> Any:
+    """As `numpy.cumsum`."""
+    return _as_unsigned(x, torch.cumsum(x, dim=axis))
+
+
+def argmax(x: Any, axis: int) -> Any:
+    """As `numpy.argmax`."""
+    return torch.argmax(_comparable(x), dim=axis)
+
+
+def argmin(x: Any, axis: int) -> Any:
+    """As `numpy.argmin`."""
+    return torch.argmin(_comparable(x), dim=axis)
+
+
+def _comparable(x: Any) -> Any:
+    return x.to(torch.uint8) if x.dtype == torch.bool else x
+
+
+def prod(x: object, axis: tuple[int, ...]) -> Any:
+    """As `numpy.prod` over a tuple of axes."""
+    given = x
+    for place in sorted(axis, reverse=True):
+        x = torch.prod(x, dim=place)
+    return _as_unsigned(given, x)
+
+
+def norm(x: object, axis: tuple[int, ...]) -> Any:
+    """The 2-norm over a tuple of axes."""
+    return rooted(torch, sum_over(squared(torch, x), axis))
+
+
+def logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+    """The logarithm of the sum of exponentials over a tuple of axes."""
+    if not x.numel():
+        return torch.log(sum_over(torch.exp(x), axis))
+    if x.is_complex():
+        top = torch.amax(x.real.detach(), dim=axis, keepdim=True)
+        total = torch.log(sum_over(torch.exp(x - top), axis))
+        return total + top.reshape(total.shape)
+    return torch.logsumexp(x, dim=axis)
+
+
+# -- indexing ------------------------------------------------------------------------------------
+def getitem(x: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    """An indexed tensor, as NumPy indexes arrays."""
+    x, spec = _with_positive_steps(x, spec)
+    if not arrays:
+        return x[restore(spec, ())]
+    spec, arrays = _with_index_arrays(spec, arrays)
+    return x[restore(spec, arrays)]
+
+
+def _with_positive_steps(x: Any, spec: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Slices of negative step, which torch refuses, as slices of positive step of the flipped axes."""
+    if not any([isinstance(item, tuple) and (item[3] or 1) < 0 for item in spec]):
+        return x, spec
+    taken = sum([item not in ("new", "...") for item in spec])
+    axis, flipped, new = 0, [], []
+    for item in spec:
+        if isinstance(item, tuple) and (item[3] or 1) < 0:
+            n = x.shape[axis]
+            start, stop, step = slice(*item[1:]).indices(n)
+            count = len(range(start, stop, step))
+            first = n - 1 - start
+            item = ("slice", first, first + (count - 1) * -step + 1, -step)
+            item = item if count else ("slice", 0, 0, 1)
+            flipped.append(axis)
+        new.append(item)
+        axis += x.ndim - taken if item == "..." else item != "new"
+    return torch.flip(x, flipped), tuple(new)
+
+
+def _with_index_arrays(
+    spec: tuple[Any, ...], arrays: Sequence[Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Integers beside index arrays as index arrays, as NumPy reads them, and all of one rank."""
+    rank = max([a.ndim for a in arrays])
+    if rank == 0:
+        return spec, tuple(arrays)
+    home, rest = arrays[0].device, iter(arrays)
+    new, found = [], []
+    for item in spec:
+        if item == "array" or isinstance(item, int):
+            a = next(rest) if item == "array" else torch.tensor(item, device=home)
+            found.append(a.to(torch.int64).reshape((1,) * (rank - a.ndim) + tuple(a.shape)))
+            item = "array"
+        new.append(item)
+    return tuple(new), tuple(found)
+
+
+def scatter_add(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape, to which ``g`` is added at an index; repeated indices accumulate."""
+    size = math.prod(shape)
+    if not arrays:
+        numbers = np.arange(size).reshape(shape)[restore(spec, ())]
+        places = torch.tensor(np.array(numbers).reshape(-1), device=g.device)
+    else:
+        numbers = torch.arange(size, device=g.device).reshape(shape)
+        places = getitem(numbers, *arrays, spec=spec, shape=tuple(g.shape)).reshape(-1)
+    return g.new_zeros(size).index_add(0, places, g.reshape(-1)).reshape(shape)
