@@ -29,9 +29,12 @@ class Files(dict[str, bool | None]):
 
 
 OURS = Files()
-# Expressions that a fold makes, such as cotangents, have no line of their own: None ends the walk.
+# Expressions that a fold or a law makes, such as cotangents, have no line of their own: None ends the walk.
 BUT_DERIVED = Files(
-    {f"{os.path.dirname(__file__)}{os.sep}{name}.py": None for name in ("fold", "linear")}
+    {
+        os.path.join(os.path.dirname(__file__), *name.split("/")) + ".py": None
+        for name in ("fold", "linear", "rewrite/laws", "rewrite/matcher")
+    }
 )
 
 

@@ -1,10 +1,10 @@
 """The laws of simplification, as a table: left side, right side, both written as the algebra they are.
 
 Each row is a pair of functions of its pattern variables. ``c`` and ``d`` stand for constants, other
-names for anything; an operation that commutes matches both ways round. Every law is true of real numbers
-where its left side is defined; `Law.holds` says for which floating-point values it is. A value that a user
-wrote keeps every bit: it takes the laws that are exact, and stable forms. What is derived from it may take
-all laws, where it is real. The tests try each law on signed zeros, infinities, NaN and complex values.
+names for any expression; an operation that commutes matches in both orders. Every law is true of real numbers
+where its left side is defined; `Law.holds` says for which floating-point values it is true. A program that a
+user wrote keeps every bit of its value: it is simplified by exact laws and stable forms. Real derivatives are
+simplified by all laws. The tests try each law on signed zeros, infinities, NaN and complex values.
 
 Laws on axes and masks, which have no pattern of fixed shape, are functions in `structural_laws`.
 """
@@ -29,22 +29,23 @@ Holds: TypeAlias = Literal[
 ]
 """For which values the two sides of a law are equal.
 
-- ``everywhere``: to the bit, with signed zeros, infinities, NaN (of any payload) and complex values.
-- ``for reals``: likewise, but for complex values, where products with 1 + 0j may turn a zero's sign.
-- ``as a stable form``: of reals, but for rounding; the right side is right where the left one overflows,
-  underflows, cancels or divides 0 by 0.
-- ``for finite reals``: but for rounding, the sign of a zero, and what is infinite or NaN.
-- ``for normal constants``: likewise, if the right side's constant is finite and no underflow.
-- ``for readers``: likewise, but a product may overflow that did not before. What runs takes the law only
-  for a constant c from 1 to 1024, which keeps a product as far from overflow.
+- ``everywhere``: equal to the bit, with signed zeros, infinities, NaN (of any payload) and complex values.
+- ``for reals``: equal to the bit for real values. (A complex product with 1 + 0j may change a zero's sign.)
+- ``as a stable form``: equal up to rounding for real values; the right side is also accurate where the left
+  side overflows, underflows, cancels or divides 0 by 0.
+- ``for finite reals``: equal up to rounding and the sign of a zero, for finite real values.
+- ``for normal constants``: as ``for finite reals``, if the constant on the right side is finite and normal.
+- ``for readers``: as ``for finite reals``, but the right side may overflow where the left side does not.
+  Formulas for display use such a law. A program that runs uses it only if it has a constant c, from 1 to
+  1024, which keeps a product as far from overflow.
 """
 
 EXACT: tuple[Holds, ...] = ("everywhere", "for reals", "as a stable form")
-"""The laws that a value which a user wrote is simplified by."""
+"""The laws that simplify a program that a user wrote."""
 
 Mode: TypeAlias = Literal["value", "part", "derivative", "formula"]
-"""What is simplified: a value that a user wrote, a part of one that does not show all uses of what it
-computes, what is derived from a value, or a formula for a reader."""
+"""The program to simplify: a value that a user wrote; a part of one, of which other parts may use
+intermediate results; a derivative; or a formula for display."""
 
 
 class Law(NamedTuple):
@@ -53,7 +54,7 @@ class Law(NamedTuple):
     left: Callable[..., Any]
     right: Callable[..., Any]
     holds: Holds = "for finite reals"
-    sole: bool = False
+    single_use: bool = False
     """Whether the left side's operand must have no other use. A compensated formula, such as
     ``log(u)*x/(u - 1)`` for u = 1 + x, needs the logarithm of the sum as it is rounded."""
 
@@ -118,9 +119,9 @@ FORMULAS = (
 _STABLE: Holds = "as a stable form"
 # The logarithm and the root of a complex number have branches, which these laws would leave.
 STABLE = (
-    Law(lambda x: np.log(np.exp(x)), lambda x: x, _STABLE, sole=True),
-    Law(lambda x: np.log(1 + np.exp(x)), lambda x: softplus(x), _STABLE, sole=True),
-    Law(lambda x: np.log(1 + x), lambda x: np.log1p(x), _STABLE, sole=True),
+    Law(lambda x: np.log(np.exp(x)), lambda x: x, _STABLE, single_use=True),
+    Law(lambda x: np.log(1 + np.exp(x)), lambda x: softplus(x), _STABLE, single_use=True),
+    Law(lambda x: np.log(1 + x), lambda x: np.log1p(x), _STABLE, single_use=True),
     Law(lambda x: np.log1p(np.exp(x)), lambda x: softplus(x), _STABLE),
     Law(lambda x: np.logaddexp(x, 0), lambda x: softplus(x), _STABLE),
     Law(lambda x, y: np.log(np.exp(x) + np.exp(y)), lambda x, y: np.logaddexp(x, y), _STABLE),

@@ -1,12 +1,14 @@
-"""The table of laws (`funcgrad.rewrite.laws`) put to use: which law a node's formula is an instance of.
+"""Pattern matching: which laws of the table (`funcgrad.rewrite.laws`) apply to a node, and their results.
 
-Within one simplification equal operands are one object (`funcgrad.rewrite.simplify`), so that a pattern's
-repeated variable is compared by identity, and matching never hashes.
+Left sides are compiled to lists of checks. `candidates` selects the patterns for a node by its operation and
+the kinds of its operands, and is memoized: a discrimination tree of depth one. Within one simplification
+equal operands are one object (`funcgrad.rewrite.simplify`), so that a variable that a pattern repeats is
+compared by identity, and matching never hashes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,30 +22,31 @@ from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
 
-Check: TypeAlias = tuple[Literal["opens", "binds", "again", "number", "named"], int, Any]
-"""A check on one place of an expression; places are numbered as they open, the root is 0.
+Check: TypeAlias = tuple[Literal["op", "bind", "same_as", "constant", "literal"], int, Any]
+"""An instruction of a compiled pattern: what to check, at which position, and the check's argument.
 
-It ``opens``: is that operation, and gives its operands the next places. It ``binds`` a variable, or is
-``again`` what another place has. It is a ``number``, for a variable, or the ``named`` one.
+The root has position 0. ``op`` checks the operation, and gives its operands the next positions. ``bind``
+binds a variable; ``same_as`` compares with the expression at an earlier position; ``constant`` binds a
+variable to the number of a constant; ``literal`` compares a constant with a number.
 """
 
 
-class _Reading(NamedTuple):
-    """One way to read expressions as a law's left side: of operands that commute, one order."""
+class CompiledPattern(NamedTuple):
+    """The left side of a law for one order of the operands of commuting operations."""
 
     operands: tuple[Any, ...]
-    """What the root's are, in this order, to be told without looking into them: see `_may_be`."""
+    """The kinds of the root's operands, or the names of variables: see `_may_be`."""
     checks: tuple[Check, ...]
     law: Law
     names: tuple[str, ...]
     allowed: Callable[[dict[str, Any]], bool]
     """Whether the law applies, given the bindings."""
     accepted: Callable[[dict[str, Any], Expr], bool]
-    """Whether what the law makes of the bindings may stand."""
+    """Whether the law's result is accepted, given the bindings and the result."""
 
 
 class _Pattern(NamedTuple):
-    """A law's left side as an expression, on variables by the names that the law gives them."""
+    """A law's left side as an expression, and the names of its variables."""
 
     root: Expr
     law: Law
@@ -64,26 +67,26 @@ def _patterns() -> dict[Op, list[_Pattern]]:
 
 
 @lru_cache(maxsize=1024)
-def _readings(op: Op, mode: Mode, dtype: str) -> tuple[_Reading, ...]:
-    """The ways to read an operation as a law's left side: worked out for those that programs have."""
-    found: list[_Reading] = []
+def _compiled_patterns(op: Op, mode: Mode, dtype: str) -> tuple[CompiledPattern, ...]:
+    """The patterns of the laws with this operation at the root: compiled when a program first has it."""
+    found: list[CompiledPattern] = []
     for root, law, names in _patterns().get(op, ()):
         limited = law.holds == "for readers" and mode != "formula"
-        if not _is_taken(law.holds, mode, dtype) or (law.sole and mode == "part"):
+        if not _is_taken(law.holds, mode, dtype) or (law.single_use and mode == "part"):
             continue
         if limited and "c" not in names:
             continue
         allowed = _is_far_from_overflow if limited else _always
         accepted = _always if "c" not in names else _ACCEPTED.get(law.holds, _has_finite_constants)
-        read = dict.fromkeys(_checks(root, order) for order in _orders(root))
-        found.extend([_Reading(*order, law, names, allowed, accepted) for order in read])
+        compiled = dict.fromkeys(_checks(root, order) for order in _orders(root))
+        found.extend([CompiledPattern(*each, law, names, allowed, accepted) for each in compiled])
     return tuple(found)
 
 
 def _orders(pattern: Expr) -> Iterator[dict[int, bool]]:
-    """For each operation in a pattern whether its operands are read the other way round.
+    """Whether the operands of each operation in a pattern are swapped, for all orders to try.
 
-    Those below the root are simple, so that a constant among them stands where `rewritten` puts it.
+    Operands of the root are simple: a constant operand of theirs stands where `rewrite` puts it.
     """
     inner = [expr for expr in subexpressions(pattern)[::-1] if expr.args]
     choices = [(False, True) if expr.op.name in COMMUTING else (False,) for expr in inner]
@@ -97,27 +100,27 @@ def _orders(pattern: Expr) -> Iterator[dict[int, bool]]:
 
 
 def _checks(pattern: Expr, swapped: dict[int, bool]) -> tuple[tuple[Any, ...], tuple[Check, ...]]:
-    """The root's operands in the order that they are read in, and all checks: operations first."""
-    places = [pattern]
-    opens: list[Check] = []
-    others: list[Check] = []
-    met: dict[str, int] = {}
-    for at, expr in enumerate(places):  # which grows
+    """The kinds of the root's operands in this order, and all checks: operations first."""
+    subterms = [pattern]
+    on_ops: list[Check] = []
+    on_leaves: list[Check] = []
+    first_position: dict[str, int] = {}
+    for position, expr in enumerate(subterms):  # the list grows
         if expr.op is CONSTANT:
-            others.append(("named", at, value_of(expr)))
+            on_leaves.append(("literal", position, value_of(expr)))
         elif expr.op is INPUT:
             name = str(expr.params[0][1])
-            if name in met:
-                others.append(("again", at, met[name]))
+            if name in first_position:
+                on_leaves.append(("same_as", position, first_position[name]))
             else:
-                met[name] = at
-                others.append(("number" if name in _NUMBERS else "binds", at, name))
+                first_position[name] = position
+                on_leaves.append(("constant" if name in _NUMBERS else "bind", position, name))
         else:
-            opens.append(("opens", at, expr.op))
-            places.extend(expr.args[::-1] if swapped[id(expr)] else expr.args)
-    others.sort(key=lambda check: check[0] == "binds")  # what may fail comes first
-    operands = tuple([_operand(expr) for expr in places[1 : 1 + len(pattern.args)]])
-    return operands, (*opens, *others)
+            on_ops.append(("op", position, expr.op))
+            subterms.extend(expr.args[::-1] if swapped[id(expr)] else expr.args)
+    on_leaves.sort(key=lambda check: check[0] == "bind")  # checks that may fail come first
+    operands = tuple([_operand(expr) for expr in subterms[1 : 1 + len(pattern.args)]])
+    return operands, (*on_ops, *on_leaves)
 
 
 def _is_number(pattern: Expr) -> bool:
@@ -125,12 +128,12 @@ def _is_number(pattern: Expr) -> bool:
 
 
 def _operand(pattern: Expr) -> Any:
-    """The name of a variable, or its kind: see `Look`."""
+    """The name of a variable, or the kind of another operand: see `Candidates`."""
     if pattern.op is INPUT:
         return pattern.params[0][1]
     if pattern.op is CONSTANT:
         return _Constant(value_of(pattern).item())
-    return _OnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
+    return _OpOnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
 
 
 _CONSTANT_PLACE = {arithmetic.multiply: 0, arithmetic.add: 1}
@@ -145,7 +148,7 @@ def _always(*_: object) -> bool:
 
 
 def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
-    """Whether a law that holds for these values is for what is simplified, of this kind of dtype."""
+    """Whether a simplification in this mode uses a law, for a node of this kind of dtype."""
     if dtype != "c":
         return mode in ("derivative", "formula") or holds in EXACT
     # A complex zero's sign chooses the side of a branch cut.
@@ -153,7 +156,7 @@ def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
 
 
 def _has_finite_constants(found: dict[str, Any], new: Expr) -> bool:
-    """Whether the constants that a law has made of others have not overflown."""
+    """Whether the constants that a law has computed are finite."""
     return all(np.isfinite(value) for value in _constants(found, new))
 
 
@@ -167,11 +170,11 @@ def _is_far_from_overflow(found: dict[str, Any]) -> bool:
 
 
 def _constants(found: dict[str, Any], new: Expr) -> list[Any]:
-    """The constants in what a law has made, outside of what its variables stand for."""
+    """The constants in a law's result, outside of the expressions that its variables are bound to."""
     bound = {id(expr) for expr in found.values()}
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        return () if id(expr) in bound or value_of(expr) is not None else expr.args
+        return () if id(expr) in bound else expr.args
 
     values = [value_of(expr) for expr in unnested(new, operands) if id(expr) not in bound]
     return [value for value in values if value is not None]
@@ -183,7 +186,7 @@ _ACCEPTED: dict[Holds, Callable[[dict[str, Any], Expr], bool]] = {
 
 
 class _Constant(NamedTuple):
-    """What a constant operand is to a law before it is looked into: its value, where a law names it."""
+    """The kind of a constant operand: its value, if a law names that number, else None."""
 
     value: float | None
 
@@ -197,8 +200,8 @@ def _named_values() -> frozenset[Any]:
     )
 
 
-class _OnConstant(NamedTuple):
-    """What the result of an operation is to a law where one operand of it is a constant."""
+class _OpOnConstant(NamedTuple):
+    """The kind of an operation's result if one operand is a constant."""
 
     op: Op
 
@@ -206,52 +209,50 @@ class _OnConstant(NamedTuple):
 def _kind_of_result(op: Op, operands: tuple[Any, ...]) -> Any:
     if op is broadcast_to and isinstance(operands[0], _Constant):
         return operands[0]
-    held = any(kind is CONSTANT or isinstance(kind, _Constant) for kind in operands)
-    return _OnConstant(op) if held else op
+    on_constant = any(kind is CONSTANT or isinstance(kind, _Constant) for kind in operands)
+    return _OpOnConstant(op) if on_constant else op
 
 
-class Applicable(NamedTuple):
-    """What may apply to a node, told from what its operands are."""
+class Laws(NamedTuple):
+    """The laws that may apply to a node, judged by the kinds of its operands."""
 
     structural: tuple[Callable[[Expr], Expr | None], ...]
-    readings: tuple[_Reading, ...]
-    sole: tuple[_Reading, ...]
-    """Those of laws whose operand must have no other use, which is known when all is simplified."""
+    patterns: tuple[CompiledPattern, ...]
+    single_use: tuple[CompiledPattern, ...]
+    """The patterns of laws whose operand must have no other use: tried when all nodes are simplified."""
     swaps: bool
     """Whether the operands stand in the wrong order: see `_CONSTANT_PLACE`."""
 
 
-class Look(NamedTuple):
-    """What a look at a node's operands tells of it, but not at theirs."""
+class Candidates(NamedTuple):
+    """The laws that may apply to a node, and the node's own kind."""
 
-    laws: Applicable | None
-    """Nothing applies to most nodes."""
+    laws: Laws | None
+    """None if no law can apply, as for most nodes."""
     kind: Any
-    """What it is to a law itself, as an operand."""
+    """How patterns see the node as an operand: its operation, or a number that it is or contains."""
 
 
 @lru_cache(maxsize=8192)
-def look(mode: Mode, op: Op, dtype: str, alike: bool, operands: tuple[Any, ...]) -> Look:
-    """What there is to know of a node of this operation and kind of dtype, given its operands' kinds.
+def candidates(mode: Mode, op: Op, dtype: str, same: bool, operands: tuple[Any, ...]) -> Candidates:
+    """The laws for a node of this operation and kind of dtype, given the kinds of its operands.
 
-    ``alike`` where both of its operands are one expression.
+    ``same`` says that both of its operands are one expression.
     """
-    return Look(_applicable(mode, op, dtype, alike, operands), _kind_of_result(op, operands))
+    return Candidates(_laws(mode, op, dtype, same, operands), _kind_of_result(op, operands))
 
 
-def look_at_source(expr: Expr) -> Look:
-    """What a look at an input or a constant tells."""
+def candidates_of_leaf(expr: Expr) -> Candidates:
+    """The kind of an input or a constant, to which no law applies."""
     value = value_of(expr)
     if value is None:
-        return Look(None, expr.op)
+        return Candidates(None, expr.op)
     named = value.item() if value.item() in _named_values() else None
-    return Look(None, _Constant(named))
+    return Candidates(None, _Constant(named))
 
 
-def _applicable(
-    mode: Mode, op: Op, dtype: str, alike: bool, kinds: tuple[Any, ...]
-) -> Applicable | None:
-    ops = [kind.op if isinstance(kind, _OnConstant) else kind for kind in kinds]
+def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) -> Laws | None:
+    ops = [kind.op if isinstance(kind, _OpOnConstant) else kind for kind in kinds]
     structural: list[Callable[[Expr], Expr | None]] = []
     if all(isinstance(kind, _Constant) for kind in kinds):
         structural.append(fold_constants)
@@ -259,25 +260,25 @@ def _applicable(
         taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
         if taken and (not operands or any(known in operands for known in ops)):
             structural.append(law)
-    readings: list[_Reading] = []
+    patterns: list[CompiledPattern] = []
     swaps = False
     if dtype in "fc":
-        for row in _readings(op, mode, dtype):
-            if _may_match(row.operands, kinds, alike):
-                readings.append(row)
+        for pattern in _compiled_patterns(op, mode, dtype):
+            if _may_match(pattern.operands, kinds, same):
+                patterns.append(pattern)
         if op in _CONSTANT_PLACE:
             constant, other = kinds if _CONSTANT_PLACE[op] == 0 else kinds[::-1]
             swaps = isinstance(other, _Constant) and not isinstance(constant, _Constant)
-    if not (structural or readings or swaps):
+    if not (structural or patterns or swaps):
         return None
-    plain = tuple([row for row in readings if not row.law.sole])
-    sole = tuple([row for row in readings if row.law.sole])
-    return Applicable(tuple(structural), plain, sole, swaps)
+    anywhere = tuple([pattern for pattern in patterns if not pattern.law.single_use])
+    single_use = tuple([pattern for pattern in patterns if pattern.law.single_use])
+    return Laws(tuple(structural), anywhere, single_use, swaps)
 
 
-def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -> bool:
+def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], same: bool) -> bool:
     if (
-        not alike
+        not same
         and len(operands) == 2
         and isinstance(operands[0], str)
         and operands[0] == operands[1]
@@ -289,76 +290,75 @@ def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], alike: bool) -
 def _may_be(operand: Any, kind: object) -> bool:
     if isinstance(operand, str):
         return operand not in _NUMBERS or isinstance(kind, _Constant)
-    return bool(operand == kind) or kind == _OnConstant(operand)
+    return bool(operand == kind) or kind == _OpOnConstant(operand)
 
 
-def rewritten(expr: Expr, laws: Applicable) -> Expr | None:
-    """What the first of the laws that applies makes of a node; None where none does."""
+def rewrite(expr: Expr, laws: Laws) -> Expr | None:
+    """The result of the first of the laws that applies to a node; None if none does."""
     for law in laws.structural:
         new = law(expr)
         if new is not None:
             return new
-    new = _first(laws.readings, expr)
-    return rebuild(expr, expr.args[::-1]) if new is None and laws.swaps else new
+    for pattern in laws.patterns:
+        new = _apply(pattern, expr)
+        if new is not None:
+            return new
+    return rebuild(expr, expr.args[::-1]) if laws.swaps else None
 
 
-def rewritten_alone(expr: Expr, laws: Applicable) -> Expr | None:
-    """What a law whose operand must have no other use makes of a node; None where none applies."""
-    return _first(laws.sole, expr)
-
-
-def _first(readings: Sequence[_Reading], expr: Expr) -> Expr | None:
-    for reading in readings:
-        new = _by(reading, expr)
+def rewrite_single_use(expr: Expr, laws: Laws) -> Expr | None:
+    """`rewrite` by the laws whose operand must have no other use."""
+    for pattern in laws.single_use:
+        new = _apply(pattern, expr)
         if new is not None:
             return new
     return None
 
 
-def _by(reading: _Reading, expr: Expr) -> Expr | None:
-    """What a law makes of a node, if it is an instance of its left side and the law allows it."""
-    found = _read(expr, reading.checks)
-    if found is None or not reading.allowed(found):
+def _apply(pattern: CompiledPattern, expr: Expr) -> Expr | None:
+    """The result of a law on a node; None if the node does not match, or the law refuses the bindings."""
+    found = _match(expr, pattern.checks)
+    if found is None or not pattern.allowed(found):
         return None
     try:
-        new = reading.law.right(*[found[name] for name in reading.names])
+        new = pattern.law.right(*[found[name] for name in pattern.names])
     except ArithmeticError:  # a constant over 0, or one that Python cannot hold
         return None
-    made = new if isinstance(new, Expr) else scalar(new, expr.dtype)
-    return made if reading.accepted(found, made) else None
+    result = new if isinstance(new, Expr) else scalar(new, expr.dtype)
+    return result if pattern.accepted(found, result) else None
 
 
-def _read(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
-    """What each variable of a pattern stands for in an expression; None where that is no instance of it."""
-    places = [root]
-    found: dict[str, Any] = {}
-    for what, at, wanted in checks:
-        expr = places[at]
-        if what == "opens":
+def _match(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
+    """The bindings of a pattern's variables; None if the expression is no instance of the pattern."""
+    subterms = [root]
+    bindings: dict[str, Any] = {}
+    for check, position, wanted in checks:
+        expr = subterms[position]
+        if check == "op":
             if expr.op is not wanted:
                 return None
-            places.extend(expr.args)
-        elif what == "binds":
-            found[wanted] = expr
-        elif what == "again":
-            if expr is not places[wanted]:
+            subterms.extend(expr.args)
+        elif check == "bind":
+            bindings[wanted] = expr
+        elif check == "same_as":
+            if expr is not subterms[wanted]:
                 return None
         else:
             value = value_of(expr)
             if value is None:
                 return None
-            if what == "number":
+            if check == "constant":
                 # A Python number, so that the right side's arithmetic is exact and its dtype weak.
-                found[wanted] = number = value.item()
+                bindings[wanted] = number = value.item()
                 if number - number != 0:  # it is infinite or NaN
                     return None
             elif not _is_same(value, wanted):
                 return None
-    return found
+    return bindings
 
 
 def _is_same(value: Any, wanted: Any) -> bool:
-    """Whether a constant is the number that a law names, with the sign of its zeros."""
+    """Whether a constant is the number that a law names, of the same sign where it is zero."""
     return bool(
         value == wanted
         and np.signbit(value.real) == np.signbit(wanted)

@@ -1,11 +1,11 @@
-"""Simplification: a fold whose algebra rebuilds each node with a smart constructor.
+"""Simplification: a fold that rebuilds each node on simplified operands and applies the laws to it.
 
-A smart constructor tries the laws (`funcgrad.rewrite.laws`) on a node whose operands are simple
-already, and simplifies what a law puts there. Laws that lower a measure end by themselves; a budget of
-rewrites a node makes sure. The invariant: the result has the same type, and the same value wherever
-the original is defined: to the bit, of a value that a user wrote, but for stable forms; of what is derived
-from one, where it is finite. What runs keeps the order of its factors, so that no product overflows that
-did not before; a formula for a reader does not.
+The laws are those of `funcgrad.rewrite.laws`. What a law puts in the place of a node is simplified in turn;
+a budget of rewrites for each node ends this where two laws would undo each other. The invariant: the result
+has the same type, and the same value wherever the original is defined. The value of a program that a user
+wrote keeps every bit, stable forms excepted; the value of a derivative is kept where it is finite. Programs
+that run keep the order of their factors, so that no product overflows that did not before; formulas for
+display do not.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from funcgrad.gc_pause import Paused
 from funcgrad.ops.base.op import fit
 from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.matcher import (
-    Applicable,
-    Look,
-    look,
-    look_at_source,
-    rewritten,
-    rewritten_alone,
+    Candidates,
+    Laws,
+    candidates,
+    candidates_of_leaf,
+    rewrite,
+    rewrite_single_use,
 )
 from funcgrad.source import fail
 
@@ -41,6 +41,8 @@ def simplify(expr: Expr) -> Expr:
     It folds constants, drops neutral elements, collects like terms and brings in stable forms
     (``log(1 + exp(x))`` becomes ``softplus(x)``). It does not expand products. Values are taken to be
     finite (``x - x`` becomes 0), and products to be far from overflow (``x/y/y`` becomes ``x/y**2``).
+
+    Raises TypeError if ``expr`` is no expression.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -56,167 +58,176 @@ def simplify(expr: Expr) -> Expr:
 
 
 def simplify_all(
-    exprs: Sequence[Expr], *, mode: Mode = "value", forms: Forms | None = None
+    exprs: Sequence[Expr], *, mode: Mode = "value", simplifier: Simplifier | None = None
 ) -> list[Expr]:
     """`simplify` several expressions that may share parts: ``mode`` says by which laws.
 
-    What has been simplified stays as it is, except in formulas: a derivative keeps the bits of the values
-    that it is made of. ``forms`` are those of an earlier simplification, of which these expressions have
-    parts; they say the mode.
+    An expression that is known to be simple stays as it is, except in formulas: a derivative keeps the bits
+    of the values that it is made of. ``simplifier`` is that of an earlier simplification, if these
+    expressions contain its results; its mode counts then.
     """
-    if forms is None:
+    if simplifier is None:
         if mode != "formula" and all(map(is_simple, exprs)):
             return list(exprs)
-        forms = Forms(mode)
+        simplifier = Simplifier(mode)
     with Paused():
-        if forms.mode == "formula":
-            simple = folded(exprs, forms.of)
+        if simplifier.mode == "formula":
+            simple = folded(exprs, simplifier.normal_form)
         else:
-            simple = folded(exprs, forms.of_unless_simple, operands=_unless_simple)
-        return forms.with_sole_uses(simple) if forms.waiting else simple
+            simple = folded(
+                exprs, simplifier.normal_form_unless_simple, operands=_operands_unless_simple
+            )
+        return simplifier.apply_single_use_laws(simple) if simplifier.deferred else simple
 
 
-def _unless_simple(expr: Expr) -> tuple[Expr, ...]:
+def _operands_unless_simple(expr: Expr) -> tuple[Expr, ...]:
     return () if is_simple(expr) else expr.args
 
 
-class Forms:
-    """The normal forms met in one simplification, where equal expressions are one object.
+class Simplifier:
+    """The state of one simplification: a table in which equal expressions are one object.
 
-    A node is looked up by its operation and its operands' identities, which say what its key says at a
-    tenth of the cost.
+    A node is looked up by its operation and the identities of its canonical operands, which determine its
+    key and take a tenth of the time.
     """
 
     def __init__(self, mode: Mode = "value") -> None:
         self.mode = mode
-        self.ones: dict[Any, Expr] = {}
-        """The expressions that stand for all that are equal to them: settled."""
+        self.canonical: dict[Any, Expr] = {}
+        """The one expression that stands for all equal ones, by operation and operands."""
         self.kinds: dict[int, Any] = {}
-        """What each of them is to a law, by its id."""
-        self.known: dict[int, Expr] = {}
-        """Their normal forms, where they are others."""
-        self.unread: set[int] = set()
-        """The ids of those that no law has looked at."""
-        self.same: dict[int, Expr] = {}
-        """What stands for those that are known to be simple, by their ids."""
-        self.looks: dict[Any, Look] = {}
-        """What there is to try on which operands: a part of what `look` remembers, found in half the time."""
-        self.waiting: dict[int, Applicable] = {}
-        """Laws for nodes, by their ids, whose operand must have no other use."""
+        """How patterns see each canonical expression as an operand, by its id."""
+        self.normal_forms: dict[int, Expr] = {}
+        """The normal form of a canonical expression, by its id, where it is another expression."""
+        self.unvisited: set[int] = set()
+        """The ids of canonical expressions that no law has been tried on."""
+        self.canonical_of_simple: dict[int, Expr] = {}
+        """The canonical expressions of expressions known to be simple, by the ids of these."""
+        self.candidates_memo: dict[Any, Candidates] = {}
+        """A part of the memo of `candidates`, which answers in half the time."""
+        self.deferred: dict[int, Laws] = {}
+        """Laws for a node, by its id, that need an operand without other uses."""
 
-    def for_derivatives(self) -> Forms:
-        """The same forms, in a simplification of what is derived from them."""
-        forms = copy(self)
-        forms.mode, forms.looks, forms.waiting = "derivative", {}, {}
-        return forms
+    def for_derivatives(self) -> Simplifier:
+        """This table, used to simplify derivatives of its expressions."""
+        simplifier = copy(self)
+        simplifier.mode, simplifier.candidates_memo, simplifier.deferred = "derivative", {}, {}
+        return simplifier
 
     @property
     def holds_tuples(self) -> bool:
-        """Whether any of them is a tuple, as of a closed subgraph's results."""
-        return any(kind == "O" for _, kind, _, _ in self.looks)
+        """Whether an expression in the table has a tuple value, as a loop has."""
+        return any(dtype == "O" for _, dtype, _, _ in self.candidates_memo)
 
-    def settle(self, expr: Expr, args: tuple[Expr, ...], identity: object) -> tuple[Expr, Look]:
-        """The node on ``args``, which stands for all that are equal to it from now on."""
-        self.ones[identity] = node = rebuild(expr, args)
-        seen = self.look(node)
-        self.kinds[id(node)] = seen.kind
-        return node, seen
+    def _insert(
+        self, expr: Expr, args: tuple[Expr, ...], identity: object
+    ) -> tuple[Expr, Candidates]:
+        """The node on ``args`` as a new canonical expression, and the laws that may apply to it."""
+        self.canonical[identity] = node = rebuild(expr, args)
+        found = self._candidates(node)
+        self.kinds[id(node)] = found.kind
+        return node, found
 
-    def look(self, expr: Expr) -> Look:
-        """What a look at the operands of a node tells."""
+    def _candidates(self, expr: Expr) -> Candidates:
+        """The laws that may apply to a node, judged by its operation and the kinds of its operands."""
         args, kinds = expr.args, self.kinds
         if len(args) == 2:  # most have: a list would take half as long as the rest
             x, y = args
             operands: tuple[Any, ...] = (kinds[id(x)], kinds[id(y)])
-            alike = x is y
+            same = x is y
         elif args:
             operands = tuple([kinds[id(arg)] for arg in args])
-            alike = False
+            same = False
         else:
-            return look_at_source(expr)
-        key = (expr.op, expr.type.dtype.kind, alike, operands)
-        found = self.looks.get(key)
+            return candidates_of_leaf(expr)
+        key = (expr.op, expr.type.dtype.kind, same, operands)
+        found = self.candidates_memo.get(key)
         if found is None:
-            found = self.looks[key] = look(self.mode, *key)
+            found = self.candidates_memo[key] = candidates(self.mode, *key)
         return found
 
-    def kept(self, root: Expr) -> Expr:
-        """What stands for an expression that is known to be simple: itself, on operands as they are."""
-        return folded([root], self._one_for, self.same)[0]
+    def _canonical_form(self, root: Expr) -> Expr:
+        """The canonical expression that is equal to one known to be simple: no law is tried."""
+        return folded([root], self._canonical_node, self.canonical_of_simple)[0]
 
-    def _one_for(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    def _canonical_node(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
         identity = _identity(expr, args)
-        node = self.ones.get(identity)
+        node = self.canonical.get(identity)
         if node is None:
-            node, _ = self.settle(expr, args, identity)
+            node, _ = self._insert(expr, args, identity)
             if not is_simple(expr):
-                self.unread.add(id(node))
-        elif is_simple(expr):  # as an equal one was found to be in another simplification
-            self.unread.discard(id(node))
-            self.known.pop(id(node), None)
+                self.unvisited.add(id(node))
+        elif is_simple(expr):  # an earlier simplification found this one to be simple
+            self.unvisited.discard(id(node))
+            self.normal_forms.pop(id(node), None)
         return node
 
-    def of_unless_simple(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        """The normal form of a node: of one that is known to be simple, itself."""
+    def normal_form_unless_simple(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        """The normal form of a node; a node that is known to be simple is its own."""
         if not is_simple(expr):
-            return self.of(expr, args)
-        return expr if id(expr) in self.kinds else self.kept(expr)
+            return self.normal_form(expr, args)
+        return expr if id(expr) in self.kinds else self._canonical_form(expr)
 
-    def of(self, expr: Expr, args: tuple[Expr, ...], budget: int = BUDGET) -> Expr:
-        """The normal form of a node on ``args``, which are settled."""
+    def normal_form(self, expr: Expr, args: tuple[Expr, ...], budget: int = BUDGET) -> Expr:
+        """The normal form of a node on ``args``, which are canonical."""
         identity = _identity(expr, args)
-        node = self.ones.get(identity)
+        node = self.canonical.get(identity)
         if node is None:
-            node, seen = self.settle(expr, args, identity)
-        elif id(node) in self.unread:
-            self.unread.remove(id(node))
-            seen = self.look(node)
+            node, found = self._insert(expr, args, identity)
+        elif id(node) in self.unvisited:
+            self.unvisited.remove(id(node))
+            found = self._candidates(node)
         else:
-            return self.known.get(id(node), node)
-        if seen.laws is not None and budget > 0:
-            # The node itself may stand in what replaces it, under a mask: there it is simple.
-            new = rewritten(node, seen.laws)
+            return self.normal_forms.get(id(node), node)
+        laws = found.laws
+        if laws is not None and budget > 0:
+            # The node itself may be part of its replacement, under a mask: there it is simple.
+            new = rewrite(node, laws)
             if new is not None:
-                me = id(node)
-                node = self.known[me] = self._replacement(fit(new, node.type), budget - 1)
-            elif seen.laws.sole:
-                self.waiting[id(node)] = seen.laws
+                replaced = id(node)
+                node = self._replacement(fit(new, node.type), budget - 1)
+                self.normal_forms[replaced] = node
+            elif laws.single_use:
+                self.deferred[id(node)] = laws
         if self.mode != "formula":
             mark_simple(node)
         return node
 
-    def with_sole_uses(self, roots: Sequence[Expr]) -> list[Expr]:
-        """Simplified expressions by the laws whose operand must have no other use, too."""
+    def apply_single_use_laws(self, roots: Sequence[Expr]) -> list[Expr]:
+        """Simplified expressions, simplified by the laws that need an operand without other uses."""
         order = subexpressions(*roots)
         uses = Counter([id(arg) for expr in order for arg in expr.args] + [id(e) for e in roots])
 
         def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-            laws = self.waiting.get(id(expr))
-            new = expr if all(map(is_, args, expr.args)) else self.of(expr, args)
+            laws = self.deferred.get(id(expr))
+            node = expr if all(map(is_, args, expr.args)) else self.normal_form(expr, args)
             if laws is not None and uses[id(expr.args[0])] == 1:
-                made = rewritten_alone(new, laws)
-                if made is not None:
-                    return self._replacement(fit(made, expr.type), BUDGET)
-            return new
+                new = rewrite_single_use(node, laws)
+                if new is not None:
+                    return self._replacement(fit(new, expr.type), BUDGET)
+            return node
 
         simple = folded(roots, step)
-        self.waiting.clear()
+        self.deferred.clear()
         return simple
 
     def _replacement(self, root: Expr, budget: int) -> Expr:
-        """The normal form of what a law has made of settled expressions."""
-        if id(root) in self.kinds:
+        """The normal form of a law's right side, whose variables stand for canonical expressions."""
+        kinds = self.kinds
+        if id(root) in kinds:
             return root
-        became: dict[int, Expr] = {}
+        if all([id(arg) in kinds for arg in root.args]):  # most right sides are one operation
+            return self.normal_form(root, root.args, budget)
+        simplified: dict[int, Expr] = {}
 
-        def unsettled(expr: Expr) -> list[Expr]:
-            return [arg for arg in expr.args if id(arg) not in self.kinds]
+        def new_operands(expr: Expr) -> list[Expr]:
+            return [arg for arg in expr.args if id(arg) not in kinds]
 
         def step(expr: Expr, _: tuple[Expr, ...]) -> Expr:
-            args = tuple([became.get(id(arg), arg) for arg in expr.args])
-            return self.of(expr, args, budget if expr is root else budget // 2)
+            args = tuple([simplified.get(id(arg), arg) for arg in expr.args])
+            return self.normal_form(expr, args, budget if expr is root else budget // 2)
 
-        return folded([root], step, became, unsettled)[0]
+        return folded([root], step, simplified, new_operands)[0]
 
 
 def _identity(expr: Expr, args: tuple[Expr, ...]) -> Any:

@@ -14,7 +14,7 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import result
-from funcgrad.rewrite.simplify import Forms, simplify_all
+from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -68,11 +68,13 @@ def derived(
         wanted = [exprs[i] for i in roots]
 
         def make() -> list[Expr]:
-            forms = Forms()
-            simple = simplify_all(wanted, forms=forms)
-            slopes = forms.for_derivatives()
-            made = simplify_all(transform(simple, inputs[:leaves]), forms=slopes)
-            return share_bodies(made) if forms.holds_tuples or slopes.holds_tuples else made
+            of_values = Simplifier()
+            simple = simplify_all(wanted, simplifier=of_values)
+            of_derivatives = of_values.for_derivatives()
+            outputs = transform(simple, inputs[:leaves])
+            made = simplify_all(outputs, simplifier=of_derivatives)
+            has_tuples = of_values.holds_tuples or of_derivatives.holds_tuples
+            return share_bodies(made) if has_tuples else made
 
         how = derivation_name(transform, leaves)
         return lower(remembered(how, [*wanted, *inputs], make), inputs)

@@ -11,7 +11,7 @@ from funcgrad.expr import Expr, var
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.rewrite.simplify import Forms, simplify_all
+from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
@@ -55,10 +55,10 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
-    # One memo for both: the cotangents contain the expression's own nodes.
-    forms = Forms("formula")
-    (root,) = simplify_all([expr], forms=forms)
-    found = simplify_all(cotangents(root, targets), forms=forms) if targets else []
+    # One table for both: the cotangents contain the expression's own nodes.
+    simplifier = Simplifier("formula")
+    (root,) = simplify_all([expr], simplifier=simplifier)
+    found = simplify_all(cotangents(root, targets), simplifier=simplifier) if targets else []
     return {item.key: slope for item, slope in zip(targets, found, strict=True)}
 
 
