@@ -77,6 +77,7 @@ from funcgrad.transforms.jvp import jvp
 if _TYPE_CHECKING:
     from funcgrad import numpy as numpy
     from funcgrad import optim as optim
+    from funcgrad.adoption.adopt import adopt
     from funcgrad.algebras import (
         Interval,
         bounds,
@@ -114,6 +115,7 @@ if _TYPE_CHECKING:
 # Names by module that a first gradient does not need: imported on first access. Importing all of them takes
 # as long as importing NumPy.
 _LATER = {
+    "adoption.adopt": ("adopt",),
     "algebras": (
         "Interval",
         "bounds",
@@ -256,6 +258,7 @@ __all__ = [
     "Node",
     "Semiring",
     "accumulate",
+    "adopt",
     "arccos",
     "arcsin",
     "arctan",

@@ -19,6 +19,9 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value as _plain
+from funcgrad.numpy.types import frompyfunc as frompyfunc
+from funcgrad.numpy.types import isscalar as isscalar
+from funcgrad.numpy.types import vectorize as vectorize
 from funcgrad.ops import shape as _shape
 from funcgrad.typing import Array
 

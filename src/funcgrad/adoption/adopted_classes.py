@@ -1,0 +1,111 @@
+"""Classes of adopted code: subclasses that override the methods of a class with adopted ones.
+
+An instance of the adopted class is an instance of the original; its results are given the original class
+(`restored`). `super` between two classes finds the adopted methods of the next one, since the adopted
+bases follow in the method resolution order, provided that it is asked with the original class
+(`funcgrad.adoption.builtins`).
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable
+from enum import Enum
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+from funcgrad.adoption.adopted_functions import keep_adopted, known_adopted, redirected
+from funcgrad.adoption.globals import AdoptedGlobals
+
+ORIGINAL = "__funcgrad_original__"
+
+_Redirect = Callable[[Any], Any]
+
+
+def original_class(kind: Any) -> Any:
+    """The class that an adopted class stands for; any other as it is."""
+    return vars(kind).get(ORIGINAL, kind) if type(kind) in (type, ABCMeta) else kind
+
+
+def may_be_adopted(kind: type) -> bool:
+    """Whether a subclass of a class can be made, and has no effect: what registers classes is left alone."""
+    if type(kind) not in (type, ABCMeta) or ORIGINAL in vars(kind):
+        return False
+    if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
+        return False
+    bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
+    return all([base.__flags__ & _HEAP and "__init_subclass__" not in vars(base) for base in bases])
+
+
+_HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
+
+
+def adopt_class(kind: type, home: AdoptedGlobals, redirect: _Redirect) -> type:
+    """The adopted class of a class: itself if it has no methods to adopt, or must not have subclasses."""
+    found = known_adopted(home, kind)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    adopted = _subclass(kind, redirect) if may_be_adopted(kind) else kind
+    keep_adopted(home, kind, adopted)
+    return adopted
+
+
+def _subclass(kind: type, redirect: _Redirect) -> type:
+    members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
+    changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
+    bases = [base for base in map(redirect, kind.__bases__) if base not in kind.__mro__]
+    if not changed and not bases:
+        return kind
+    # A class that defines __eq__ without __hash__ would lose it.
+    space: dict[str, Any] = {"__hash__": kind.__hash__} if "__eq__" in changed else {}
+    space |= changed
+    space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
+    space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind)(kind.__name__, (kind, *bases), space)
+
+
+def adopt_member(member: Any, redirect: _Redirect) -> Any:
+    """A method, property or class attribute over adopted functions; itself if nothing is adopted."""
+    if isinstance(member, FunctionType):
+        return redirect(member)
+    if isinstance(member, staticmethod | classmethod):
+        function = redirect(member.__func__)
+        return member if function is member.__func__ else type(member)(function)
+    if type(member) is property:
+        parts = (member.fget, member.fset, member.fdel)
+        new = redirected(parts, redirect)
+        return member if new is parts else property(new[0], new[1], new[2], member.__doc__)
+    if type(member) is cached_property:
+        function = redirect(member.func)
+        if function is member.func:
+            return member
+        made: Any = cached_property(function)
+        made.__set_name__(None, member.attrname)
+        return made
+    return member
+
+
+def view(instance: Any, kind: type) -> Any:
+    """An object of the adopted class that shares the attributes of an instance; itself if it has none."""
+    try:
+        space = object.__getattribute__(instance, "__dict__")
+        new: Any = object.__new__(kind)
+        object.__setattr__(new, "__dict__", space)
+    except (AttributeError, TypeError):
+        return instance
+    return new
+
+
+def restored(value: Any) -> Any:
+    """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
+    kind = type(value)
+    if kind in (list, tuple):
+        for item in value:
+            restored(item)
+    elif kind is dict:
+        for item in value.values():
+            restored(item)
+    elif ORIGINAL in getattr(kind, "__dict__", ()):
+        value.__class__ = original_class(kind)
+    return value

@@ -1,0 +1,183 @@
+"""Functions over other globals: the same code, closure, defaults and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, update_wrapper
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from opcode import opmap
+from types import CellType, CodeType, FunctionType
+from typing import Any, NamedTuple
+from weakref import ref
+
+from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
+
+Redirect = Callable[[Any], Any]
+
+
+class Entry(NamedTuple):
+    """What has been adopted, and the contents of cells that were redirected for it.
+
+    The original and the contents are referred to weakly: often they lead to each other.
+    """
+
+    original: ref[Any]
+    adopted: Any
+    cells: tuple[tuple[int, Callable[[], Any]], ...] = ()
+    """Places of cells in the original's closure, and what they held."""
+
+    def is_stale(self) -> bool:
+        """Whether one of the cells holds something else by now."""
+        f = self.original()
+        return f is None or any([_contents(f.__closure__[i]) is not old() for i, old in self.cells])
+
+
+def known_adopted(home: AdoptedGlobals, value: Any) -> Any:
+    """What has been adopted for a function or a class of a module; None if nothing has, or it is stale."""
+    entry = home.entries.get(id(value))
+    if entry is None or entry.original() is not value or (entry.cells and entry.is_stale()):
+        return None
+    return entry.adopted
+
+
+def keep_adopted(
+    home: AdoptedGlobals,
+    value: Any,
+    adopted: Any,
+    cells: tuple[tuple[int, Callable[[], Any]], ...] = (),
+) -> None:
+    """Keep what has been adopted for as long as the original is there."""
+    key, entries = id(value), home.entries
+    entries[key] = Entry(ref(value, lambda _: entries.pop(key, None)), adopted, cells)
+
+
+def adopt_function(
+    f: FunctionType, home: AdoptedGlobals, redirect: Redirect, restore: Redirect
+) -> Any:
+    """f's code over the globals of adopted code, with what its closure and defaults hold redirected.
+
+    A cell is shared with the original unless its content is redirected.
+    """
+    found = known_adopted(home, f)
+    if found is not None:
+        return found
+    stores = _stores(f.__code__)
+    if stores is None:
+        return f
+    over = StoringGlobals(home, restore) if stores else home
+    cells = list(f.__closure__ or ())
+    written = _written(f.__code__)
+    changed = [
+        i
+        for i, name in enumerate(f.__code__.co_freevars)
+        if name not in written and type(_contents(cells[i])) not in NEVER_REDIRECTED
+    ]
+    contents = [cells[i].cell_contents for i in changed]
+    for i in changed:
+        cells[i] = CellType()
+    # Made before the contents are redirected, since a recursive function is the content of its own cell.
+    made = _over(f, over, tuple(cells))
+    result = _flushing(made, over) if isinstance(over, StoringGlobals) else made
+    keep_adopted(home, f, result, tuple(zip(changed, map(_weak, contents), strict=True)))
+    for i, content in zip(changed, contents, strict=True):
+        cells[i].cell_contents = redirect(content)
+    made.__defaults__ = redirected(f.__defaults__, redirect)
+    named = f.__kwdefaults__
+    if named:
+        values = redirected(tuple(named.values()), redirect)
+        made.__kwdefaults__ = dict(zip(named, values, strict=True))
+    return result
+
+
+def _weak(value: Any) -> Callable[[], Any]:
+    try:
+        return ref(value)
+    except TypeError:
+        return lambda: value
+
+
+def redirected(values: Any, redirect: Redirect) -> Any:
+    """A tuple with its items redirected: itself if none is."""
+    if not values:
+        return values
+    new = tuple([value if type(value) in NEVER_REDIRECTED else redirect(value) for value in values])
+    return values if all([a is b for a, b in zip(new, values, strict=True)]) else new
+
+
+def _over(f: FunctionType, globals: dict[str, Any], closure: tuple[CellType, ...]) -> FunctionType:
+    made = FunctionType(f.__code__, globals, f.__name__, f.__defaults__, closure or None)
+    made.__kwdefaults__ = f.__kwdefaults__
+    made.__dict__ = f.__dict__
+    made.__doc__ = f.__doc__
+    made.__module__ = f.__module__
+    made.__qualname__ = f.__qualname__
+    made.__annotations__ = f.__annotations__
+    return made
+
+
+def _flushing(made: FunctionType, over: StoringGlobals) -> Any:
+    def storing(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return made(*args, **kwargs)
+        finally:
+            over.flush()
+
+    marked = FunctionType(storing.__code__, {MARK: True}, made.__name__, None, storing.__closure__)
+    return update_wrapper(marked, made)
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty as yet
+        return None
+
+
+# -- what code does with names -----------------------------------------------------------------
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those nested in it."""
+    waiting = [code]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting.extend([item for item in one.co_consts if isinstance(item, CodeType)])
+
+
+def _opcodes(code: CodeType) -> Iterator[tuple[int, int]]:
+    """Operations and their arguments, without the prefixes of arguments above 255."""
+    text, extended = code.co_code, 0
+    for i in range(0, len(text), 2):
+        argument = text[i + 1] | extended
+        extended = argument << 8 if text[i] == _EXTENDED else 0
+        yield text[i], argument
+
+
+_EXTENDED = opmap["EXTENDED_ARG"]
+
+
+@lru_cache(maxsize=4096)
+def _stores(code: CodeType) -> bool | None:
+    """Whether code stores globals; None if it does so at a time that no caller sees, or deletes them."""
+    done = {op for one in _codes(code) for op, _ in _opcodes(one)}
+    if opmap["DELETE_GLOBAL"] in done:
+        return None
+    stores = opmap["STORE_GLOBAL"] in done
+    return None if stores and code.co_flags & _SUSPENDED else stores
+
+
+_SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+
+
+@lru_cache(maxsize=4096)
+def _written(code: CodeType) -> frozenset[str]:
+    """The free variables that a function, or one in it, assigns; and that of `super`."""
+    names = {"__class__"}
+    for one in _codes(code):
+        own = [name for name in one.co_cellvars if name not in one.co_varnames]
+        places = (*one.co_varnames, *own, *one.co_freevars)
+        done = {places[i] for op, i in _opcodes(one) if op in _ASSIGNING}
+        names |= done.intersection(one.co_freevars)
+    return frozenset(names)
+
+
+_ASSIGNING = (opmap["STORE_DEREF"], opmap["DELETE_DEREF"])

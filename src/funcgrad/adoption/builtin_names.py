@@ -1,0 +1,220 @@
+"""The built-in names that mean something else in adopted code: there, traced values are numbers and arrays.
+
+A traced number of type float64 is taken for a float, as NumPy's float64 is one; other numbers for NumPy's
+scalars, or Python's ints and bools; an array for one of NumPy's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Mapping
+from functools import wraps
+from types import MappingProxyType, UnionType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.adoption.adopted_classes import original_class
+from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
+from funcgrad.expr import Expr
+from funcgrad.ops import shape
+
+
+def is_traced(value: object) -> bool:
+    """Whether a value is an expression."""
+    return isinstance(value, Expr)
+
+
+def stand_ins(value: Any) -> tuple[type, ...]:
+    """The types that a traced value is taken for."""
+    if value.ndim:
+        return (np.ndarray,)
+    kind = value.dtype.type
+    return (kind, *_PYTHONS.get(kind, ()))
+
+
+_PYTHONS: Mapping[type, tuple[type, ...]] = {
+    np.bool_: (bool,),
+    np.complex128: (complex,),
+    np.float64: (float,),
+    np.int64: (int,),
+}
+
+
+# -- float and complex -------------------------------------------------------------------------
+class _NumberType(type):
+    """The metaclass of `float_` and `complex_`, which are equal to Python's own types and are dtypes."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        own = _own(cls)
+        if own is None:
+            return super().__call__(*args, **kwargs)
+        parts = (*args, *kwargs.values())
+        if not any([is_traced(part) for part in parts]):
+            return own(*args, **kwargs)
+        whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+        if whole.ndim and whole.size == 1:
+            whole = shape.reshape(whole, ())
+        if whole.ndim or (own is float and whole.dtype.kind == "c"):
+            raise TypeError(f"{cls.__name__}() argument must be a number, not {whole.type}")
+        return shape.astype(whole, own)
+
+    def __getattribute__(cls, name: str) -> Any:
+        own = None if name.startswith("_") else _own(cls)
+        return type.__getattribute__(cls, name) if own is None else getattr(own, name)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _own(cls) or ()) or type.__instancecheck__(cls, value)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, _own(cls) or ()) or type.__subclasscheck__(cls, kind)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (other is not None and other is _own(cls))
+
+    def __hash__(cls) -> int:
+        return hash(_own(cls)) or type.__hash__(cls)
+
+
+def _own(cls: type) -> Any:
+    return type.__getattribute__(cls, "__dict__").get("_own")
+
+
+class float_(np.float64, metaclass=_NumberType):  # noqa: N801  # its name is float, below
+    """As Python's own; a traced value is converted and stays traced."""
+
+    _own = float
+
+
+class complex_(np.complex128, metaclass=_NumberType):  # noqa: N801
+    """As Python's own; a traced value is converted and stays traced."""
+
+    _own = complex
+
+
+# -- type and super ----------------------------------------------------------------------------
+class _TypeType(type):
+    """The metaclass of `type_`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not type_:
+            return super().__call__(*args, **kwargs)
+        return kind_of(args[0]) if len(args) == 1 else type(*args, **kwargs)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, type) if cls is type_ else super().__instancecheck__(value)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, type) if cls is type_ else super().__subclasscheck__(kind)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (cls is type_ and other is type)
+
+    def __hash__(cls) -> int:
+        return hash(type) if cls is type_ else super().__hash__()
+
+
+class type_(type, metaclass=_TypeType):  # noqa: N801
+    """As Python's own; the type of a traced value is that of the number or the array that it stands for."""
+
+
+class _SuperType(type):
+    """The metaclass of `super_`."""
+
+    def __call__(cls, *args: Any) -> Any:
+        if args:
+            return super(original_class(args[0]), *args[1:])
+        frame = sys._getframe(1)
+        first = frame.f_code.co_varnames[0]
+        return super(frame.f_locals["__class__"], frame.f_locals[first])
+
+
+class super_(metaclass=_SuperType):  # noqa: N801
+    """As Python's own, between the original classes: the adopted ones follow them in the order of methods."""
+
+
+for _type, _name in ((float_, "float"), (complex_, "complex"), (type_, "type"), (super_, "super")):
+    _type.__name__ = _type.__qualname__ = _name
+    _type.__module__ = "builtins"
+
+
+# -- functions ---------------------------------------------------------------------------------
+def _redirect(value: Any) -> Any:
+    # Imported here: what classes and modules lead to depends on these names.
+    from funcgrad.adoption.redirect import redirect
+
+    return redirect(value)
+
+
+def kind_of(value: Any) -> Any:
+    """What ``type(value)`` is in adopted code."""
+    kind = stand_ins(value)[-1] if is_traced(value) else type(value)
+    return type_ if kind is type else _redirect(kind)
+
+
+@wraps(builtins.__import__)
+def import_(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> Any:
+    if isinstance(globals, StoringGlobals):
+        globals = globals.shared
+    if isinstance(globals, AdoptedGlobals):
+        globals = globals.original
+    return _redirect(builtins.__import__(name, globals, locals, fromlist, level))
+
+
+@wraps(isinstance)
+def isinstance_(value: Any, kinds: Any) -> bool:
+    kinds = _originals(kinds)
+    if not is_traced(value):
+        return isinstance(value, kinds)
+    return any([issubclass(kind, kinds) for kind in (*stand_ins(value), *_named(value, kinds))])
+
+
+def _named(value: Any, kinds: Any) -> tuple[type, ...]:
+    """The type of a traced value itself, if it is asked for by name."""
+    among = kinds if isinstance(kinds, tuple) else (kinds,)
+    return (type(value),) if type(value) in among else ()
+
+
+@wraps(issubclass)
+def issubclass_(kind: Any, kinds: Any) -> bool:
+    return issubclass(original_class(kind), _originals(kinds))
+
+
+def _originals(kinds: Any) -> Any:
+    """Classes of adopted code as a second argument of `isinstance`."""
+    if isinstance(kinds, type):
+        return original_class(kinds)
+    if isinstance(kinds, UnionType):
+        kinds = kinds.__args__
+    return tuple([_originals(kind) for kind in kinds]) if isinstance(kinds, tuple) else kinds
+
+
+@wraps(hasattr)
+def hasattr_(value: Any, name: str) -> bool:
+    if is_traced(value) and name.startswith("__"):
+        return hasattr(stand_ins(value)[0], name)
+    return hasattr(value, name)
+
+
+@wraps(callable)
+def callable_(value: Any) -> bool:
+    return not is_traced(value) and callable(value)
+
+
+NAMES: Mapping[str, Any] = MappingProxyType(
+    {
+        "__import__": import_,
+        "callable": callable_,
+        "complex": complex_,
+        "float": float_,
+        "hasattr": hasattr_,
+        "isinstance": isinstance_,
+        "issubclass": issubclass_,
+        "super": super_,
+        "type": type_,
+    }
+)
+"""The built-in names with another meaning in adopted code."""

@@ -1,0 +1,96 @@
+"""Which modules are replaced by which, and the functions and types in them that have a replacement."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from importlib import import_module
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+REPLACED = {
+    "numpy": "funcgrad.numpy",
+    "autograd.numpy": "funcgrad.numpy",
+    "math": "funcgrad.adoption.standard_library.math_",
+    "cmath": "funcgrad.adoption.standard_library.cmath_",
+    "statistics": "funcgrad.adoption.standard_library.statistics_",
+}
+"""Names of modules, with the modules that stand in for them in adopted code."""
+
+_KEPT = frozenset(
+    (
+        *("autograd", "cupy", "dask", "funcgrad", "jax", "jaxlib", "matplotlib", "mpmath", "numba"),
+        *("numpy", "optree", "pandas", "pyrsistent", "pytest", "sympy", "tensorflow", "torch"),
+    )
+)
+"""Packages that are never adopted, as the standard library is not: their own arrays, or no numbers."""
+
+_OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity"))
+
+
+@lru_cache(maxsize=4096)
+def is_kept(name: str | None) -> bool:
+    """Whether code of the module with this name stays as it is.
+
+    >>> is_kept("numpy.linalg"), is_kept("functools"), is_kept("__main__")
+    (True, True, False)
+    """
+    if not isinstance(name, str):
+        return False
+    top = name.partition(".")[0]
+    return top in _KEPT or (top in sys.stdlib_module_names and top not in _OWN_NAMES)
+
+
+def is_kept_namespace(space: dict[str, Any]) -> bool:
+    """Whether globals are those of a module that stays as it is."""
+    name = space.get("__name__")
+    return is_kept(name) and getattr(sys.modules.get(str(name)), "__dict__", None) is space
+
+
+def replacement_of(module: ModuleType) -> ModuleType | None:
+    """The module that stands in for a module; None where none does.
+
+    >>> import math
+    >>> replacement_of(math).__name__
+    'funcgrad.adoption.standard_library.math_'
+    """
+    name = REPLACED.get(module.__name__)
+    return (
+        None
+        if name is None or sys.modules.get(module.__name__) is not module
+        else import_module(name)
+    )
+
+
+def original_of(module: ModuleType) -> ModuleType:
+    """The module that a module stands in for; any other as it is."""
+    for original, name in REPLACED.items():
+        if module.__name__ == name:
+            return import_module(original)
+    return module
+
+
+_REPLACEABLE = (BuiltinFunctionType, FunctionType, np.ufunc, type, type(np.sum))
+
+
+def replacements() -> dict[int, tuple[Any, Any]]:
+    """Functions and types of replaced modules by id, each with its replacement.
+
+    They are looked up when code has imported them by name: ``from math import sin``.
+    """
+    loaded = tuple([name for name in REPLACED if name in sys.modules])
+    return _replacements(loaded)
+
+
+@lru_cache(maxsize=8)
+def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+    found: dict[int, tuple[Any, Any]] = {}
+    for name in names:
+        original, stand_in = sys.modules[name], import_module(REPLACED[name])
+        for key, own in vars(stand_in).items():
+            theirs = getattr(original, key, own)
+            if theirs is not own and not key.startswith("_") and isinstance(theirs, _REPLACEABLE):
+                found[id(theirs)] = (theirs, own)
+    return found

@@ -1,0 +1,173 @@
+"""Where a value of the original leads in adopted code, by its kind."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from funcgrad.adoption import builtin_names
+from funcgrad.adoption.adopted_classes import adopt_class, original_class, view
+from funcgrad.adoption.adopted_functions import adopt_function, redirected
+from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.modules import ModuleView
+from funcgrad.adoption.namespaces import (
+    is_kept,
+    is_kept_namespace,
+    original_of,
+    replacement_of,
+    replacements,
+)
+
+
+def redirect(value: Any) -> Any:
+    """What stands for a module, a function, a class or an instance in adopted code; else the value.
+
+    >>> import math
+    >>> redirect(math.sin) is math.sin, redirect(3.0)
+    (False, 3.0)
+    """
+    by_type = _BY_TYPE.get(type(value))
+    if by_type is not None:
+        return by_type(value)
+    if type(value) in NEVER_REDIRECTED:
+        return value
+    if isinstance(value, type):
+        return _class(value)
+    return _instance(value)
+
+
+def _module(module: ModuleType) -> Any:
+    stand_in = replacement_of(module)
+    if stand_in is not None:
+        return stand_in
+    if MARK in vars(module) or isinstance(module, ModuleView) or is_kept(module.__name__):
+        return module
+    found = _VIEWS.get(module.__name__)
+    if found is None or found.original is not module:
+        found = _VIEWS[module.__name__] = ModuleView(module, redirect)
+    return found
+
+
+def _function(f: Any) -> Any:
+    known = replacements().get(id(f))
+    if known is not None:
+        return known[1]
+    home = f.__globals__
+    if MARK in home or is_kept_namespace(home):
+        return f
+    return adopt_function(f, globals_of(home), redirect, original_of_value)
+
+
+def _known(value: Any) -> Any:
+    return replacements().get(id(value), (None, value))[1]
+
+
+def _class(kind: Any) -> Any:
+    known = replacements().get(id(kind)) or _CLASSES.get(kind)
+    if known is not None:
+        return known[1]
+    module = sys.modules.get(kind.__module__)
+    if module is None or is_kept(kind.__module__) or MARK in vars(module):
+        return kind
+    return adopt_class(kind, globals_of(vars(module)), redirect)
+
+
+def _method(method: MethodType) -> Any:
+    function, instance = redirect(method.__func__), redirect(method.__self__)
+    if function is method.__func__ and instance is method.__self__:
+        return method
+    return MethodType(function, instance)
+
+
+def _partial(p: partial[Any]) -> Any:
+    function, args = redirect(p.func), redirected(p.args, redirect)
+    named = dict(zip(p.keywords, redirected(tuple(p.keywords.values()), redirect), strict=True))
+    if function is p.func and args is p.args and all(named[k] is p.keywords[k] for k in named):
+        return p
+    made = partial(function, *args, **named)
+    made.__dict__.update(p.__dict__)
+    return made
+
+
+def _cached(wrapper: Any) -> Any:
+    """A function under `functools.lru_cache`: traced values pass it by."""
+    function = redirect(wrapper.__wrapped__)
+    if function is wrapper.__wrapped__:
+        return wrapper
+
+    @functools.wraps(wrapper)
+    def cached(*args: Any, **kwargs: Any) -> Any:
+        plain = _HASHED.issuperset(map(type, (*args, *kwargs.values())))
+        return (wrapper if plain else function)(*args, **kwargs)
+
+    return cached
+
+
+_HASHED = frozenset((int, float, complex, bool, str, bytes, type(None)))
+
+
+def _vectorized(value: Any) -> Any:
+    from funcgrad.numpy.types import vectorize
+
+    made = vectorize(redirect(value.pyfunc), excluded=value.excluded, signature=value.signature)
+    made.otypes = value.otypes
+    return made
+
+
+def _instance(value: Any) -> Any:
+    compiled = getattr(type(value), "__module__", "")
+    if isinstance(compiled, str) and compiled.startswith("numba.") and hasattr(value, "py_func"):
+        return redirect(value.py_func)
+    kind = _class(type(value))
+    return value if kind is type(value) else view(value, kind)
+
+
+_BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
+    ModuleType: _module,
+    FunctionType: _function,
+    BuiltinFunctionType: _known,
+    type(np.sum): _known,
+    np.ufunc: _known,
+    type: _class,
+    MethodType: _method,
+    partial: _partial,
+    functools._lru_cache_wrapper: _cached,
+    np.vectorize: _vectorized,
+}
+_CLASSES: Mapping[Any, tuple[Any, Any]] = {
+    float: (float, builtin_names.float_),
+    complex: (complex, builtin_names.complex_),
+}
+_VIEWS: dict[str, ModuleView] = {}
+
+
+# -- globals -----------------------------------------------------------------------------------
+_GLOBALS: WeakValueDictionary[int, AdoptedGlobals] = WeakValueDictionary()
+_OF_MODULES: dict[str, AdoptedGlobals] = {}
+
+
+def globals_of(original: dict[str, Any]) -> AdoptedGlobals:
+    """The globals of adopted code for globals: one object, those of modules for as long as they are there."""
+    found = _GLOBALS.get(id(original))
+    if found is None or found.original is not original:
+        found = _GLOBALS[id(original)] = AdoptedGlobals(original, redirect, builtin_names.NAMES)
+        name = original.get("__name__")
+        if isinstance(name, str) and getattr(sys.modules.get(name), "__dict__", None) is original:
+            _OF_MODULES[name] = found
+    return found
+
+
+def original_of_value(value: Any) -> Any:
+    """The original of what stands for a module or a class in adopted code; else the value."""
+    if isinstance(value, ModuleView):
+        return value.original
+    if isinstance(value, ModuleType):
+        return original_of(value)
+    return original_class(value) if isinstance(value, type) else value

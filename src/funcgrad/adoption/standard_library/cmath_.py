@@ -1,0 +1,66 @@
+"""``cmath`` for adopted code: on plain numbers its own functions, on traced values NumPy's."""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.adoption.standard_library.number_functions import any_traced, where_traced
+from funcgrad.ops.shape import astype
+
+
+def _complex(x: Any) -> Any:
+    return astype(x, complex) if any_traced(x) else complex(x)
+
+
+def _of_complex(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda z: function(_complex(z))
+
+
+def _log(z: Any, *base: Any) -> Any:
+    whole = np.log(_complex(z))
+    return whole / np.log(_complex(base[0])) if base else whole
+
+
+def _rect(r: Any, phi: Any) -> Any:
+    return r * (np.cos(phi) + 1j * np.sin(phi))
+
+
+def _polar(z: Any) -> tuple[Any, Any]:
+    return np.abs(z), np.angle(_complex(z))
+
+
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+    far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
+
+
+_SAME = """acos=arccos acosh=arccosh asin=arcsin asinh=arcsinh atan=arctan atanh=arctanh cos cosh exp isfinite
+isinf isnan log10 sin sinh sqrt tan tanh phase=angle"""
+_TRACED: dict[str, Callable[..., Any]] = {
+    name: _of_complex(getattr(np, theirs or name))
+    for name, _, theirs in [item.partition("=") for item in _SAME.split()]
+}
+_OTHER: dict[str, Callable[..., Any]] = {
+    "isclose": _isclose,
+    "log": _log,
+    "polar": _polar,
+    "rect": _rect,
+}
+globals().update(
+    {
+        name: where_traced(getattr(cmath, name), traced)
+        for name, traced in (_TRACED | _OTHER).items()
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(cmath, name)
+
+
+def __dir__() -> list[str]:
+    return dir(cmath)

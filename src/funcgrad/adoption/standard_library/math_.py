@@ -1,0 +1,142 @@
+"""``math`` for adopted code: on plain numbers its own functions, on traced values NumPy's.
+
+A traced value is NaN or infinite where ``math`` raises ValueError or OverflowError. Functions that count or
+round (`floor`, `gcd`, ...) answer by value, since their derivative is zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import reduce
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from funcgrad.adoption.standard_library.number_functions import any_traced, as_number, where_traced
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.ops.elementwise.selection import stopped
+from funcgrad.ops.shape import astype
+
+
+def _log(x: Any, *base: Any) -> Any:
+    return np.log(x) / np.log(base[0]) if base else np.log(x)
+
+
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+    far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
+
+
+def _ldexp(x: Any, i: int) -> Any:
+    # By halves: 2.0**i may overflow where the product does not.
+    return x * math.ldexp(1.0, i // 2) * math.ldexp(1.0, i - i // 2)
+
+
+def _frexp(x: Any) -> tuple[Any, int]:
+    # The exponent is asked for by value: its derivative is zero.
+    exponent = math.frexp(concrete_value(stopped(x), "frexp"))[1]
+    return _ldexp(x, -exponent), exponent
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    whole = np.trunc(x)
+    part = np.where(np.isinf(x), 0.0, x - whole)
+    return np.copysign(part, x), whole
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    rest = np.fmod(x, y)
+    half = np.abs(y) / 2
+    # Of two multiples that are equally near, the even one.
+    odd = np.abs(np.fmod(np.trunc(x / y), 2.0)) == 1
+    over = (np.abs(rest) > half) | ((np.abs(rest) == half) & odd)
+    return np.where(over, rest - np.copysign(np.abs(y), rest), rest)
+
+
+def fsum(seq: Iterable[Any], /) -> Any:
+    """As `math.fsum`; traced values are added with the rounding errors carried along.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: fsum([1e100, x * x, -1e100]))(3.0)
+    6.0
+    """
+    items = list(seq)
+    if not any_traced(*items):
+        return math.fsum(items)
+    total: Any = 0.0
+    carried: Any = 0.0
+    for x in items:
+        # The error of a sum, exactly (Knuth's TwoSum).
+        new = total + x
+        part = new - total
+        carried = carried + ((total - (new - part)) + (x - part))
+        total = new
+    return np.where(np.isfinite(total), total + carried, total)
+
+
+def prod(iterable: Iterable[Any], /, *, start: Any = 1) -> Any:
+    """As `math.prod`."""
+    items = list(iterable)
+    return reduce(mul, items, start) if any_traced(start, *items) else math.prod(items, start=start)
+
+
+def hypot(*coordinates: Any) -> Any:
+    """As `math.hypot`, of any number of coordinates."""
+    if not any_traced(*coordinates):
+        return math.hypot(*coordinates)
+    return reduce(np.hypot, [as_number(x, "hypot") for x in coordinates], 0.0)
+
+
+def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:
+    """As `math.dist`."""
+    here, there = list(p), list(q)
+    if not any_traced(*here, *there):
+        return math.dist(here, there)
+    if len(here) != len(there):
+        raise ValueError("both points must have the same number of dimensions")
+    return hypot(*[a - b for a, b in zip(here, there, strict=True)])
+
+
+def sumprod(p: Iterable[Any], q: Iterable[Any], /) -> Any:
+    """As `math.sumprod` of Python 3.12."""
+    pairs = list(zip(p, q, strict=True))
+    return fsum([a * b for a, b in pairs])
+
+
+def _float(x: Any) -> Any:
+    return astype(x, float) if any_traced(x) else float(x)
+
+
+_SAME = """acos=arccos acosh=arccosh asin=arcsin asinh=arcsinh atan=arctan atan2=arctan2 atanh=arctanh cbrt
+copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf isnan log10 log1p log2 radians sin sinh
+sqrt tan tanh"""
+_OTHER = {
+    "frexp": _frexp,
+    "isclose": _isclose,
+    "ldexp": _ldexp,
+    "log": _log,
+    "modf": _modf,
+    "pow": lambda x, y: np.power(_float(x), _float(y)),
+    "remainder": _remainder,
+}
+_TRACED = {
+    name: getattr(np, theirs or name)
+    for name, _, theirs in [item.partition("=") for item in _SAME.split()]
+}
+globals().update(
+    {
+        name: where_traced(getattr(math, name), traced)
+        for name, traced in (_TRACED | _OTHER).items()
+        if hasattr(math, name)
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(math, name)
+
+
+def __dir__() -> list[str]:
+    return dir(math)

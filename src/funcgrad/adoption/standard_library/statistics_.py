@@ -1,0 +1,112 @@
+"""``statistics`` for adopted code: on plain numbers its own functions, on traced values sums of them.
+
+`statistics.median` and its kin sort, and need no other form.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from funcgrad.adoption.standard_library.math_ import fsum
+from funcgrad.adoption.standard_library.number_functions import any_traced
+
+
+def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:
+    own = getattr(statistics, traced.__name__)
+
+    @wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        # Iterators are read once.
+        lists = [list(arg) if isinstance(arg, Iterable) else arg for arg in args]
+        held = [
+            item
+            for arg in (*lists, *kwargs.values())
+            for item in (arg if isinstance(arg, Sequence) else [arg])
+        ]
+        return (traced if any_traced(*held) else own)(*lists, **kwargs)
+
+    return function
+
+
+def _counted(data: Any, least: int, name: str) -> int:
+    if len(data) < least:
+        raise statistics.StatisticsError(f"{name} requires at least {least} data points")
+    return len(data)
+
+
+@_where_traced
+def mean(data: Any) -> Any:
+    return fsum(data) / _counted(data, 1, "mean")
+
+
+@_where_traced
+def fmean(data: Any, weights: Any = None) -> Any:
+    if weights is None:
+        return fsum(data) / _counted(data, 1, "fmean")
+    return fsum([w * x for w, x in zip(list(weights), data, strict=True)]) / fsum(list(weights))
+
+
+@_where_traced
+def geometric_mean(data: Any) -> Any:
+    return np.exp(fsum([np.log(x) for x in data]) / _counted(data, 1, "geometric_mean"))
+
+
+@_where_traced
+def harmonic_mean(data: Any, weights: Any = None) -> Any:
+    _counted(data, 1, "harmonic_mean")
+    shares = [1] * len(data) if weights is None else list(weights)
+    return fsum(shares) / fsum([w / x for w, x in zip(shares, data, strict=True)])
+
+
+def _squares(data: Any, center: Any) -> Any:
+    middle = fsum(data) / len(data) if center is None else center
+    return fsum([(x - middle) ** 2 for x in data])
+
+
+@_where_traced
+def pvariance(data: Any, mu: Any = None) -> Any:
+    return _squares(data, mu) / _counted(data, 1, "pvariance")
+
+
+@_where_traced
+def variance(data: Any, xbar: Any = None) -> Any:
+    return _squares(data, xbar) / (_counted(data, 2, "variance") - 1)
+
+
+@_where_traced
+def pstdev(data: Any, mu: Any = None) -> Any:
+    return np.sqrt(_squares(data, mu) / _counted(data, 1, "pstdev"))
+
+
+@_where_traced
+def stdev(data: Any, xbar: Any = None) -> Any:
+    return np.sqrt(_squares(data, xbar) / (_counted(data, 2, "stdev") - 1))
+
+
+def _products(x: Any, y: Any) -> Any:
+    a, b = fsum(x) / len(x), fsum(y) / len(y)
+    return fsum([(p - a) * (q - b) for p, q in zip(x, y, strict=True)])
+
+
+@_where_traced
+def covariance(x: Any, y: Any) -> Any:
+    return _products(x, y) / (_counted(x, 2, "covariance") - 1)
+
+
+@_where_traced
+def correlation(x: Any, y: Any) -> Any:
+    _counted(x, 2, "correlation")
+    return _products(x, y) / np.sqrt(_products(x, x) * _products(y, y))
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(statistics, name)
+
+
+def __dir__() -> list[str]:
+    return dir(statistics)

@@ -1,0 +1,287 @@
+"""Adopted functions: their own code over other globals, closures, defaults and helpers."""
+
+import copy
+import functools
+import inspect
+import math
+import pickle
+import statistics
+import threading
+from math import exp, sin
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+FACTOR = 2.0
+calls = 0
+
+
+def uses_module(x):
+    """x sin(x)."""
+    return x * math.sin(x)
+
+
+def uses_names(x):
+    return sin(x) * exp(-x) * math.pi
+
+
+def helper(x, scale=1.0):
+    return scale * math.sqrt(x)
+
+
+def uses_helper(x):
+    return helper(x, scale=FACTOR)
+
+
+def uses_default(x, f=helper):
+    return f(x)
+
+
+def uses_keyword_default(x, *, f=helper):
+    return f(x)
+
+
+def logged(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        return f(*args, **kwargs)
+
+    return wrapper
+
+
+@logged
+def decorated(x):
+    return math.cos(x)
+
+
+def counts(x):
+    global calls
+    calls += 1
+    return calls * math.sin(x)
+
+
+@functools.lru_cache
+def cached(x):
+    return math.sin(x)
+
+
+def recursive(x, n):
+    return x if n == 0 else math.sin(recursive(x, n - 1))
+
+
+def imports(x):
+    import math as m
+    from math import tan
+
+    class Constants:
+        pi = math.pi
+
+    return m.sin(x) * tan(x) * Constants.pi
+
+
+def generates(x):
+    return sum(math.sin(k * x) for k in (1, 2))
+
+
+def uses_lambdas(x):
+    return functools.reduce(lambda a, k: a + math.sin(k * x), [1, 2], 0.0)
+
+
+def nested(x):
+    def inner(y):
+        return math.sin(y) + x
+
+    return inner(x * x)
+
+
+def closure():
+    def factorial(x, n=3):
+        return x if n == 0 else math.sin(factorial(x, n - 1))
+
+    return factorial
+
+
+FUNCTIONS = [
+    uses_module,
+    uses_names,
+    uses_helper,
+    uses_default,
+    uses_keyword_default,
+    decorated,
+    imports,
+    generates,
+    uses_lambdas,
+    nested,
+    closure(),
+    functools.partial(recursive, n=4),
+    lambda x: cached(x) + cached(1.0),
+    lambda x: math.hypot(x, 1.0, 2.0) + math.log(x, 3),
+    lambda x: statistics.stdev([x, 1.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("transformed", [fg.grad, lambda f: fg.jit(fg.grad(f))])
+def test_the_derivative_of_an_adopted_function_is_that_of_the_original(f, transformed):
+    x, h = 0.37, 1e-6
+    difference = (f(x + h) - f(x - h)) / (2 * h)
+    assert transformed(fg.adopt(f))(x) == pytest.approx(difference, rel=1e-8)
+    assert fg.adopt(f)(x) == f(x)
+
+
+def test_an_adopted_function_has_the_name_the_text_and_the_lines_of_the_original():
+    f = fg.adopt(uses_module)
+    assert (f.__name__, f.__qualname__, f.__module__) == ("uses_module", "uses_module", __name__)
+    assert f.__doc__ == "x sin(x)."
+    assert inspect.signature(f) == inspect.signature(uses_module)
+    assert f.__code__ is uses_module.__code__
+    assert inspect.unwrap(f) is uses_module
+
+
+def test_an_adopted_function_is_pickled_as_the_original():
+    f = pickle.loads(pickle.dumps(fg.adopt(uses_module)))
+    assert f.__wrapped__ is uses_module
+    assert fg.grad(f)(0.5) == math.sin(0.5) + 0.5 * math.cos(0.5)
+    assert fg.grad(copy.deepcopy(f))(0.5) == fg.grad(f)(0.5)
+
+
+def test_globals_are_read_when_they_are_used(monkeypatch):
+    f = fg.grad(fg.adopt(uses_helper))
+    assert f(4.0) == 0.5
+    monkeypatch.setitem(globals(), "FACTOR", 4.0)
+    assert f(4.0) == 1.0
+    monkeypatch.setitem(globals(), "helper", lambda x, scale: scale * x)
+    assert f(4.0) == 4.0
+
+
+def test_a_cell_that_holds_another_function_by_now_is_seen():
+    step = math.sin
+
+    def f(x):
+        return step(x)
+
+    g = fg.grad(fg.adopt(f))
+    assert g(0.5) == math.cos(0.5)
+    step = math.exp
+    assert g(0.5) == math.exp(0.5)
+
+
+def test_an_assignment_to_a_global_reaches_the_original(monkeypatch):
+    monkeypatch.setitem(globals(), "calls", 0)
+    f = fg.adopt(counts)
+    assert fg.grad(f)(0.0) == 1.0
+    assert fg.grad(f)(0.0) == 2.0
+    assert calls == 2
+
+
+def test_an_assignment_to_a_cell_reaches_the_original():
+    total = 0.0
+
+    def f(x):
+        nonlocal total
+        total += 1.0
+        return math.sin(x)
+
+    fg.grad(fg.adopt(f))(0.5)
+    assert total == 1.0
+
+
+def test_a_cached_helper_is_not_stale():
+    f = fg.grad(fg.adopt(lambda x: cached(x) * x))
+    assert [f(x) for x in (0.5, 1.5, 0.5)] == [
+        pytest.approx(math.sin(x) + x * math.cos(x)) for x in (0.5, 1.5, 0.5)
+    ]
+
+
+def test_the_original_stays_as_it_is():
+    before = dict(vars(uses_helper)), uses_helper.__globals__["math"], uses_helper.__defaults__
+    fg.grad(fg.adopt(uses_helper))(4.0)
+    assert (
+        dict(vars(uses_helper)),
+        uses_helper.__globals__["math"],
+        uses_helper.__defaults__,
+    ) == before
+    assert math.sin.__module__ == "math"
+    assert isinstance(uses_helper, FunctionType)
+
+
+def test_checks_of_types_take_traced_values_for_numbers():
+    def f(x):
+        checks = [
+            isinstance(x, float),
+            isinstance(x, int | float),
+            isinstance(x, (str, np.floating)),
+            not isinstance(x, np.ndarray),
+            type(x) is float,
+            type(x) in (int, float),
+            np.isscalar(x),
+            hasattr(x, "__array__"),
+            not hasattr(x, "__len__"),
+            not callable(x),
+            issubclass(type(x), float),
+        ]
+        return float(x) * all(checks)
+
+    assert fg.grad(fg.adopt(f))(2.0) == 1.0
+
+
+def test_checks_of_types_take_traced_arrays_for_arrays():
+    def f(x):
+        checks = [
+            isinstance(x, np.ndarray),
+            not isinstance(x, float | list),
+            type(x) is np.ndarray,
+            not np.isscalar(x),
+            hasattr(x, "__len__"),
+            np.issubdtype(x.dtype, float),
+            np.zeros(2, dtype=float).dtype == float,
+        ]
+        return x.astype(float).sum() * all(checks)
+
+    assert fg.grad(fg.adopt(f))(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_checks_of_types_of_plain_values_are_pythons_own():
+    def f(x):
+        return [
+            float("1.5"),
+            type(float(x)).__name__,
+            float.fromhex("0x1p3"),
+            float.is_integer(2.0),
+            {float: 1}[type(x / 2)],
+            complex(1, 2),
+            isinstance(True, int),
+            isinstance(1, float),
+            type("A", (), {}).__name__,
+        ]
+
+    assert fg.adopt(f)(3) == f(3)
+
+
+def test_other_threads_see_the_originals():
+    seen = []
+
+    def f(x):
+        thread = threading.Thread(target=lambda: seen.append(uses_names(1.0)))
+        thread.start()
+        thread.join()
+        return uses_names(x)
+
+    fg.grad(fg.adopt(f))(0.5)
+    assert seen == [uses_names(1.0)]
+
+
+def test_adoption_can_be_turned_off():
+    f = fg.adopt(uses_names, False)
+    assert f(0.5) == uses_names(0.5)
+    assert f.__wrapped__ is uses_names
+
+
+def test_adopt_refuses_what_does_not_run():
+    with pytest.raises(
+        TypeError, match="adopt: expected a function, a class, a module or the name"
+    ):
+        fg.adopt(3.0)
