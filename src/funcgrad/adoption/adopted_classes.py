@@ -86,6 +86,12 @@ def adopt_member(member: Any, redirect: _Redirect) -> Any:
     return member
 
 
+def has_methods(kind: type) -> bool:
+    """Whether a class or its bases have methods beside those of Python's protocols, or can be called."""
+    names = {name for base in kind.__mro__[:-1] for name in vars(base)}
+    return "__call__" in names or any([not name.startswith("__") for name in names])
+
+
 def view(instance: Any, kind: type) -> Any:
     """An object of the adopted class that shares the attributes of an instance; itself if it has none."""
     try:

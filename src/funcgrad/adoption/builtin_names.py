@@ -47,10 +47,7 @@ class _NumberType(type):
     """The metaclass of `float_` and `complex_`, which are equal to Python's own types and are dtypes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        own = _own(cls)
-        if own is None:
-            return super().__call__(*args, **kwargs)
-        parts = (*args, *kwargs.values())
+        own, parts = _own(cls), (*args, *kwargs.values())
         if not any([is_traced(part) for part in parts]):
             return own(*args, **kwargs)
         whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
@@ -61,24 +58,25 @@ class _NumberType(type):
         return shape.astype(whole, own)
 
     def __getattribute__(cls, name: str) -> Any:
-        own = None if name.startswith("_") else _own(cls)
-        return type.__getattribute__(cls, name) if own is None else getattr(own, name)
+        return (
+            type.__getattribute__(cls, name) if name.startswith("_") else getattr(_own(cls), name)
+        )
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, _own(cls) or ()) or type.__instancecheck__(cls, value)
+        return isinstance(value, _own(cls))
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, _own(cls) or ()) or type.__subclasscheck__(cls, kind)
+        return issubclass(kind, _own(cls))
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls or (other is not None and other is _own(cls))
+        return other is cls or other is _own(cls)
 
     def __hash__(cls) -> int:
-        return hash(_own(cls)) or type.__hash__(cls)
+        return hash(_own(cls))
 
 
 def _own(cls: type) -> Any:
-    return type.__getattribute__(cls, "__dict__").get("_own")
+    return type.__getattribute__(cls, "__dict__")["_own"]
 
 
 class float_(np.float64, metaclass=_NumberType):  # noqa: N801  # its name is float, below
@@ -98,21 +96,19 @@ class _TypeType(type):
     """The metaclass of `type_`."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is not type_:
-            return super().__call__(*args, **kwargs)
         return kind_of(args[0]) if len(args) == 1 else type(*args, **kwargs)
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, type) if cls is type_ else super().__instancecheck__(value)
+        return isinstance(value, type)
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, type) if cls is type_ else super().__subclasscheck__(kind)
+        return issubclass(kind, type)
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls or (cls is type_ and other is type)
+        return other is cls or other is type
 
     def __hash__(cls) -> int:
-        return hash(type) if cls is type_ else super().__hash__()
+        return hash(type)
 
 
 class type_(type, metaclass=_TypeType):  # noqa: N801
@@ -134,9 +130,19 @@ class super_(metaclass=_SuperType):  # noqa: N801
     """As Python's own, between the original classes: the adopted ones follow them in the order of methods."""
 
 
-for _type, _name in ((float_, "float"), (complex_, "complex"), (type_, "type"), (super_, "super")):
-    _type.__name__ = _type.__qualname__ = _name
+_OWN_TYPES: Mapping[Any, Any] = {float_: float, complex_: complex, type_: type, super_: super}
+for _type, _named_as in _OWN_TYPES.items():
+    _type.__name__ = _type.__qualname__ = _named_as.__name__
     _type.__module__ = "builtins"
+
+
+@wraps(builtins.__build_class__)
+def build_class(function: Any, name: str, *bases: Any, **kwargs: Any) -> Any:
+    """A class statement: a class that is derived from ``float`` is derived from Python's own."""
+    own = [_OWN_TYPES.get(base, base) if isinstance(base, type) else base for base in bases]
+    if "metaclass" in kwargs:
+        kwargs["metaclass"] = _OWN_TYPES.get(kwargs["metaclass"], kwargs["metaclass"])
+    return builtins.__build_class__(function, name, *own, **kwargs)
 
 
 # -- functions ---------------------------------------------------------------------------------
@@ -206,6 +212,7 @@ def callable_(value: Any) -> bool:
 
 NAMES: Mapping[str, Any] = MappingProxyType(
     {
+        "__build_class__": build_class,
         "__import__": import_,
         "callable": callable_,
         "complex": complex_,

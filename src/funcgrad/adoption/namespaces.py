@@ -14,6 +14,7 @@ REPLACED = {
     "numpy": "funcgrad.numpy",
     "autograd.numpy": "funcgrad.numpy",
     "math": "funcgrad.adoption.standard_library.math_",
+    "numba": "funcgrad.adoption.numba_",
     "cmath": "funcgrad.adoption.standard_library.cmath_",
     "statistics": "funcgrad.adoption.standard_library.statistics_",
 }

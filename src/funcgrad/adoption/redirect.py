@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
 from funcgrad.adoption import builtin_names
-from funcgrad.adoption.adopted_classes import adopt_class, original_class, view
+from funcgrad.adoption.adopted_classes import adopt_class, has_methods, original_class, view
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
@@ -122,11 +122,38 @@ def _vectorized(value: Any) -> Any:
 
 
 def _instance(value: Any) -> Any:
-    compiled = getattr(type(value), "__module__", "")
-    if isinstance(compiled, str) and compiled.startswith("numba.") and hasattr(value, "py_func"):
-        return redirect(value.py_func)
+    if str(type(value).__module__).startswith("numba."):
+        return redirect(_python_function(value))
     kind = _class(type(value))
-    return value if kind is type(value) else view(value, kind)
+    return value if kind is type(value) else _view(value, kind)
+
+
+def _view(instance: Any, kind: Any) -> Any:
+    """One view of an instance; markers, which have no methods, stay as they are."""
+    if not has_methods(kind):
+        return instance
+    entry = _VIEWED.get(id(instance))
+    if entry is not None and entry[0]() is instance and type(entry[1]) is kind:
+        return entry[1]
+    made = view(instance, kind)
+    if made is not instance:
+        key = id(instance)
+        try:
+            _VIEWED[key] = ref(instance, lambda _: _VIEWED.pop(key, None)), made
+        except TypeError:  # without weak references there is no memo
+            return instance
+    return made
+
+
+_VIEWED: dict[int, tuple[Any, Any]] = {}
+
+
+def _python_function(compiled: Any) -> Any:
+    """The Python function of what numba's decorators have made; anything else as it is."""
+    if hasattr(compiled, "py_func"):
+        return compiled.py_func
+    inner = getattr(getattr(compiled, "_dispatcher", None), "py_func", None)
+    return compiled if inner is None else np.vectorize(inner)
 
 
 _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {

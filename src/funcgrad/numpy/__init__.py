@@ -134,6 +134,16 @@ class complex64(_numpy.complex64, metaclass=_OfExpressions):  # noqa: N801
     """As `numpy.complex64`; an expression is converted."""
 
 
+# As attributes of the module, which are found in a tenth of the time that __getattr__ takes.
+globals().update(
+    {
+        name: value
+        for name, value in vars(_numpy).items()
+        if name[0] != "_" and name not in globals()
+    }
+)
+
+
 def __getattr__(name: str) -> Any:
     try:
         return getattr(_numpy, name)

@@ -56,11 +56,8 @@ globals().update(
         for name, traced in (_TRACED | _OTHER).items()
     }
 )
+globals().update({name: value for name, value in vars(cmath).items() if name not in globals()})
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(cmath, name)
-
-
-def __dir__() -> list[str]:
-    return dir(cmath)
+    raise AttributeError(f"module 'cmath' has no attribute {name!r}")

@@ -132,11 +132,8 @@ globals().update(
         if hasattr(math, name)
     }
 )
+globals().update({name: value for name, value in vars(math).items() if name not in globals()})
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(math, name)
-
-
-def __dir__() -> list[str]:
-    return dir(math)
+    raise AttributeError(f"module 'math' has no attribute {name!r}")

@@ -104,9 +104,8 @@ def correlation(x: Any, y: Any) -> Any:
     return _products(x, y) / np.sqrt(_products(x, x) * _products(y, y))
 
 
+globals().update({name: value for name, value in vars(statistics).items() if name not in globals()})
+
+
 def __getattr__(name: str) -> Any:
-    return getattr(statistics, name)
-
-
-def __dir__() -> list[str]:
-    return dir(statistics)
+    raise AttributeError(f"module 'statistics' has no attribute {name!r}")

@@ -1,0 +1,204 @@
+"""Adopted classes, instances, modules and packages."""
+
+import dataclasses
+import math
+import sys
+from abc import ABC, abstractmethod
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+
+class Kernel(ABC):
+    def __init__(self, width):
+        self.width = width
+
+    @abstractmethod
+    def shape(self, x):
+        """The kernel at x."""
+
+    def value(self, x):
+        return self.shape(x / self.width)
+
+
+class Gaussian(Kernel):
+    def __init__(self, width):
+        super(Gaussian, self).__init__(width)  # noqa: UP008  # as older code has it
+        self.calls = 0
+
+    def shape(self, x):
+        return math.exp(-x * x)
+
+    def value(self, x):
+        self.calls += 1
+        return super().value(x)
+
+    @property
+    def area(self):
+        return self.width * math.sqrt(math.pi)
+
+    @staticmethod
+    def log(x):
+        return math.log(x)
+
+    @classmethod
+    def of_area(cls, area):
+        return cls(area / math.sqrt(math.pi))
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: float
+
+    def norm(self):
+        return math.hypot(self.x, self.y)
+
+    def __add__(self, other):
+        return (
+            Point(self.x + other.x, self.y + other.y)
+            if isinstance(other, Point)
+            else NotImplemented
+        )
+
+
+ORIGIN = Point(1.0, 2.0)
+GIVEN = Gaussian(2.0)
+
+
+def builds(x):
+    return Gaussian(x).value(0.5) + Gaussian(x).area + Gaussian.log(x)
+
+
+def builds_by_class_method(x):
+    return Gaussian.of_area(x).width
+
+
+def adds(x):
+    return (Point(x, 2.0) + ORIGIN).norm()
+
+
+def has_instance(x):
+    return GIVEN.value(x)
+
+
+@pytest.mark.parametrize(
+    "f", [builds, builds_by_class_method, adds, has_instance, Gaussian(0.7).value]
+)
+def test_methods_are_adopted(f):
+    x, h = 0.37, 1e-6
+    difference = (f(x + h) - f(x - h)) / (2 * h)
+    assert fg.grad(fg.adopt(f))(x) == pytest.approx(difference, rel=1e-8)
+
+
+def test_an_instance_keeps_what_adopted_methods_assign():
+    kernel = Gaussian(2.0)
+    fg.grad(fg.adopt(kernel.value))(0.5)
+    assert kernel.calls == 1
+
+
+def test_instances_are_those_of_the_original_class():
+    def f(x):
+        kernel = Gaussian(x)
+        assert isinstance(kernel, Gaussian)
+        assert isinstance(kernel, Kernel)
+        assert type(kernel) is Gaussian
+        assert isinstance(GIVEN, Gaussian)
+        assert issubclass(Gaussian, Kernel)
+        return kernel.value(0.5)
+
+    fg.grad(fg.adopt(f))(1.0)
+    assert isinstance(fg.adopt(Gaussian)(1.0), Gaussian)
+
+
+def test_a_marker_keeps_its_identity():
+    class Missing:
+        def __repr__(self):
+            return "missing"
+
+    missing = Missing()
+
+    def f(x, y=missing):
+        return math.sin(x) if y is missing else y
+
+    assert fg.grad(fg.adopt(f))(0.5) == math.cos(0.5)
+    assert fg.grad(fg.adopt(lambda x: f(x, missing)))(0.5) == math.cos(0.5)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    files = {
+        "__init__.py": "from .shapes import circle\nfrom . import tools\nNUMBERS = (int, float)\n",
+        "shapes.py": """
+import math
+import numpy as np
+from math import pi
+from . import tools
+from .tools import Scale, doubled as twice
+
+class Angle(float):
+    pass
+
+def circle(r):
+    if not isinstance(r, float):
+        raise TypeError(r)
+    return pi * math.pow(r, 2)
+
+def both(r):
+    import fgtestpackage.tools as t
+    return twice(t.doubled(r)) + Scale(r).sine() + tools.LEVEL
+""",
+        "tools.py": """
+import math
+LEVEL = 1.0
+
+def doubled(x):
+    return 2 * math.fabs(x)
+
+class Scale:
+    def __init__(self, x):
+        self.x = x
+
+    def sine(self):
+        return math.sin(self.x)
+""",
+    }
+    home = tmp_path / "fgtestpackage"
+    home.mkdir()
+    for name, text in files.items():
+        (home / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "fgtestpackage"
+    for name in [name for name in sys.modules if name.startswith("fgtestpackage")]:
+        del sys.modules[name]
+
+
+def test_a_package_is_adopted_as_a_second_copy(package):
+    adopted = fg.adopt(package)
+    original = sys.modules[package]
+    assert adopted is not original
+    assert fg.grad(adopted.circle)(2.0) == 4 * math.pi
+    assert fg.grad(adopted.shapes.both)(0.5) == 4.0 + math.cos(0.5)
+    assert adopted.shapes.both(0.5) == original.shapes.both(0.5)
+    assert adopted.shapes.circle.__module__ == "fgtestpackage.shapes"
+    assert original.shapes.math is math
+    assert original.shapes.np is np
+    assert fg.adopt(package) is adopted
+    assert fg.adopt(original) is adopted
+    assert fg.adopt(original.shapes) is adopted.shapes
+    assert adopted.shapes.Angle(1.5).hex() == (1.5).hex()
+
+
+def test_functions_of_a_package_are_adopted_one_by_one(package):
+    import fgtestpackage.shapes as shapes
+
+    assert fg.grad(fg.adopt(shapes.both))(0.5) == 4.0 + math.cos(0.5)
+    assert fg.grad(fg.adopt(lambda x: shapes.both(x)))(0.5) == 4.0 + math.cos(0.5)
+    assert not hasattr(shapes, "__funcgrad_adopted__")
+
+
+def test_a_package_that_is_not_there_is_an_import_error():
+    with pytest.raises(ImportError, match="no_such_package"):
+        fg.adopt("no_such_package")
