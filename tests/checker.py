@@ -38,7 +38,7 @@ def evaluated(roots, inputs, values, noise=None):
 
 def _node(expr, operands, noise):
     params = dict(expr.params)
-    if "shape" in params and "body" in params:
+    if "spec" in params and "body" in params:
         return _turns(operands, noise, **params)
     if "branches" in params:
         branches = params["branches"]
@@ -59,12 +59,12 @@ def _off(value, noise):
     return (array * (1 + off)).astype(array.dtype)[()]
 
 
-def _turns(operands, noise, *, body, cond, shape):
-    n, middle = shape.states, shape.states + shape.sequences
+def _turns(operands, noise, *, body, cond, spec):
+    n, middle = spec.num_carry, spec.num_carry + spec.num_xs
     state, sequences, fixed = list(operands[:n]), operands[n:middle], operands[middle:]
     found, types = {}, body.types[n:]
-    length = len(sequences[0]) if shape.length < 0 and sequences else shape.length
-    turns = iter(int, 1) if cond is not None else range(length)[:: -1 if shape.reverse else 1]
+    length = len(sequences[0]) if spec.trip_count < 0 and sequences else spec.trip_count
+    turns = iter(int, 1) if cond is not None else range(length)[:: -1 if spec.reverse else 1]
     for t in turns:
         if cond is not None:
             if not evaluated(cond.outputs, cond.inputs, [*state, *fixed], None)[0]:

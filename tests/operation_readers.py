@@ -72,7 +72,7 @@ def programs():
         "call": of_function(fg.checkpoint(np.sin), 0.7),
         "branch": of_function(lambda x: fg.cond(x > 0, np.sin, np.cos, x), 0.7),
         "loop": of_function(lambda x: fg.fori_loop(0, 3, lambda i, c: np.sin(c), x), 0.7),
-        "ruled": of_function(_ruled, 0.7),
+        "custom_derivative": of_function(_ruled, 0.7),
         "implicit": of_function(
             lambda a: fg.implicit_root(lambda x, a: x * x - a)(fg.const(1.0), a), 4.0
         ),
@@ -266,7 +266,7 @@ ARRAYS = (
     "detphase det cofactors eigh svd qr"
 )
 MATRICES = "solve inv pinv cholesky logabsdet det cofactors eigh svd qr detsign"
-BODIES = "call branch loop ruled implicit"
+BODIES = "call branch loop custom_derivative implicit"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
 PRIMITIVE = "a user's own function, of which only its values and derivatives are known"
 GAPS: dict[str, dict[str, str]] = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad import expr as expr_room
+from funcgrad import expr as expr_module
 from funcgrad.expr import Expr
 
 
@@ -28,10 +28,10 @@ def test_every_assignment_is_refused(name):
 
 
 def test_the_table_of_operations_is_handed_over_once_and_read_only():
-    table = expr_room.operation_table
+    table = expr_module.operation_table
     with pytest.raises(RuntimeError, match="handed over already"):
-        expr_room.assemble(table)
-    assert expr_room.operation_table is table
+        expr_module.assemble(table)
+    assert expr_module.operation_table is table
     for part in table:
         assert part
         with pytest.raises(TypeError, match="does not support item assignment"):

@@ -11,7 +11,7 @@ import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.python.loop_codegen import compile_loop, numbers_text
 from funcgrad.control.closed_program import body_of, symbol
-from funcgrad.control.loop import OPEN, Shape, turns_of
+from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, iterations_of
 from funcgrad.graph import ArrayType
 
 KINDS = {"f": np.dtype(float), "i": np.dtype(int), "b": np.dtype(bool)}
@@ -33,14 +33,14 @@ RUNS = {  # exact in every backend, so that results must agree to the bit
 }
 
 
-def plainly(operands, body, cond, shape):
+def reference_loop(operands, body, cond, spec):
     """What a loop computes, turn by turn: the oracle."""
-    n, middle = shape.states, shape.states + shape.sequences
+    n, middle = spec.num_carry, spec.num_carry + spec.num_xs
     state, sequences, fixed = operands[:n], operands[n:middle], operands[middle:]
     types, found, t = body.types[n:], {}, 0
     with np.errstate(all="ignore"):
         if cond is None:
-            turns = turns_of(shape, operands)
+            turns = iterations_of(spec, operands)
         else:
             turns = iter(int, 1)
         count = 0
@@ -60,7 +60,7 @@ def plainly(operands, body, cond, shape):
 
 def agree(operands, body, cond, shape, exact=True):
     """The compiled loop and the plain one give the same, to the bit, types included."""
-    expected = plainly(operands, body, cond, shape)
+    expected = reference_loop(operands, body, cond, shape)
     kept = [np.array(x) for x in operands]
     with np.errstate(all="ignore"):
         states, stacks = compile_loop(body, cond, shape)(operands)
@@ -93,7 +93,7 @@ def test_random_loops_agree_to_the_bit(data, shape, length):
     outputs += [
         data.draw(st.sampled_from(pools[data.draw(st.sampled_from("fib"))])) for _ in range(2)
     ]
-    how = Shape(len(groups[0]), len(groups[1]), length, data.draw(st.booleans()))
+    how = LoopSpec(len(groups[0]), len(groups[1]), length, data.draw(st.booleans()))
     body = body_of(inputs, outputs)
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
 
@@ -101,9 +101,9 @@ def test_random_loops_agree_to_the_bit(data, shape, length):
         x = rng.standard_normal(size) * 2
         return {"f": x, "i": np.asarray(x * 4).astype(int), "b": np.asarray(x > 0)}[code][()]
 
-    middle = how.states + how.sequences
+    middle = how.num_carry + how.num_xs
     operands = [
-        value(c, (length, *shape) if how.states <= k < middle else shape)
+        value(c, (length, *shape) if how.num_carry <= k < middle else shape)
         for k, c in enumerate(codes)
     ]
     agree(operands, body, None, how)
@@ -121,7 +121,7 @@ def test_loops_with_a_condition(limit, start, wide):
     body = body_of([x, n, top], [x * 1.5 + 0.25, n + 1, x / (top + 1), n])
     cond = body_of([x, n, top], [(np.sum(x) < top) & (n < 40)])
     operands = [np.full(shape, start)[()], np.int64(0), np.float64(limit)]
-    agree(operands, body, cond, Shape(2, 0, OPEN))
+    agree(operands, body, cond, LoopSpec(2, 0, UNKNOWN_LENGTH))
 
 
 def test_numpy_takes_over_where_math_raises():

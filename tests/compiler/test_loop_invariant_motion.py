@@ -182,8 +182,8 @@ def test_gradients_of_weights_are_no_states():
     args = [RNG.normal(size=s) for s in [(3, 4), (4, 4), (4,), (2, 4), (9, 2, 3)]]
     moved = hoisted(flatten(fg.trace(fg.grad(loss, (0, 1, 2)), *args)).leaves)
     loops = [e for e in subexpressions(*moved) if e.op.name == "loop"]
-    assert {dict(e.params)["shape"].states for e in loops} == {1}
-    back = next(n for n in loops if dict(n.params)["shape"].reverse)
+    assert {dict(e.params)["spec"].num_carry for e in loops} == {1}
+    back = next(n for n in loops if dict(n.params)["spec"].reverse)
     inside = [e.op.name for e in subexpressions(*dict(back.params)["body"].outputs)]
     assert "transpose" not in inside
     assert inside.count("concatenate") == 1  # of the gates' cotangents

@@ -23,7 +23,7 @@ from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.loop_body_codegen import native_text, numbers_text
 from funcgrad.compiler.python.loop_codegen import compile_loop, run_loop
 from funcgrad.control.closed_program import body_of, symbol
-from funcgrad.control.loop import OPEN, Shape, plainly
+from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, reference_loop
 from funcgrad.expr import subexpressions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Elementwise
@@ -94,7 +94,7 @@ def agree(operands, body, cond, shape, ulps=0):
         near(now, before)
     with np.errstate(all="ignore"):  # as programs run
         python = flattened(in_python(body, cond, shape)(operands))
-        plain = flattened(plainly(operands, body, cond, shape))
+        plain = flattened(reference_loop(operands, body, cond, shape))
     for ours, theirs, numpy in zip(got, python, plain, strict=True):
         near(ours, theirs, ulps)
         near(ours, numpy, 2 * ulps)
@@ -131,7 +131,7 @@ def test_every_operation_at_every_point(kind, arity):
     columns = [
         np.array([row[i] for row in rows], KINDS[k]) for i, k in enumerate((kind, kind, "b"))
     ]
-    body, shape = body_of(inputs, outputs), Shape(0, 3, len(rows))
+    body, shape = body_of(inputs, outputs), LoopSpec(0, 3, len(rows))
     run = at_once(body, None, shape)
     ours = run(columns)[1]
     assert run.later._run is not None
@@ -195,7 +195,7 @@ def test_random_loops_agree_to_the_bit(data, length):
         pools[kind] = [*pools[kind], made(kind)]
     outputs = [data.draw(st.sampled_from([made(c), *pools[c]])) for c in groups[0]]
     outputs += [data.draw(st.sampled_from(pools[c])) for c in "fib"]
-    shape = Shape(len(groups[0]), len(groups[1]), length, data.draw(st.booleans()))
+    spec = LoopSpec(len(groups[0]), len(groups[1]), length, data.draw(st.booleans()))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     special = data.draw(st.booleans())
 
@@ -205,11 +205,11 @@ def test_random_loops_agree_to_the_bit(data, length):
         x = rng.standard_normal(size) * 2
         return {"f": x, "i": np.asarray(x * 4).astype(int), "b": np.asarray(x > 0)}[code][()]
 
-    middle = shape.states + shape.sequences
+    middle = spec.num_carry + spec.num_xs
     operands = [
-        value(c, (length,) if shape.states <= k < middle else ()) for k, c in enumerate(codes)
+        value(c, (length,) if spec.num_carry <= k < middle else ()) for k, c in enumerate(codes)
     ]
-    agree(operands, body_of(inputs, outputs), None, shape)
+    agree(operands, body_of(inputs, outputs), None, spec)
 
 
 @settings(max_examples=15, deadline=None)
@@ -219,7 +219,12 @@ def test_loops_with_a_condition(limit, start, most):
     x, n, top = number("x", "f"), number("n", "i"), number("top", "f")
     body = body_of([x, n, top], [x * 1.001 + 0.25, n + 1, x / (top + 1), n, x > 3])
     cond = body_of([x, n, top], [(x < top) & (n < most)])
-    agree([np.float64(start), np.int64(0), np.float64(limit)], body, cond, Shape(2, 0, OPEN))
+    agree(
+        [np.float64(start), np.int64(0), np.float64(limit)],
+        body,
+        cond,
+        LoopSpec(2, 0, UNKNOWN_LENGTH),
+    )
 
 
 def test_an_open_loop_over_what_another_met():
@@ -227,7 +232,12 @@ def test_an_open_loop_over_what_another_met():
     x, q = number("x", "f"), number("q", "f")
     body = body_of([x, q], [x * 0.5 + q, x])
     for length in LENGTHS:
-        agree([np.float64(2.0), np.arange(float(length))], body, None, Shape(1, 1, OPEN, True))
+        agree(
+            [np.float64(2.0), np.arange(float(length))],
+            body,
+            None,
+            LoopSpec(1, 1, UNKNOWN_LENGTH, True),
+        )
 
 
 # -- derivatives ---------------------------------------------------------------------------------
@@ -336,7 +346,7 @@ def test_loops_in_loops(monkeypatch):
 # -- when, and whether ---------------------------------------------------------------------------
 def geometric(length):
     x, r = number("x", "f"), number("r", "f")
-    return body_of([x, r], [x * r + 1.0, x]), None, Shape(1, 0, length)
+    return body_of([x, r], [x * r + 1.0, x]), None, LoopSpec(1, 0, length)
 
 
 def test_a_loop_changes_over_in_the_midst_of_a_run():
@@ -349,7 +359,7 @@ def test_a_loop_changes_over_in_the_midst_of_a_run():
         got = flattened(run([np.float64(1.0), np.float64(0.5)]))
         assert run.later._run is not None
         assert 400 <= run.later._ran // run.later._turn < 1000
-        plain = plainly([np.float64(1.0), np.float64(0.5)], body, cond, shape)
+        plain = reference_loop([np.float64(1.0), np.float64(0.5)], body, cond, shape)
         for a, b in zip(got, flattened(plain), strict=True):
             near(a, b)
 
@@ -358,14 +368,16 @@ def test_a_while_loop_changes_over_in_the_midst_of_a_run():
     x, n = number("x", "f"), number("n", "i")
     body = body_of([x, n], [np.sqrt(x) - 0.5, n + 1, x, n])  # math raises, and NumPy gives nan
     cond = body_of([x, n], [n < 5000])
-    run = compile_loop(body, cond, Shape(2, 0, OPEN))
+    run = compile_loop(body, cond, LoopSpec(2, 0, UNKNOWN_LENGTH))
     run.later._worth = 700 * run.later._turn
     operands = [np.float64(5.0), np.int64(0)]
     with np.errstate(all="ignore"):
         got = flattened(run(operands))
         assert run.later._run is not None
         for a, b in zip(
-            got, flattened(plainly(operands, body, cond, Shape(2, 0, OPEN))), strict=True
+            got,
+            flattened(reference_loop(operands, body, cond, LoopSpec(2, 0, UNKNOWN_LENGTH))),
+            strict=True,
         ):
             near(a, b)
 
@@ -376,7 +388,7 @@ def test_a_condition_that_math_cannot_tell(made):
     x = number("x", "f")
     body, cond = body_of([x], [x * 1e-100]), body_of([x], [np.log(x) > -1e3])
     with np.errstate(all="ignore"):
-        assert made(body, cond, Shape(1, 0, OPEN))([np.float64(1.0)])[0] == [0.0]
+        assert made(body, cond, LoopSpec(1, 0, UNKNOWN_LENGTH))([np.float64(1.0)])[0] == [0.0]
 
 
 def test_short_loops_stay_in_python():
@@ -433,14 +445,14 @@ def test_long_turns_are_left_to_python():
     y = x
     for _ in range(native._LONGEST):
         y = y * 0.5 + 1.0
-    run = at_once(body_of([x], [y]), None, Shape(1, 0, 3))
+    run = at_once(body_of([x], [y]), None, LoopSpec(1, 0, 3))
     assert run([np.float64(0.0)])[0] == [2.0]
     assert run.later._run is None
 
 
 def test_a_sequence_that_is_too_short_is_an_error():
     x, q = number("x", "f"), number("q", "f")
-    run = at_once(body_of([x, q], [x + q]), None, Shape(1, 1, 5))
+    run = at_once(body_of([x, q], [x + q]), None, LoopSpec(1, 1, 5))
     with pytest.raises(IndexError, match="index"):
         run([np.float64(1.0), np.zeros(3)])
 
@@ -448,7 +460,7 @@ def test_a_sequence_that_is_too_short_is_an_error():
 def test_sequences_in_any_layout():
     """Views in steps, in other byte orders, read-only, unaligned."""
     x, q = number("x", "f"), number("q", "f")
-    run = at_once(body_of([x, q], [x + q, x]), None, Shape(1, 1, 5))
+    run = at_once(body_of([x, q], [x + q, x]), None, LoopSpec(1, 1, 5))
     base = np.arange(10.0)
     fixed = base[:5].copy()
     fixed.flags.writeable = False
@@ -489,7 +501,7 @@ def test_an_interrupted_loop_leaves_everything_usable():
     """A long loop is entered again and again, and stops in between."""
     x, n = number("x", "f"), number("n", "i")
     body = body_of([x, n], [np.sin(x), n + 1])
-    run = at_once(body, body_of([x, n], [n >= 0]), Shape(2, 0, OPEN))  # for ever
+    run = at_once(body, body_of([x, n], [n >= 0]), LoopSpec(2, 0, UNKNOWN_LENGTH))  # for ever
     run.later.function()
 
     def stop(*args):
@@ -523,8 +535,8 @@ def test_a_loop_with_a_condition_inside_is_left_to_python():
     (loop,) = [e for e in subexpressions(f(x)) if e.op.name == "loop"]
     params = dict(loop.params)
     flat = flatten_program(params["body"].program.outputs, params["body"].program.inputs)
-    assert numbers_text(flat, None, params["shape"]) is not None
-    assert native_text(flat, None, params["shape"]) is None
+    assert numbers_text(flat, None, params["spec"]) is not None
+    assert native_text(flat, None, params["spec"]) is None
 
 
 def test_the_package_does_not_import_numba():
@@ -535,5 +547,7 @@ def test_the_package_does_not_import_numba():
 
 def test_the_text_for_numba():
     x, q = number("x", "f"), number("q", "i")
-    text = native_text(flatten_program([x + q.astype(float), q * q], [x, q]), None, Shape(1, 1, 3))
+    text = native_text(
+        flatten_program([x + q.astype(float), q * q], [x, q]), None, LoopSpec(1, 1, 3)
+    )
     assert "int64(uint64(x1) * uint64(x1))" in text

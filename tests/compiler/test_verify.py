@@ -29,7 +29,7 @@ from funcgrad.compiler.verify.verify_expressions import bodies_of
 from funcgrad.compiler.verify.verify_memory import check_memory, check_tiles
 from funcgrad.compiler.verify.verify_names import check_bindings
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import Shape, loop_op
+from funcgrad.control.loop import LoopSpec, loop_op
 from funcgrad.expr import assemble_node, constant_of, subexpressions
 from funcgrad.graph import ArrayType, Constant
 from funcgrad.ops.numpy.dispatch import all_ops
@@ -386,18 +386,22 @@ def test_a_constant_that_can_change_is_refused():
 
 
 def loop_of(body, shape, *operands):
-    return pick(loop_op(*operands, body=body, cond=None, shape=shape), 0)
+    return pick(loop_op(*operands, body=body, cond=None, spec=shape), 0)
 
 
 def test_a_body_that_is_not_closed_or_does_not_fit_is_refused():
     s, t = fg.var("s", 3), fg.var("t")
     with refused(r"body of node \d \(loop\), node \d \(input\): expected a declared input"):
-        verify_expressions.check_expressions([loop_of(Body([s], [s * t]), Shape(1, 0, 4), X)], [X])
+        verify_expressions.check_expressions(
+            [loop_of(Body([s], [s * t]), LoopSpec(1, 0, 4), X)], [X]
+        )
     with refused(r"\(loop\): expected inputs of the body"):
-        verify_expressions.check_expressions([loop_of(Body([t], [t * t]), Shape(1, 0, 4), X)], [X])
+        verify_expressions.check_expressions(
+            [loop_of(Body([t], [t * t]), LoopSpec(1, 0, 4), X)], [X]
+        )
     with refused(r"\(loop\): expected states after a turn"):
         verify_expressions.check_expressions(
-            [loop_of(Body([s], [np.sum(s)]), Shape(1, 0, 4), X)], [X]
+            [loop_of(Body([s], [np.sum(s)]), LoopSpec(1, 0, 4), X)], [X]
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import funcgrad as fg
-from funcgrad import expr as expr_room
+from funcgrad import expr as expr_module
 from tests.ops.more_calls import MORE_CALLS
 
 X = np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
@@ -249,7 +249,7 @@ def test_every_function_is_numpys(name, kind):
 
 
 def test_every_supported_function_is_called():
-    homes = {f: f"{f.__module__}.{f.__name__}" for f in expr_room.operation_table.numpy}
+    homes = {f: f"{f.__module__}.{f.__name__}" for f in expr_module.operation_table.numpy}
     del homes[np.array]  # which NumPy does not hand over
     # Those of linear algebra need matrices of their own kinds: test_decompositions.py.
     page = (Path(__file__).parent / "test_decompositions.py").read_text()
@@ -267,7 +267,7 @@ def test_every_supported_function_is_called():
 UFUNCS = sorted(
     {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc)}.items(),
 )
-UFUNCS = [f for name, f in UFUNCS if name in expr_room.operation_table.ufuncs]
+UFUNCS = [f for name, f in UFUNCS if name in expr_module.operation_table.ufuncs]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

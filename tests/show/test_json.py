@@ -327,7 +327,7 @@ def test_no_loop_is_run_by_reading():
     text = to_json(fg.scan(lambda c, _: (np.sin(c), None), X, length=5)[0])
     back = from_json(text.replace("[1, 0, 5, false]", f"[1, 0, {HUGE * HUGE}, false]"))
     loop = dict(back.args[0].params)
-    assert loop["shape"].length == HUGE * HUGE
+    assert loop["spec"].trip_count == HUGE * HUGE
     values = [*loop.values(), (loop["body"],)]
     assert [_is_brief(value) for value in values] == [False, True, False, False]
 
@@ -381,13 +381,13 @@ BAD_BODIES = [
     (LOOP, param("loop", "body", {"body": True}), "the place of an earlier body"),
     (LOOP, param("loop", "body", None), "expected a body, a condition or null"),
     (LOOP, param("loop", "cond", {"body": 0}), "a length, or sequences, or a condition"),
-    (LOOP, param("loop", "shape", {"loop": [2, 1, 3, False]}), "operands of types"),
-    (LOOP, param("loop", "shape", {"loop": [1, 1, 4, False]}), "operands of types"),
-    (LOOP, param("loop", "shape", {"loop": [-1, 1, 3, False]}), "states and sequences"),
-    (LOOP, param("loop", "shape", {"loop": [1, 9, 3, False]}), "states and sequences"),
-    (LOOP, param("loop", "shape", {"loop": [1, 1, 3, 0]}), "a value of a param"),
-    (LOOP, param("loop", "shape", {"loop": [1, 1, True, False]}), "a value of a param"),
-    (LOOP, param("loop", "shape", [1, 1, 3, False]), "and how it runs"),
+    (LOOP, param("loop", "spec", {"loop": [2, 1, 3, False]}), "operands of types"),
+    (LOOP, param("loop", "spec", {"loop": [1, 1, 4, False]}), "operands of types"),
+    (LOOP, param("loop", "spec", {"loop": [-1, 1, 3, False]}), "states and sequences"),
+    (LOOP, param("loop", "spec", {"loop": [1, 9, 3, False]}), "states and sequences"),
+    (LOOP, param("loop", "spec", {"loop": [1, 1, 3, 0]}), "a value of a param"),
+    (LOOP, param("loop", "spec", {"loop": [1, 1, True, False]}), "a value of a param"),
+    (LOOP, param("loop", "spec", [1, 1, 3, False]), "and how it runs"),
     (LOOP, param("pick", "index", 2), "a place in a tuple of 2"),
     (LOOP, param("pick", "index", -1), "a place in a tuple of 2"),
     (LOOP, put(3, "dtype", ["<f8"]), "as many shapes as dtypes"),
@@ -402,8 +402,8 @@ BAD_BODIES = [
     (BRANCH, param("branch", "branches", [3]), "bodies as branches"),
     (CALL, param("call", "kept", [{"key": "00" * 16}]), "keys of the body's nodes"),
     (CALL, param("call", "kept", [{"key": "zz"}]), "a value of a param"),
-    (RULED, param("ruled", "wiring", {"rule": [9, 1, False]}), "results and arguments among"),
-    (RULED, param("ruled", "wiring", {"rule": [0, 2, False]}), "expected the type ()"),
+    (RULED, param("custom_derivative", "wiring", {"rule": [9, 1, False]}), "results and arguments among"),
+    (RULED, param("custom_derivative", "wiring", {"rule": [0, 2, False]}), "expected the type ()"),
     (ROOT, param("implicit", "problem", {"problem": ["eval", 0, 1]}), "a value of a param"),
     (ROOT, param("implicit", "problem", {"problem": ["implicit_root", 0, 2]}), "another type"),
     (ROOT, param("implicit", "problem", {"problem": ["implicit_root", 0, 0]}), "are unknown"),

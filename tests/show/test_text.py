@@ -16,7 +16,7 @@ WRITTEN = {
     "in loop(f, x + 2, given=(y, 100*y), while=g)",
     "cond": "let f(u1, u2) = u1**2*u2\n    g(u1, u2) = sin(u1)\nin cond(x > y, g, f, x, y)",
     "call": "let f(u1, u2) = sin(sin(u1)*u2)\nin f(x, y)",
-    "a rule of one's own": "ruled(sin(x*y))*y",
+    "a rule of one's own": "custom_derivative(sin(x*y))*y",
     "a root": "let f(s, p) = s**2 - p\nin implicit_root(f, 1, x + y)*y",
     "a primitive": "erf(x)*y",
     "nested": "let f(s, t, p1, p2) = s*p1*p2 + t\n"

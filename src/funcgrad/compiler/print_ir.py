@@ -72,12 +72,12 @@ def params_shown(params: Params, bodies: Mapping[Any, str]) -> Iterator[str]:
     for name, value in params:
         if name == "kept" or value is None:  # what a derivative does, and what is not there
             continue
-        if name == "shape" and hasattr(value, "states"):
-            yield f"states={value.states}"
-            if value.sequences:
-                yield f"sequences={value.sequences}"
-            if value.length >= 0:
-                yield f"turns={value.length}"
+        if hasattr(value, "trip_count"):
+            yield f"num_carry={value.num_carry}"
+            if value.num_xs:
+                yield f"num_xs={value.num_xs}"
+            if value.trip_count >= 0:
+                yield f"trip_count={value.trip_count}"
             if value.reverse:
                 yield "reverse=True"
         else:
@@ -177,7 +177,7 @@ def closed_below(*flats: Flat) -> tuple[Inner, ...]:
                 if body not in bodies:
                     bodies[body] = f"body{len(bodies) + 1}"
                     # A loop runs its turns as they are; what runs once has its own loops relieved.
-                    loop = "shape" in dict(step.params)
+                    loop = "spec" in dict(step.params)
                     flat = flat_of(body) if loop else body.program._flat()
                     found.append((body, flat))
                     waiting.append(flat)

@@ -93,7 +93,7 @@ class Program:
             self.compiled(*values) if self._compiled else _interpret(self._interpretable(), values)
         )
 
-    def on(self, values: Sequence[Any]) -> list[Expr]:
+    def inline(self, values: Sequence[Any]) -> list[Expr]:
         """The outputs as expressions of the values, which may be expressions themselves."""
         given = {
             var.key: lift_fully(value, values)

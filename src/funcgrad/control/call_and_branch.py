@@ -1,7 +1,7 @@
-"""Calls and branches: a body run as one step, or one of several, whichever an index says.
+"""Calls and branches: operations that run one body, or the one of several bodies that an index selects.
 
-The derivative of a call is a call of the body's derivative, which computes again what it needs from
-the operands: nothing inside is kept in between. That is rematerialisation (`checkpoint`).
+The derivative of a call is a call of the body's derivative. It recomputes intermediate values from the
+operands and stores none: rematerialization (`checkpoint`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from funcgrad.control.closed_program import (
     Body,
     body_of,
+    jvp_of_body,
     on_examples,
-    pulled,
-    pushed,
     symbol,
+    vjp_of_body,
     zeros_of_type,
 )
 from funcgrad.expr import Expr, by_key
@@ -32,8 +32,8 @@ from funcgrad.typing import Array
 
 
 # -- making --------------------------------------------------------------------------------------
-def built(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
-    """The parts of an operation's value: expressions, or numbers and arrays where nothing is traced."""
+def bind(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
+    """The parts of an operation's value: expressions, or numbers and arrays if no operand is traced."""
     if any(isinstance(value, Expr) for value in operands):
         node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
         return [pick(node, k) for k in range(count)]
@@ -51,10 +51,10 @@ def _array(value: object) -> Any:
 
 # -- call ----------------------------------------------------------------------------------------
 def _call_run(*operands: Array, body: Body, kept: tuple[Key, ...] = ()) -> Any:
-    return owned(body.program.step(operands), operands)
+    return fresh_copies(body.program.step(operands), operands)
 
 
-def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
+def fresh_copies(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
     """Results as NumPy's values, which share memory with no operand and with each other: else copied."""
     seen = {id(value) for value in operands}
     mine = []
@@ -70,7 +70,7 @@ def owned(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
 def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ()) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
-        tangents, moved = pushed(body, active)
+        tangents, moved = jvp_of_body(body, active)
         reached = [k for k, flow in enumerate(moved) if flow is not None]
         derived = body_of([*body.inputs, *tangents], [moved[k] for k in reached])
         new = call_op(*operands, *[flows[i] for i in active], body=derived, kept=())
@@ -78,7 +78,7 @@ def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ())
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
-        seeds, back = pulled(body, given, range(len(operands)))
+        seeds, back = vjp_of_body(body, given, range(len(operands)))
         inside = by_key(*body.outputs)
         saved = [inside[key] for key in kept]
         names = [symbol(f"k{j}", e.type) for j, e in enumerate(saved)]
@@ -128,13 +128,13 @@ call_op: Op = Op(
 # -- branch --------------------------------------------------------------------------------------
 def _branch_run(index: int, *operands: Array, branches: tuple[Body, ...]) -> Any:
     chosen = branches[min(max(int(index), 0), len(branches) - 1)]
-    return owned(chosen.program.step(operands), operands)
+    return fresh_copies(chosen.program.step(operands), operands)
 
 
 def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ...]) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(i - 1 for i in flows)
-        each = [pushed(body, active) for body in branches]
+        each = [jvp_of_body(body, active) for body in branches]
         count = len(branches[0].outputs)
         reached = [k for k in range(count) if any(moved[k] is not None for _, moved in each)]
         derived = tuple(
@@ -152,7 +152,7 @@ def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ..
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
-        each = [pulled(body, given, range(len(operands))) for body in branches]
+        each = [vjp_of_body(body, given, range(len(operands))) for body in branches]
         reached = sorted({i for _, back in each for i in back})
         derived = tuple(
             body_of(
@@ -180,7 +180,7 @@ def _branch_batch(
         return branch_op(index, *operands, branches=derived)
     # Each example chooses for itself: all branches run, and `where` keeps what each did not choose
     # from reaching its derivative.
-    values = [body.on(operands) for body in derived]
+    values = [body.inline(operands) for body in derived]
     chosen: Any = np.clip(index, 0, len(branches) - 1)
     parts: list[Any] = list(values[-1])
     for place in range(len(branches) - 2, -1, -1):

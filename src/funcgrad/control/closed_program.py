@@ -1,8 +1,8 @@
-"""Closed subgraphs: programs as parameters of the operations that run them.
+"""Bodies: closed programs as parameters of the operations that run them.
 
 A `Body` has inputs and outputs and refers to nothing outside. Its derivatives and its batched form are
-bodies again, made by the same folds as those of any program; so an operation that holds one needs no
-rule of its own beyond how inputs and outputs are wired.
+bodies, made by the same folds as those of any program. So an operation with a body only defines how its
+operands and results correspond to the body's inputs and outputs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from funcgrad import expr as expr_room
+from funcgrad import expr as expr_module
 from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import batched
 from funcgrad.expr import Expr, assemble_node, subexpressions
@@ -26,7 +26,7 @@ from funcgrad.rewrite.substitute import substitute_all
 
 
 class Runner(Protocol):
-    """A program that runs. The compiler stands above this room, so the package hands its `lower` over."""
+    """A compiled program. The compiler is in a higher layer, so the package registers its `lower`."""
 
     @property
     def inputs(self) -> Sequence[Expr]: ...
@@ -37,18 +37,18 @@ class Runner(Protocol):
         """The program as a function of its inputs' values."""
 
     def step(self, values: Sequence[Any]) -> Sequence[Any]:
-        """The outputs' values, which may share memory with the inputs."""
+        """The values of the outputs, which may share memory with the inputs."""
 
 
 class Body:
-    """A program of its own, from inputs to outputs: equal bodies are equal, and hash alike."""
+    """A program from inputs to outputs. Bodies of equal programs are equal and have equal hashes."""
 
     __slots__ = ("_identity", "inputs", "outputs")
 
     def __init__(self, inputs: Sequence[Expr], outputs: Sequence[Expr]) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        # The inputs by name as well: two bodies may differ in their order alone.
+        # The inputs are included: two bodies may differ only in the order of their inputs.
         self._identity = (tuple([x.key for x in inputs]), tuple([out.key for out in outputs]))
 
     def __eq__(self, other: object) -> bool:
@@ -58,7 +58,7 @@ class Body:
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        # Part of a key: it depends on the program alone, and on all of it.
+        # Part of a key: it determines the program, and depends on nothing else.
         inputs, outputs = self._identity
         content = b"%d|" % len(inputs) + b"".join([*inputs, *outputs])
         return f"Body({blake2b(content, digest_size=16).hexdigest()})"
@@ -73,28 +73,28 @@ class Body:
 
     @property
     def program(self) -> Runner:
-        """The body as something that runs."""
+        """The compiled body."""
         return _lowered(self)
 
-    def on(self, operands: Sequence[Expr]) -> list[Expr]:
-        """The outputs written out, on operands in the place of the inputs."""
+    def inline(self, operands: Sequence[Expr]) -> list[Expr]:
+        """The outputs as expressions of the operands: the body inlined."""
         given = {x.key: new for x, new in zip(self.inputs, operands, strict=True)}
         return substitute_all(self.outputs, given, inputs=True)
 
 
 @lru_cache(maxsize=1024)
 def _lowered(body: Body) -> Runner:
-    runner: Runner = expr_room.operation_table.functions["lower"](
+    runner: Runner = expr_module.operation_table.functions["lower"](
         simplify_all(body.outputs), body.inputs
     )
     return runner
 
 
 def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
-    """The body from inputs with any names: they are renamed by position, so that equal ones are equal.
+    """The body of a program whose inputs have any names: they are renamed by position.
 
-    It is simple, as any program is before it is differentiated: the laws keep masks outermost, where no
-    infinite factor meets the zeros that they make.
+    The body is simplified, as any program is before it is differentiated. The laws keep masks outermost:
+    no infinite factor multiplies the zeros of a mask.
     """
     names = [symbol(f"i{k}", x.type) for k, x in enumerate(inputs)]
     given = {x.key: name for x, name in zip(inputs, names, strict=True)}
@@ -102,13 +102,13 @@ def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
 
 
 def symbol(name: str, type: ArrayType) -> Expr:
-    """An input of a body; an axis that is as long as a loop happens to run has the length -1."""
+    """An input of a body. The length -1 of an axis is the unknown trip count of a loop."""
     return assemble_node(INPUT, (), (("name", name),), type)
 
 
 # -- derivatives ---------------------------------------------------------------------------------
-def pushed(body: Body, active: Sequence[int]) -> tuple[list[Expr], list[Any]]:
-    """Inputs for the tangents of the ``active`` inputs, and the tangent of each output, or None."""
+def jvp_of_body(body: Body, active: Sequence[int]) -> tuple[list[Expr], list[Any]]:
+    """New inputs for tangents of the ``active`` inputs, and the tangent of each output, or None."""
     tangents = [symbol(f"t{i}", body.inputs[i].type) for i in active]
     given = {body.inputs[i].key: t for i, t in zip(active, tangents, strict=True)}
     flows = pushforward(body.outputs, given)
@@ -122,13 +122,13 @@ def pushed(body: Body, active: Sequence[int]) -> tuple[list[Expr], list[Any]]:
     return tangents, [found.get(k) for k in range(len(flows))]
 
 
-def pulled(
+def vjp_of_body(
     body: Body, given: Sequence[int], wrt: Sequence[int]
 ) -> tuple[list[Expr], dict[int, Expr]]:
-    """Inputs for the cotangents of the ``given`` outputs, and those of the inputs that they reach."""
+    """New inputs for cotangents of the ``given`` outputs, and the cotangents of the inputs they reach."""
     seeds = [symbol(f"c{k}", body.outputs[k].type) for k in given]
     targets = [body.inputs[i] for i in wrt if differentiable(body.inputs[i].dtype)]
-    # One pass for all outputs, so that what they share is pulled back once.
+    # One reverse pass for all outputs: shared parts are differentiated once.
     root = together_op(*[body.outputs[k] for k in given])
     found = backprop(root, Parts(dict(enumerate(seeds))), wrt=targets).map if given else {}
     inputs = {i: body.inputs[i] for i in wrt if body.inputs[i].key in found}
@@ -152,7 +152,7 @@ def batch_type(type: ArrayType, size: int) -> ArrayType:
 def on_examples(
     body: Body, size: int, flags: Sequence[bool]
 ) -> tuple[list[Expr], list[tuple[Expr, bool]]]:
-    """New inputs, those flagged with an axis for the batch, and the outputs with whether they have it."""
+    """New inputs, flagged ones with a batch axis, and each output with whether it has a batch axis."""
     inputs = [
         symbol(f"b{i}", batch_type(x.type, size)) if own else x
         for i, (x, own) in enumerate(zip(body.inputs, flags, strict=True))
@@ -162,6 +162,6 @@ def on_examples(
 
 
 def used(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> list[int]:
-    """Which of the inputs the outputs depend on."""
+    """The positions of the inputs that the outputs depend on."""
     found = {expr.key for expr in subexpressions(*outputs)}
     return [i for i, x in enumerate(inputs) if x.key in found]

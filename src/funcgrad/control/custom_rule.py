@@ -1,9 +1,9 @@
-"""A derivative of one's own, given once as a linear program: both modes, batching and all orders follow.
+"""Custom derivatives: a user's rule as a linear program, which gives both modes, batching and all orders.
 
-The value is computed as it is written; a `ruled` node stands over it, and over the arguments. Its
-linear map is a body, linear in some of its inputs, that takes tangents of the arguments to tangents of
-the results (``forward``), or cotangents of the results to cotangents of the arguments. The other
-direction is its transpose, which reverse accumulation of a linear program gives.
+The operation `custom_derivative` has the results of a function and its arguments as operands, and the
+results as its value. Its linear map is a body, linear in some of its inputs: from tangents of the arguments
+to tangents of the results (``forward``), or from cotangents of the results to cotangents of the arguments.
+The other direction is the transpose, by reverse accumulation of the linear program.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, zeros_of_type
+from funcgrad.control.closed_program import Body, body_of, on_examples, vjp_of_body, zeros_of_type
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
@@ -21,10 +21,10 @@ from funcgrad.ops.tuples import pick
 
 
 class Wiring(NamedTuple):
-    """How the operands of a `ruled` node are divided: results, arguments, and what its rule sees beside.
+    """The numbers of results and of arguments among the operands; the others are the rule's context.
 
-    ``forward`` says which direction the rule gives. Its body's inputs are what it sees, then tangents of
-    the arguments or cotangents of the results.
+    ``forward`` says which direction the rule gives. The body's inputs are the context, then tangents of the
+    arguments or cotangents of the results.
     """
 
     results: int
@@ -40,26 +40,26 @@ def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
         linear = body.inputs[len(context) :]
         return [flows[i] if i in flows else zeros_of_type(x.type) for i, x in enumerate(linear)]
 
-    def along(flows: Mapping[int, Any]) -> list[Expr]:
-        return body.on([*context, *given(body, flows)])
+    def apply(flows: Mapping[int, Any]) -> list[Expr]:
+        return body.inline([*context, *given(body, flows)])
 
-    def against(flows: Mapping[int, Any]) -> dict[int, Expr]:
-        """The transpose: it is linear, so that where it is taken does not matter."""
+    def transposed(flows: Mapping[int, Any]) -> dict[int, Expr]:
+        """The transpose of the linear map, taken at zero, since it is the same everywhere."""
         places = [k for k in flows if differentiable(body.outputs[k].dtype)]
         start = len(context)
-        seeds, back = pulled(body, places, range(start, len(body.inputs)))
+        seeds, back = vjp_of_body(body, places, range(start, len(body.inputs)))
         derived = body_of([*body.inputs, *seeds], list(back.values()))
-        values = derived.on([*context, *given(body, {}), *[flows[k] for k in places]])
+        values = derived.inline([*context, *given(body, {}), *[flows[k] for k in places]])
         return {i - start: value for i, value in zip(back, values, strict=True)}
 
     def forward(flows: Mapping[int, Any]) -> Parts:
         moved = {i - first: v for i, v in flows.items() if first <= i < last}
         if not moved:
             return Parts({})
-        return Parts(dict(enumerate(along(moved))) if wiring.forward else against(moved))
+        return Parts(dict(enumerate(apply(moved))) if wiring.forward else transposed(moved))
 
     def backward(g: Parts) -> Mapping[int, Any]:
-        found = against(g.of) if wiring.forward else dict(enumerate(along(g.of)))
+        found = transposed(g.of) if wiring.forward else dict(enumerate(apply(g.of)))
         return {first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)}
 
     return Joint(forward, backward)
@@ -75,7 +75,7 @@ def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body, wiring
         x if i >= last or own else spread(x, size)
         for i, (x, own) in enumerate(zip(operands, flags, strict=True))
     ]
-    return ruled_op(*wide, body=body_of(inputs, results), wiring=wiring)
+    return custom_derivative_op(*wide, body=body_of(inputs, results), wiring=wiring)
 
 
 def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
@@ -83,11 +83,11 @@ def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
 
 
 def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
-    return f"ruled({', '.join(operands[: wiring.results])})"
+    return f"custom_derivative({', '.join(operands[: wiring.results])})"
 
 
-ruled_op: Op = Op(
-    name="ruled",
+custom_derivative_op: Op = Op(
+    name="custom_derivative",
     run=lambda *operands, body, wiring: operands[: wiring.results],
     infer=_type,
     joint=_joint,
@@ -97,7 +97,7 @@ ruled_op: Op = Op(
 )
 
 
-def ruled(
+def custom_derivative(
     results: Sequence[Expr],
     arguments: Sequence[Expr],
     context: Sequence[Expr],
@@ -105,7 +105,7 @@ def ruled(
     *,
     forward: bool,
 ) -> list[Expr]:
-    """The results, with a derivative in the arguments that the body gives."""
+    """The results, with the derivative in the arguments that the body gives."""
     wiring = Wiring(len(results), len(arguments), forward)
-    node = ruled_op(*results, *arguments, *context, body=body, wiring=wiring)
+    node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring)
     return [pick(node, k) for k in range(len(results))]

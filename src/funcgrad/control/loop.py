@@ -1,9 +1,9 @@
-"""The loop: a body run again and again, carrying a state, over sequences and while a condition holds.
+"""The loop operation: a body run repeatedly with a carried state, over sequences or while a condition holds.
 
-Operands are the state's initial values, then sequences, then values that every turn sees. The value is
-the final state and what each turn put out, stacked. All derivatives are loops again: forward ones carry
-tangents along; a reverse one runs over the states that the forward loop met, in the other direction,
-carrying cotangents. Since it is a loop like any other, so are its own derivatives, to every order.
+Operands are the initial state, the sequences, and the loop invariants. The value is the final state and
+the stacked outputs of all iterations. All derivatives are loops again. The forward derivative carries
+tangents beside the state. The reverse derivative runs over the recorded states of the forward loop, in the
+opposite direction, and carries cotangents. So derivatives of derivatives are loops, to every order.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import expr as expr_room
-from funcgrad.control.call_and_branch import owned
+from funcgrad import expr as expr_module
+from funcgrad.control.call_and_branch import fresh_copies
 from funcgrad.control.closed_program import (
     Body,
     body_of,
+    jvp_of_body,
     on_examples,
-    pulled,
-    pushed,
     symbol,
     used,
+    vjp_of_body,
     zeros_of_type,
 )
 from funcgrad.expr import Expr
@@ -34,112 +34,120 @@ from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.typing import Array
 
-OPEN = -1
-"""The length of a loop that is known only when it has run: an open one."""
+UNKNOWN_LENGTH = -1
+"""The trip count of a loop that is known only when it runs."""
 
 
-class Shape(NamedTuple):
-    """How a loop's operands are divided, and how it runs: its params beside the bodies."""
+class LoopSpec(NamedTuple):
+    """The number of carried values and of sequences among a loop's operands, and how often it runs.
 
-    states: int
-    sequences: int
-    length: int
+    Operands are the initial carry, the sequences (``xs``, as in `scan`), then loop invariants.
+    """
+
+    num_carry: int
+    num_xs: int
+    trip_count: int
+    """The number of iterations; `UNKNOWN_LENGTH` if the sequences or the condition determine it."""
     reverse: bool = False
 
 
 # -- running -------------------------------------------------------------------------------------
-def _run(*operands: Array, body: Body, cond: Body | None, shape: Shape) -> Any:
-    # The compiler stands above this room: the package hands its runner of loops over.
-    states, stacks = expr_room.operation_table.functions["run_loop"](body, cond, shape)(operands)
-    return (*owned(states, operands), *stacks)
+def _run(*operands: Array, body: Body, cond: Body | None, spec: LoopSpec) -> Any:
+    # The compiler is in a higher layer: the package registers its runner of loops.
+    states, stacks = expr_module.operation_table.functions["run_loop"](body, cond, spec)(operands)
+    return (*fresh_copies(states, operands), *stacks)
 
 
-def turns_of(shape: Shape, operands: Sequence[Any]) -> range:
-    """The turns of a loop without a condition, in the order in which they run."""
-    length = len(operands[shape.states]) if shape.length == OPEN else shape.length
-    return range(length)[::-1] if shape.reverse else range(length)
+def iterations_of(spec: LoopSpec, operands: Sequence[Any]) -> range:
+    """The iterations of a loop without a condition, by number, in the order in which they run."""
+    length = len(operands[spec.num_carry]) if spec.trip_count == UNKNOWN_LENGTH else spec.trip_count
+    return range(length)[::-1] if spec.reverse else range(length)
 
 
 def stacked(values: Sequence[Any], type: ArrayType) -> Any:
-    """What the turns put out, along a new first axis."""
+    """The outputs of all iterations, along a new first axis."""
     result = np.empty((len(values), *type.shape), type.dtype)
     for t, value in enumerate(values):
         result[t] = value
     return result
 
 
-def plainly(
-    operands: Sequence[Any], body: Body, cond: Body | None, shape: Shape
+def reference_loop(
+    operands: Sequence[Any], body: Body, cond: Body | None, spec: LoopSpec
 ) -> tuple[Sequence[Any], list[Any]]:
-    """The final states and the stacked outputs, iteration by iteration: the oracle of compiled loops."""
-    step, count = body.program.step, shape.states
-    middle = count + shape.sequences
+    """The final state and the stacked outputs, iteration by iteration: the reference for compiled loops."""
+    step, count = body.program.step, spec.num_carry
+    middle = count + spec.num_xs
     state: Sequence[Any] = operands[:count]
     sequences, fixed = operands[count:middle], operands[middle:]
     types = body.types[count:]
     if cond is None:
-        turns = turns_of(shape, operands)
-        stacks = [np.empty((len(turns), *type.shape), type.dtype) for type in types]
-        for t in turns:
+        iterations = iterations_of(spec, operands)
+        stacks = [np.empty((len(iterations), *type.shape), type.dtype) for type in types]
+        for t in iterations:
             values = step([*state, *[sequence[t] for sequence in sequences], *fixed])
             state = values[:count]
             for whole, value in zip(stacks, values[count:], strict=True):
                 whole[t] = value
         return state, stacks
     holds = cond.program.step
-    met: list[list[Any]] = [[] for _ in types]
+    outputs: list[list[Any]] = [[] for _ in types]
     while holds([*state, *fixed])[0]:
         values = step([*state, *fixed])
         state = values[:count]
-        for found, value in zip(met, values[count:], strict=True):
+        for found, value in zip(outputs, values[count:], strict=True):
             found.append(value)
-    return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
+    return state, [stacked(found, type) for found, type in zip(outputs, types, strict=True)]
 
 
-def _type(*types: ArrayType, body: Body, cond: Body | None, shape: Shape) -> Any:
+def _type(*types: ArrayType, body: Body, cond: Body | None, spec: LoopSpec) -> Any:
     found = body.types
-    stacked = [ArrayType((shape.length, *t.shape), t.dtype) for t in found[shape.states :]]
-    return TupleType((*found[: shape.states], *stacked))
+    stacked = [ArrayType((spec.trip_count, *t.shape), t.dtype) for t in found[spec.num_carry :]]
+    return TupleType((*found[: spec.num_carry], *stacked))
 
 
 # -- derivatives ---------------------------------------------------------------------------------
-def _joint(z: object, *operands: Expr, body: Body, cond: Body | None, shape: Shape) -> Joint:
+def _joint(z: object, *operands: Expr, body: Body, cond: Body | None, spec: LoopSpec) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
-        return _forward(operands, body, cond, shape, flows)
+        return _forward(operands, body, cond, spec, flows)
 
     def backward(g: Parts) -> Mapping[int, Any]:
-        return _backward(operands, body, cond, shape, g)
+        return _backward(operands, body, cond, spec, g)
 
     return Joint(forward, backward)
 
 
-def _split(places: Iterable[int], shape: Shape) -> tuple[list[int], list[int], list[int]]:
-    """Places of operands in order: of the state, of sequences, and of what every turn sees."""
-    middle = shape.states + shape.sequences
+def _split(places: Iterable[int], spec: LoopSpec) -> tuple[list[int], list[int], list[int]]:
+    """Positions of operands in order: of the state, of sequences, and of loop invariants."""
+    middle = spec.num_carry + spec.num_xs
     ordered = sorted(places)
     return (
-        [i for i in ordered if i < shape.states],
-        [i for i in ordered if shape.states <= i < middle],
+        [i for i in ordered if i < spec.num_carry],
+        [i for i in ordered if spec.num_carry <= i < middle],
         [i for i in ordered if i >= middle],
     )
 
 
 def _forward(
-    operands: Sequence[Expr], body: Body, cond: Body | None, shape: Shape, flows: Mapping[int, Any]
+    operands: Sequence[Expr],
+    body: Body,
+    cond: Body | None,
+    spec: LoopSpec,
+    flows: Mapping[int, Any],
 ) -> Parts:
-    """A loop that carries the tangents along."""
-    n = shape.states
+    """A loop that carries tangents beside the state."""
+    n = spec.num_carry
     active = set(flows)
-    while True:  # until the tangents that a turn makes are among those that it takes
-        order = [i for group in _split(active, shape) for i in group]
-        tangents, moved = pushed(body, order)
+    while True:  # until the carried tangents are a fixed point of one iteration
+        order = [i for group in _split(active, spec) for i in group]
+        tangents, moved = jvp_of_body(body, order)
         new = {i for i in range(n) if moved[i] is not None} - active
         if not new:
             break
         active |= new
-    states, sequences, fixed = _split(active, shape)
+    states, sequences, fixed = _split(active, spec)
     named = dict(zip(order, tangents, strict=True))
-    own = _split(range(len(operands)), shape)
+    own = _split(range(len(operands)), spec)
     ys = [k for k in range(n, len(body.outputs)) if moved[k] is not None]
     outputs = [
         *body.outputs[:n],
@@ -148,7 +156,7 @@ def _forward(
     ]
 
     def beside(values: Sequence[Any], extra: Mapping[int, Any]) -> list[Any]:
-        """Each group of operands followed by what goes along with some of them."""
+        """Each group of operands, followed by the extra values for some of them."""
         groups = zip(own, (states, sequences, fixed), strict=True)
         return [
             v
@@ -159,10 +167,10 @@ def _forward(
     given = {i: flows[i] if i in flows else zeros_of_type(operands[i].type) for i in order}
     inputs = beside(body.inputs, named)
     # The condition reads the same values as before.
-    tested = cond and body_of(inputs, cond.on(body.inputs))
-    new_shape = shape._replace(states=n + len(states), sequences=shape.sequences + len(sequences))
+    tested = cond and body_of(inputs, cond.inline(body.inputs))
+    new_spec = spec._replace(num_carry=n + len(states), num_xs=spec.num_xs + len(sequences))
     new_loop = loop_op(
-        *beside(operands, given), body=body_of(inputs, outputs), cond=tested, shape=new_shape
+        *beside(operands, given), body=body_of(inputs, outputs), cond=tested, spec=new_spec
     )
     return Parts(
         {i: pick(new_loop, n + place) for place, i in enumerate(states)}
@@ -171,40 +179,40 @@ def _forward(
 
 
 def _backward(
-    operands: Sequence[Expr], body: Body, cond: Body | None, shape: Shape, g: Parts
+    operands: Sequence[Expr], body: Body, cond: Body | None, spec: LoopSpec, g: Parts
 ) -> Mapping[int, Any]:
-    """A loop in the other direction, over the states of this one, that carries cotangents."""
-    n = shape.states
+    """A loop in the opposite direction, over the recorded states of this one, that carries cotangents."""
+    n = spec.num_carry
     carried = {i for i in g.of if i < n and differentiable(body.inputs[i].dtype)}
     given_ys = sorted(k for k in g.of if k >= n)
-    while True:  # until the cotangents that a turn makes are among those that it takes
-        seeds, back = pulled(body, [*sorted(carried), *given_ys], range(len(operands)))
+    while True:  # until the carried cotangents are a fixed point of one iteration
+        seeds, back = vjp_of_body(body, [*sorted(carried), *given_ys], range(len(operands)))
         new = {i for i in back if i < n} - carried
         if not new:
             break
         carried |= new
     order = sorted(carried)
     seed_of = dict(zip([*order, *given_ys], seeds, strict=True))
-    _, sequences, fixed = _split(back, shape)
+    _, sequences, fixed = _split(back, spec)
     sums = {i: symbol(f"s{i}", body.inputs[i].type) for i in fixed}
-    # Under a batch some examples stop before others: what a turn did for them did not happen.
+    # In a batch some examples stop before others: iterations past an example's end are masked.
     holds = None if cond is None else symbol("p", ArrayType((), np.dtype(bool)))
 
-    def kept(new: Any, old: Any) -> Any:
+    def masked(new: Any, old: Any) -> Any:
         return new if holds is None else np.where(holds, new, old)
 
     outputs = [
         *[
-            kept(back[i] if i in back else zeros_of_type(body.inputs[i].type), seed_of[i])
+            masked(back[i] if i in back else zeros_of_type(body.inputs[i].type), seed_of[i])
             for i in order
         ],
-        *[kept(sums[i] + back[i], sums[i]) for i in fixed],
-        *[kept(back[i], zeros_of_type(body.inputs[i].type)) for i in sequences],
+        *[masked(sums[i] + back[i], sums[i]) for i in fixed],
+        *[masked(back[i], zeros_of_type(body.inputs[i].type)) for i in sequences],
     ]
-    states, seen, all_fixed = _split(used(body.inputs, outputs), shape)
-    if shape.length == OPEN:  # the sequences say how often it runs
-        seen = _split(range(len(operands)), shape)[1]
-    met = _met_states(operands, body, cond, shape, [body.inputs[i] for i in states])
+    states, seen, all_fixed = _split(used(body.inputs, outputs), spec)
+    if spec.trip_count == UNKNOWN_LENGTH:  # the sequences say how often it runs
+        seen = _split(range(len(operands)), spec)[1]
+    history = _carry_history(operands, body, cond, spec, [body.inputs[i] for i in states])
     inputs = [
         *[seed_of[i] for i in order],
         *sums.values(),
@@ -217,30 +225,30 @@ def _backward(
         *[g.of[i] if i in g.of else zeros_of_type(body.inputs[i].type) for i in order],
         *[zeros_of_type(body.inputs[i].type) for i in fixed],
     ]
-    along = [*[operands[i] for i in seen], *met, *[g.of[k] for k in given_ys]]
+    along = [*[operands[i] for i in seen], *history, *[g.of[k] for k in given_ys]]
     back_loop = loop_op(
         *start,
         *along,
         *[operands[i] for i in all_fixed],
         body=body_of(inputs, outputs),
         cond=None,
-        shape=Shape(len(start), len(along), shape.length, not shape.reverse),
+        spec=LoopSpec(len(start), len(along), spec.trip_count, not spec.reverse),
     )
     return {i: pick(back_loop, place) for place, i in enumerate([*order, *fixed, *sequences])}
 
 
-def _met_states(
-    operands: Sequence[Expr], body: Body, cond: Body | None, shape: Shape, states: Sequence[Expr]
+def _carry_history(
+    operands: Sequence[Expr], body: Body, cond: Body | None, spec: LoopSpec, states: Sequence[Expr]
 ) -> list[Expr]:
-    """The value at every turn of some states, and of the condition where there is one."""
-    extra = [*states, *([] if cond is None else cond.on(body.inputs))]
+    """The values of some carried states at each iteration, and of the condition if there is one."""
+    extra = [*states, *([] if cond is None else cond.inline(body.inputs))]
     if not extra:
         return []
     loop = loop_op(
         *operands,
         body=Body(body.inputs, [*body.outputs, *extra]),
         cond=cond,
-        shape=shape,
+        spec=spec,
     )
     first = len(body.outputs)
     return [pick(loop, first + k) for k in range(len(extra))]
@@ -253,29 +261,31 @@ def _batch(
     *operands: Expr,
     body: Body,
     cond: Body | None,
-    shape: Shape,
+    spec: LoopSpec,
 ) -> Any:
-    n = shape.states
+    n = spec.num_carry
     own = list(flags)
-    everyone = False  # whether each example has a condition of its own
-    while True:  # until the states that a turn makes a batch of are batches
+    batched_predicate = False  # whether each example has its own condition
+    while True:  # until the batched states are a fixed point of one iteration
         inputs, outputs = on_examples(body, size, own)
         tested = None if cond is None else on_examples(cond, size, own)[1][0]
-        everyone = tested is not None and tested[1]
-        new = [own[i] or everyone or outputs[i][1] for i in range(n)]
+        batched_predicate = tested is not None and tested[1]
+        new = [own[i] or batched_predicate or outputs[i][1] for i in range(n)]
         if new == own[:n]:
             break
         own[:n] = new
-    # How often an open loop runs is not known outside, so that what it puts out is spread inside.
-    spread_inside = [own[k] if k < n else shape.length == OPEN for k in range(len(outputs))]
+    # The trip count of an open loop is not known outside, so its outputs are broadcast inside.
+    batched_inside = [
+        own[k] if k < n else spec.trip_count == UNKNOWN_LENGTH for k in range(len(outputs))
+    ]
     results = [
         spread(expr, size) if inside and not flag else expr
-        for inside, (expr, flag) in zip(spread_inside, outputs, strict=True)
+        for inside, (expr, flag) in zip(batched_inside, outputs, strict=True)
     ]
     condition = None
     if tested is not None:
         holds: Any = tested[0]
-        if everyone:
+        if batched_predicate:
             results[:n] = [
                 _where(holds, new, x) for new, x in zip(results, inputs[:n], strict=False)
             ]
@@ -285,13 +295,13 @@ def _batch(
         spread(x, size)
         if i < n and own[i] and not flags[i]
         else moveaxis(x, 0, 1)
-        if n <= i < n + shape.sequences and flags[i]
+        if n <= i < n + spec.num_xs and flags[i]
         else x
         for i, x in enumerate(operands)
     ]
-    loop = loop_op(*moved, body=body_of(inputs, results), cond=condition, shape=shape)
+    loop = loop_op(*moved, body=body_of(inputs, results), cond=condition, spec=spec)
     parts = []
-    for k, (inside, (_, flag)) in enumerate(zip(spread_inside, outputs, strict=True)):
+    for k, (inside, (_, flag)) in enumerate(zip(batched_inside, outputs, strict=True)):
         part = pick(loop, k)
         batched = inside or flag
         parts.append((part if k < n else moveaxis(part, 1, 0)) if batched else spread(part, size))
@@ -303,12 +313,12 @@ def _where(holds: Expr, new: Any, old: Expr) -> Any:
 
 
 def _bodies(z: Expr) -> list[list[Repeated]]:
-    """The body and the condition; a loop whose length is known only when it has run counts one iteration."""
+    """The body and the condition; a loop of unknown length counts one iteration."""
     params = dict(z.params)
-    shape, cond = params["shape"], params["cond"]
+    spec, cond = params["spec"], params["cond"]
     if cond is not None:
         return [[Repeated(cond, 1), Repeated(params["body"], 1)]]
-    length = shape.length if shape.length >= 0 else z.args[shape.states].shape[0]
+    length = spec.trip_count if spec.trip_count >= 0 else z.args[spec.num_carry].shape[0]
     return [[Repeated(params["body"], length if length >= 0 else 1)]]
 
 
@@ -318,6 +328,6 @@ loop_op: Op = Op(
     infer=_type,
     joint=_joint,
     batch=_batch,
-    notation=lambda *operands, body, cond, shape: f"loop({', '.join(operands)})",
+    notation=lambda *operands, body, cond, spec: f"loop({', '.join(operands)})",
     columns=Columns(bodies=_bodies),
 )

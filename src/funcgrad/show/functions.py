@@ -49,10 +49,10 @@ def held(expr: Expr) -> list[Held]:
     if not is_tuple(expr):
         return []
     params = dict(expr.params)
-    if "shape" in params:
-        shape, count = params["shape"], len(params["body"].inputs)
-        fixed = count - shape.states - shape.sequences
-        roles = (*"s" * shape.states, *"t" * shape.sequences, *"p" * fixed)
+    if "spec" in params:
+        spec, count = params["spec"], len(params["body"].inputs)
+        fixed = count - spec.num_carry - spec.num_xs
+        roles = (*"s" * spec.num_carry, *"t" * spec.num_xs, *"p" * fixed)
         return [Held(body, roles) for body in (params["body"], params["cond"]) if body is not None]
     if "problem" in params:
         problem = params["problem"]
@@ -81,8 +81,8 @@ def is_plain_pick(expr: Expr) -> bool:
 def way_back(expr: Expr) -> str:
     """In words, how a node that holds bodies pulls a cotangent back."""
     params: dict[str, Any] = dict(expr.params)
-    if "shape" in params:
-        return f"the loop run {'forwards' if params['shape'].reverse else 'backwards'}"
+    if "spec" in params:
+        return f"the loop run {'forwards' if params['spec'].reverse else 'backwards'}"
     if "problem" in params:
         return "the derivative of its equation, solved"
     if "wiring" in params:
@@ -190,9 +190,9 @@ def _opened(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     if "wiring" in params:
         return together_op(*args[: params["wiring"].results])  # type: ignore[no-any-return]
     if "kept" in params:
-        return together_op(*params["body"].on(args))  # type: ignore[no-any-return]
+        return together_op(*params["body"].inline(args))  # type: ignore[no-any-return]
     index, *rest = args
-    *others, parts = [body.on(rest) for body in params["branches"]]
+    *others, parts = [body.inline(rest) for body in params["branches"]]
     for place in reversed(range(len(others))):
         here = np.logical_not(index) if index.dtype == bool else index <= place
         parts = [np.where(here, a, b) for a, b in zip(others[place], parts, strict=True)]
@@ -231,7 +231,7 @@ def applied(
     functions = [names[item.body].name for item in held(expr)]
     if not functions:
         return None
-    if "shape" in params:
+    if "spec" in params:
         return Application("loop", False, tuple(_loop(functions, operands, params)))
     first = tuple([("", (name,)) for name in functions])
     if "problem" in params:
@@ -250,18 +250,18 @@ def applied(
 def _loop(
     functions: Sequence[str], operands: Sequence[str], params: Mapping[str, Any]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    shape = params["shape"]
-    middle = shape.states + shape.sequences
+    spec = params["spec"]
+    middle = spec.num_carry + spec.num_xs
     yield "", (functions[0],)
-    if shape.states:
-        yield "", tuple(operands[: shape.states])
-    if shape.sequences:
-        yield "over", tuple(operands[shape.states : middle])
+    if spec.num_carry:
+        yield "", tuple(operands[: spec.num_carry])
+    if spec.num_xs:
+        yield "over", tuple(operands[spec.num_carry : middle])
     elif params["cond"] is None:
-        yield "times", (str(shape.length),)
+        yield "times", (str(spec.trip_count),)
     if operands[middle:]:
         yield "given", tuple(operands[middle:])
     for name in functions[1:]:
         yield "while", (name,)
-    if shape.reverse:
+    if spec.reverse:
         yield "reverse", ("True",)

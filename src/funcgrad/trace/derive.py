@@ -45,7 +45,7 @@ def derive(
 
 def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
     """Derived expressions as the caller gets them: as formulas, or marked for the trace that they are in."""
-    outputs = program.on(inputs)
+    outputs = program.inline(inputs)
     around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
     if not around:
         return simplify_all(outputs, mode="formula")  # a formula, for a reader

@@ -144,7 +144,7 @@ def primal_part(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], l
     """The values of the function, and the residuals."""
     values: list[Any]
     if found.symbolic:
-        values = list(parts.first.on(found.inputs))
+        values = list(parts.first.inline(found.inputs))
     else:
         values = parts.first.run(found.inputs)
     return [result(v) for v in values[:count]], values[count:]
@@ -153,7 +153,7 @@ def primal_part(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], l
 def linear_part(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     given = [*residuals, *seeds]
     if any(isinstance(value, Expr) for value in given):
-        made = parts.second.on(given)
+        made = parts.second.inline(given)
         # Values of an enclosing trace that has ended are numbers.
         return (
             list(made)

@@ -118,16 +118,16 @@ class Reader:
         names, lines = self.bodies[name]
         return self.turn(lines, dict(zip(names, values, strict=True)))
 
-    def loop(self, values, body, states=0, sequences=0, turns=-1, reverse=False, cond=None):
-        state, items = values[:states], values[states : states + sequences]
-        fixed = values[states + sequences :]
-        order = range(turns if turns >= 0 else 10**9)
+    def loop(self, values, body, num_carry=0, num_xs=0, trip_count=-1, reverse=False, cond=None):
+        middle = num_carry + num_xs
+        state, items, fixed = values[:num_carry], values[num_carry:middle], values[middle:]
+        order = range(trip_count if trip_count >= 0 else 10**9)
         met = {}
         for t in reversed(order) if reverse else order:
             if cond is not None and not self.called(cond, [*state, *fixed])[0]:
                 break
             found = self.called(body, [*state, *[item[t] for item in items], *fixed])
-            state, met[t] = found[:states], found[states:]
+            state, met[t] = found[:num_carry], found[num_carry:]
         stacks = [np.array(column) for column in zip(*[met[t] for t in sorted(met)], strict=True)]
         return (*state, *stacks)
 
@@ -208,7 +208,7 @@ def test_a_loop():
               the same
             steps on x: float64, ts: float64[5]
               %0 = sin x : float64
-              %1 = loop 1.0, ts, x, %0, body=body1, states=1, sequences=1, turns=5 : (float64)
+              %1 = loop 1.0, ts, x, %0, body=body1, num_carry=1, num_xs=1, trip_count=5 : (float64)
               %2 = pick %1, index=0 : float64
               return %2
               body1(i0: float64, i1: float64, i2: float64, i3: float64)
@@ -218,7 +218,7 @@ def test_a_loop():
                 return %2
             schedule
               a0 = sin(x) : float64
-              a1 = loop(1.0, ts, x, a0, body=body1, states=1, sequences=1, turns=5) : (float64)
+              a1 = loop(1.0, ts, x, a0, body=body1, num_carry=1, num_xs=1, trip_count=5) : (float64)
               a2 = pick(a1, index=0) : float64
               return a2
             as it runs

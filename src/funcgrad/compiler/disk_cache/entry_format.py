@@ -99,7 +99,7 @@ class _Reader(pickle.Unpickler):
             ("funcgrad.graph", "_source"),
             ("funcgrad.ops.base.op", "op_named"),
             ("funcgrad.control.closed_program", "Body"),
-            ("funcgrad.control.loop", "Shape"),
+            ("funcgrad.control.loop", "LoopSpec"),
             ("funcgrad.control.custom_rule", "Wiring"),
             ("numpy", "dtype"),
             ("numpy", "ndarray"),

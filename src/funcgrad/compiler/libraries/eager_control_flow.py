@@ -29,17 +29,17 @@ def loop(
     def run_loop(
         run: Runs,
         holds: Runs | None,
-        shape: Any,
+        spec: Any,
         types: Sequence[ArrayType],
         home: object,
         *operands: Array,
     ) -> Any:
-        count, middle = shape.states, shape.states + shape.sequences
+        count, middle = spec.num_carry, spec.num_carry + spec.num_xs
         state, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
         found: list[tuple[Any, ...]] = []
         if holds is None:
-            length = len(sequences[0]) if shape.length < 0 else shape.length
-            for t in reversed(range(length)) if shape.reverse else range(length):
+            length = len(sequences[0]) if spec.trip_count < 0 else spec.trip_count
+            for t in reversed(range(length)) if spec.reverse else range(length):
                 values = run(*state, *[s[t] for s in sequences], *fixed)
                 state = values[:count]
                 found.append(values[count:])
@@ -48,7 +48,7 @@ def loop(
                 values = run(*state, *fixed)
                 state = values[:count]
                 found.append(values[count:])
-        if shape.reverse:
+        if spec.reverse:
             found.reverse()
         stacked = [
             stack([values[k] for values in found]) if found else empty(type, home)

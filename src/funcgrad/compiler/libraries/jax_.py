@@ -68,12 +68,12 @@ def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: object) -
 def _loop(
     run: Callable[..., Any],
     holds: Callable[..., Any] | None,
-    shape: Any,
+    spec: Any,
     types: Sequence[ArrayType],
     home: object,
     *operands: Array,
 ) -> Any:
-    count, middle = shape.states, shape.states + shape.sequences
+    count, middle = spec.num_carry, spec.num_carry + spec.num_xs
     init, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
     if holds is not None:
         test = holds
@@ -85,8 +85,8 @@ def _loop(
         values = run(*state, *items, *fixed)
         return values[:count], values[count:]
 
-    length = None if sequences else shape.length
-    state, stacked = jax.lax.scan(step, init, sequences, length=length, reverse=shape.reverse)
+    length = None if sequences else spec.trip_count
+    state, stacked = jax.lax.scan(step, init, sequences, length=length, reverse=spec.reverse)
     return (*state, *stacked)
 
 
@@ -124,7 +124,7 @@ def library() -> Library:
         call=_call,
         branch=_branch,
         loop=_loop,
-        ruled=results_alone,
+        custom_derivative=results_alone,
         transposes=True,
         lengths=False,
         compile=jax.jit,

@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, FlatStep, build, flatten_program, source_text
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.control.call_and_branch import branch_op, call_op
-from funcgrad.control.custom_rule import ruled_op
+from funcgrad.control.custom_rule import custom_derivative_op
 from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
@@ -55,9 +55,9 @@ class Library:
     branch: Callable[..., Any]
     """``branch(runs, index, *operands)``"""
     loop: Callable[..., Any]
-    """``loop(run, holds, shape, types, *operands)``"""
-    ruled: Callable[..., Any]
-    """``ruled(rule, wiring, *operands)``: the results, with a derivative in the arguments of one's own"""
+    """``loop(run, holds, spec, types, *operands)``"""
+    custom_derivative: Callable[..., Any]
+    """``custom_derivative(rule, wiring, *operands)``: the results, with the rule as derivative"""
     lengths: bool
     """Whether it has arrays whose lengths are known only when the program runs."""
     transposes: bool
@@ -235,8 +235,8 @@ def _branch(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callabl
 
 def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     params = dict(step.params)
-    body, cond, shape = params["body"], params["cond"], params["shape"]
-    if cond is not None and len(body.outputs) > shape.states and not library.lengths:
+    body, cond, spec = params["body"], params["cond"], params["spec"]
+    if cond is not None and len(body.outputs) > spec.num_carry and not library.lengths:
         raise fail(
             TypeError,
             f"{library.name}: expected arrays whose lengths are known before the program runs, but got the "
@@ -248,8 +248,8 @@ def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[
 
     def loop(home: object, *operands: Array) -> Any:
         condition = None if holds is None else partial(holds, home)
-        types = body.types[shape.states :]
-        return library.loop(partial(run, home), condition, shape, types, home, *operands)
+        types = body.types[spec.num_carry :]
+        return library.loop(partial(run, home), condition, spec, types, home, *operands)
 
     return loop
 
@@ -258,10 +258,10 @@ def _ruled(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable
     params = dict(step.params)
     rule = _body(params["body"], library, bodies)
 
-    def ruled(home: object, *operands: Array) -> Any:
-        return library.ruled(partial(rule, home), params["wiring"], *operands)
+    def custom_derivative(home: object, *operands: Array) -> Any:
+        return library.custom_derivative(partial(rule, home), params["wiring"], *operands)
 
-    return ruled
+    return custom_derivative
 
 
 def results_alone(rule: object, wiring: Any, *operands: Any) -> Any:
@@ -273,5 +273,5 @@ _CLOSED: dict[Op, Callable[[FlatStep, Library, dict[Any, Any]], Callable[..., An
     call_op: _call,
     branch_op: _branch,
     loop_op: _loop,
-    ruled_op: _ruled,
+    custom_derivative_op: _ruled,
 }

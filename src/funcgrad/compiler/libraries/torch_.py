@@ -68,7 +68,7 @@ def _ruled(rule: Callable[..., Any], wiring: object, *operands: Array) -> Any:
 
 @lru_cache(maxsize=1)
 def _ruled_function() -> Any:
-    """The results of a `ruled` node, whose cotangents its rule takes to the arguments, and to them alone.
+    """The results of a `custom_derivative` node. Its rule gives the cotangents of the arguments.
 
     Torch's gradients of complex numbers are the conjugates of funcgrad's.
     """
@@ -155,7 +155,7 @@ def library() -> Library:
         call=eager.call,
         branch=eager.branch,
         loop=eager.loop(torch.stack, _empty),
-        ruled=_ruled,
+        custom_derivative=_ruled,
         transposes=False,
         lengths=True,
         compile=lambda run: torch.compile(_whole(run)),

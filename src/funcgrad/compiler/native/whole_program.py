@@ -17,7 +17,7 @@ from funcgrad.compiler.flat_program import Flat
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.loop_body_codegen import KINDS, Writer, indented, operations, tuple_of
-from funcgrad.control.loop import OPEN, loop_op
+from funcgrad.control.loop import UNKNOWN_LENGTH, loop_op
 from funcgrad.ops.base.op import broadcast_to
 
 # What is called in the text of an operation that is exact, or rounded to the nearest number.
@@ -36,7 +36,7 @@ def later(flat: Flat) -> native.Later | None:
         return None
     for step in steps:
         params = dict(step.params)
-        if step.op is loop_op and (params["cond"] or params["shape"].length == OPEN):
+        if step.op is loop_op and (params["cond"] or params["spec"].trip_count == UNKNOWN_LENGTH):
             return None  # how long it runs is not known
     written, turn = operations(flat)
     if turn > native.ENTERED:

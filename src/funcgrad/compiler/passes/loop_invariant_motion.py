@@ -87,10 +87,10 @@ class _Loop:
     def __init__(self, loop: Expr, wanted: Sequence[int], pipeline: Pipeline) -> None:
         params = dict(loop.params)
         self.loop, self.wanted = loop, wanted
-        self.body, self.cond, self.shape = params["body"], params["cond"], params["shape"]
+        self.body, self.cond, self.spec = params["body"], params["cond"], params["spec"]
         self.inputs = self.body.inputs
         self.outputs = hoisted(self.body.outputs, pipeline)
-        self.n, self.turns = self.shape.states, self.shape.length
+        self.n, self.turns = self.spec.num_carry, self.spec.trip_count
         self.live = self._live()
         self.exprs = self._exprs()
         self.numbers = not any([expr.type.shape for expr in self.exprs])
@@ -135,7 +135,7 @@ class _Loop:
 
     def _kinds(self) -> dict[Key, int]:
         kind: dict[Key, int] = {}
-        middle = self.n + self.shape.sequences
+        middle = self.n + self.spec.num_xs
         for i, x in enumerate(self.inputs):
             kind[x.key] = _TURN if i < self.n else _ITEM if i < middle else _FIXED
 
@@ -324,7 +324,7 @@ class _Loop:
     def _rolled(self, states: Sequence[int], stacks: Sequence[Expr]) -> Expr:
         """The loop that is left."""
         outputs = [*[self.outputs[k] for k in states], *stacks]
-        middle = self.n + self.shape.sequences
+        middle = self.n + self.spec.num_xs
         tested = [] if self.cond is None else list(range(middle, len(self.inputs)))
         kept = {self.inputs[i].key: self.inputs[i] for i in tested}
         for expr in [*outputs, *[a for e in self.exprs if e.key in self.inside for a in e.args]]:
@@ -345,13 +345,13 @@ class _Loop:
             theirs = zip(cond.inputs, [*self.inputs[: self.n], *self.inputs[middle:]], strict=True)
             outer = {x.key: given[ours.key] for x, ours in theirs if ours.key in given}
             cond = remade(names, substitute_all(cond.outputs, outer))
-        shape = self.shape._replace(states=len(states), sequences=len(items))
+        spec = self.spec._replace(num_carry=len(states), num_xs=len(items))
         operands = [
             *[self.loop.args[k] for k in states],
             *[self.known[e.key] for e in [*items, *fixed]],
         ]
         body = remade(names, substitute_all(outputs, given))
-        loop: Expr = self.loop.op(*operands, body=body, cond=cond, shape=shape)
+        loop: Expr = self.loop.op(*operands, body=body, cond=cond, spec=spec)
         return loop
 
     def _sum(self, term: Expr) -> Any:

@@ -17,7 +17,7 @@ from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.scalar_codegen import Statement
 from funcgrad.compiler.python.scalar_ops import template_of
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import OPEN, Shape, loop_op
+from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, loop_op
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.tuples import pick_op
@@ -34,10 +34,10 @@ def flat_of(body: Body) -> Flat:
     return flatten_program(body.program.outputs, body.program.inputs)
 
 
-def local_names(flat: Flat, shape: Shape) -> tuple[list[str], list[str]]:
+def local_names(flat: Flat, spec: LoopSpec) -> tuple[list[str], list[str]]:
     """The inputs: states, sequences and what every turn sees, as the loop and as a turn names them."""
-    middle = shape.states + shape.sequences
-    whole = [f"{'q' if shape.states <= i < middle else 'x'}{i}" for i in range(flat.inputs)]
+    middle = spec.num_carry + spec.num_xs
+    whole = [f"{'q' if spec.num_carry <= i < middle else 'x'}{i}" for i in range(flat.inputs)]
     return whole, [f"{name}[t]" if name[0] == "q" else name for name in whole]
 
 
@@ -57,14 +57,14 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 
 # -- Python --------------------------------------------------------------------------------------
-def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
+def numbers_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> str | None:
     """The text of a loop on numbers alone, or None.
 
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
     >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
-    >>> shape = SimpleNamespace(states=1, sequences=1, length=3, reverse=False)
-    >>> print(numbers_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
+    >>> spec = SimpleNamespace(num_carry=1, num_xs=1, trip_count=3, reverse=False)
+    >>> print(numbers_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, spec))
     def run(turns, at, state, rest, met):
         x0, = state
         q1, x2, = rest
@@ -79,13 +79,13 @@ def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
         return -1, (x0, )
     """
     writer = Writer()
-    turn = writer.turn(flat, test, shape)
+    turn = writer.turn(flat, test, spec)
     if turn is None:
         return None
-    n = shape.states
-    whole, _ = local_names(flat, shape)
+    n = spec.num_carry
+    whole, _ = local_names(flat, spec)
     states = tuple_of(whole[:n])
-    ys = _stacks(flat, shape)
+    ys = _stacks(flat, spec)
     lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
     lines.extend(["try:", *indented(["for t in turns[at:]:", *indented(turn)])])
     failed = [f"return turns.index(t), {states}"]
@@ -99,7 +99,7 @@ def numbers_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
 
 
 # -- numba ---------------------------------------------------------------------------------------
-def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
+def native_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> str | None:
     """The text of such a loop for numba, or None: turns from ``at`` to ``stop``, on arrays.
 
     The first result says where it is: before ``stop``, if the condition no longer holds.
@@ -107,8 +107,8 @@ def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
     >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
-    >>> shape = SimpleNamespace(states=1, sequences=1, length=3, reverse=True)
-    >>> print(native_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, shape))
+    >>> spec = SimpleNamespace(num_carry=1, num_xs=1, trip_count=3, reverse=True)
+    >>> print(native_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, spec))
     def run(length, at, stop, x0, q1, x2, y0):
         for t in range(length - 1 - at, length - 1 - stop, -1):
             x1 = q1[t]
@@ -117,26 +117,26 @@ def native_text(flat: Flat, test: Flat | None, shape: Shape) -> str | None:
         return (stop, x0, )
     """
     writer = Writer(native=True)
-    turn = writer.turn(flat, test, shape)
+    turn = writer.turn(flat, test, spec)
     if turn is None:
         return None
-    whole, _ = local_names(flat, shape)
-    ys = _stacks(flat, shape)
+    whole, _ = local_names(flat, spec)
+    ys = _stacks(flat, spec)
     lines = ["for t in range(at, stop):", *indented(turn)]
-    if shape.reverse:
+    if spec.reverse:
         lines[0] = "for t in range(length - 1 - at, length - 1 - stop, -1):"
     end = "stop"
     if test is not None:
         lines = ["t = at", "while t < stop:", *indented([*turn, "t += 1"])]
         end = "t"
-    lines.append(f"return {tuple_of([end, *whole[: shape.states]])}")
+    lines.append(f"return {tuple_of([end, *whole[: spec.num_carry]])}")
     head = f"def run({', '.join(['length', 'at', 'stop', *whole, *ys])}):"
     return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
 
 
-def taken(flat: Flat, shape: Shape) -> native.Signature:
+def taken(flat: Flat, spec: LoopSpec) -> native.Signature:
     """What such a function takes: three numbers, the loop's operands, and arrays to be filled."""
-    count, middle = shape.states, shape.states + shape.sequences
+    count, middle = spec.num_carry, spec.num_carry + spec.num_xs
     number = ("int64", 0, False)
     given = [
         _row(step.type, count <= i < middle, False)
@@ -168,15 +168,15 @@ def operations(flat: Flat, test: Flat | None = None) -> tuple[int, int]:
                 flat_of(params["body"]), None if asked is None else flat_of(asked)
             )
             written += more
-            turn += each * max(params["shape"].length, 1)
+            turn += each * max(params["spec"].trip_count, 1)
         elif step.operands:
             written += 1
             turn += 1
     return written, turn
 
 
-def _stacks(flat: Flat, shape: Shape) -> list[str]:
-    return [f"y{k}" for k in range(len(flat.results) - shape.states)]
+def _stacks(flat: Flat, spec: LoopSpec) -> list[str]:
+    return [f"y{k}" for k in range(len(flat.results) - spec.num_carry)]
 
 
 # Statements beyond which a turn is left to the array program, which compiles in less time.
@@ -190,9 +190,9 @@ class Writer:
         self.native = native
         self.helpers: list[str] = []
 
-    def turn(self, flat: Flat, test: Flat | None, shape: Shape) -> list[str] | None:
+    def turn(self, flat: Flat, test: Flat | None, spec: LoopSpec) -> list[str] | None:
         """The lines of one turn, that of a loop with a condition with its test."""
-        n, results = shape.states, flat.results
+        n, results = spec.num_carry, flat.results
         if any(flat.steps[i].type.shape for i in [*range(n), *results[:n]]):
             return None
         templates = self.templates(flat)
@@ -201,7 +201,7 @@ class Writer:
         statements, texts = scalar.statements_of(flat, templates)
         if len(statements) > _LONGEST:
             return None
-        whole, items = local_names(flat, shape)
+        whole, items = local_names(flat, spec)
         before = [f"x{i} = {item}" for i, item in enumerate(items) if whole[i][0] == "q"]
         store = (
             "y{}[t] = {}"
@@ -270,28 +270,32 @@ class Writer:
     def inner(self, step: FlatStep) -> str | None:
         """A call of an inner loop, whose function is added to the helpers."""
         params = dict(step.params)
-        shape, cond = params["shape"], params["cond"]
+        spec, cond = params["spec"], params["cond"]
         if (
             self.native and cond is not None
         ):  # how long it runs is not known, and it cannot be interrupted
             return None
         flat, test = flat_of(params["body"]), None if cond is None else flat_of(cond)
-        types = [flat.steps[i].type for i in flat.results[shape.states :]]
-        turn = self.turn(flat, test, shape)
+        types = [flat.steps[i].type for i in flat.results[spec.num_carry :]]
+        turn = self.turn(flat, test, spec)
         if turn is None:
             return None
         name = f"loop{len(self.helpers)}"
-        whole, _ = local_names(flat, shape)
-        ys = _stacks(flat, shape)
+        whole, _ = local_names(flat, spec)
+        ys = _stacks(flat, spec)
         if test is not None:
             lines = [*[f"{y} = []" for y in ys], "while True:"]
         else:
-            length = f"len({whole[shape.states]})" if shape.length == OPEN else shape.length
+            length = (
+                f"len({whole[spec.num_carry]})"
+                if spec.trip_count == UNKNOWN_LENGTH
+                else spec.trip_count
+            )
             room = _room if self.native else "[None] * {0}".format
             lines = [f"{y} = {room(length, type)}" for y, type in zip(ys, types, strict=True)]
-            lines.append(f"for t in {_range(length, shape.reverse)}:")
+            lines.append(f"for t in {_range(length, spec.reverse)}:")
         lines.extend(indented(turn))
-        lines.append(f"return {tuple_of([*whole[: shape.states], *ys])}")
+        lines.append(f"return {tuple_of([*whole[: spec.num_carry], *ys])}")
         self.helpers.extend([f"def {name}({', '.join(whole)}):", *indented(lines)])
         return f"{name}({', '.join([f'{{{k}}}' for k in range(len(whole))])})"
 

@@ -34,30 +34,30 @@ from funcgrad.compiler.python.loop_body_codegen import (
     unpacked,
 )
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import Shape, plainly, stacked, turns_of
+from funcgrad.control.loop import LoopSpec, iterations_of, reference_loop, stacked
 
 Rolled = Callable[[Sequence[Any]], tuple[Sequence[Any], list[Any]]]
 """From a loop's operands to its final states, and what it put out, stacked."""
 
 
-def compile_loop(body: Body, cond: Body | None, shape: Shape) -> Rolled:
+def compile_loop(body: Body, cond: Body | None, spec: LoopSpec) -> Rolled:
     """The loop as a function; its final states may share memory with operands and with each other."""
     flat = flat_of(body)
-    text = numbers_text(flat, None if cond is None else flat_of(cond), shape)
+    text = numbers_text(flat, None if cond is None else flat_of(cond), spec)
     if text is None:
-        return _on_arrays(flat, cond, shape)
-    return _OnNumbers(text, flat, body, cond, shape)
+        return _on_arrays(flat, cond, spec)
+    return _OnNumbers(text, flat, body, cond, spec)
 
 
-def loop_text(body: Body, cond: Body | None, shape: Shape) -> str:
+def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
     """The text of that function: of numbers, or with its turn as an array program.
 
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
     >>> from funcgrad.compiler.program import lower
     >>> x, y = fg.var("x", 3), fg.var("y", 3)
-    >>> shape = SimpleNamespace(states=1, sequences=1, length=9, reverse=False)
-    >>> print(loop_text(SimpleNamespace(program=lower([x * y], [x, y])), None, shape))
+    >>> spec = SimpleNamespace(num_carry=1, num_xs=1, trip_count=9, reverse=False)
+    >>> print(loop_text(SimpleNamespace(program=lower([x * y], [x, y])), None, spec))
     def body(x0, x1):
         a0 = multiply(x0, x1)
         return (a0,)
@@ -72,20 +72,20 @@ def loop_text(body: Body, cond: Body | None, shape: Shape) -> str:
         return (x0, )
     """
     flat = flat_of(body)
-    text = numbers_text(flat, None if cond is None else flat_of(cond), shape)
-    return _text_on_arrays(_turn(flat), flat, cond, shape) if text is None else text
+    text = numbers_text(flat, None if cond is None else flat_of(cond), spec)
+    return _text_on_arrays(_turn(flat), flat, cond, spec) if text is None else text
 
 
 # -- tiers ---------------------------------------------------------------------------------------
 class TieredLoop:
     """A loop as it runs: turn by turn at first, compiled when it has run for some turns."""
 
-    __slots__ = ("body", "compiled", "cond", "shape", "turns")
+    __slots__ = ("body", "compiled", "cond", "spec", "turns")
 
-    def __init__(self, body: Body, cond: Body | None, shape: Shape) -> None:
+    def __init__(self, body: Body, cond: Body | None, spec: LoopSpec) -> None:
         self.body = body
         self.cond = cond
-        self.shape = shape
+        self.spec = spec
         # Remembered for speed.
         self.turns = 0
         self.compiled: Rolled | None = None
@@ -93,10 +93,10 @@ class TieredLoop:
     def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
         if self.compiled is None:
             if self.cond is None:
-                self.turns += len(turns_of(self.shape, operands))
+                self.turns += len(iterations_of(self.spec, operands))
                 if self.turns < _FEW:
-                    return plainly(operands, self.body, None, self.shape)
-            self.compiled = compile_loop(self.body, self.cond, self.shape)
+                    return reference_loop(operands, self.body, None, self.spec)
+            self.compiled = compile_loop(self.body, self.cond, self.spec)
         return self.compiled(operands)
 
 
@@ -111,21 +111,23 @@ run_loop = lru_cache(maxsize=1024)(TieredLoop)
 class _OnNumbers:
     """A loop on numbers: by generated Python, by NumPy where `math` raises, and by machine code in time."""
 
-    def __init__(self, text: str, flat: Flat, body: Body, cond: Body | None, shape: Shape) -> None:
-        self.body, self.cond, self.shape = body, cond, shape
-        self.n, self.middle = shape.states, shape.states + shape.sequences
+    def __init__(
+        self, text: str, flat: Flat, body: Body, cond: Body | None, spec: LoopSpec
+    ) -> None:
+        self.body, self.cond, self.spec = body, cond, spec
+        self.n, self.middle = spec.num_carry, spec.num_carry + spec.num_xs
         self.enter: Any = build("loop", text, templates.BOUND)
         self.inputs = [step.type for step in flat.steps[: flat.inputs]]
         self.kinds = [KINDS[type.dtype] for type in self.inputs]
         self.results = [flat.steps[i].type for i in flat.results]
         test = None if cond is None else flat_of(cond)
         self.later = Later(
-            lambda: native_text(flat, test, shape), taken(flat, shape), *operations(flat, test)
+            lambda: native_text(flat, test, spec), taken(flat, spec), *operations(flat, test)
         )
 
     def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
         state = [kind(x) for kind, x in zip(self.kinds, operands[: self.n], strict=False)]
-        turns = range(sys.maxsize) if self.cond is not None else turns_of(self.shape, operands)
+        turns = range(sys.maxsize) if self.cond is not None else iterations_of(self.spec, operands)
         short = [len(q) < len(turns) for q in operands[self.n : self.middle]]
         native = None if any(short) else self.later.function()
         if native is not None:
@@ -247,14 +249,14 @@ _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for
 
 
 # -- arrays --------------------------------------------------------------------------------------
-def _on_arrays(flat: Flat, cond: Body | None, shape: Shape) -> Rolled:
+def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
     plan = _turn(flat)
-    text = _text_on_arrays(plan, flat, cond, shape)
+    text = _text_on_arrays(plan, flat, cond, spec)
     bound = arrays.bindings(plan)
     if cond is not None:
         bound["holds"] = cond.program.compiled
     enter: Any = build("loop", text, bound)
-    n = shape.states
+    n = spec.num_carry
     types = [flat.steps[i].type for i in flat.results[n:]]
 
     def run(operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
@@ -262,7 +264,7 @@ def _on_arrays(flat: Flat, cond: Body | None, shape: Shape) -> Rolled:
             met: list[Any] = [[] for _ in types]
             state = enter((), operands[:n], operands[n:], met)
             return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
-        turns = turns_of(shape, operands)
+        turns = iterations_of(spec, operands)
         met = [np.empty((len(turns), *type.shape), type.dtype) for type in types]
         return enter(turns, operands[:n], operands[n:], met), met
 
@@ -273,8 +275,8 @@ def _turn(flat: Flat) -> Plan:
     return calls(flat._replace(results=tuple(_computed(flat))))
 
 
-def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, shape: Shape) -> str:
-    return f"{arrays.numpy_source(plan)}{arrays_text(flat, cond is not None, shape)}"
+def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, spec: LoopSpec) -> str:
+    return f"{arrays.numpy_source(plan)}{arrays_text(flat, cond is not None, spec)}"
 
 
 def _computed(flat: Flat) -> list[int]:
@@ -282,15 +284,15 @@ def _computed(flat: Flat) -> list[int]:
     return list(dict.fromkeys([i for i in flat.results if i >= flat.inputs]))
 
 
-def arrays_text(flat: Flat, tested: bool, shape: Shape) -> str:
+def arrays_text(flat: Flat, tested: bool, spec: LoopSpec) -> str:
     """The text of a loop around ``body``, a function of a turn's inputs; ``holds`` tells whether to go on.
 
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
     >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x, y = fg.var("x", 3), fg.var("y", 3)
-    >>> shape = SimpleNamespace(states=1, sequences=1, length=9, reverse=False)
-    >>> print(arrays_text(flatten_program([x * y, x], [x, y]), False, shape))
+    >>> spec = SimpleNamespace(num_carry=1, num_xs=1, trip_count=9, reverse=False)
+    >>> print(arrays_text(flatten_program([x * y, x], [x, y]), False, spec))
     def run(turns, state, rest, met):
         x0, = state
         q1, = rest
@@ -301,8 +303,8 @@ def arrays_text(flat: Flat, tested: bool, shape: Shape) -> str:
             x0, = r0,
         return (x0, )
     """
-    n = shape.states
-    whole, items = local_names(flat, shape)
+    n = spec.num_carry
+    whole, items = local_names(flat, spec)
     names = dict(enumerate(items))
     names.update({i: f"r{k}" for k, i in enumerate(_computed(flat))})
     ys = [f"y{k}" for k in range(len(flat.results) - n)]

@@ -51,11 +51,11 @@ def bodies_of(params: Params) -> list[Body]:
 def check_wiring(stage: str, where: str, types: tuple[Any, ...], params: Params) -> None:
     """The operands of a node with a body are what the body takes, and a turn's states what the next takes."""
     given = dict(params)
-    if "shape" in given and "body" in given:
-        body, cond, shape = given["body"], given["cond"], given["shape"]
-        n, middle = shape.states, shape.states + shape.sequences
+    if "spec" in given and "body" in given:
+        body, cond, spec = given["body"], given["cond"], given["spec"]
+        n, middle = spec.num_carry, spec.num_carry + spec.num_xs
         for k in range(n, middle):
-            must_be(stage, where, f"turns in sequence {k}", shape.length, types[k].shape[0])
+            must_be(stage, where, f"turns in sequence {k}", spec.trip_count, types[k].shape[0])
         items = [ArrayType(t.shape[1:], t.dtype) for t in types[n:middle]]
         turn = (*types[:n], *items, *types[middle:])
         must_be(stage, where, "inputs of the body", turn, tuple(x.type for x in body.inputs))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad import expr as expr_room
+from funcgrad import expr as expr_module
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
@@ -136,7 +136,7 @@ def columns_of(expr: Expr) -> Columns:
 
 def op_named(name: str) -> Op:
     """The operation of the package that has this name."""
-    op: Any = expr_room.operation_table.ops.get(name)
+    op: Any = expr_module.operation_table.ops.get(name)
     if op is None:
         raise ValueError(f"operation: expected the name of one, but got {name!r}")
     found: Op = op
@@ -188,7 +188,7 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
         if isinstance(arg, base):
             return base(arg)
     if isinstance(arg, list | tuple):
-        joined = expr_room.operation_table.functions["array"](arg)
+        joined = expr_module.operation_table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
     if isinstance(arg, np.ndarray):
         refuse_other_arrays("operand", arg)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad import expr as expr_room
+from funcgrad import expr as expr_module
 from funcgrad.expr import Expr
 from funcgrad.ops import (
     contraction,
@@ -222,7 +222,7 @@ _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_a
 
 def apply_numpy(func: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer ``__array_function__``."""
-    stand_in = expr_room.operation_table.numpy.get(func)
+    stand_in = expr_module.operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))
     if func in _IN_PLACE:
         raise fail(
@@ -233,7 +233,7 @@ def apply_numpy(func: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if stand_in is None:
         answer = asked.answered(name, func, args, kwargs)
         if answer is NotImplemented:
-            known = (*expr_room.operation_table.numpy, *asked.ANSWERED)
+            known = (*expr_module.operation_table.numpy, *asked.ANSWERED)
             raise _unsupported(name, (f.__name__ for f in known))
         return answer
     if kwargs.pop("out", None) is not None:
@@ -279,7 +279,7 @@ def apply_ufunc(
     dtype = kwargs.pop("dtype", None)
     stand_in: Callable[..., Any] | None
     if method == "__call__":
-        stand_in = expr_room.operation_table.ufuncs.get(name)
+        stand_in = expr_module.operation_table.ufuncs.get(name)
     elif method == "reduce":
         stand_in = _REDUCERS.get(name)
         kwargs = {"axis": 0} | kwargs
@@ -289,7 +289,7 @@ def apply_ufunc(
     elif method == "outer":
         x, y = op.lift_all(inputs)
         inputs = (shape.reshape(x, x.shape + (1,) * y.ndim), y)
-        stand_in = expr_room.operation_table.ufuncs.get(name)
+        stand_in = expr_module.operation_table.ufuncs.get(name)
     else:
         stand_in = None
     if stand_in is None:
@@ -298,7 +298,7 @@ def apply_ufunc(
         if answer is not NotImplemented:
             return answer
         written = name if method == "__call__" else f"{name}.{method}"
-        raise _unsupported(written, expr_room.operation_table.ufuncs)
+        raise _unsupported(written, expr_module.operation_table.ufuncs)
     if kwargs.get("where", True) is not True:
         raise fail(
             TypeError, f"{name}: where= is not supported; write np.where(condition, new, old)"

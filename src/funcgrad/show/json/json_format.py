@@ -35,7 +35,7 @@ from typing import Any, Never
 
 import numpy as np
 
-from funcgrad import expr as expr_room
+from funcgrad import expr as expr_module
 from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr, assemble_node, by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Params, TupleType
@@ -113,7 +113,7 @@ def _type_entries(expr: Expr) -> dict[str, Any]:
 
 def _op_name(expr: Expr) -> str:
     op: Any = expr.op
-    known: Any = expr_room.operation_table.ops.get(op.name)
+    known: Any = expr_module.operation_table.ops.get(op.name)
     if op not in (INPUT, CONSTANT) and known is not op:
         raise TypeError(
             f"to_json: expected operations of the package, but got {op.name!r}, which another "
@@ -268,9 +268,9 @@ def _node(
     params = _params(row["params"], where, bodies)
     if name == "input":
         return _input(params, args, type_, where, given)
-    op = expr_room.operation_table.ops.get(name) if isinstance(name, str) else None
+    op = expr_module.operation_table.ops.get(name) if isinstance(name, str) else None
     if op is None:
-        near = get_close_matches(str(name)[:50], list(expr_room.operation_table.ops), 1)
+        near = get_close_matches(str(name)[:50], list(expr_module.operation_table.ops), 1)
         hint = f"; the nearest is {near[0]!r}" if near else ""
         raise ValueError(
             f"from_json: expected a known operation{where}, but got {short_text(name)}{hint}"

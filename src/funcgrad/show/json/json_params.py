@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.control.closed_program import Body
 from funcgrad.control.custom_rule import Wiring
-from funcgrad.control.loop import Shape
+from funcgrad.control.loop import LoopSpec
 from funcgrad.expr import Expr
 from funcgrad.graph import Key
 from funcgrad.show.json.validate_node import reason
@@ -45,7 +45,7 @@ def pack(value: object, expr: Expr, places: Mapping[Body, int], depth: int = 1) 
         return {"key": value.hex()}
     if isinstance(value, Body):
         return {"body": places[value]}
-    if isinstance(value, Shape):
+    if isinstance(value, LoopSpec):
         return {"loop": list(value)}
     if isinstance(value, Wiring):
         return {"rule": list(value)}
@@ -115,7 +115,7 @@ def unpack(value: object, where: str, bodies: Sequence[Body], depth: int = 1) ->
             return _body(place, bodies, where)
         case {"loop": [*counts, bool(reverse)], **rest} if not rest and _are_counts(counts, 3):
             states, sequences, length = counts
-            return Shape(states, sequences, length, reverse)
+            return LoopSpec(states, sequences, length, reverse)
         case {"rule": [*counts, bool(forward)], **rest} if not rest and _are_counts(counts, 2):
             results, arguments = counts
             return Wiring(results, arguments, forward)

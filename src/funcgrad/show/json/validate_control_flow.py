@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.control.closed_program import Body
 from funcgrad.control.custom_rule import Wiring
-from funcgrad.control.loop import OPEN, Shape
+from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec
 from funcgrad.expr import by_key
 from funcgrad.graph import ArrayType, Key, Params, TupleType
 from funcgrad.ops.base.op import Op, differentiable
@@ -52,14 +52,18 @@ def _differ(expected: Types, got: Types, what: str = "operands") -> str:
     return f"expected {what} of types {shown[0][:60]}, but got {shown[1][:60]}"
 
 
-def _loop(types: Types, body: Body, cond: object, shape: tuple[int, ...]) -> str:
-    if not (isinstance(body, Body) and isinstance(cond, Body | None) and isinstance(shape, Shape)):
+def _loop(types: Types, body: Body, cond: object, spec: object) -> str:
+    if not (
+        isinstance(body, Body) and isinstance(cond, Body | None) and isinstance(spec, LoopSpec)
+    ):
         return "expected a body, a condition or null, and how it runs"
-    n, m, length, _ = shape
+    n, m, length, _ = spec
     inputs, outputs = _inputs(body), body.types
     if min(n, m) < 0 or n + m > len(inputs) or n > len(outputs):
         return f"expected states and sequences among {len(inputs)} inputs, but got {n} and {m}"
-    if (cond is None and not m and length == OPEN) or (cond is not None and (m or length != OPEN)):
+    if (cond is None and not m and length == UNKNOWN_LENGTH) or (
+        cond is not None and (m or length != UNKNOWN_LENGTH)
+    ):
         return "expected a length, or sequences, or a condition, that say how often it runs"
     sequences = [ArrayType((length, *t.shape), t.dtype) for t in inputs[n : n + m]]
     given = [*inputs[:n], *sequences, *inputs[n + m :]]
@@ -155,10 +159,10 @@ def _pick(types: Sequence[Any], index: int) -> str:
 
 _RULES: Mapping[str, tuple[tuple[str, ...], Callable[..., str]]] = MappingProxyType(
     {
-        "loop": (("body", "cond", "shape"), _loop),
+        "loop": (("body", "cond", "spec"), _loop),
         "branch": (("branches",), _branch),
         "call": (("body", "kept"), _call),
-        "ruled": (("body", "wiring"), _ruled),
+        "custom_derivative": (("body", "wiring"), _ruled),
         "implicit": (("problem", "levels"), _implicit),
         "pick": (("index",), _pick),
         "together": ((), lambda types: ""),

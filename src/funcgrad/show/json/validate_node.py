@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import Shape
+from funcgrad.control.loop import LoopSpec
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, Params, TupleType
 from funcgrad.ops.base.op import Elementwise, Op
@@ -23,7 +23,7 @@ from funcgrad.show.json.validate_control_flow import closed_problem, is_closed
 from funcgrad.transforms.custom.primitive import Foreign
 from funcgrad.transforms.custom.solvers import Problem
 
-_RUN = (Body, Shape, Problem, Foreign)
+_RUN = (Body, LoopSpec, Problem, Foreign)
 LARGEST = 2**20  # entries that a check may touch, and the most that it may multiply
 
 

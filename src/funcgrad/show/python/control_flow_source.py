@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import OPEN
+from funcgrad.control.loop import UNKNOWN_LENGTH
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.show.functions import Function, Held, held, held_within, is_tuple, named
 from funcgrad.show.text import ATOM, Written
@@ -87,9 +87,9 @@ def _tuple(parts: Sequence[str]) -> str:
 def _loop(
     name: str, params: Mapping[str, Any], _: object, functions: Mapping[Body, Function]
 ) -> list[str]:
-    body, cond, shape = params["body"], params["cond"], params["shape"]
+    body, cond, spec = params["body"], params["cond"], params["spec"]
     own = functions[body]
-    n, middle = shape.states, shape.states + shape.sequences
+    n, middle = spec.num_carry, spec.num_carry + spec.num_xs
     whole = list(own.inputs)
     items = [f"{x}[k]" if n <= i < middle else x for i, x in enumerate(whole)]
     met = [f"y{i}" for i in range(len(body.outputs) - n)]
@@ -97,15 +97,15 @@ def _loop(
     if cond is not None:
         lines.append(f"    while {functions[cond].name}({', '.join(whole)})[0]:")
     else:
-        count = f"len({whole[n]})" if shape.length == OPEN else str(shape.length)
-        turns = f"reversed(range({count}))" if shape.reverse else f"range({count})"
+        count = f"len({whole[n]})" if spec.trip_count == UNKNOWN_LENGTH else str(spec.trip_count)
+        turns = f"reversed(range({count}))" if spec.reverse else f"range({count})"
         lines.append(f"    for k in {turns}:")
     new = [f"z{i}" for i in range(len(met))]
     lines.append(f"        {_tuple([*whole[:n], *new])} = {own.name}({', '.join(items)})")
     lines.extend([f"        {y}.append({z})" for y, z in zip(met, new, strict=True)])
     stacked = []
     for y, out in zip(met, body.outputs[n:], strict=True):
-        turned = f"{y}[::-1]" if shape.reverse else y
+        turned = f"{y}[::-1]" if spec.reverse else y
         lengths = ", ".join([f"len({y})", *map(str, out.shape)])
         stacked.append(f'np.array({turned}, "{out.dtype.str}").reshape(({lengths},))')
     return [*lines, f"    return {_tuple([*whole[:n], *stacked])}"]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from funcgrad.control.call_and_branch import built, call_op
-from funcgrad.control.closed_program import Body, pulled
+from funcgrad.control.call_and_branch import bind, call_op
+from funcgrad.control.closed_program import Body, vjp_of_body
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import Elementwise, differentiable, lift_fully
@@ -69,7 +69,7 @@ def checkpoint(
         body, captured, output = trace_body(lambda *a: function(*a, **kwargs), trees, given)
         shape = flatten(output)
         kept = _kept(body, policy)
-        values = built(call_op, [*given, *captured], len(shape.leaves), body=body, kept=kept)
+        values = bind(call_op, [*given, *captured], len(shape.leaves), body=body, kept=kept)
         return shape.rebuild(values)
 
     return checkpointed
@@ -115,7 +115,7 @@ def _within_budget(body: Body, budget: int) -> tuple[Key, ...]:
     """
     inside = {key: e for key, e in by_key(*body.outputs).items() if e.op not in (INPUT, CONSTANT)}
     outputs = [k for k, out in enumerate(body.outputs) if differentiable(out.dtype)]
-    _, back = pulled(body, outputs, range(len(body.inputs)))
+    _, back = vjp_of_body(body, outputs, range(len(body.inputs)))
     candidates = [e.key for e in subexpressions(*back.values()) if e.key in inside]
     read = _read_by_reverse(list(back.values()), inside)
     kept: list[Key] = []

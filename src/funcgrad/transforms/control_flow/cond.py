@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.call_and_branch import branch_op, built
+from funcgrad.control.call_and_branch import bind, branch_op
 from funcgrad.control.closed_program import Body, body_of, symbol
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
@@ -88,9 +88,7 @@ def _branch(
     bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
     leaves = [leaf for tree in trees for leaf in tree.leaves]
     captured = [value for _, values, _ in traced for value in values]
-    values = built(
-        branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies)
-    )
+    values = bind(branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies))
     return shape.rebuild(values)
 
 
@@ -115,7 +113,7 @@ def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) ->
             inputs,
             [
                 out if out.dtype == dtype else out.astype(dtype)
-                for out, dtype in zip(body.on([*common, *group]), dtypes, strict=True)
+                for out, dtype in zip(body.inline([*common, *group]), dtypes, strict=True)
             ],
         )
         for (body, _), group in zip(bodies, own, strict=True)

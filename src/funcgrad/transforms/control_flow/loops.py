@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.call_and_branch import built
+from funcgrad.control.call_and_branch import bind
 from funcgrad.control.closed_program import Body, body_of, symbol
-from funcgrad.control.loop import OPEN, Shape, loop_op
+from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, loop_op
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
@@ -83,8 +83,8 @@ def _scan(
             step, carry.rebuild(carry.leaves), xs, iterations, chunk, reverse, inner
         )
     operands = [*carry.leaves, *sequences.leaves, *captured]
-    shape = Shape(len(carry.leaves), len(items), iterations, reverse)
-    values = built(loop_op, operands, len(body.outputs), body=body, cond=None, shape=shape)
+    spec = LoopSpec(len(carry.leaves), len(items), iterations, reverse)
+    values = bind(loop_op, operands, len(body.outputs), body=body, cond=None, spec=spec)
     count = len(carry.leaves)
     return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
 
@@ -264,8 +264,8 @@ def _while(
     n = len(carry.leaves)
     body, cond = _on_shared_operands(body, len(captured), cond, len(more), n)
     operands = [*carry.leaves, *captured, *more]
-    shape = Shape(n, 0, OPEN)
-    values = built(loop_op, operands, n, body=body, cond=cond, shape=shape)
+    spec = LoopSpec(n, 0, UNKNOWN_LENGTH)
+    values = bind(loop_op, operands, n, body=body, cond=cond, spec=spec)
     return carry.rebuild(values)
 
 
@@ -273,7 +273,7 @@ def _on_shared_operands(first: Body, a: int, second: Body, b: int, n: int) -> tu
     """Two bodies on one list of operands: n shared ones, a of the first, b of the second."""
     extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(b)]
     inputs = [*first.inputs, *extra]
-    seen = second.on([*first.inputs[:n], *extra])
+    seen = second.inline([*first.inputs[:n], *extra])
     return body_of(inputs, first.outputs), body_of(inputs, seen)
 
 

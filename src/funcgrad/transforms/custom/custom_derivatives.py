@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body, body_of, symbol, zeros_of_type
-from funcgrad.control.custom_rule import ruled
+from funcgrad.control.custom_rule import custom_derivative
 from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully, same_on_batch
@@ -191,7 +191,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
         context = [*kept, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(kept), len(seeds))
-        return value.rebuild(ruled(results, arguments, context, body, forward=False))
+        return value.rebuild(custom_derivative(results, arguments, context, body, forward=False))
 
 
 def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) -> list[Any]:
@@ -337,7 +337,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         body, captured, _ = trace_body(forward, [primals, primals], [*arguments, *seeds])
         context = [*arguments, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(arguments), len(seeds))
-        return value.rebuild(ruled(results, arguments, context, body, forward=True))
+        return value.rebuild(custom_derivative(results, arguments, context, body, forward=True))
 
 
 def _as_float(x: Expr) -> Any:

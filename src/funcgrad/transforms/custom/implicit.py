@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, on_examples, pulled, pushed, symbol
+from funcgrad.control.closed_program import (
+    Body,
+    body_of,
+    jvp_of_body,
+    on_examples,
+    symbol,
+    vjp_of_body,
+)
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
@@ -167,7 +174,7 @@ def residual_body(kind: str, body: Body, count: int) -> Body:
     if kind == "fixed point":
         moved = [fit(g, x.type) - x for g, x in zip(body.outputs, xs, strict=True)]
         return Body(body.inputs, moved)
-    seeds, back = pulled(body, [0], range(count))
+    seeds, back = vjp_of_body(body, [0], range(count))
     one = {seeds[0].key: scalar(1.0, seeds[0].dtype)}
     slopes = [back[i] if i in back else x * 0 for i, x in enumerate(xs)]
     return Body(body.inputs, substitute_all(slopes, one))
@@ -192,7 +199,7 @@ def _split(vector: Any, types: Sequence[ArrayType]) -> list[Expr]:
 def _tangent_body(problem: Problem, active: Sequence[int]) -> Body:
     """The body from x, theta and the tangents of active operands to the tangent of x: -(dF/dx)^-1 dF."""
     body, count = problem.residual, problem.count
-    tangents, moved = pushed(body, active)
+    tangents, moved = jvp_of_body(body, active)
     flows = [
         np.zeros(out.shape, out.dtype) if flow is None else flow
         for flow, out in zip(moved, body.outputs, strict=True)
@@ -212,7 +219,7 @@ def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[
     zeros = [lift_fully(np.zeros(x.shape, x.dtype)) for x in xs]
     seed = _concatenated([known.get(k, zero) for k, zero in enumerate(zeros)])
     weight = -np.linalg.solve(slope_in_x(body, count).T, seed)
-    seeds, back = pulled(body, range(len(body.outputs)), range(count, len(body.inputs)))
+    seeds, back = vjp_of_body(body, range(len(body.outputs)), range(count, len(body.inputs)))
     put = dict(zip([s.key for s in seeds], _split(weight, [s.type for s in seeds]), strict=True))
     outputs = substitute_all(list(back.values()), put)
     return body_of([*body.inputs, *cotangents], outputs), list(back)
@@ -237,13 +244,13 @@ def _joint(z: Any, *operands: Expr, problem: Problem, levels: Levels) -> Joint:
             return Parts({})
         linear = [[flags[i] for i in active] for _, flags in levels]
         body = _on_batches(_tangent_body(problem, active), levels, linear, count)
-        return Parts(dict(enumerate(body.on([*seen, *[flows[i] for i in active]]))))
+        return Parts(dict(enumerate(body.inline([*seen, *[flows[i] for i in active]]))))
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
         single, places = _cotangent_body(problem, given)
         body = _on_batches(single, levels, [[True] * len(given) for _ in levels], count)
-        values = body.on([*seen, *[g.of[k] for k in given]])
+        values = body.inline([*seen, *[g.of[k] for k in given]])
         return {i: _summed_over_shared(value, i) for i, value in zip(places, values, strict=True)}
 
     def _summed_over_shared(value: Any, place: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from funcgrad.compiler.libraries import compile_namespace
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.compiler.passes.loop_cse import share_bodies
-from funcgrad.control.closed_program import Body, body_of, pushed, symbol
+from funcgrad.control.closed_program import Body, body_of, jvp_of_body, symbol
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, Key, dependent
 from funcgrad.ops.base.op import differentiable
@@ -72,7 +72,7 @@ def _tangents(body: Body, active: Sequence[int]) -> _Tangents:
 
     The first has derivatives of its own by funcgrad's rules, in whichever order JAX takes them.
     """
-    tangents, moved = pushed(body, active)
+    tangents, moved = jvp_of_body(body, active)
     flows = [flow for flow in moved if flow is not None]
     roots = guarded(simplify_all(flows, mode="derivative"))
     exprs = by_key(*roots)

@@ -189,7 +189,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         inputs = [symbol(name, x.type) for name, x in zip(names, body.inputs, strict=True)]
         return Lowered(
             leaves_of(closed_tree(traced.output, traced.leaves)),
-            body.on(inputs),
+            body.inline(inputs),
             source_of(self._compiled(traced).run),
         )
 

@@ -100,9 +100,9 @@ class Whole(NamedTuple):
     takes: tuple[int, ...]
     """The numbers of the values that are its inputs."""
 
-    def on(self, inputs: Sequence[Expr]) -> list[Expr]:
+    def inline(self, inputs: Sequence[Expr]) -> list[Expr]:
         """Its outputs as expressions, given those of the values."""
-        return self.program.on([inputs[k] for k in self.takes])
+        return self.program.inline([inputs[k] for k in self.takes])
 
 
 def first(results: Sequence[Any]) -> Any:
@@ -210,7 +210,7 @@ class GuardTree:
             path.append(node)
             home, key = node.children, answer_key(question.answer)
         if isinstance(results, Whole):
-            last = TraceNode(partial(results.on, self.inputs), None, rebuild)
+            last = TraceNode(partial(results.inline, self.inputs), None, rebuild)
             last.step = NodeProgram(results.program, results.takes, ())
         else:
             last = TraceNode(results, None, rebuild)

@@ -33,7 +33,7 @@ def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered
         raise RuntimeError("lower: expected questions that lead to results")
     program, given = node.step.program, _given(node.step, tree)
     constant = "" if node.exprs else one_line(node.rebuild(()))
-    outputs = node.exprs if derived else tuple(program.on(given))
+    outputs = node.exprs if derived else tuple(program.inline(given))
     simplified, shared = outputs, tuple[Expr, ...]()
     if not (derived or asked) and _holds_tuples(outputs):
         before = tuple(simplify_all(node.exprs))
@@ -41,7 +41,9 @@ def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered
             simplified, shared = before, outputs
     hoisted = program._outputs()
     moved = (
-        lower(hoisted, program.inputs).on(given) if are_different(hoisted, program.outputs) else ()
+        lower(hoisted, program.inputs).inline(given)
+        if are_different(hoisted, program.outputs)
+        else ()
     )
     return Lowered(
         node.exprs,
@@ -82,7 +84,7 @@ def _loops(flat: Flat, bodies: Mapping[Any, str]) -> Iterator[tuple[str, str]]:
         params = dict(step.params)
         if step.op is loop_op and step.params not in met:
             met.add(step.params)
-            yield bodies[params["body"]], loop_text(params["body"], params["cond"], params["shape"])
+            yield bodies[params["body"]], loop_text(params["body"], params["cond"], params["spec"])
 
 
 def _guard(question: Question, step: NodeProgram, tree: GuardTree) -> Guard:
