@@ -107,7 +107,7 @@ def test_complex_constants_keep_the_signs_of_their_zeros():
 
 
 # -- Python's questions ------------------------------------------------------------------------------
-def test_storing_into_an_array_of_any_dtype_is_refused():
+def test_storing_into_an_array_of_floats_is_refused():
     def store(dtype):
         def f(x):
             a = np.zeros(2, dtype)
@@ -116,11 +116,13 @@ def test_storing_into_an_array_of_any_dtype_is_refused():
 
         return f
 
-    for dtype in (float, complex, int):
+    for dtype in (float, complex):
         with pytest.raises((TypeError, ValueError)) as caught:
             fg.grad(store(dtype))(2.0)
         # NumPy may put an error of its own in front.
-        assert "item assignment: expected" in str(caught.value.__cause__ or caught.value)
+        assert "write x = x.at[i].set(v)" in str(caught.value.__cause__ or caught.value)
+    # A truncated number has derivative zero.
+    assert fg.grad(store(int))(2.5) == 0.0
 
     def fill(x):
         a = np.zeros(2)
@@ -129,8 +131,8 @@ def test_storing_into_an_array_of_any_dtype_is_refused():
 
     with pytest.raises((TypeError, ValueError)) as caught:
         fg.grad(fill)(2.0)
-    assert "item assignment: expected" in str(caught.value.__cause__ or caught.value)
-    assert fg.grad(lambda x: x * float(x) + int(x) * x + complex(x).real * x)(2.0) == 6.0
+    assert "write x = x.at[i].set(v)" in str(caught.value.__cause__ or caught.value)
+    assert fg.grad(lambda x: x * x.item() + int(x) * x)(2.0) == 6.0
 
 
 def test_expressions_as_keys():

@@ -193,8 +193,8 @@ def test_python_control_flow():
         return total
 
     assert fg.grad(f)(2.3) == pytest.approx((f(2.3 + 1e-6) - f(2.3 - 1e-6)) / 2e-6, rel=1e-6)
-    assert fg.grad(lambda x: x * float(x))(3.0) == 3.0
-    assert fg.grad(lambda x: x * math.sin(x))(3.0) == math.sin(3.0)
+    assert fg.grad(lambda x: x * float(fg.stop_gradient(x)))(3.0) == 3.0
+    assert fg.grad(lambda x: x * math.sin(fg.stop_gradient(x)))(3.0) == math.sin(3.0)
     assert fg.grad(lambda x: x * [1.0, 2.0, 3.0][int(x)])(2.0) == 3.0
     assert fg.grad(lambda x: x if f"{x:.1f}" == "2.0" else 0.0 * x)(2.0) == 1.0
     assert fg.grad(lambda x: np.sum(x) if 2.0 in x else x[0])(np.array([1.0, 2.0])).tolist() == [
@@ -277,7 +277,7 @@ def test_trace_gives_programs():
 
 def test_unreached_output_warns():
     with pytest.warns(UserWarning, match="does not depend on the arguments"):
-        assert fg.grad(lambda x: math.sin(x))(1.0) == 0.0
+        assert fg.grad(lambda x: math.floor(x))(1.0) == 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fg.grad(fg.grad(lambda x: 2 * x))(1.0) == 0.0

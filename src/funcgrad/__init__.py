@@ -37,6 +37,7 @@ from funcgrad.fold import (
 )
 from funcgrad.graph import ArrayType, Key, Node, toposort
 from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops.base.activity import is_varied as _is_varied
 from funcgrad.ops.elementwise.arithmetic import square
 from funcgrad.ops.elementwise.exponential import (
     exp,
@@ -228,6 +229,7 @@ _expr.assemble(
                 "apply_numpy": _dispatch.apply_numpy,
                 "apply_ufunc": _dispatch.apply_ufunc,
                 "evaluate": evaluate,
+                "is_varied": _is_varied,
                 "lower": _lower,
                 "run_loop": _run_loop,
                 "text": _text,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from itertools import islice
 from types import CodeType, FrameType
@@ -29,6 +30,25 @@ class Files(dict[str, bool | None]):
 
 
 OURS = Files()
+
+
+class _LibraryFiles(Files):
+    """Whether a file is funcgrad's, or a library's that calls user code: NumPy's, SciPy's or Python's."""
+
+    def __missing__(self, filename: str) -> bool:
+        answer = self[filename] = OURS[filename] or _is_library(filename)
+        return bool(answer)
+
+
+def _is_library(filename: str) -> bool:
+    installed = "site-packages" in filename or "dist-packages" in filename
+    return filename.startswith(_LIBRARIES if installed else _PYTHON)
+
+
+_PYTHON = (f"{os.path.dirname(os.__file__)}{os.sep}", "<frozen")
+_LIBRARIES = (os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "scipy", ""),)
+USERS = _LibraryFiles()
+"""For `caller`: the files that are passed over on the way to the line of the user's that is to be changed."""
 # Expressions that a fold or a law makes, such as cotangents, have no line of their own: None ends the walk.
 BUT_DERIVED = Files(
     {
@@ -67,10 +87,10 @@ def position(source: tuple[CodeType, int] | None) -> str:
     return f"{os.path.basename(code.co_filename)}:{lines[0]}" + (f": {text}" if text else "")
 
 
-def written(frame: FrameType) -> str:
-    """The source text of the expression that a frame evaluates; empty unless it stands on one line."""
-    code = frame.f_code
-    place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+def written(source: tuple[CodeType, int]) -> str:
+    """The source text of the expression that a code position evaluates; empty unless it is on one line."""
+    code, offset = source
+    place = next(islice(code.co_positions(), offset // 2, None), None)
     if place is None or place[0] is None or place[0] != place[1]:
         return ""
     # Columns count bytes.
@@ -78,7 +98,15 @@ def written(frame: FrameType) -> str:
     return line[place[2] : place[3]].decode(errors="replace")
 
 
-def fail(kind: Callable[[str], Any], message: str) -> Any:
+def warn(message: str) -> None:
+    """Warn of the line of the user's code that called."""
+    level, frame = 2, sys._getframe(1)
+    while OURS[frame.f_code.co_filename] and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
+def fail(kind: Callable[[str], Any], message: str, files: Files = OURS) -> Any:
     """The exception, with the line of the user's code appended to its message."""
-    where = position(caller())
+    where = position(caller(2, files))
     return kind(f"{message}\n  at {where}" if where else message)

@@ -209,7 +209,7 @@ WHOLE = {
     "floor and ceil": lambda x, n: (math.floor(x), math.ceil(x), math.floor(n), math.ceil(n)),
     "round a truth": lambda x, n: (round(x > 0), [5, 6][round(n > 1)]),
     "is_integer": lambda x, n: x * 2 if x.is_integer() else x,
-    "as_integer_ratio": lambda x, n: x.as_integer_ratio() + n.as_integer_ratio(),
+    "as_integer_ratio": lambda x, n: round(x).as_integer_ratio() + n.as_integer_ratio(),
     "bit_length": lambda x, n: n.bit_length() * x,
     "bit_count": lambda x, n: n.bit_count(),
     "shifts": lambda x, n: (n << 2, 1 << abs(n), n >> 1, 100 >> abs(n), n << abs(n)),

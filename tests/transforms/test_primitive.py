@@ -46,11 +46,30 @@ def test_several_arguments_broadcast():
 
 def test_an_argument_without_a_derivative():
     f = primitive(lambda x, y: x * y, [lambda x, y: y, None], name="half")
-    assert fg.grad(f, (0, 1))(2.0, 3.0) == (3.0, 0.0)
-    assert fg.jvp(f, (2.0, 3.0), (1.0, 1.0)) == (6.0, 3.0)
-    # Nothing flows, not even from an infinite value.
-    assert fg.jvp(f, (2.0, np.inf), (0.0, 1.0))[0] == np.inf
-    assert fg.grad(f, 1)(2.0, np.inf) == 0.0
+    assert fg.grad(f)(2.0, 3.0) == fg.jit(fg.grad(f))(2.0, 3.0) == 3.0
+    assert fg.jvp(lambda x: f(x, 3.0), (2.0,), (1.0,)) == (6.0, 3.0)
+    assert fg.jacobian(lambda x: f(x, x[::-1].round()))(np.array([2.0, 3.0])).tolist() == [
+        [3.0, 0.0],
+        [0.0, 2.0],
+    ]
+    asked = [
+        lambda: fg.grad(f, (0, 1))(2.0, 3.0),
+        lambda: fg.grad(f, 1)(2.0, 3.0),
+        lambda: fg.jit(fg.grad(f, 1))(2.0, 3.0),
+        lambda: fg.jvp(f, (2.0, 3.0), (1.0, 1.0)),
+        lambda: fg.vjp(f, 2.0, 3.0),
+        lambda: fg.linearize(f, 2.0, 3.0),
+        lambda: fg.hessian(lambda x: f(x, x))(2.0),
+    ]
+    for ask in asked:
+        with pytest.raises(
+            TypeError, match=r"half: expected a derivative in argument 1.*stop_gradient"
+        ):
+            ask()
+    assert fg.grad(lambda x: f(x, fg.stop_gradient(x)))(3.0) == 3.0
+    # A partial of zero says that nothing flows.
+    g = primitive(lambda x, y: x * y, [lambda x, y: y, lambda x, y: 0.0], name="half")
+    assert fg.grad(g, (0, 1))(2.0, 3.0) == (3.0, 0.0)
 
 
 @pytest.mark.parametrize("rule", ["complex-step", "finite-difference"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from funcgrad.expr import Expr, by_key
 from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import CONSTANT, INPUT, Key, dependent, toposort
+from funcgrad.graph import CONSTANT, INPUT, Key, toposort
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
@@ -228,7 +228,7 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
     _check_root(expr)
     with Paused():
         exprs = by_key(expr)
-        wanted = exprs if wrt is None else dependent(exprs.values(), [item.key for item in wrt])
+        wanted = exprs if wrt is None else _varied(exprs, [item.key for item in wrt])
         arcs = linear_maps(exprs, wanted)
         return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
 
@@ -248,6 +248,16 @@ def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]
     arcs = linear_maps(exprs, exprs)
     steps = path_sums_steps(list(reversed(exprs)), _pullback(_seed(expr, seed)), arcs)
     return (GradientMap(expr, step) for step in steps)
+
+
+def _varied(exprs: Mapping[Key, Expr], keys: Iterable[Key]) -> set[Key]:
+    """The keys that are given and those of the expressions that depend on them along edges."""
+    found = set(keys)
+    for key, expr in exprs.items():
+        reached = [i for i, arg in enumerate(expr.args) if arg.key in found]
+        if differentiable(expr.dtype) and any([expr.op.edge(i) is not None for i in reached]):
+            found.add(key)
+    return found
 
 
 def _check_root(expr: Expr) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Never
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.concrete import Questions, concrete
+from funcgrad.expr.concrete import Questions, concrete, refuse_varied
 from funcgrad.expr.node import Cell, TraceContext, is_simple, mark_simple
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
@@ -99,7 +99,8 @@ class Expr(Operators, Questions, Cell):
         raise fail(
             TypeError,
             "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
-            "has none; compare it with ==, or look up float(x) or int(x), which cut the gradient",
+            "has none; compare it with ==, or look up int(x), or float(fg.stop_gradient(x)) with derivative "
+            "zero",
         )
 
     def __eq__(self, other: object) -> Any:
@@ -124,6 +125,13 @@ class Expr(Operators, Questions, Cell):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        refuse_varied(self, "pickle")
+        if self.traced and self.traced.open:
+            raise fail(
+                TypeError,
+                "pickle: expected a value that outlives its trace, but got a traced one; return it from the "
+                "function, and pickle the result",
+            )
         # Flat rows in topological order: pickling must not recurse over the graph.
         rows: list[Any] = []
 

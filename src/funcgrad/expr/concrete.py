@@ -1,28 +1,29 @@
-"""Concrete values: what Python's questions are answered by.
+"""Concrete values: the answers to Python's questions.
 
 A traced expression knows the values of its leaves at this call. Its own is computed when Python first
-asks (``if x > 0``, ``float(x)``, an index, a text), and kept; what records questions is told. Only
+asks (``if x > 0``, ``int(x)``, an index, a text), and kept; what records questions is told. Only
 ``repr(x)`` asks nothing: it is the formula, as a debugger shows it.
+
+A question whose answer would carry a derivative (``float(x)``, ``complex(x)``, ``math.sin(x)``) is a
+TypeError where the value is being differentiated (`funcgrad.ops.base.activity`).
 """
 
 from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from opcode import opmap
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr.node import Cell, set_value
+from funcgrad.expr.plain_numbers import advice
 from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
-from funcgrad.source import fail, written
+from funcgrad.source import USERS, fail
 
 
 # -- how a value is read ---------------------------------------------------------------------------
@@ -77,6 +78,9 @@ def _method(name: str) -> Callable[[Any], Any]:
     return _question(name, operator.methodcaller(name))
 
 
+_as_ratio = _on_number(operator.methodcaller("as_integer_ratio"), "as_integer_ratio")
+
+
 class Questions:
     """Python's questions, answered by the concrete value under a transform."""
 
@@ -91,16 +95,13 @@ class Questions:
         return bool(concrete(self, "bool()", bool))
 
     def __float__(self: Any) -> float:
-        _refuse_storing(self, sys._getframe(1))
-        return float(concrete(self, "float()", float))
+        return float(number(self, "float()", float))
 
     def __int__(self: Any) -> int:
-        _refuse_storing(self, sys._getframe(1))
         return int(concrete(self, "int()", int))
 
     def __complex__(self: Any) -> complex:
-        _refuse_storing(self, sys._getframe(1))
-        return complex(concrete(self, "complex()", complex))
+        return complex(number(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
         reading = operator.index if self.type.dtype.kind in "iu" else index
@@ -112,13 +113,26 @@ class Questions:
 
     # What Python's own numbers can do beyond.
     is_integer = _method("is_integer")
-    as_integer_ratio = _method("as_integer_ratio")
     bit_length = _method("bit_length")
     bit_count = _method("bit_count")
 
-    def item(self: Any) -> Any:
-        """The concrete value as a Python number, under a transform."""
-        return concrete(self, "item()", _item)
+    def as_integer_ratio(self: Any) -> tuple[int, int]:
+        """``as_integer_ratio()`` of the concrete value, under a transform."""
+        ratio: tuple[int, int] = number(self, "as_integer_ratio()", _as_ratio)
+        return ratio
+
+    def item(self: Any, *place: Any) -> Any:
+        """The one entry, or that at a place: an expression, or, of a traced integer, a Python number."""
+        if not place and self.size != 1:
+            raise fail(ValueError, f"item: expected an array with one entry, but got {self.type}")
+        if len(place) == 1 and not isinstance(place[0], tuple):
+            entry = functions["ravel"](self)[place[0]]
+        elif place:
+            entry = self[place[0] if len(place) == 1 else place]
+        else:
+            entry = functions["reshape"](self, ()) if self.shape else self
+        is_whole = entry.traced and entry.dtype.kind in "biu"
+        return concrete(entry, "item()", _item) if is_whole else entry
 
     def __str__(self: Any) -> str:
         return str(concrete(self, "str()", str)) if self.traced else repr(self)
@@ -140,22 +154,6 @@ def concrete_value(value: Any, asker: str) -> Any:
     return answer
 
 
-_STORE = opmap["STORE_SUBSCR"]
-
-
-def _refuse_storing(asked: Cell, frame: FrameType) -> None:
-    # An integer has no gradient to cut.
-    if asked.type.dtype.kind in "fc" and _is_stored(frame):
-        raise assignment()
-
-
-def _is_stored(frame: FrameType) -> bool:
-    """Whether ``array[i] = x`` or ``array.fill(x)`` asks for a number, which would cut the gradient."""
-    if frame.f_code.co_code[frame.f_lasti] == _STORE:
-        return True
-    return ".fill(" in written(frame).partition("(")[0] + "("
-
-
 def assignment() -> Any:
     """The refusal of an assignment to an item of an expression, or of an expression to an item."""
     return fail(
@@ -175,6 +173,35 @@ def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) ->
     if root.traced is not None:
         root.traced.record(root, reading, answer)
     return answer
+
+
+def number(root: Cell, asker: str, reading: Callable[[Any], Any]) -> Any:
+    """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
+    _value(root, asker)  # what has no value says so
+    refuse_varied(root, asker)
+    return concrete(root, asker, reading)
+
+
+def refuse_varied(root: Cell, asker: str) -> None:
+    """Refuse to give the value of an expression that depends differentiably on a leaf of a running trace."""
+    if root.traced is not None and functions["is_varied"](root):
+        raise fail(
+            TypeError,
+            f"{asker}: expected a value without a derivative, but got one that is being differentiated, "
+            f"and a plain number would lose the derivative; {advice()}, or write {_stopped(asker)} if "
+            "the derivative is meant to be zero",
+            USERS,
+        )
+
+
+def _stopped(asker: str) -> str:
+    """How a derivative of zero is asked for."""
+    name, call, _ = asker.partition("()")
+    return (
+        f"{name}(fg.stop_gradient(x))"
+        if call and name in ("float", "complex")
+        else "fg.stop_gradient(x)"
+    )
 
 
 def _value(root: Cell, asker: str) -> Any:
@@ -215,8 +242,10 @@ def _no_value(expr: Cell, asker: str) -> Any:
     return fail(
         TypeError,
         f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "
-        "choose with fg.cond or np.where(condition, a, b); a function that is differentiated with "
-        f"grad(f), and neither mapped nor a loop's, knows its values{shown}",
+        "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
+        "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its "
+        f"values{shown}",
+        USERS,
     )
 
 

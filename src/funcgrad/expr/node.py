@@ -23,6 +23,11 @@ class TraceContext(Protocol):
     records: bool
     """Whether questions are recorded. Of two contexts in one operation, the result carries such a one."""
 
+    differentiates: bool
+    """Whether derivatives are taken in its leaves, so that a number read off them would lose one."""
+    open: bool
+    """Whether the function still runs."""
+
     def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None:
         """Told of a question that Python asked a traced value: the value, how it was read, the answer."""
 
@@ -33,7 +38,7 @@ class TraceContext(Protocol):
 class Cell(Term):
     """A term with its metadata: whether it is traced, a label, and the user's line."""
 
-    __slots__ = ("_graph", "_simple", "_value", "label", "source", "traced")
+    __slots__ = ("_graph", "_simple", "_value", "_varied", "label", "source", "traced")
 
     args: tuple[Any, ...]
     traced: TraceContext | None
@@ -42,6 +47,7 @@ class Cell(Term):
     # Absent until it is first read.
     _graph: Graph
     _value: Any
+    _varied: TraceContext | None
     _simple: bool
 
     @property
@@ -79,6 +85,7 @@ _slots: Any = Cell
 _set_graph = _slots._graph.__set__
 _set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
+set_varied = _slots._varied.__set__
 
 
 def is_simple(expr: Cell) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.concrete import assignment, concrete_value
+from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, ufuncs
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -279,11 +280,15 @@ class Operators:
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
         raise fail(
             TypeError,
-            "array: expected numbers, but got an expression, and storing it in a NumPy array would "
-            "cut its gradient; write np.stack([...]) or funcgrad.numpy.array([...]), full or arange to "
-            "build an array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to "
-            "index an array with an expression",
+            "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
+            f"gradient; {remedy() or _BUILD}",
         )
+
+
+_BUILD = (
+    "write np.stack([...]) or funcgrad.numpy.array([...]), full or arange to build an array of expressions, "
+    "x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index an array with an expression"
+)
 
 
 class At:

@@ -29,12 +29,13 @@ def derive(
     roots: Sequence[Expr],
     leaves: Sequence[Expr],
     unreached: Callable[[], None] | None = None,
+    results: int | None = None,
 ) -> list[Any]:
     """The outputs of a transform of a traced program: numbers, or expressions inside another trace.
 
-    ``unreached`` is called where no root depends on a leaf.
+    ``unreached`` is called where no root, or none of the first ``results``, depends on a leaf.
     """
-    found = skeleton(roots, leaves)
+    found = skeleton(roots, leaves, results=results)
     if unreached is not None and not found.reached:
         unreached()
     program = derived(transform, found.rows, found.roots, len(leaves))

@@ -26,6 +26,7 @@ class Scope:
 
     __slots__ = ("arrays", "number", "open")
     records = False
+    differentiates = True
 
     def __init__(self) -> None:
         self.open = True

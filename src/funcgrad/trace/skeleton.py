@@ -34,17 +34,23 @@ class Skeleton(NamedTuple):
     """Whether a root depends on a leaf, or is made of derivatives, which may be constant."""
 
 
-def skeleton(roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False) -> Skeleton:
+def skeleton(
+    roots: Sequence[Expr],
+    leaves: Sequence[Expr],
+    within: bool = False,
+    results: int | None = None,
+) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
     An expression that depends on a trace around this one, but not on the leaves, becomes an input. One fold
     on local lists: it runs at every call of a derivative. ``within``: f still ran when the roots were made,
-    so leaves of traces inside it, which have ended, rightly stand for their values.
+    so leaves of traces inside it, which have ended, rightly stand for their values. The first ``results``
+    roots are those of which it says whether they are reached; all, if it is None.
     """
     numbering = _Numbering(leaves, within)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
-    reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places])
+    reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
     symbolic = any([isinstance(value, Expr) for value in inputs])
     return Skeleton(
         tuple(numbering.rows), places, inputs, symbolic, tuple(numbering.simple), reached

@@ -22,6 +22,7 @@ from funcgrad.transforms.transform_arguments import (
     seed_leaves,
     split_aux,
     tangent_dtype,
+    warn_unreached,
 )
 
 
@@ -34,7 +35,8 @@ def jvp(
     returns a pair ``(value, aux)``, and the result is ``(value, derivative, aux)``.
 
     Raises TypeError if ``primals`` or ``tangents`` is not a tuple, or if their structures, shapes or dtypes
-    differ; for integer arrays, which have no tangents; and if f is not a function.
+    differ; for integer arrays, which have no tangents; and if f is not a function. Warns if no primal reaches
+    the value.
 
     >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
     (12.0, 4.0)
@@ -63,9 +65,10 @@ def jvp(
     output, aux = split_aux(output, has_aux, "jvp")
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
-    together = derive(_jvp, [*roots, *leaves, *seeds], [*leaves, *seeds])
-    values = [result(v) for v in together]
     count = len(roots)
+    unreached = warn_unreached if roots and leaves else None
+    together = derive(_jvp, [*roots, *leaves, *seeds], [*leaves, *seeds], unreached, count)
+    values = [result(v) for v in together]
     pair = shape.rebuild(values[:count]), shape.rebuild(values[count:])
     return (*pair, concretize(aux, leaves)) if has_aux else pair
 

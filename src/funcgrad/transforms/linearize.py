@@ -29,6 +29,7 @@ from funcgrad.transforms.transform_arguments import (
     leaves_by_argument,
     matching_seeds,
     tangent_dtype,
+    warn_unreached,
 )
 
 
@@ -56,6 +57,8 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
+    if roots and leaves and not found.reached:
+        warn_unreached()
     parts = split_program(_flows, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 

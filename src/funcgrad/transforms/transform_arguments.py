@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import BuiltinFunctionType
@@ -13,7 +12,7 @@ import numpy as np
 from funcgrad.expr import Expr, scalar
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
-from funcgrad.source import fail
+from funcgrad.source import fail, warn
 from funcgrad.trace.leaves import Scope, flatten_arguments, fresh
 from funcgrad.trace.pytree import Tree, flatten
 
@@ -159,11 +158,9 @@ def split_aux(output: object, has_aux: bool, who: str = "grad") -> tuple[Any, An
 
 
 def warn_unreached() -> None:
-    warnings.warn(
+    warn(
         "the output does not depend on the arguments that it is differentiated in, so the gradient is "
-        "zero; usually float(), int(), math.* or np.array() inside the function took a plain number "
-        "out of a traced value: use numpy's functions instead",
-        stacklevel=5,
+        "zero; int(), round(), text and stop_gradient give values without a derivative"
     )
 
 

@@ -23,6 +23,7 @@ from funcgrad.transforms.transform_arguments import (
     rebuild_arguments,
     split_aux,
     tangent_dtype,
+    warn_unreached,
 )
 
 
@@ -49,6 +50,8 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
+    if roots and leaves and not found.reached:
+        warn_unreached()
     parts = split_program(_cotangents, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 

@@ -40,7 +40,7 @@ from funcgrad.ops.base.promotion import (
     elementwise_types,
     ufunc_loop,
 )
-from funcgrad.source import fail
+from funcgrad.source import USERS, fail
 from funcgrad.typing import Array
 
 EdgeRule: TypeAlias = Callable[..., LinearMap]
@@ -421,7 +421,9 @@ def _one_example(x: Array) -> Any:
     raise fail(
         TypeError,
         "vmap: expected a program that does not depend on values, but Python asked for the value of "
-        "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond",
+        "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond, and compute "
+        "with np.sin, not math.sin",
+        USERS,
     )
 
 

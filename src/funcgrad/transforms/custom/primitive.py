@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.linear import Diagonal, LinearMap, Structural
+from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
@@ -53,7 +53,7 @@ def primitive(
 
     Without ``out``, f acts entry by entry on floating-point arrays that broadcast. ``partials`` has one
     function an argument, of the same arguments, that returns the partial derivative as an expression (None:
-    not differentiable); both modes, batching and all orders use it. Instead of ``partials``,
+    a derivative in that argument is an error); both modes, batching and all orders use it. In its place,
     ``"complex-step"`` (f takes complex arrays and is analytic) or ``"finite-difference"`` (central, about
     ten digits) select a numerical rule, which the printed formula names. If f does not act entry by entry,
     ``out`` gives the `ArrayType` of the result from those of the arguments, and `custom_vjp` or
@@ -168,7 +168,12 @@ def _edge(place: int) -> EdgeRule:
             )
         rule = rules[place]
         if rule is None:
-            return Structural(lambda v: None, lambda g: None)
+            raise fail(
+                TypeError,
+                f"{function.name}: expected a derivative in argument {place}, but this primitive was given "
+                "None for it; give a partial, lambda *args: 0.0 if it is zero, or hand over "
+                "fg.stop_gradient(x)",
+            )
         slope = rule(*args)
         if np.broadcast_shapes(np.shape(slope), z.shape) != z.shape:
             raise fail(

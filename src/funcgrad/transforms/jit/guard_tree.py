@@ -50,6 +50,7 @@ class QuestionLog(Scope):
 
     __slots__ = ("_derived", "_met")
     records = True
+    differentiates = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,0 +1,73 @@
+"""Advice to a user whose code takes a plain number out of a value that is being differentiated.
+
+The advice names NumPy's function for the one of `math`, `cmath` or `statistics` that the user's line calls.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from funcgrad.source import USERS, caller, position, written
+
+_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "erf": "scipy.special.erf",
+        "erfc": "scipy.special.erfc",
+        "fmean": "np.mean",
+        "fsum": "np.sum",
+        "gamma": "scipy.special.gamma",
+        "lgamma": "scipy.special.gammaln",
+        "phase": "np.angle",
+        "pstdev": "np.std",
+        "pvariance": "np.var",
+    }
+)
+"""Functions of numbers whose names in NumPy or SciPy are others."""
+
+_OF_NUMBERS = ("math", "cmath", "statistics")
+
+
+def _in_numpy(name: str) -> str:
+    """NumPy's name for a function of Python's modules of numbers; empty where it has none."""
+    homes = [sys.modules.get(home) for home in _OF_NUMBERS]
+    is_known = hasattr(np, name) and any([hasattr(home, name) for home in homes])
+    return _NAMES.get(name, f"np.{name}" if is_known else "")
+
+
+def advice() -> str:
+    """A remedy for the expression of the user's code that asks for a plain number."""
+    found = remedy()
+    return found or (
+        "write NumPy's functions (np.sin for math.sin), or fg.adopt(f) for other people's code, or give a "
+        "function of plain numbers a derivative by fg.primitive or fg.custom_vjp"
+    )
+
+
+def remedy() -> str:
+    """`advice` for the function that the user's line calls; empty if that is not known."""
+    source = caller(2, USERS)
+    text = "" if source is None else written(source)
+    called = text.partition("(")[0].strip()
+    name = called.rpartition(".")[2]
+    instead = _in_numpy(name)
+    if instead:
+        return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
+    if called in ("float", "complex"):
+        return f"leave out {called}(), or write fg.adopt(f) for the function"
+    if isinstance(getattr(np, name, None), type) and issubclass(getattr(np, name), np.inexact):
+        return f"write x.astype({called}) in the place of {called}(x)"
+    if name == "fill" or _ASSIGNED.search(position(source)):
+        return (
+            "write x = x.at[i].set(v) in the place of x[i] = v, with x an expression, or build the array by "
+            "np.stack([...])"
+        )
+    return ""
+
+
+_ASSIGNED = re.compile(r"\](?!.*\()[^=]*=(?!=)")
+"""An assignment to an item, in the text of a line."""
