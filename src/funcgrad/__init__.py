@@ -78,6 +78,7 @@ from funcgrad.transforms.jvp import jvp
 if _TYPE_CHECKING:
     from funcgrad import numpy as numpy
     from funcgrad import optim as optim
+    from funcgrad import scipy as scipy
     from funcgrad.adoption.adopt import adopt
     from funcgrad.algebras import (
         Interval,
@@ -151,7 +152,7 @@ _LATER = {
     "transforms.vjp": ("vjp",),
     "transforms.vmap": ("vmap",),
 }
-_FACES = ("numpy", "optim", "show", "testing")
+_FACES = ("numpy", "optim", "scipy", "show", "testing")
 """Modules that may be named without being imported first."""
 _HOMES = {name: f"funcgrad.{home}" for home, names in _LATER.items() for name in names}
 # Modules that declare operations and are imported later.

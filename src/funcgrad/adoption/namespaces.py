@@ -13,10 +13,12 @@ import numpy as np
 REPLACED = {
     "numpy": "funcgrad.numpy",
     "autograd.numpy": "funcgrad.numpy",
-    "math": "funcgrad.adoption.standard_library.math_",
-    "numba": "funcgrad.adoption.numba_",
-    "cmath": "funcgrad.adoption.standard_library.cmath_",
-    "statistics": "funcgrad.adoption.standard_library.statistics_",
+    "math": "funcgrad.adoption.stand_ins.math_",
+    "numba": "funcgrad.adoption.stand_ins.numba_",
+    "cmath": "funcgrad.adoption.stand_ins.cmath_",
+    "scipy.linalg": "funcgrad.scipy.linalg",
+    "scipy.special": "funcgrad.scipy.special",
+    "statistics": "funcgrad.adoption.stand_ins.statistics_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
 
@@ -55,7 +57,7 @@ def replacement_of(module: ModuleType) -> ModuleType | None:
 
     >>> import math
     >>> replacement_of(math).__name__
-    'funcgrad.adoption.standard_library.math_'
+    'funcgrad.adoption.stand_ins.math_'
     """
     name = REPLACED.get(module.__name__)
     return (

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.standard_library.math_ import fsum
-from funcgrad.adoption.standard_library.number_functions import any_traced
+from funcgrad.adoption.stand_ins.math_ import fsum
+from funcgrad.adoption.stand_ins.number_functions import any_traced
 
 
 def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:

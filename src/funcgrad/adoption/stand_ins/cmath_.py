@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.standard_library.number_functions import any_traced, where_traced
+from funcgrad.adoption.stand_ins.number_functions import any_traced, where_traced
 from funcgrad.ops.shape import astype
 
 

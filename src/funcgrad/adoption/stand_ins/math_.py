@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.standard_library.number_functions import any_traced, as_number, where_traced
+from funcgrad.adoption.stand_ins.number_functions import any_traced, as_number, where_traced
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype

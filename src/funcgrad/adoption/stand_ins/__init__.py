@@ -1,0 +1,1 @@
+"""Modules that stand in for those of the standard library, and for numba, in adopted code."""

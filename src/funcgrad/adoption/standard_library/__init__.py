@@ -1,1 +1,0 @@
-"""Modules of the standard library, for traced values and plain numbers."""

@@ -1,0 +1,27 @@
+"""SciPy, for traced values: ``import funcgrad.scipy.special as special``.
+
+Names and signatures are SciPy's. `special` and `linalg` have the functions that traced values can enter;
+all other names lead to SciPy itself, which is imported when it is first used.
+
+>>> import funcgrad as fg
+>>> from funcgrad.scipy.special import erf
+>>> fg.grad(erf)(0.0)
+1.1283791670955126
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_OWN = ("linalg", "special")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OWN:
+        return import_module(f"funcgrad.scipy.{name}")
+    if name.startswith("__"):
+        raise AttributeError(f"module 'funcgrad.scipy' has no attribute {name!r}")
+    import scipy
+
+    return getattr(scipy, name)

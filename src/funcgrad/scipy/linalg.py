@@ -1,0 +1,163 @@
+"""``scipy.linalg`` for traced values: functions that ``numpy.linalg`` has, and compositions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import scipy.linalg as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.typing import Array
+
+
+def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:
+    own = getattr(_scipy, traced.__name__)
+
+    @wraps(traced)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return (traced if holds_expr([*args, *kwargs.values()]) else own)(*args, **kwargs)
+
+    function.__doc__ = f"As `scipy.linalg.{traced.__name__}`."
+    return function
+
+
+def _refuse(name: str, **given: Any) -> None:
+    """Say which arguments are not supported with traced values."""
+    for key, value in given.items():
+        if value:
+            raise TypeError(f"{name}: {key}={value!r} is not supported with traced values")
+
+
+@_where_traced
+def solve(a: Array, b: Array, lower: bool = False, transposed: bool = False, **_: Any) -> Any:
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+@_where_traced
+def inv(a: Array, **_: Any) -> Any:
+    return np.linalg.inv(a)
+
+
+@_where_traced
+def det(a: Array, **_: Any) -> Any:
+    return np.linalg.det(a)
+
+
+@_where_traced
+def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+    return np.linalg.norm(a, ord, axis, keepdims)
+
+
+@_where_traced
+def pinv(a: Array, *, return_rank: bool = False, **_: Any) -> Any:
+    _refuse("pinv", return_rank=return_rank)
+    return np.linalg.pinv(a)
+
+
+@_where_traced
+def cholesky(a: Array, lower: bool = False, **_: Any) -> Any:
+    left = np.linalg.cholesky(a)
+    return left if lower else np.conj(np.swapaxes(left, -1, -2))
+
+
+@_where_traced
+def cho_factor(a: Array, lower: bool = False, **_: Any) -> Any:
+    return cholesky(a, lower), lower
+
+
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: Any) -> Any:
+    """As `scipy.linalg.cho_solve`."""
+    factor, lower = c_and_lower
+    if not holds_expr([factor, b]):
+        return _scipy.cho_solve(c_and_lower, b, **kwargs)
+    left, right = (0, "C") if lower else ("C", 0)
+    return solve_triangular(factor, solve_triangular(factor, b, left, lower), right, lower)
+
+
+@_where_traced
+def solve_triangular(
+    a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
+) -> Any:
+    part = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        eye = np.eye(a.shape[-1])
+        part = part * (1 - eye) + eye
+    if trans in (1, "T", 2, "C"):
+        part = np.swapaxes(part, -1, -2)
+    return np.linalg.solve(np.conj(part) if trans in (2, "C") else part, b)
+
+
+@_where_traced
+def eigh(a: Array, b: Any = None, *, eigvals_only: bool = False, **options: Any) -> Any:
+    _refuse("eigh", b=b is not None, **{k: v for k, v in options.items() if "subset" in k})
+    return np.linalg.eigvalsh(a) if eigvals_only else tuple(np.linalg.eigh(a))
+
+
+@_where_traced
+def eigvalsh(a: Array, b: Any = None, **options: Any) -> Any:
+    return eigh(a, b, eigvals_only=True, **options)
+
+
+@_where_traced
+def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, **_: Any) -> Any:
+    if not compute_uv:
+        return np.linalg.svdvals(a)
+    return tuple(np.linalg.svd(a, full_matrices))
+
+
+@_where_traced
+def svdvals(a: Array, **_: Any) -> Any:
+    return np.linalg.svdvals(a)
+
+
+@_where_traced
+def qr(a: Array, mode: Any = "full", pivoting: bool = False, **_: Any) -> Any:
+    _refuse("qr", pivoting=pivoting)
+    form: Any = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
+    found: Any = np.linalg.qr(a, form)
+    return (found,) if mode == "r" else tuple(found)
+
+
+@_where_traced
+def lstsq(a: Array, b: Array, **_: Any) -> Any:
+    return np.linalg.lstsq(a, b)
+
+
+@_where_traced
+def expm(A: Array) -> Any:
+    # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
+    size = np.max(np.sum(np.abs(A), axis=-2)) if A.size else 0.0
+    halvings = max(0, int(np.ceil(np.log2(np.where(size > 0, size, 1.0) / 5.371920351148152))))
+    scaled, eye = A / 2.0**halvings, np.eye(A.shape[-1])
+    b = [
+        *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
+        *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
+        *(40840800.0, 960960.0, 16380.0, 182.0, 1.0),
+    ]
+    two = scaled @ scaled
+    four = two @ two
+    six = four @ two
+    odd = six @ (b[13] * six + b[11] * four + b[9] * two)
+    odd = scaled @ (odd + b[7] * six + b[5] * four + b[3] * two + b[1] * eye)
+    even = six @ (b[12] * six + b[10] * four + b[8] * two)
+    even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
+    result = np.linalg.solve(even - odd, even + odd)
+    for _ in range(halvings):
+        result = result @ result
+    return result
+
+
+globals().update(
+    {
+        name: value
+        for name, value in vars(_scipy).items()
+        if name[0] != "_" and name not in globals()
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,234 @@
+"""Functions of SciPy: their values are SciPy's, their derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+
+import funcgrad as fg
+import funcgrad.scipy.linalg as linalg
+import funcgrad.scipy.special as special
+
+ONE = [
+    "dawsn",
+    "ellipe",
+    "ellipk",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfi",
+    "erfinv",
+    "exp1",
+    "expi",
+    "gamma",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "j0",
+    "j1",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "log_ndtr",
+    "loggamma",
+    "ndtr",
+    "ndtri",
+    "rgamma",
+    "spence",
+    "y0",
+    "y1",
+    "entr",
+    "expit",
+    "log_expit",
+    "logit",
+    "exp10",
+    "exprel",
+    "cosm1",
+    "factorial",
+]
+MORE = {
+    "beta": (0.7, 0.6),
+    "betainc": (0.7, 0.6, 0.3),
+    "betaln": (0.7, 0.6),
+    "binom": (4.7, 2.2),
+    "boxcox": (0.7, 0.3),
+    "comb": (4.7, 2.2),
+    "ellipeinc": (0.7, 0.3),
+    "ellipkinc": (0.7, 0.3),
+    "eval_chebyt": (3, 0.3),
+    "eval_chebyu": (3, 0.3),
+    "eval_gegenbauer": (3, 0.7, 0.3),
+    "eval_genlaguerre": (3, 0.7, 0.3),
+    "eval_hermite": (3, 0.3),
+    "eval_hermitenorm": (3, 0.3),
+    "eval_jacobi": (3, 0.7, 0.6, 0.3),
+    "eval_laguerre": (3, 0.3),
+    "eval_legendre": (3, 0.3),
+    "expn": (2, 0.3),
+    "gammainc": (0.7, 0.3),
+    "gammaincc": (0.7, 0.3),
+    "huber": (0.7, 0.3),
+    "hyp0f1": (0.7, 0.3),
+    "hyp1f1": (0.7, 0.6, 0.3),
+    "hyp2f1": (0.7, 0.6, 0.4, 0.3),
+    "inv_boxcox": (0.7, 0.3),
+    "iv": (0.7, 0.3),
+    "ive": (0.7, 0.3),
+    "jv": (0.7, 0.3),
+    "kl_div": (0.7, 0.3),
+    "kv": (0.7, 0.3),
+    "kve": (0.7, 0.3),
+    "poch": (0.7, 0.3),
+    "pseudo_huber": (0.7, 0.3),
+    "rel_entr": (0.7, 0.3),
+    "xlog1py": (0.7, 0.3),
+    "xlogy": (0.7, 0.3),
+    "yv": (0.7, 0.3),
+    "zeta": (1.7, 0.3),
+}
+
+
+def difference(f, args, place, h=1e-5):
+    ends = [[x + s * h if i == place else x for i, x in enumerate(args)] for s in (1, -1)]
+    return (f(*ends[0]) - f(*ends[1])) / (2 * h)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [*((name, (0.37,)) for name in ONE), *MORE.items()], ids=lambda v: str(v)
+)
+def test_special_functions_have_scipys_values_and_their_derivatives(name, args):
+    own, found = getattr(scipy.special, name), getattr(special, name)
+    assert found(*args) == own(*args)
+    last = len(args) - 1
+    value, slope = fg.value_and_grad(found, argnums=last)(*args)
+    assert value == pytest.approx(own(*args), rel=1e-14)
+    assert slope == pytest.approx(difference(own, args, last), rel=1e-7)
+    on_arrays = fg.grad(lambda x: np.sum(found(*args[:-1], x)))(np.array([args[-1]] * 3))
+    np.testing.assert_allclose(on_arrays, [slope] * 3, rtol=1e-13)
+    assert fg.jit(fg.grad(found, argnums=last))(*args) == pytest.approx(slope, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "name", ["beta", "betaln", "binom", "poch", "kl_div", "xlogy", "boxcox", "huber"]
+)
+def test_the_first_argument_of_special_functions_is_differentiated_too(name):
+    slope = fg.grad(getattr(special, name))(*MORE[name])
+    assert slope == pytest.approx(difference(getattr(scipy.special, name), MORE[name], 0), rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "jv", "hyp1f1", "zeta"])
+def test_a_derivative_without_a_formula_is_refused(name):
+    with pytest.raises(
+        TypeError, match=f"{name}: expected arguments with derivatives that have a formula"
+    ):
+        fg.grad(getattr(special, name))(*MORE[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"), [("airy", 4), ("fresnel", 2), ("shichi", 2), ("sici", 2)]
+)
+def test_functions_with_several_results(name, parts):
+    for k in range(parts):
+        slope = fg.grad(lambda x, k=k: getattr(special, name)(x)[k])(0.37)
+        own = difference(lambda x, k=k: getattr(scipy.special, name)(x)[k], (0.37,), 0)
+        assert slope == pytest.approx(own, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "place", "slope"),
+    [
+        ("xlogy", (0.0, 0.0), 1, 0.0),
+        ("xlogy", (2.0, 0.5), 1, 4.0),
+        ("entr", (1.0,), 0, -1.0),
+        ("exprel", (0.0,), 0, 0.5),
+        ("sici", (0.0,), 0, 1.0),
+        ("ellipk", (0.0,), 0, np.pi / 8),
+        ("erf", (np.inf,), 0, 0.0),
+        ("j1", (0.0,), 0, 0.5),
+        ("lambertw", (0.0,), 0, 1.0),
+        ("spence", (1.0,), 0, -0.0),
+    ],
+)
+def test_derivatives_at_singular_points(name, args, place, slope):
+    function = getattr(special, name)
+
+    def real(*given):
+        value = function(*given)
+        return np.real(value[0] if isinstance(value, tuple) else value)
+
+    assert fg.grad(real, argnums=place)(*args) == slope
+
+
+def test_complex_functions():
+    z = 0.3 + 0.4j
+    for name in ("wofz", "erf", "loggamma", "lambertw", "gamma"):
+        own, found = getattr(scipy.special, name), getattr(special, name)
+        slope = fg.grad(lambda t, found=found: np.imag(found(z * t)))(1.0)
+        assert slope == pytest.approx(
+            difference(lambda t, own=own: np.imag(own(z * t)), (1.0,), 0), rel=1e-7
+        )
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_logsumexp_takes_weights_and_signs(axis):
+    a = np.array([[0.1, 0.2, -0.4], [1.0, -np.inf, 0.3]])
+    b = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 3.0]])
+    own, sign = scipy.special.logsumexp(a, axis, b, return_sign=True)
+    value, found = fg.jit(lambda a: special.logsumexp(a, axis, b, return_sign=True))(a)
+    np.testing.assert_allclose(value, own, rtol=1e-13)
+    np.testing.assert_array_equal(found, sign)
+
+
+SQUARE = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.1]])
+VECTOR = np.array([0.4, -0.3, 0.8])
+LINEAR = {
+    "solve": lambda m, a: m.solve(a, VECTOR, assume_a="gen"),
+    "solve transposed": lambda m, a: m.solve(a, VECTOR, transposed=True),
+    "inv": lambda m, a: m.inv(a),
+    "det": lambda m, a: m.det(a),
+    "norm": lambda m, a: m.norm(a),
+    "pinv": lambda m, a: m.pinv(a),
+    "cholesky": lambda m, a: m.cholesky(a @ a.T),
+    "cholesky lower": lambda m, a: m.cholesky(a @ a.T, lower=True),
+    "cho_solve": lambda m, a: m.cho_solve(m.cho_factor(a @ a.T), VECTOR),
+    "cho_solve lower": lambda m, a: m.cho_solve(m.cho_factor(a @ a.T, lower=True), VECTOR),
+    "solve_triangular": lambda m, a: m.solve_triangular(a, VECTOR),
+    "solve_triangular lower": lambda m, a: m.solve_triangular(a, VECTOR, lower=True, trans="T"),
+    "solve_triangular unit": lambda m, a: m.solve_triangular(a, VECTOR, unit_diagonal=True),
+    "eigh": lambda m, a: m.eigh(a @ a.T)[0],
+    "eigvalsh": lambda m, a: m.eigvalsh(a @ a.T),
+    "svd": lambda m, a: m.svd(a)[1],
+    "svdvals": lambda m, a: m.svdvals(a),
+    "qr": lambda m, a: m.qr(a, mode="economic")[1] ** 2,
+    "lstsq": lambda m, a: m.lstsq(a, VECTOR)[0],
+    "expm": lambda m, a: m.expm(a),
+    "expm of a large matrix": lambda m, a: m.expm(10 * a) * 1e-10,
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_algebra_is_scipys(name):
+    f, direction = LINEAR[name], np.cos(np.arange(9.0)).reshape(3, 3)
+
+    def along(module, t):
+        return np.sum(np.sin(f(module, SQUARE + t * direction)))
+
+    value, slope = fg.value_and_grad(lambda t: along(linalg, t))(0.0)
+    assert value == pytest.approx(along(scipy.linalg, 0.0), rel=1e-11)
+    assert slope == pytest.approx(difference(lambda t: along(scipy.linalg, t), (0.0,), 0), rel=1e-6)
+
+
+def test_arguments_that_are_not_supported_are_refused():
+    with pytest.raises(TypeError, match="qr: pivoting=True is not supported with traced values"):
+        fg.grad(lambda a: linalg.qr(a, pivoting=True)[0].sum())(SQUARE)
+    with pytest.raises(TypeError, match="erf: expected no out with traced values"):
+        fg.grad(lambda x: special.erf(x, out=None))(0.5)
+
+
+def test_other_names_are_scipys():
+    assert special.roots_legendre is scipy.special.roots_legendre
+    assert linalg.toeplitz is scipy.linalg.toeplitz
+    assert fg.scipy.special is special
