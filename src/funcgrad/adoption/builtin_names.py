@@ -17,18 +17,20 @@ import numpy as np
 
 from funcgrad.adoption.adopted_classes import original_class
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
 
 
 def is_traced(value: object) -> bool:
-    """Whether a value is an expression."""
-    return isinstance(value, Expr)
+    """Whether a value is an expression, or an array that can hold one."""
+    return isinstance(value, Expr | MutableArray)
 
 
 def stand_ins(value: Any) -> tuple[type, ...]:
     """The types that a traced value is taken for."""
-    if value.ndim:
+    if value.ndim or isinstance(value, MutableArray):
         return (np.ndarray,)
     kind = value.dtype.type
     return (kind, *_PYTHONS.get(kind, ()))
@@ -47,9 +49,9 @@ class _NumberType(type):
     """The metaclass of `float_` and `complex_`, which are equal to Python's own types and are dtypes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        own, parts = _own(cls), (*args, *kwargs.values())
+        own, parts = _own(cls), [plain_value(part) for part in (*args, *kwargs.values())]
         if not any([is_traced(part) for part in parts]):
-            return own(*args, **kwargs)
+            return own(*parts[: len(args)], **dict(zip(kwargs, parts[len(args) :], strict=True)))
         whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
         if whole.ndim and whole.size == 1:
             whole = shape.reshape(whole, ())

@@ -38,7 +38,7 @@ class TraceContext(Protocol):
 class Cell(Term):
     """A term with its metadata: whether it is traced, a label, and the user's line."""
 
-    __slots__ = ("_graph", "_simple", "_value", "_varied", "label", "source", "traced")
+    __slots__ = ("_graph", "_scope", "_simple", "_value", "_varied", "label", "source", "traced")
 
     args: tuple[Any, ...]
     traced: TraceContext | None
@@ -48,6 +48,7 @@ class Cell(Term):
     _graph: Graph
     _value: Any
     _varied: TraceContext | None
+    _scope: int
     _simple: bool
 
     @property
@@ -86,6 +87,7 @@ _set_graph = _slots._graph.__set__
 _set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
 set_varied = _slots._varied.__set__
+set_scope = _slots._scope.__set__
 
 
 def is_simple(expr: Cell) -> bool:

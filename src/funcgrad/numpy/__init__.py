@@ -11,88 +11,62 @@ A drop-in replacement for ``autograd.numpy``.
 
 from __future__ import annotations
 
-from operator import index as _index
 from typing import Any
 
 import numpy as _numpy
-import numpy.typing as npt
 
+from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.expr import Expr
-from funcgrad.expr.concrete import concrete_value as _plain
+from funcgrad.numpy.creation import append as append
+from funcgrad.numpy.creation import arange as arange
+from funcgrad.numpy.creation import array as array
+from funcgrad.numpy.creation import asanyarray as asanyarray
+from funcgrad.numpy.creation import asarray as asarray
+from funcgrad.numpy.creation import asarray_chkfinite as asarray_chkfinite
+from funcgrad.numpy.creation import ascontiguousarray as ascontiguousarray
+from funcgrad.numpy.creation import asfortranarray as asfortranarray
+from funcgrad.numpy.creation import block as block
+from funcgrad.numpy.creation import column_stack as column_stack
+from funcgrad.numpy.creation import concatenate as concatenate
+from funcgrad.numpy.creation import copy as copy
+from funcgrad.numpy.creation import diag as diag
+from funcgrad.numpy.creation import diagflat as diagflat
+from funcgrad.numpy.creation import dstack as dstack
+from funcgrad.numpy.creation import empty as empty
+from funcgrad.numpy.creation import empty_like as empty_like
+from funcgrad.numpy.creation import eye as eye
+from funcgrad.numpy.creation import fromfunction as fromfunction
+from funcgrad.numpy.creation import fromiter as fromiter
+from funcgrad.numpy.creation import full as full
+from funcgrad.numpy.creation import full_like as full_like
+from funcgrad.numpy.creation import geomspace as geomspace
+from funcgrad.numpy.creation import hstack as hstack
+from funcgrad.numpy.creation import identity as identity
+from funcgrad.numpy.creation import indices as indices
+from funcgrad.numpy.creation import kron as kron
+from funcgrad.numpy.creation import linspace as linspace
+from funcgrad.numpy.creation import logspace as logspace
+from funcgrad.numpy.creation import meshgrid as meshgrid
+from funcgrad.numpy.creation import ndenumerate as ndenumerate
+from funcgrad.numpy.creation import ones as ones
+from funcgrad.numpy.creation import ones_like as ones_like
+from funcgrad.numpy.creation import outer as outer
+from funcgrad.numpy.creation import pad as pad
+from funcgrad.numpy.creation import repeat as repeat
+from funcgrad.numpy.creation import resize as resize
+from funcgrad.numpy.creation import stack as stack
+from funcgrad.numpy.creation import tile as tile
+from funcgrad.numpy.creation import tri as tri
+from funcgrad.numpy.creation import tril as tril
+from funcgrad.numpy.creation import triu as triu
+from funcgrad.numpy.creation import vander as vander
+from funcgrad.numpy.creation import vstack as vstack
+from funcgrad.numpy.creation import zeros as zeros
+from funcgrad.numpy.creation import zeros_like as zeros_like
 from funcgrad.numpy.types import frompyfunc as frompyfunc
 from funcgrad.numpy.types import isscalar as isscalar
 from funcgrad.numpy.types import vectorize as vectorize
 from funcgrad.ops import shape as _shape
-from funcgrad.typing import Array
-
-
-def array(
-    value: Array,
-    dtype: Any = None,
-    *,
-    copy: bool | None = True,
-    order: Any = "K",
-    ndmin: int = 0,
-    **kwargs: Any,
-) -> Any:
-    """As `numpy.array`, of nested lists that may hold traced values.
-
-    >>> import funcgrad as fg
-    >>> array([fg.var("x"), 1.0]).shape
-    (2,)
-    """
-    if not _shape.holds_expr(value):
-        return _numpy.array(value, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
-    if kwargs:
-        raise TypeError(
-            f"array: expected no {', '.join(kwargs)} with expressions; they have no classes or layouts"
-        )
-    made = _shape.array(value, dtype)
-    return _shape.reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
-
-
-def asarray(value: Array, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Any:
-    """As `numpy.asarray`; an expression is returned as it is."""
-    if not _shape.holds_expr(value):
-        return _numpy.asarray(value, dtype, **kwargs)
-    return array(value, dtype, **kwargs)
-
-
-asanyarray = ascontiguousarray = asarray
-
-
-def full(
-    shape: int | tuple[int, ...], fill_value: object, dtype: object = None, **kwargs: Any
-) -> Any:
-    """As `numpy.full`, of a number or a traced value."""
-    if not isinstance(fill_value, Expr):
-        return _numpy.full(shape, fill_value, dtype, **kwargs)
-    lengths = shape if _numpy.iterable(shape) else (_index(shape),)
-    filled = _shape.broadcast_to(fill_value, tuple(map(_index, lengths)))
-    return filled if dtype is None else _shape.astype(filled, dtype)
-
-
-def arange(*limits: Any, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Any:
-    """As `numpy.arange`; traced limits are concretized to find the number of entries.
-
-    >>> import funcgrad as fg
-    >>> fg.grad(lambda x: arange(x, 3.0, 0.5 * x).sum())(1.0)
-    7.0
-    """
-    named = [kwargs.pop(key) for key in ("start", "stop", "step") if key in kwargs]
-    limits = (*limits, *named)
-    known = [_plain(item, "arange") for item in limits]
-    plain = _numpy.arange(*known, dtype=dtype, **kwargs)
-    start = limits[0] if len(limits) > 1 else 0
-    step = limits[2] if len(limits) > 2 else 1
-    if not (_is_differentiable(start) or _is_differentiable(step)):
-        return plain
-    made = start + step * _numpy.arange(plain.size)
-    return made if dtype is None else _shape.astype(made, dtype)
-
-
-def _is_differentiable(item: object) -> bool:
-    return isinstance(item, Expr) and item.dtype.kind in "fc"
 
 
 class _OfExpressions(type):
@@ -100,6 +74,8 @@ class _OfExpressions(type):
 
     def __call__(cls, value: Any = 0.0) -> Any:
         kind = cls.__mro__[1]
+        if isinstance(value, MutableArray):
+            return value.astype(kind)
         return _shape.astype(value, kind) if isinstance(value, Expr) else kind(value)
 
     def __instancecheck__(cls, value: object) -> bool:

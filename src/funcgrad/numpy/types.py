@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
 from funcgrad.typing import Array
@@ -33,8 +35,8 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not shape.holds_expr([*args, *kwargs.values()]):
-            return super().__call__(*args, **kwargs)
+        if not holds_expr([*args, *kwargs.values()]):
+            return mutable(super().__call__(*args, **kwargs))
         if self.signature is not None:
             raise TypeError(
                 "vectorize: a signature is not supported with traced values; use fg.vmap"
@@ -58,14 +60,14 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) 
     own = np.frompyfunc(func, nin, nout, **kwargs)
 
     def function(*args: Any) -> Any:
-        return by_entry(func, args) if shape.holds_expr(args) else own(*args)
+        return by_entry(func, args) if holds_expr(args) else own(*args)
 
     return update_wrapper(function, func) if hasattr(func, "__name__") else function
 
 
 def by_entry(function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
     """A function of numbers on each entry of arrays, broadcast together; it may return a tuple."""
-    given = [shape.array(x) if shape.holds_expr(x) else np.asarray(x) for x in arrays]
+    given = [shape.array(x) if holds_expr(x) else np.asarray(x) for x in arrays]
     common = np.broadcast_shapes(*[x.shape for x in given])
     flat = [np.ravel(np.broadcast_to(x, common)) for x in given]
     count = int(np.prod(common, dtype=int))
@@ -74,7 +76,7 @@ def by_entry(function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
     results = [function(*[x[i] for x in flat]) for i in range(count)]
 
     def joined(items: list[Array]) -> Any:
-        return np.reshape(shape.array(items), common)
+        return mutable(np.reshape(shape.array(items), common))
 
     if isinstance(results[0], tuple):
         return tuple([joined(list(items)) for items in zip(*results, strict=True)])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
@@ -24,7 +25,7 @@ from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, each_entry, re
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.shape import astype, expand_dims, holds_expr, reshape
+from funcgrad.ops.shape import astype, expand_dims, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
 

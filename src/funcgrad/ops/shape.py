@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.arrays.reference import holds_expr as holds_expr
+from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap, Structural
@@ -250,24 +252,13 @@ def stack(arrays: Any, axis: int = 0, *, dtype: object = None) -> Any:
 
 def array(value: Any, dtype: Any = None) -> Any:
     """The array of nested lists that may hold expressions; an ndarray where none does."""
+    value = unwrapped(value)
     if isinstance(value, Expr):
         return value if dtype is None else astype(value, dtype)
     if not holds_expr(value):
         return np.array(value, dtype)
     joined = stack([array(item) for item in value])
     return joined if dtype is None else astype(joined, dtype)
-
-
-def holds_expr(value: Any) -> bool:
-    """Whether a value, or a nested list of values, has an expression in it."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Expr):
-            return True
-        if isinstance(item, list | tuple):
-            stack.extend(item)
-    return False
 
 
 def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:

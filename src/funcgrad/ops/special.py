@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, concrete
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
-from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 from funcgrad.typing import Array
 

@@ -6,13 +6,16 @@ needs travels with them. Python's questions (``if x > 0``) are answered by the v
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.mutable_array import borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
+from funcgrad.expr.scope_order import next_in_order
+from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf
 from funcgrad.trace.pytree import Tree, flatten
@@ -30,7 +33,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.open = True
-        self.number = next(_scopes)
+        self.number = next_in_order()
         """Later ones have greater numbers."""
         self.arrays: CapturedArrays = {}
         """The arrays that it has copied."""
@@ -43,9 +46,6 @@ class Scope:
 
     def __repr__(self) -> str:
         return f"scope@{id(self):x}"
-
-
-_scopes = itertools.count()
 
 
 def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
@@ -90,6 +90,7 @@ def run_on_leaves(
     if traced is None:
         traced = flatten_arguments(f, args, range(len(args)))
     scope = scope or Scope()
+    written = is_adopted(f)
     leaves: list[Expr] = []
     called = list(args)
     try:
@@ -99,10 +100,55 @@ def run_on_leaves(
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
             leaves.extend(mine)
-            called[i] = tree.rebuild(mine)
+            called[i] = tree.rebuild([_given(leaf) for leaf in mine] if written else mine)
+        if written:
+            called = [_borrow(arg) for arg in called]
+            kwargs = {name: _borrow(arg) for name, arg in kwargs.items()}
         return f(*called, **kwargs), leaves
     finally:
         scope.open = False
+
+
+# -- arrays that can be written --------------------------------------------------------------------
+def is_adopted(f: Any) -> bool:
+    """Whether a function is code over funcgrad's NumPy, and so given arrays that can be written."""
+    while isinstance(f, partial):
+        f = f.func
+    code = getattr(f, "__func__", f)
+    if not hasattr(code, "__globals__"):
+        code = type(f).__call__  # of an instance
+    return "__funcgrad_adopted__" in getattr(code, "__globals__", ())
+
+
+def _given(leaf: Expr) -> Any:
+    """A leaf as an adopted function is given it: an array can be written."""
+    if not leaf.type.shape:
+        return leaf
+    known = leaf.args[0]
+    array = known.params[0][1].array if known.op is CONSTANT else None
+    like = None if array is None or array.flags.c_contiguous else np.empty_like(array)
+    return mutable(leaf, like)
+
+
+def _borrow(arg: Any) -> Any:
+    """An argument as an adopted function is given it: the caller's array is copied before it is written."""
+    return borrowed(arg) if type(arg) is np.ndarray else arg
+
+
+def on_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, given arrays that can be written where it is adopted."""
+    if not is_adopted(f):
+        return f
+
+    def called(*args: object, **kwargs: object) -> Any:
+        tree = flatten((args, kwargs))
+        values = [
+            mutable(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves
+        ]
+        inner, named = tree.rebuild(values)
+        return f(*inner, **named)
+
+    return called
 
 
 def parameter_names(f: Any, count: int) -> list[str]:

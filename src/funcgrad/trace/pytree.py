@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 
 
@@ -33,6 +34,8 @@ def flatten(tree: Any, name: str = "") -> Tree:
     """
     if isinstance(tree, _PLAIN):
         return Tree([tree], lambda leaves: leaves[0], [name])
+    if isinstance(tree, Reference):
+        return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
     kind = type(tree)
     if (kind is list or kind is tuple) and _EXACTLY.issuperset(map(type, tree)):
         return Tree(list(tree), kind, [f"{name}_{i}" for i in range(len(tree))])
@@ -71,6 +74,8 @@ def leaves_of(tree: object) -> list[Any]:
     """
     if isinstance(tree, _PLAIN):
         return [tree]
+    if isinstance(tree, Reference):
+        return [plain_value(tree)]
     items = _items(tree)
     if _EXACTLY.issuperset(map(type, items)):
         return list(items)
@@ -107,7 +112,7 @@ _EXACTLY = frozenset((Expr, float, int, bool, complex, np.ndarray))
 
 
 def _is_own(item: object) -> bool:
-    if isinstance(item, _PLAIN):  # most are, and the rest takes longer to tell
+    if isinstance(item, (*_PLAIN, Reference)):  # most are, and the rest takes longer to tell
         return False
     import pyrsistent
 

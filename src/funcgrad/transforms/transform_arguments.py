@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr, scalar
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
@@ -126,6 +127,8 @@ def rebuild_arguments(trees: Sequence[Tree], values: Sequence[Any], single: bool
 # -- results -------------------------------------------------------------------------------------
 def scalar_root(output: Any) -> Expr:
     """f's result as an expression: a real scalar."""
+    if isinstance(output, Reference):
+        output = plain_value(output)
     if isinstance(output, Expr | float | int | np.ndarray | np.generic):
         root = lift_fully(output)
         if not root.shape and root.dtype.kind == "f":

@@ -19,7 +19,7 @@ from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
-from funcgrad.trace.leaves import run_on_leaves
+from funcgrad.trace.leaves import on_arrays, run_on_leaves
 from funcgrad.trace.pytree import flatten, own_children
 from funcgrad.transforms.transform_arguments import check_function, named_after
 from funcgrad.typing import Array
@@ -67,7 +67,7 @@ def vmap(
                     for value, batch in zip(whole.leaves, batches, strict=True)
                 ]
             )
-            return f(*inner, **named)
+            return on_arrays(f)(*inner, **named)
 
         present = [batch for batch in batches if batch is not None]
         output, leaves = run_on_leaves(on_one, present, {})

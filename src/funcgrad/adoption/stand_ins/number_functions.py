@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
 
 
 def any_traced(*values: object) -> bool:
     """Whether one of some values is traced."""
-    return any([isinstance(value, Expr) for value in values])
+    return any([isinstance(plain_value(value), Expr) for value in values])
 
 
 def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,6 +32,7 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
 
 def as_number(value: Any, asker: str) -> Any:
     """An argument of a function of numbers: an array of one entry is a number, as in Python."""
+    value = plain_value(value)
     if not isinstance(value, Expr | np.ndarray) or not value.ndim:
         return value
     if value.size != 1:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import CONSTANT
 from funcgrad.source import fail
@@ -42,7 +43,7 @@ def parse_index(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
     """
     spec: list[Any] = []
     arrays: list[Any] = []
-    items = index if isinstance(index, tuple) else (index,)
+    items = unwrapped(index if isinstance(index, tuple) else (index,))
     for place, item in enumerate(items):
         if item is None:
             spec.append("new")

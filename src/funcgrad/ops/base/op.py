@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import expr as expr_module
+from funcgrad.arrays.reference import Reference, lent_value, wrapped
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
@@ -83,7 +84,16 @@ class Op:
         for arg in args:
             if type(arg) is Expr:
                 return build_structural(self, args, params)
+        for arg in args:
+            if isinstance(arg, Reference):
+                return self._on_references(args, params)
         return self.run(*args, **params)
+
+    def _on_references(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """On arrays that can be written: a new one, of the operation on their values."""
+        cell = next(arg for arg in args if isinstance(arg, Reference))
+        given = [lent_value(arg) if isinstance(arg, Reference) else arg for arg in args]
+        return wrapped(cell, self(*given, **params))
 
     def edge(self, index: int) -> EdgeRule | None:
         """The edge of an argument; None where the operation is not differentiable in it."""
@@ -122,6 +132,8 @@ class Elementwise(Op):
             return make(self, tuple(map(fit, args, targets)), (), output)
         if how == "run":
             return self.run(*args)
+        if how == "read":
+            return self._on_references(args, {})
         return self(*[arg if type(arg) in _LIFTED else lift(arg, args) for arg in args])
 
 
@@ -187,6 +199,8 @@ def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
     for base in PYTHON_NUMBERS:  # of a subclass, such as an IntEnum
         if isinstance(arg, base):
             return base(arg)
+    if isinstance(arg, Reference):
+        return lift(lent_value(arg), beside)
     if isinstance(arg, list | tuple):
         joined = expr_module.operation_table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)

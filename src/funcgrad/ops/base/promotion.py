@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from funcgrad.arrays.reference import Reference
 from funcgrad.graph import ArrayType
 from funcgrad.source import fail
 
@@ -20,9 +21,10 @@ OperandKind: TypeAlias = ArrayType | type
 """What the type of a result depends on: an expression's type, or a Python number's class."""
 
 
-OperandPlan: TypeAlias = Literal["fitted", "fit", "lift", "run"]
+OperandPlan: TypeAlias = Literal["fitted", "fit", "lift", "run", "read"]
 """What an elementwise operation does with its arguments: nothing, since they fit as they are; cast and
-broadcast them; make constants of arrays among them; or let NumPy compute, where none is an expression."""
+broadcast them; make constants of arrays among them; let NumPy compute, where none is an expression; or read
+the values of arrays that can be written."""
 
 
 @lru_cache(maxsize=8192)
@@ -30,6 +32,8 @@ def elementwise_plan(
     op: Any, kinds: tuple[OperandKind, ...]
 ) -> tuple[OperandPlan, tuple[ArrayType | None, ...], Any]:
     """What is done with arguments of these kinds; the types to fit them to, or None; the result's."""
+    if any([isinstance(kind, type) and issubclass(kind, Reference) for kind in kinds]):
+        return "read", (), None
     if not any([isinstance(kind, ArrayType) for kind in kinds]):
         return "run", (), None
     if any([not isinstance(kind, ArrayType) and kind not in PYTHON_NUMBERS for kind in kinds]):

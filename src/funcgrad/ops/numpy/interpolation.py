@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact, slice_axis
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
-from funcgrad.ops.shape import astype, holds_expr, reshape
+from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 

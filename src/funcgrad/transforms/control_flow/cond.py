@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.control.call_and_branch import bind, branch_op
 from funcgrad.control.closed_program import Body, body_of, symbol
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 from funcgrad.typing import Array
@@ -68,12 +70,13 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array)
 def _branch(
     who: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> Any:
+    index = plain_value(index)
     if not isinstance(index, Expr):
         place = min(max(int(index), 0), len(functions) - 1)
         return functions[place](*operands)
     trees = [flatten(item) for item in operands]
     types = [t for tree in trees for t in types_of(tree)]
-    traced = [trace_body(f, trees, symbols(trees, types)) for f in functions]
+    traced = [trace_body(on_arrays(f), trees, symbols(trees, types)) for f in functions]
     first = traced[0]
     shape = flatten(first[2])
     for body, _, output in traced[1:]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.control.call_and_branch import bind
 from funcgrad.control.closed_program import Body, body_of, symbol
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, loop_op
@@ -19,6 +20,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 
@@ -62,6 +64,7 @@ def _scan(
     reverse: bool = False,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
+    f = on_arrays(f)
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
     iterations = _iterations(sequences, length)
     chunk = _chunk(checkpoint, iterations)
@@ -252,6 +255,7 @@ def while_loop(
 def _while(
     who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object
 ) -> Any:
+    cond_fun, body_fun = on_arrays(cond_fun), on_arrays(body_fun)
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
     carry, body, captured, _ = _fixed_point_carry(
@@ -295,6 +299,7 @@ def fori_loop(
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120
     """
+    lower, upper, body_fun = plain_value(lower), plain_value(upper), on_arrays(body_fun)
     for bound in (lower, upper):
         known = lift_fully(bound)
         if known.shape or known.dtype.kind not in "iu":

@@ -31,6 +31,7 @@ from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.evaluate import evaluate
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.solvers import Problem, slope_in_x
@@ -115,7 +116,7 @@ def _solving(
         firsts = [_real(who, item) for item in start.leaves]
         given = [lift_fully(item) for tree in trees[1:] for item in tree.leaves]
         inside = [*symbols([start], [x.type for x in firsts]), *given]
-        body, captured, output = trace_body(f, trees, inside)
+        body, captured, output = trace_body(on_arrays(f), trees, inside)
         _check(who, kind, body, output, len(firsts))
         problem = Problem(
             who, kind, body, residual_body(kind, body, len(firsts)), len(firsts), solver

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap
@@ -83,6 +84,7 @@ def primitive(
 
     @named_after(f)
     def operation(*args: Array) -> Any:
+        args = tuple([plain_value(arg) for arg in args])
         if not any(isinstance(arg, Expr) for arg in args):
             return function(*args)
         if isinstance(held.partials, list | tuple) and len(held.partials) != len(args):

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.source import fail
-from funcgrad.trace.leaves import parameter_names
+from funcgrad.trace.leaves import on_arrays, parameter_names
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -133,6 +133,7 @@ class SignatureCache(ABC, Generic[Cached]):
     def on_leaves(self, args: Args, kwargs: Keywords, kinds: Kinds) -> Callable[..., Any]:
         """f as a function of the leaves that are not static, the others being those of a call."""
         whole = flatten((args, kwargs))
+        f = on_arrays(self.f)
 
         def called(*values: object) -> Any:
             rest = iter(values)
@@ -141,7 +142,7 @@ class SignatureCache(ABC, Generic[Cached]):
                 for leaf, kind in zip(whole.leaves, kinds, strict=True)
             ]
             inner, named = whole.rebuild(filled)
-            return self.f(*inner, **named)
+            return f(*inner, **named)
 
         return called
 
@@ -193,10 +194,12 @@ class SignatureCache(ABC, Generic[Cached]):
             )
 
     def _with(self, fixed: dict[int, Any], known: Keywords, count: int) -> SignatureCache[Cached]:
+        f = on_arrays(self.f)
+
         def rest(*others: object, **named: object) -> Any:
             left = iter(others)
             whole = [fixed[i] if i in fixed else next(left) for i in range(count)]
-            return self.f(*whole, **known, **named)
+            return f(*whole, **known, **named)
 
         inner = self.like(rest)
         inner.watch = self.watch

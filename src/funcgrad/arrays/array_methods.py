@@ -1,0 +1,406 @@
+"""The methods and attributes of NumPy's arrays, on arrays that can be written."""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable, Iterator
+from typing import Any, Never
+
+import numpy as np
+
+from funcgrad.arrays.flat import FlatEntries
+from funcgrad.arrays.lens import FunctionLens
+from funcgrad.arrays.reference import (
+    Reference,
+    assign,
+    current,
+    holds_expr,
+    is_numeric,
+    layout_of,
+    lend,
+    lengths_of,
+    lent_value,
+    sibling,
+    state_of,
+    unwrapped,
+    view_of,
+    wrapped,
+    writable,
+)
+from funcgrad.arrays.subscripts import get_item, set_item
+from funcgrad.arrays.views import lay_out, viewed
+from funcgrad.expr import Expr
+from funcgrad.expr.operators import At
+from funcgrad.expr.registry import functions
+from funcgrad.source import fail
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        value = self._value if self._state is None else current(self)
+        if (args or kwargs) and type(value) is not Expr and holds_expr(unwrapped([args, kwargs])):
+            value = functions["positive"](functions["array"](lent_value(self)))
+        if type(value) is not Expr:
+            out = kwargs.get("out")
+            if isinstance(out, Reference):
+                return getattr(np, name)(self, *args, **kwargs)
+            return wrapped(self, getattr(value, name)(*unwrapped(args), **unwrapped(kwargs)))
+        if kwargs.keys() & _OPTIONS or not hasattr(value, name):
+            return getattr(np, name)(self, *args, **kwargs)
+        lend([args, kwargs])
+        made = wrapped(self, getattr(value, name)(*unwrapped(args), **unwrapped(kwargs)))
+        if isinstance(made, Reference):
+            lay_out(made, (self,), False)
+        return made
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As ``numpy.ndarray.{name}``."
+    return method
+
+
+_OPTIONS = {"out", "where", "initial"}
+
+
+def _view(name: str, function: Any = None) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given, named = unwrapped(args), unwrapped(kwargs)
+        return viewed(function, lambda values: getattr(values[0], name)(*given, **named), [self])
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As ``numpy.ndarray.{name}``: a view where NumPy gives one."
+    return method
+
+
+def _attribute(name: str, function: Any = None) -> property:
+    def read(self: Any) -> Any:
+        return viewed(function, lambda values: getattr(values[0], name), [self])
+
+    return property(read, doc=f"As ``numpy.ndarray.{name}``: a view.")
+
+
+def _part(name: str, function: Any) -> property:
+    def store(self: Any, value: Any) -> None:
+        getattr(self, name)[...] = value
+
+    return _attribute(name, function).setter(store)
+
+
+def _number(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return convert(_single(self, name))
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _single(cell: Any, name: str) -> Any:
+    """The one entry of an array, for Python's questions."""
+    value = current(cell)
+    if isinstance(value, np.ndarray) or not value.shape:
+        return value
+    if value.size != 1:
+        if name == "__bool__":
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    return functions["reshape"](value, ())
+
+
+class ArrayMethods:
+    """What ``numpy.ndarray`` has."""
+
+    __slots__ = ()
+
+    # -- attributes -------------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes; assigned to, the same entries in another shape."""
+        return lengths_of(self)
+
+    @shape.setter
+    def shape(self: Any, shape: Any) -> None:
+        state = state_of(self)
+        if state.viewed:
+            raise fail(
+                TypeError,
+                "shape: expected an array without views, but it has some; write b = a.reshape(shape)",
+            )
+        like = layout_of(self).view()
+        like.shape = shape
+        sizes = like.shape
+        if state.base is None:
+            self._value = current(self).reshape(sizes)
+            state.layout = like
+            return
+        clone = object.__new__(self.__class__)
+        clone._value, clone._state, clone._birth = self._value, state, self._birth
+        self._state = view_of(
+            clone, FunctionLens(lambda a: a.reshape(sizes), clone.shape), like
+        )._state
+
+    @property
+    def dtype(self: Any) -> np.dtype[Any]:
+        state = self._state
+        view = state is not None and state.base is not None
+        found: np.dtype[Any] = (layout_of(self) if view else self._value).dtype
+        return found
+
+    @property
+    def ndim(self) -> int:
+        return len(lengths_of(self))
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in lengths_of(self):
+            size *= n
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return layout_of(self).strides
+
+    @property
+    def flags(self) -> Any:
+        return layout_of(self).flags
+
+    @property
+    def base(self: Any) -> Any:
+        """The array that this one is a view of."""
+        return None if self._state is None else self._state.base
+
+    @property
+    def flat(self) -> Any:
+        """The entries in C order, to read, to iterate over and to store to."""
+        return FlatEntries(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        FlatEntries(self)[...] = value
+
+    T = _attribute("T")
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes exchanged: a view."""
+        return self.swapaxes(-1, -2)
+
+    real = _part("real", np.real)
+    imag = _part("imag", np.imag)
+
+    @property
+    def at(self) -> At:
+        """Functional update, as of an expression."""
+        return At(functions["array"](_expr(self)))
+
+    @property
+    def data(self: Any) -> Any:
+        return self.__array__().data
+
+    @property
+    def ctypes(self: Any) -> Any:
+        return self.__array__().ctypes
+
+    # -- views ------------------------------------------------------------------------------------
+    diagonal = _view("diagonal")
+    ravel = _view("ravel", np.ravel)
+    reshape = _view("reshape", np.reshape)
+    squeeze = _view("squeeze")
+    swapaxes = _view("swapaxes")
+    transpose = _view("transpose")
+
+    def view(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same array under another name; of another dtype, if it holds numbers."""
+        if not args and not kwargs:
+            return viewed(None, lambda values: values[0].view(), [self])
+        buffer = self.__array__()
+        return wrapped(self, buffer.view(*args, **kwargs))
+
+    # -- what makes new arrays --------------------------------------------------------------------
+    all = _method("all")
+    any = _method("any")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argpartition = _method("argpartition")
+    argsort = _method("argsort")
+    choose = _method("choose")
+    clip = _method("clip")
+    compress = _method("compress")
+    conj = _method("conj")
+    conjugate = _method("conjugate")
+    cumprod = _method("cumprod")
+    cumsum = _method("cumsum")
+    dot = _method("dot")
+    max = _method("max")
+    mean = _method("mean")
+    min = _method("min")
+    nonzero = _method("nonzero")
+    prod = _method("prod")
+    repeat = _method("repeat")
+    round = _method("round")
+    searchsorted = _method("searchsorted")
+    std = _method("std")
+    sum = _method("sum")
+    take = _method("take")
+    trace = _method("trace")
+    var = _method("var")
+
+    def astype(
+        self: Any,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Any:
+        """A copy in another dtype."""
+        value = current(self)
+        if not copy and value.dtype == np.dtype(dtype):
+            return self
+        if isinstance(value, np.ndarray):
+            return sibling(self, value.astype(dtype, order, casting, subok, copy))
+        if not np.can_cast(value.dtype, dtype, casting):
+            raise fail(
+                TypeError,
+                f"astype: cannot cast from {value.dtype!r} to {np.dtype(dtype)!r} according to the rule "
+                f"{casting!r}",
+            )
+        made = sibling(self, functions["astype"](value, dtype))
+        return _ordered(made, self, order)
+
+    def copy(self: Any, order: Any = "C") -> Any:
+        """An array of its own with the same entries."""
+        value = current(self)
+        if isinstance(value, np.ndarray):
+            return sibling(self, value.copy(order))
+        return _ordered(sibling(self, value), self, order)
+
+    def flatten(self: Any, order: Any = "C") -> Any:
+        """A copy in one axis."""
+        return self.copy(order).ravel(order)
+
+    def tolist(self: Any) -> Any:
+        """Nested lists of the entries."""
+        return current(self).tolist()
+
+    def item(self: Any, *args: Any) -> Any:
+        """One entry, as a number of Python's where it is known."""
+        value = current(self)
+        if isinstance(value, np.ndarray):
+            return value.item(*args)
+        if not args:
+            return _single(self, "item").item()
+        index = args[0] if len(args) == 1 else args
+        return value[index].item() if isinstance(index, tuple) else value.reshape(-1)[index].item()
+
+    def tobytes(self: Any, *args: Any) -> bytes:
+        """The entries as bytes."""
+        found: bytes = self.__array__().tobytes(*args)
+        return found
+
+    # -- what changes the array -------------------------------------------------------------------
+    def __getitem__(self, index: Any) -> Any:
+        return get_item(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        set_item(self, index, value)
+
+    def fill(self, value: Any) -> None:
+        """Store a number into all entries."""
+        self[...] = value
+
+    def put(self: Any, indices: Any, values: Any, mode: Any = "raise") -> None:
+        """As `numpy.put`."""
+        np.put(self, indices, values, mode)
+
+    def sort(
+        self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    ) -> None:
+        """Sort the entries in place."""
+        buffer = writable(self)
+        if buffer is not None:
+            buffer.sort(axis, kind, order, stable=stable)
+        else:
+            assign(self, functions["sort"](current(self), axis))
+
+    def partition(
+        self: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None
+    ) -> None:
+        """Sort the entries as far as ``kth`` says: all of them, if they are traced."""
+        buffer = writable(self)
+        if buffer is not None:
+            buffer.partition(kth, axis, kind, order)
+        else:
+            self.sort(axis)
+
+    def resize(self, *shape: Any, **_: Any) -> Never:
+        """Refused: views of the array would lose their base."""
+        raise fail(
+            TypeError,
+            "resize: expected an array that keeps its size, but a.resize() changes it in place; write "
+            "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
+        )
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Forbid stores, or allow them again."""
+        layout_of(self).setflags(write=write)
+
+    # -- Python's questions -----------------------------------------------------------------------
+    __bool__ = _number("__bool__", bool)
+    __float__ = _number("__float__", float)
+    __int__ = _number("__int__", int)
+    __complex__ = _number("__complex__", complex)
+    __index__ = _number("__index__", python.index)
+
+    def __len__(self) -> int:
+        shape = lengths_of(self)
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        shape = lengths_of(self)
+        if not shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([get_item(self, i) for i in range(shape[0])])
+
+    def __contains__(self: Any, item: Any) -> bool:
+        return bool((self == item).any())
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self.copy()
+
+    def __repr__(self: Any) -> str:
+        return repr(current(self))
+
+    def __str__(self: Any) -> str:
+        return str(current(self))
+
+    def __format__(self: Any, spec: str) -> str:
+        return format(_single(self, "__format__") if self.size == 1 else current(self), spec)
+
+
+def _expr(cell: Any) -> Any:
+    return lent_value(cell)
+
+
+def _ordered(made: Any, source: Any, order: Any) -> Any:
+    """A copy laid out in an order."""
+    if order == "F" or (order in "KA" and not is_numeric(made)):
+        like = layout_of(source)
+        if order == "F" or not like.flags.c_contiguous:
+            dtype = made._value.dtype
+            state_of(made).layout = lambda: np.empty_like(like, dtype, order)
+    return made

@@ -1,0 +1,59 @@
+"""``a.flat``: the entries of an array that can be written, in C order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.in_place import store_flat
+from funcgrad.arrays.reference import current, holds_expr, layout_of, unwrapped, writable
+from funcgrad.arrays.subscripts import get_item
+from funcgrad.expr.registry import functions
+
+
+class FlatEntries:
+    """The entries in one axis: reads give copies, and stores go into the array."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def __len__(self) -> int:
+        return int(layout_of(self.base).size)
+
+    def __iter__(self) -> Iterator[Any]:
+        shape = layout_of(self.base).shape
+        return iter([get_item(self.base, place) for place in np.ndindex(shape)])
+
+    def copy(self) -> Any:
+        """The entries in an array of one axis."""
+        return self.base.flatten()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.copy().__array__(dtype)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.copy()[index]
+        return found.copy() if isinstance(found, type(self.base)) else found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        index, value = unwrapped(index), unwrapped(value)
+        if not holds_expr(index) and not holds_expr(value):
+            buffer = writable(self.base)
+            if buffer is not None:
+                buffer.flat[index] = value
+                return
+        places = np.arange(layout_of(self.base).size)[_numbers(index)]
+        values = functions["reshape"](value, (-1,)) if holds_expr(value) else np.ravel(value)
+        if np.ndim(places) == 0:
+            store_flat(self.base, np.atleast_1d(places), values[:1])
+        elif values.size and places.size:
+            # As NumPy does it: the values are repeated.
+            store_flat(self.base, places, values[np.arange(places.size) % values.size])
+
+
+def _numbers(index: Any) -> Any:
+    return np.asarray(current(index)) if hasattr(index, "_state") else index

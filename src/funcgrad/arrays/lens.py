@@ -1,0 +1,119 @@
+"""Lenses: how a view reads its entries out of its base, and how a store through it changes the base.
+
+NumPy itself says what is a view: a function that is applied to an array of the same strides gives an
+array that shares its memory, or a copy. A view's lens follows from the places of its entries in the base,
+which the same function gives, applied to the numbers of the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from funcgrad.expr.registry import functions
+from funcgrad.typing import Array
+
+
+class Lens(Protocol):
+    """A view of a base: laws ``get(put(x, v)) = v`` and ``put(x, get(x)) = x``."""
+
+    def look(self, array: np.ndarray[Any, Any]) -> Any:
+        """NumPy's own view of an array of numbers."""
+
+    def get(self, x: Any) -> Any:
+        """The view's expression, from the base's."""
+
+    def put(self, x: Any, v: Any) -> Any:
+        """The base's expression after the view's became v."""
+
+
+class IndexLens:
+    """The entries that a basic index selects."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+
+    def look(self, array: np.ndarray[Any, Any]) -> Any:
+        return array[self.index]
+
+    def get(self, x: Any) -> Any:
+        return functions["getitem"](x, self.index)
+
+    def put(self, x: Any, v: Any) -> Any:
+        return functions["index_update"](x, self.index, v, "set")
+
+
+class FunctionLens:
+    """The view that a function of NumPy's makes, such as ``a.T`` or ``np.reshape(a, shape)``."""
+
+    def __init__(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> None:
+        self.look = function
+        self._shape = shape
+
+    @cached_property
+    def _places(self) -> Array:
+        """The places of the view's entries among those of the base, numbered in C order."""
+        size = int(np.prod(self._shape, dtype=int))
+        return np.asarray(self.look(np.arange(size).reshape(self._shape)))
+
+    @cached_property
+    def _axes(self) -> tuple[int, ...] | None:
+        """The order of the base's axes in the view, where that is all that differs."""
+        places, ndim = self._places, len(self._shape)
+        size = int(np.prod(self._shape, dtype=int))
+        if places.ndim != ndim or size in (0, 1) or places.size != size or 1 in self._shape:
+            return None
+        steps = np.arange(size).reshape(self._shape).strides
+        if places.flat[0] != 0:
+            return None
+        if sorted(places.strides) != sorted(steps) or len(set(steps)) != ndim:
+            return None
+        axes = tuple([steps.index(step) for step in places.strides])
+        same = all([places.shape[i] == self._shape[axis] for i, axis in enumerate(axes)])
+        return axes if same else None
+
+    @cached_property
+    def _in_order(self) -> bool:
+        places = self._places
+        size = int(np.prod(self._shape, dtype=int))
+        return places.size == size and bool(np.array_equal(places.ravel(), np.arange(size)))
+
+    def get(self, x: Any) -> Any:
+        if self._in_order:
+            return functions["reshape"](x, self._places.shape)
+        if self._axes is not None:
+            return functions["transpose"](x, self._axes)
+        return functions["getitem"](functions["reshape"](x, (-1,)), self._places)
+
+    def put(self, x: Any, v: Any) -> Any:
+        if self._in_order:
+            return functions["reshape"](v, self._shape)
+        if self._axes is not None:
+            return functions["transpose"](v, tuple(int(i) for i in np.argsort(self._axes)))
+        flat = functions["reshape"](x, (-1,))
+        changed = functions["index_update"](flat, self._places, v, "set")
+        return functions["reshape"](changed, self._shape)
+
+
+class PartLens:
+    """The real or the imaginary part of complex numbers."""
+
+    __slots__ = ("imaginary",)
+
+    def __init__(self, imaginary: bool) -> None:
+        self.imaginary = imaginary
+
+    def look(self, array: np.ndarray[Any, Any]) -> Any:
+        return array.imag if self.imaginary else array.real
+
+    def get(self, x: Any) -> Any:
+        return functions["imag" if self.imaginary else "real"](x)
+
+    def put(self, x: Any, v: Any) -> Any:
+        real, imag = (functions["real"](x), v) if self.imaginary else (v, functions["imag"](x))
+        return functions["astype"](real, x.dtype) + functions["multiply"](1j, imag)

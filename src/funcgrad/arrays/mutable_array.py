@@ -1,0 +1,63 @@
+"""Arrays that can be written, inside functions that are traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.array_methods import ArrayMethods
+from funcgrad.arrays.array_operators import ArrayOperators
+from funcgrad.arrays.protocols import ArrayProtocols
+from funcgrad.arrays.reference import Reference, current, state_of
+from funcgrad.expr import Expr
+from funcgrad.expr.scope_order import next_in_order
+
+
+class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
+    """An array that takes stores, and traced values in them: what ``funcgrad.numpy.zeros`` makes.
+
+    It is a cell that holds an immutable value: NumPy's array, while all entries are numbers, and an
+    expression after a traced value has been stored. Views are views, as NumPy's are, and the dtype is fixed.
+
+    >>> import funcgrad as fg, funcgrad.numpy as np
+    >>> def f(x):
+    ...     a = np.zeros(3)
+    ...     a[1:] = x
+    ...     b = a[::-1]
+    ...     b[0] *= x
+    ...     return a.sum()
+    >>> fg.value_and_grad(f)(3.0)
+    (12.0, 7.0)
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return mutable, (current(self),)
+
+
+def mutable(value: Any, like: np.ndarray[Any, Any] | None = None) -> Any:
+    """An array that can be written, with this value, laid out ``like`` another; a scalar as it is."""
+    if isinstance(value, np.ndarray) or (type(value) is Expr and value.type.shape):
+        cell = cell_of(value)
+        if like is not None:
+            state_of(cell).layout = like
+        return cell
+    return value
+
+
+def cell_of(value: Any) -> MutableArray:
+    """The cell of an array, of any number of axes: one of NumPy's is the cell's own from now on."""
+    cell = object.__new__(MutableArray)
+    cell._value = value
+    cell._state = None
+    cell._birth = next_in_order()
+    return cell
+
+
+def borrowed(array: np.ndarray[Any, Any]) -> MutableArray:
+    """The cell of an array that is another's: the first store copies it."""
+    cell = cell_of(array)
+    state_of(cell).lent = True
+    return cell

@@ -1,0 +1,321 @@
+"""NumPy's protocols for arrays that can be written: NumPy runs on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.arrays.in_place import IN_PLACE, store_where, update_at
+from funcgrad.arrays.reference import (
+    Reference,
+    current,
+    export,
+    holds_expr,
+    layout_of,
+    lend,
+    state_of,
+    unwrapped,
+    wrapped,
+    writable,
+)
+from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, viewed
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.registry import functions, ufuncs
+from funcgrad.source import fail
+
+
+class ArrayProtocols:
+    """``__array_ufunc__``, ``__array_function__`` and ``__array__``."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        given = [current(item) if isinstance(item, Reference) else item for item in inputs]
+        if method == "__call__" and not kwargs:
+            if not any([type(item) is Expr for item in given]):
+                return wrapped(self, ufunc(*given))
+            lend(inputs)
+            stand_in = ufuncs.get(ufunc.__name__)
+            if stand_in is not None:
+                made = wrapped(self, stand_in(*given))
+                if isinstance(made, Reference):
+                    lay_out(made, inputs, True)
+                return made
+        if method == "at":
+            return _at(ufunc, inputs)
+        return _ufunc(self, ufunc, method, inputs, given, kwargs)
+
+    def __array_function__(
+        self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if func in IN_PLACE:
+            return _changed(func, args, kwargs)
+        if func in VIEW_FUNCTIONS or _is_view_of_one(func, args):
+            return _viewed(func, args, kwargs)
+        reducer = _REDUCERS.get(func)
+        if reducer is not None and kwargs.keys() & {"where", "initial"}:
+            axis = {"axis": args[1] if len(args) > 1 else None}
+            return reducer.reduce(args[0], **axis | kwargs)
+        return _function(self, func, args, kwargs)
+
+    def __array__(
+        self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
+        value = current(self)
+        if isinstance(value, Expr):
+            if value.traced and value.dtype.kind in "biu":
+                return np.array(concrete_value(value, "an array"), dtype or value.dtype)
+            raise fail(
+                TypeError,
+                "array: expected numbers, but got an array with traced values, whose gradient a plain "
+                "array would cut; call fg.adopt(f) on the function that asks, or use funcgrad.numpy there",
+            )
+        if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
+            return np.array(value, dtype)
+        return export(self)
+
+
+_REDUCERS: dict[Any, Any] = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.all: np.logical_and,
+    np.any: np.logical_or,
+}
+
+
+# -- ufuncs --------------------------------------------------------------------------------------
+def _at(ufunc: Any, inputs: tuple[Any, ...]) -> None:
+    cell, index, *values = inputs
+    if not isinstance(cell, Reference):
+        if holds_expr(unwrapped(inputs)):
+            raise _no_store(f"{ufunc.__name__}.at")
+        ufunc.at(*unwrapped(inputs))
+        return
+    if not holds_expr(unwrapped([index, *values])):
+        buffer = writable(cell)
+        if buffer is not None:
+            ufunc.at(buffer, *unwrapped(inputs)[1:])
+            return
+    update_at(ufunc, cell, index, tuple(values))
+
+
+def _ufunc(
+    cell: Any, ufunc: Any, method: str, inputs: Any, given: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """A ufunc with options: into ``out``, ``where`` a condition holds, by one of its methods."""
+    given = [functions["array"](item) if isinstance(item, list | tuple) else item for item in given]
+    out = kwargs.pop("out", None)
+    targets = () if out is None else out if isinstance(out, tuple) else (out,)
+    options = unwrapped(kwargs)
+    traced = holds_expr(given) or holds_expr(options)
+    if not traced:
+        buffers = [writable(item) if isinstance(item, Reference) else item for item in targets]
+        known = all([b is not None or t is None for b, t in zip(buffers, targets, strict=True)])
+        if known:
+            if targets:
+                options["out"] = tuple(buffers)
+            # Once more: a buffer that was lent has been copied.
+            given = [current(item) if isinstance(item, Reference) else item for item in inputs]
+            made = getattr(ufunc, method)(*given, **options)
+            return _into(cell, made, targets)
+    lend(list(inputs))
+    lend(kwargs)
+    where = options.pop("where", True) if method == "__call__" else True
+    casting = options.pop("casting", "same_kind")
+    _drop_defaults(options)
+    if traced:
+        given, options = _reduced_where(ufunc, method, given, options)
+        initial = options.pop("initial", np._NoValue) if method == "reduce" else np._NoValue
+        made = functions["apply_ufunc"](ufunc, method, tuple(given), options)
+        if initial is not np._NoValue and initial is not None:
+            made = ufunc(made, initial)
+    else:
+        made = getattr(ufunc, method)(*given, **options)
+    several = made if isinstance(made, tuple) else (made,)
+    if not any([item is not None for item in targets]):
+        if where is not True:
+            several = tuple(
+                [functions["where"](where, item, np.zeros((), item.dtype)) for item in several]
+            )
+        found = wrapped(cell, several if isinstance(made, tuple) else several[0])
+        for item in found if isinstance(found, tuple) else (found,):
+            if isinstance(item, Reference):
+                lay_out(item, inputs, method == "__call__")
+        return found
+    for item, target in zip(several, targets, strict=True):
+        if target is not None:
+            _store_result(ufunc.__name__, target, item, where, casting)
+    return targets if len(targets) > 1 else targets[0]
+
+
+def _drop_defaults(options: dict[str, Any]) -> None:
+    for name, default in (("order", "K"), ("subok", True)):
+        if options.get(name) in (default, "C"):
+            options.pop(name)
+
+
+def _reduced_where(
+    ufunc: Any, method: str, given: list[Any], options: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """A reduction where a condition holds: of the identity elsewhere."""
+    where = options.get("where", True)
+    if method != "reduce" or where is True:
+        return given, options
+    options = {key: value for key, value in options.items() if key != "where"}
+    neutral = options.get("initial", ufunc.identity)
+    if neutral is None or neutral is np._NoValue:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one "
+            "has to specify 'initial'"
+        )
+    neutral = ufunc.identity if ufunc.identity is not None else neutral
+    return [functions["where"](where, given[0], neutral), *given[1:]], options
+
+
+def _store_result(name: str, target: Any, made: Any, where: Any, casting: Any) -> None:
+    """Put a result into ``out``."""
+    if not isinstance(target, Reference):
+        raise _no_store(f"{name} with out=")
+    like = layout_of(target)
+    if not np.can_cast(made.dtype, like.dtype, casting):
+        raise fail(
+            TypeError,
+            f"Cannot cast ufunc '{name}' output from {made.dtype!r} to {like.dtype!r} with casting rule "
+            f"'{casting}'",
+        )
+    if np.broadcast_shapes(made.shape, like.shape) != like.shape:
+        raise fail(
+            ValueError,
+            f"non-broadcastable output operand with shape {like.shape} doesn't match the broadcast shape "
+            f"{made.shape}",
+        )
+    store_where(target, made, where)
+
+
+def _no_store(name: str) -> Any:
+    return fail(
+        TypeError,
+        f"{name}: would store a traced value in a plain NumPy array, which does not hold one; make the array "
+        "by funcgrad.numpy, or call fg.adopt(f)",
+    )
+
+
+def _into(cell: Any, made: Any, targets: Sequence[Any]) -> Any:
+    """The result of NumPy's own call: the arrays that it wrote, and new ones."""
+    if not any([item is not None for item in targets]):
+        return wrapped(cell, made)
+    several = made if isinstance(made, tuple) else (made,)
+    found = [
+        wrapped(cell, item) if target is None else target
+        for item, target in zip(several, [*targets, *[None] * len(several)], strict=False)
+    ]
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+# -- functions -----------------------------------------------------------------------------------
+def _changed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    named = dict(kwargs)
+    target = args[0] if args else named.pop(next(iter(named)))
+    rest = args[1:]
+    if not isinstance(target, Reference):
+        if holds_expr(unwrapped((rest, named))):
+            raise _no_store(func.__name__)
+        func(target, *unwrapped(rest), **unwrapped(named))
+        return
+    if not holds_expr(unwrapped([list(rest), named])):
+        buffer = writable(target)
+        if buffer is not None:
+            func(buffer, *unwrapped(rest), **unwrapped(named))
+            return
+    IN_PLACE[func](target, *rest, **named)
+
+
+def _is_view_of_one(func: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a function gives a view of its one operand: `numpy.einsum` that sums nothing, or a matrix's
+    diagonal."""
+    if func is np.diag:
+        return bool(args) and isinstance(args[0], Reference) and layout_of(args[0]).ndim == 2
+    if func is not np.einsum or len(args) != 2 or not isinstance(args[1], Reference):
+        return False
+    like = layout_of(args[1])
+    made = np.einsum(args[0], like)
+    return isinstance(made, np.ndarray) and np.may_share_memory(made, like)
+
+
+def _viewed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    operands = [item for item in _flat([list(args), kwargs]) if isinstance(item, Reference)]
+
+    def call(values: Sequence[Any]) -> Any:
+        rest = iter(values)
+        return func(*_replaced(args, rest), **_replaced(kwargs, rest))
+
+    return viewed(func, call, operands)
+
+
+def _flat(tree: Any) -> list[Any]:
+    if isinstance(tree, list | tuple):
+        return [leaf for item in tree for leaf in _flat(item)]
+    return _flat(list(tree.values())) if isinstance(tree, dict) else [tree]
+
+
+def _replaced(tree: Any, values: Any) -> Any:
+    if isinstance(tree, Reference):
+        return next(values)
+    if type(tree) is list or type(tree) is tuple:
+        return type(tree)([_replaced(item, values) for item in tree])
+    return {k: _replaced(v, values) for k, v in tree.items()} if type(tree) is dict else tree
+
+
+def _function(cell: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    target = kwargs.get("out")
+    named = {key: value for key, value in kwargs.items() if key != "out"}
+    given, options = unwrapped(args), unwrapped(named)
+    if not holds_expr(given) and not holds_expr(options):
+        buffer = writable(target) if isinstance(target, Reference) else target
+        if target is None or buffer is not None:
+            if target is not None:
+                options["out"] = buffer
+                given = unwrapped(args)
+            made = func(*given, **options)
+            if target is not None:
+                return target
+            return _guarded(cell, wrapped(cell, made), (args, kwargs))
+        made = func(*given, **options)
+    else:
+        lend([list(args), named])
+        made = functions["apply_numpy"](func, given, options)
+    if target is not None:
+        _store_result(func.__name__, target, made, True, "same_kind")
+        return target
+    found = wrapped(cell, made)
+    for item in found if isinstance(found, tuple | list) else (found,):
+        if isinstance(item, Reference):
+            lay_out(item, _flat([list(args), named]), False)
+    return found
+
+
+def _guarded(cell: Any, found: Any, operands: Any) -> Any:
+    """A result that shares an operand's memory in a way that is not followed: neither may be traced then."""
+    for item in found if isinstance(found, tuple | list) else (found,):
+        if not isinstance(item, Reference) or getattr(item._value, "base", None) is None:
+            continue
+        for other in _flat(operands):
+            if isinstance(other, Reference) and np.may_share_memory(current(other), item._value):
+                import weakref
+
+                root: Any = other
+                while root._state is not None and root._state.base is not None:
+                    root = root._state.base
+                state_of(root).exports.append(weakref.ref(item._value))
+                state_of(item).exports.append(_always(root))
+    return found
+
+
+def _always(root: Any) -> Callable[[], Any]:
+    return lambda: root

@@ -1,0 +1,452 @@
+"""Reference cells: an array that can be written holds a value that cannot.
+
+The value is an array of NumPy's, while nothing traced has been stored, or an expression. A store puts
+another value into the cell. A view holds its base and a lens; while the base has numbers, its buffer is
+NumPy's own view, so that aliasing is NumPy's.
+
+Stores of single entries, or of rows, wait in a table until the whole array is read: n of them make one
+operation, and an entry that is read back is what was stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcgrad.arrays.lens import Lens
+from funcgrad.expr import Expr, const, constant_of
+from funcgrad.expr.registry import functions
+from funcgrad.expr.scope_order import innermost_scope, next_in_order
+from funcgrad.graph import Constant
+from funcgrad.source import fail
+
+Place: TypeAlias = tuple[int, ...]
+"""The leading indices of an entry, or of a row."""
+
+
+class State:
+    """What a reference cell needs once it is viewed, written or lent: most never are."""
+
+    __slots__ = (
+        "base",
+        "depth",
+        "epoch",
+        "exports",
+        "guessed",
+        "layout",
+        "lens",
+        "lent",
+        "pending",
+        "place",
+        "relied",
+        "viewed",
+    )
+
+    def __init__(self) -> None:
+        self.base: Reference | None = None
+        """Of a view, the array that it is a view of."""
+        self.lens: Lens | None = None
+        self.place: Place | None = None
+        """Of a view that is a row of the base at the end of the chain, where it stands there."""
+        self.viewed = False
+        self.epoch = 0
+        """Of a base, the number of its values so far; of a view, that of the value it has read."""
+        self.layout: Any = None
+        """An array of these strides, a function that makes one, or None: entries in C order."""
+        self.pending: dict[Place, Any] = {}
+        self.depth = 0
+        """How many indices the pending places have."""
+        self.guessed = False
+        """Whether NumPy's layout is not known: C order is a guess."""
+        self.relied = False
+        """Whether a view has been made that may be a copy in NumPy, by that guess."""
+        self.lent = False
+        """Whether the buffer is another's: an expression's, or that of an array given by the user."""
+        self.exports: list[Callable[[], Any]] = []
+        """The plain arrays that share the buffer, by weak references."""
+
+
+class Reference:
+    """The cell of an array that can be written: its value, and how it is read and stored to."""
+
+    __slots__ = ("_birth", "_state", "_value")
+
+    _value: Any
+    """An array of NumPy's or an expression; of a view, as it was when last read."""
+    _state: State | None
+    _birth: int
+    """When it was made, among the scopes of traces."""
+
+
+def sibling(cell: Reference, value: Any) -> Any:
+    """A cell of the same class with a value of its own."""
+    made = object.__new__(cell.__class__)
+    made._value = value
+    made._state = None
+    made._birth = next_in_order()
+    return made
+
+
+def wrapped(cell: Reference, value: Any) -> Any:
+    """A result as NumPy gives it: arrays as cells, and scalars as they are."""
+    if type(value) is Expr:
+        return sibling(cell, value) if value.type.shape else value
+    if isinstance(value, np.ndarray):
+        return sibling(cell, value)
+    if isinstance(value, tuple | list):
+        items = [wrapped(cell, item) for item in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+    return value
+
+
+# -- reading -------------------------------------------------------------------------------------
+def current(cell: Reference) -> Any:
+    """The value of an array now: an array of NumPy's, which must not be written, or an expression."""
+    state = cell._state
+    if state is None:
+        return cell._value
+    if state.base is None:
+        if state.pending:
+            _flush(cell, state)
+        return cell._value
+    root = root_of(cell)
+    if root._state.pending:
+        held = root._state.pending.get(state.place) if state.place is not None else None
+        if held is not None:
+            return held
+        _flush(root, root._state)
+    if state.epoch != root._state.epoch:
+        for view in reversed(_stale(cell, root._state.epoch)):
+            _read(view, root._state.epoch)
+    return cell._value
+
+
+def _stale(cell: Reference, epoch: int) -> list[Any]:
+    """A view and the views below it that have not been read since the base changed; the base is last."""
+    chain: list[Any] = []
+    view: Any = cell
+    while view._state.base is not None and view._state.epoch != epoch:
+        chain.append(view)
+        view = view._state.base
+    return chain
+
+
+def _read(view: Any, epoch: int) -> None:
+    below = view._state.base._value
+    lens = view._state.lens
+    view._value = lens.look(below) if isinstance(below, np.ndarray) else lens.get(below)
+    view._state.epoch = epoch
+
+
+def root_of(cell: Any) -> Any:
+    """The array at the end of a chain of views."""
+    while cell._state is not None and cell._state.base is not None:
+        cell = cell._state.base
+    return cell
+
+
+def state_of(cell: Any) -> State:
+    """The state of a cell, made when it is first needed."""
+    if cell._state is None:
+        cell._state = State()
+    found: State = cell._state
+    return found
+
+
+def is_numeric(cell: Any) -> bool:
+    """Whether an array holds numbers alone."""
+    root = root_of(cell)
+    return isinstance(root._value, np.ndarray) and not (root._state and root._state.pending)
+
+
+def lent_value(cell: Any) -> Any:
+    """The value of an array, to stand beside expressions: a buffer is not written any more."""
+    value = current(cell)
+    if isinstance(value, np.ndarray) and value.nbytes > _LENT:
+        state_of(root_of(cell)).lent = True
+    return value
+
+
+_LENT = 1 << 16
+"""Bytes above which an expression refers to an array (`funcgrad.ops.base.array_capture.COPIED`)."""
+
+
+def plain_value(item: Any) -> Any:
+    """An array's value, to leave the function that made it; anything else as it is."""
+    if not isinstance(item, Reference):
+        return item
+    value = current(item)
+    if not isinstance(value, np.ndarray):
+        return value
+    root = root_of(item)
+    shared = root is not item or (root._state is not None and root._state.lent)
+    return value.copy() if shared else value
+
+
+def unwrapped(tree: Any) -> Any:
+    """Arguments with the values of arrays in their place, in nested lists, tuples and dicts."""
+    if isinstance(tree, Reference):
+        return current(tree)
+    if type(tree) is list or type(tree) is tuple:
+        return type(tree)([unwrapped(item) for item in tree])
+    if type(tree) is dict:
+        return {key: unwrapped(item) for key, item in tree.items()}
+    return tree
+
+
+def lend(tree: Any) -> None:
+    """Have the buffers of arrays, in nested lists, tuples and dicts, stand in expressions."""
+    if isinstance(tree, Reference):
+        lent_value(tree)
+    elif isinstance(tree, list | tuple):
+        for item in tree:
+            lend(item)
+    elif isinstance(tree, dict):
+        lend(list(tree.values()))
+
+
+def holds_expr(tree: Any) -> bool:
+    """Whether nested lists, tuples and dicts hold an expression."""
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Expr) or (isinstance(item, Reference) and not is_numeric(item)):
+            return True
+        if isinstance(item, list | tuple):
+            waiting.extend(item)
+        elif type(item) is dict:
+            waiting.extend(item.values())
+    return False
+
+
+def lengths_of(cell: Any) -> tuple[int, ...]:
+    state = cell._state
+    if state is not None and state.base is not None:
+        found: tuple[int, ...] = layout_of(cell).shape
+        return found
+    shape: tuple[int, ...] = cell._value.shape
+    return shape
+
+
+# -- layout --------------------------------------------------------------------------------------
+def layout_of(cell: Any) -> np.ndarray[Any, Any]:
+    """An array with the strides that NumPy's would have: what is a view of it, NumPy says."""
+    state = cell._state
+    if state is None:
+        if isinstance(cell._value, np.ndarray):
+            return cell._value
+        state = state_of(cell)
+    if callable(state.layout):
+        state.layout = state.layout()
+    if state.layout is None:
+        value = cell._value
+        state.layout = (
+            value if isinstance(value, np.ndarray) else np.empty(value.shape, value.dtype)
+        )
+    found: np.ndarray[Any, Any] = state.layout
+    return found
+
+
+def in_c_order(cell: Any) -> bool:
+    """Whether the entries are known to stand in C order, without a look at NumPy's answer."""
+    state = cell._state
+    if state is not None and state.layout is not None:
+        return isinstance(state.layout, np.ndarray) and state.layout.flags.c_contiguous
+    return not isinstance(cell._value, np.ndarray) or cell._value.flags.c_contiguous
+
+
+# -- views ---------------------------------------------------------------------------------------
+def view_of(base: Any, lens: Lens, like: np.ndarray[Any, Any], place: Place | None = None) -> Any:
+    """A view through a lens; ``like`` is the same view of the base's layout."""
+    root = root_of(base)
+    layout_of(root)
+    state_of(root)
+    base._state.viewed = True
+    view = object.__new__(base.__class__)
+    view._birth = root._birth
+    state = view._state = State()
+    state.base, state.lens, state.layout = base, lens, like
+    state.epoch = -1
+    view._value = None
+    if root is base:
+        state.place = place
+    elif place is not None and base._state.place is not None:
+        state.place = base._state.place + place
+    return view
+
+
+# -- storing -------------------------------------------------------------------------------------
+def writable(cell: Any) -> np.ndarray[Any, Any] | None:
+    """The buffer of an array, to be written; None where it holds an expression."""
+    if not is_numeric(cell):
+        return None
+    root = root_of(cell)
+    state = root._state
+    if not layout_of(cell).flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    if state is not None and state.lent:
+        _refuse_exports(state)
+        layout_of(root)
+        root._value = root._value.copy("K")
+        state.lent = False
+        state.epoch += 1
+    found: np.ndarray[Any, Any] = current(cell)
+    return found
+
+
+def assign(cell: Any, value: Any) -> None:
+    """Put a value of the array's shape and dtype into it, and so into the arrays that it is a view of."""
+    check_store(cell, value)
+    root = root_of(cell)
+    state = state_of(root)
+    chain = []
+    view = cell
+    while view is not root:
+        chain.append((view, expression_of(view._state.base)))
+        view = view._state.base
+    layout_of(root)
+    changed = value
+    values = [value]
+    for view, below in chain:
+        changed = view._state.lens.put(below, changed)
+        values.append(changed)
+    root._value = changed
+    state.pending.clear()
+    state.epoch += 1
+    for (view, _), known in zip(chain, values, strict=False):
+        view._value = known
+        view._state.epoch = state.epoch
+
+
+def expression_of(cell: Any) -> Any:
+    """An array's value as an expression: numbers as they are now."""
+    value = current(cell)
+    if isinstance(value, np.ndarray):
+        _refuse_exports(root_of(cell)._state)
+        if not value.ndim:
+            return const(value)
+        copy = value.copy()
+        copy.flags.writeable = False
+        return constant_of(Constant(copy, captured=True))
+    return value
+
+
+def make_expression(root: Any) -> None:
+    """Turn numbers into a constant: a view by a traced index is one of an expression."""
+    if is_numeric(root):
+        layout_of(root)
+        state = state_of(root)
+        root._value = expression_of(root)
+        state.epoch += 1
+
+
+def check_store(cell: Any, value: Any) -> None:
+    """Refuse what would leak out of a trace inside, and what views are not to be written."""
+    root = root_of(cell)
+    if not layout_of(cell).flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    if isinstance(root._value, np.ndarray):
+        _refuse_exports(root._state)
+    if root._state is not None and root._state.relied:
+        raise fail(
+            TypeError,
+            "item assignment: expected an array of a known layout, but whether reshape or ravel gave a view "
+            "or a copy of this one depends on how NumPy lays out the result of a function of transposed "
+            "arrays; write a.copy() before it is reshaped",
+        )
+    if isinstance(value, Expr) and innermost_scope(value) > root._birth:
+        raise fail(
+            TypeError,
+            "item assignment: expected an array that was made in the function that is traced, but got one "
+            "from outside, which would hold a traced value when the function has ended; return the new "
+            "values instead: as the carry of a loop, or as a result",
+        )
+
+
+def _refuse_exports(state: State | None) -> None:
+    if state is None or not state.exports:
+        return
+    state.exports = [export for export in state.exports if export() is not None]
+    if state.exports:
+        raise fail(
+            TypeError,
+            "item assignment: expected an array that is held here alone, but NumPy code holds it as a "
+            "plain array too (np.asarray(a)), which would not see a traced value; give that code a.copy()",
+        )
+
+
+def export(cell: Any) -> np.ndarray[Any, Any]:
+    """A plain array that shares the buffer: for code that knows NumPy's arrays alone."""
+    import weakref
+
+    buffer: Any = writable(cell) if layout_of(cell).flags.writeable else current(cell)
+    if not buffer.size:
+        return np.asarray(buffer)
+    shared = np.asarray(memoryview(buffer))  # its base is no array, and so stays that of its views
+    state_of(root_of(cell)).exports.append(weakref.ref(shared))
+    return shared
+
+
+# -- pending stores ------------------------------------------------------------------------------
+def store_at(cell: Any, place: Place, value: Any) -> None:
+    """Store an entry or a row, of its dtype and shape, of an array that is no view."""
+    check_store(cell, value)
+    state = state_of(cell)
+    if state.pending and state.depth != len(place):
+        _flush(cell, state)
+    state.depth = len(place)
+    state.pending[place] = value
+    state.epoch += 1
+
+
+def read_at(cell: Any, place: Place) -> Any:
+    """An entry of an array that is no view, by all its indices."""
+    state = cell._state
+    if state is not None and state.pending:
+        if state.depth > len(place):
+            _flush(cell, state)
+        else:
+            held = state.pending.get(place[: state.depth])
+            if held is not None:
+                return held if state.depth == len(place) else held[place[state.depth :]]
+    value = cell._value
+    return value[place] if isinstance(value, np.ndarray) else functions["getitem"](value, place)
+
+
+def _flush(cell: Any, state: State) -> None:
+    """Store what is pending, in one operation."""
+    pending, depth = state.pending, state.depth
+    value = cell._value
+    leading = value.shape[:depth]
+    layout_of(cell)
+    state.pending = {}
+    if len(pending) == int(np.prod(leading, dtype=int)):
+        entries = _joined([pending[place] for place in sorted(pending)], value.dtype)
+        cell._value = functions["reshape"](entries, value.shape)
+        return
+    if isinstance(value, np.ndarray):
+        value = expression_of(cell)
+    if len(pending) == 1:
+        ((place, entry),) = pending.items()
+        cell._value = functions["index_update"](value, place, entry, "set")
+        return
+    places = sorted(pending)
+    entries = _joined([pending[place] for place in places], value.dtype)
+    cell._value = functions["index_update"](value, _as_index(places), entries, "set")
+
+
+def _as_index(places: Sequence[Place]) -> Any:
+    """The index of places in order: a slice, or one array of integers an axis."""
+    columns = [np.array(column) for column in zip(*places, strict=True)]
+    if len(columns) == 1 and columns[0][-1] - columns[0][0] + 1 == len(places):
+        return slice(int(columns[0][0]), int(columns[0][-1]) + 1)
+    return tuple(columns)
+
+
+def _joined(entries: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+    """Entries or rows in one array."""
+    if not any([isinstance(entry, Expr) for entry in entries]):
+        return functions["astype"](np.array(entries, dtype), dtype)
+    return functions["astype"](functions["stack"](entries), dtype)

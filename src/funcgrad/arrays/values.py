@@ -1,0 +1,62 @@
+"""Values as a store takes them: NumPy's casts, which truncate floats to integers, and its broadcasting."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.reference import holds_expr
+from funcgrad.expr import Expr
+from funcgrad.expr.registry import functions
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """A value as it is stored into entries of a shape and dtype: NumPy's cast, and its broadcasting."""
+    value = converted(value, dtype)
+    given = value.shape
+    while len(given) > len(shape) and given[0] == 1:
+        value = value.reshape(given[1:])
+        given = given[1:]
+    if given == shape:
+        return value
+    try:
+        fits = np.broadcast_shapes(given, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise fail(
+            ValueError, f"could not broadcast input array from shape {given} into shape {shape}"
+        )
+    if isinstance(value, Expr):
+        return functions["broadcast_to"](value, shape)
+    return np.broadcast_to(value, shape)
+
+
+def converted(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A value in another dtype as a store converts it: a float into integers is truncated."""
+    if isinstance(value, list | tuple) and holds_expr(value):
+        value = functions["array"](value)
+    if not isinstance(value, Expr):
+        stored: Array = np.empty(np.shape(value), dtype)
+        stored[...] = value
+        return stored[()] if stored.ndim == 0 else stored
+    if value.dtype == dtype:
+        return value
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        if not value.shape:
+            raise fail(
+                TypeError,
+                "item assignment: expected a real number, but got a complex one; write v.real, or make "
+                "the array with dtype=complex",
+            )
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=4,
+        )
+        value = functions["real"](value)
+    return functions["astype"](value, dtype)

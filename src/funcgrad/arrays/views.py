@@ -1,0 +1,156 @@
+"""Functions of NumPy's that give views, of arrays that can be written: NumPy is asked on a like layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.lens import FunctionLens, Lens, PartLens
+from funcgrad.arrays.reference import (
+    Reference,
+    current,
+    in_c_order,
+    layout_of,
+    root_of,
+    state_of,
+    view_of,
+    wrapped,
+)
+from funcgrad.expr import Expr
+
+VIEW_FUNCTIONS: frozenset[Any] = frozenset(
+    {
+        np.array_split,
+        np.atleast_1d,
+        np.atleast_2d,
+        np.atleast_3d,
+        np.broadcast_arrays,
+        np.broadcast_to,
+        np.diagonal,
+        np.dsplit,
+        np.expand_dims,
+        np.flip,
+        np.fliplr,
+        np.flipud,
+        np.hsplit,
+        np.imag,
+        np.lib.stride_tricks.sliding_window_view,
+        np.linalg.diagonal,
+        np.linalg.matrix_transpose,
+        np.matrix_transpose,
+        np.moveaxis,
+        np.ravel,
+        np.real,
+        np.reshape,
+        np.rollaxis,
+        np.rot90,
+        np.split,
+        np.squeeze,
+        np.swapaxes,
+        np.transpose,
+        np.unstack,
+        np.vsplit,
+    }
+)
+"""Functions that move entries and, where they can, give a view."""
+
+_BY_STRIDES = frozenset({np.ravel, np.reshape})
+"""Those whose answer depends on the layout of their operand."""
+
+
+def viewed(
+    function: Any, call: Callable[[Sequence[Any]], Any], operands: Sequence[Reference]
+) -> Any:
+    """What a function that gives views makes of arrays: ``call`` is the function of these alone."""
+    likes = [layout_of(cell) for cell in operands]
+    found = call(likes)
+    several = isinstance(found, list | tuple)
+    if function in _BY_STRIDES:
+        for cell in operands:
+            _rely(cell)
+
+    def part(k: int) -> Any:
+        like = found[k] if several else found
+        place = _shared(like, likes, k)
+        base = operands[place]
+        if like is likes[place]:
+            return base
+
+        def look(array: Any) -> Any:
+            given = [*likes[:place], array, *likes[place + 1 :]]
+            made = call(given)
+            return made[k] if several else made
+
+        lens = _lens(function, look, base)
+        if not isinstance(like, np.ndarray) or not np.may_share_memory(like, likes[place]):
+            value = current(base)
+            return wrapped(base, look(value) if isinstance(value, np.ndarray) else lens.get(value))
+        return view_of(base, lens, like)
+
+    return type(found)([part(k) for k in range(len(found))]) if several else part(0)
+
+
+def _lens(function: Any, look: Callable[[Any], Any], base: Any) -> Lens:
+    like = layout_of(base)
+    if function in (np.real, np.imag) and like.dtype.kind == "c":
+        return PartLens(function is np.imag)
+    return FunctionLens(look, like.shape)
+
+
+def _shared(like: Any, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
+    """Which operand a result is a view of; if it is a copy, of which it has the entries."""
+    first = k if k < len(likes) else 0
+    places: list[int] = [first, *range(len(likes))]
+    if isinstance(like, np.ndarray):
+        for place in places:
+            if like is likes[place] or np.may_share_memory(like, likes[place]):
+                return place
+    return first
+
+
+def _rely(cell: Any) -> None:
+    root = root_of(cell)
+    if root._state is not None and root._state.guessed:
+        root._state.relied = True
+
+
+def lay_out(made: Any, operands: Sequence[Any], elementwise: bool) -> None:
+    """Have a new array laid out as NumPy's result would be: as its operands are, entry by entry."""
+    if sum(n > 1 for n in made._value.shape) < 2:
+        return
+    if all([_is_in_order(item) for item in operands]):
+        return
+    state = state_of(made)
+    if elementwise:
+        shape = made._value.shape
+        state.layout = lambda: _like_operands(operands, shape, made._value.dtype)
+    else:
+        state.guessed = True
+
+
+def _is_in_order(item: Any) -> bool:
+    if isinstance(item, Reference):
+        return in_c_order(item)
+    if isinstance(item, np.ndarray):
+        return item.flags.c_contiguous
+    if isinstance(item, list | tuple):
+        return all([_is_in_order(part) for part in item])
+    return True
+
+
+def _like_operands(operands: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    likes = [
+        layout_of(item)
+        if isinstance(item, Reference)
+        else np.empty(item.shape, item.dtype)
+        if isinstance(item, Expr)
+        else np.asarray(item)
+        for item in operands
+    ]
+    made = np.nditer(
+        [*likes, None], flags=["zerosize_ok", "refs_ok"], op_dtypes=[None] * len(likes) + [dtype]
+    )
+    like: np.ndarray[Any, Any] = made.operands[-1]
+    return like if like.shape == shape else np.empty(shape, dtype)

@@ -1,0 +1,274 @@
+"""NumPy's functions that make arrays, which can be written here, and hold traced values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable
+from funcgrad.arrays.reference import (
+    Reference,
+    current,
+    holds_expr,
+    layout_of,
+    lend,
+    plain_value,
+    state_of,
+    unwrapped,
+)
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.ops import shape as shapes
+
+
+def array(
+    value: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    ndmin: int = 0,
+    **kwargs: Any,
+) -> Any:
+    """As `numpy.array`, of nested lists that may hold traced values.
+
+    >>> import funcgrad as fg
+    >>> array([fg.var("x"), 1.0]).shape
+    (2,)
+    """
+    if isinstance(value, MutableArray) and not copy and _is_as_asked(value, dtype, order):
+        missing = (1,) * (ndmin - value.ndim)
+        return value.reshape(missing + value.shape) if missing else value
+    lend(value)
+    given = unwrapped(value)
+    if not holds_expr(given):
+        made = np.array(given, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
+        return borrowed(made) if made is given else cell_of(made)
+    if kwargs:
+        raise TypeError(
+            f"array: expected no {', '.join(kwargs)} with traced values; they have no classes or layouts"
+        )
+    made = shapes.array(given, dtype)
+    cell = cell_of(shapes.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
+    if isinstance(value, Reference) or order == "F":
+        like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
+        state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
+    return cell
+
+
+def _is_as_asked(cell: Any, dtype: Any, order: Any) -> bool:
+    """Whether an array is what is asked for, so that it need not be copied."""
+    same = dtype is None or cell.dtype == np.dtype(dtype)
+    flags = cell.flags
+    laid_out = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
+    return bool(same and laid_out)
+
+
+def asarray(
+    value: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **kwargs: Any
+) -> Any:
+    """As `numpy.asarray`: an array that can be written is returned as it is.
+
+    An array of NumPy's own is shared until the first store, which copies it.
+    """
+    return array(value, dtype, copy=copy, order=order or "K", **kwargs)
+
+
+asanyarray = asarray
+
+
+def ascontiguousarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.ascontiguousarray`: of one axis at least, in C order."""
+    return array(value, dtype, copy=None, order="C", ndmin=1, **kwargs)
+
+
+def asfortranarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.asfortranarray`."""
+    return array(value, dtype, copy=None, order="F", ndmin=1, **kwargs)
+
+
+def asarray_chkfinite(value: Any, dtype: Any = None, order: Any = None) -> Any:
+    """As `numpy.asarray_chkfinite`: whether the entries are finite is asked."""
+    made = asarray(value, dtype, order)
+    if made.dtype.kind in "fc" and not bool(np.all(np.isfinite(current(made)))):
+        raise ValueError("array must not contain infs or NaNs")
+    return made
+
+
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+    """As `numpy.copy`: an array of its own."""
+    return array(a, copy=True, order=order)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any) -> Any:
+    """As `numpy.full`, of a number or a traced value."""
+    fill, lengths = unwrapped(fill_value), unwrapped(shape)
+    if not holds_expr(fill):
+        return cell_of(np.full(_plain(lengths, "full"), fill, dtype, order, **kwargs))
+    sizes = tuple(map(index, lengths if np.iterable(lengths) else (lengths,)))
+    lend(fill_value)
+    filled = shapes.broadcast_to(shapes.array(fill), sizes)
+    return cell_of(filled if dtype is None else shapes.astype(filled, dtype))
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """As `numpy.full_like`."""
+    made = empty_like(a, dtype, order, subok, shape)
+    made[...] = fill_value
+    return made
+
+
+def empty_like(
+    prototype: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """As `numpy.empty_like`: zeros."""
+    return cell_of(np.zeros_like(_laid_out(prototype), dtype, order, subok, shape))
+
+
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """As `numpy.zeros_like`."""
+    return cell_of(np.zeros_like(_laid_out(a), dtype, order, subok, shape))
+
+
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """As `numpy.ones_like`."""
+    return cell_of(np.ones_like(_laid_out(a), dtype, order, subok, shape))
+
+
+def _laid_out(a: Any) -> Any:
+    """An array of NumPy's with the shape, dtype and strides of another."""
+    if isinstance(a, Reference):
+        return layout_of(a)
+    if holds_expr(unwrapped(a)):
+        a = shapes.array(a)
+        return np.broadcast_to(np.zeros((), a.dtype), a.shape)
+    return np.asarray(unwrapped(a))
+
+
+def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """As `numpy.arange`; traced limits are concretized to find the number of entries.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: arange(x, 3.0, 0.5 * x).sum())(1.0)
+    7.0
+    """
+    named = [kwargs.pop(key) for key in ("start", "stop", "step") if key in kwargs]
+    limits = tuple([plain_value(item) for item in (*limits, *named)])
+    known = [concrete_value(item, "arange") for item in limits]
+    made = np.arange(*known, dtype=dtype, **kwargs)
+    start = limits[0] if len(limits) > 1 else 0
+    step = limits[2] if len(limits) > 2 else 1
+    if not (_is_differentiable(start) or _is_differentiable(step)):
+        return cell_of(made)
+    traced = start + step * np.arange(made.size)
+    return mutable(traced if dtype is None else shapes.astype(traced, dtype))
+
+
+def _is_differentiable(item: object) -> bool:
+    return isinstance(item, Expr) and item.dtype.kind in "fc"
+
+
+def _plain(item: Any, asker: str) -> Any:
+    """Numbers in the place of traced integers, such as lengths."""
+    if isinstance(item, list | tuple):
+        return tuple([_plain(part, asker) for part in item])
+    return concrete_value(item, asker)
+
+
+def _creates(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's whose arrays can be written."""
+
+    @wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return _mutable(function(*args, **kwargs))
+
+    return made
+
+
+def _mutable(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        items = [_mutable(item) for item in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+    return mutable(value)
+
+
+def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that makes an array of given lengths."""
+
+    @wraps(function)
+    def made(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        sizes = unwrapped(shape)
+        return cell_of(function(_plain(sizes, function.__name__), *args, **kwargs))
+
+    return made
+
+
+zeros = _sized(np.zeros)
+ones = _sized(np.ones)
+empty = _sized(np.zeros)
+eye = _sized(np.eye)
+identity = _sized(np.identity)
+linspace = _creates(np.linspace)
+logspace = _creates(np.logspace)
+geomspace = _creates(np.geomspace)
+diag = _creates(np.diag)
+diagflat = _creates(np.diagflat)
+tri = _creates(np.tri)
+tril = _creates(np.tril)
+triu = _creates(np.triu)
+vander = _creates(np.vander)
+meshgrid = _creates(np.meshgrid)
+indices = _creates(np.indices)
+fromfunction = _creates(np.fromfunction)
+fromiter = _creates(np.fromiter)
+tile = _creates(np.tile)
+repeat = _creates(np.repeat)
+concatenate = _creates(np.concatenate)
+stack = _creates(np.stack)
+hstack = _creates(np.hstack)
+vstack = _creates(np.vstack)
+dstack = _creates(np.dstack)
+column_stack = _creates(np.column_stack)
+block = _creates(np.block)
+pad = _creates(np.pad)
+append = _creates(np.append)
+outer = _creates(np.outer)
+kron = _creates(np.kron)
+resize = _creates(np.resize)
+
+
+def ndenumerate(arr: Any) -> Any:
+    """As `numpy.ndenumerate`: pairs of an index and the entry there."""
+    given = asarray(arr)
+    return ((place, given[place]) for place in np.ndindex(given.shape))

@@ -1,0 +1,356 @@
+"""Arrays that can be written: stores, views and in-place functions are NumPy's, with their gradients."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad.arrays.mutable_array import MutableArray
+from tests.arrays.store_programs import Program, start
+
+
+def adopted(source, **names):
+    """A function over funcgrad's NumPy, as adoption makes them, from its text."""
+    space = {"np": fnp, "fg": fg, "__funcgrad_adopted__": True, **names}
+    exec(source, space)
+    return space["f"]
+
+
+def both(body):
+    """The function of x with this body over NumPy, and over funcgrad's."""
+    source = "def f(x):\n" + "\n".join("    " + line for line in body.strip().splitlines())
+    plain = {"np": np}
+    exec(source, plain)
+    return plain["f"], adopted(source)
+
+
+def slope(f, x):
+    h = 1e-6
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(x.size)])
+
+
+BODIES = {
+    "entries": "a = np.zeros(3)\nfor i in range(3): a[i] = x[i]**2\nreturn a.sum()",
+    "a recurrence": "a = np.zeros(5)\na[0] = x[0]\nfor i in range(1, 5): a[i] = a[i-1]*x[1]\nreturn a @ a",
+    "rows": "a = np.zeros((3, 2))\nfor i in range(3): a[i] = x[:2]*i\na[1] = a[2]\nreturn (a*a).sum()",
+    "part of a row": "a = np.zeros((3, 2))\na[1] = x[:2]\na[1, 0] *= x[2]\nreturn (a*a).sum()",
+    "a view of a row": "a = np.zeros((3, 2))\nr = a[1]\nr[0] = x[0]\nr[1] = r[0]*x[1]\nreturn (a*a).sum()",
+    "aliases": "a = np.zeros(3)\nb = a\nb += x[:3]\na *= 2\nreturn (b*b).sum()",
+    "a slice": "a = np.ones(6)\nb = a[::-2]\nb[0] = x[0]\nb *= x[1]\nreturn (a*a).sum()",
+    "a transposed view": "a = np.ones((2, 3))\na.T[0] = x[:2]\nreturn (a*a).sum()",
+    "reshape": "a = np.ones((2, 3))\nb = a.reshape(-1)\nb[1:3] = x[:2]\nreturn (a*a).sum()",
+    "a copy by reshape": "a = np.ones((2, 3)).T\nb = a.reshape(-1)\nb[:] = x[0]\nreturn a.sum() + b.sum()",
+    "ravel of a.T": "a = np.ones((2, 3))\na[0] = x[:3]\nb = a.T.ravel()\nb[0] = 9\nreturn (a*a).sum()",
+    "order of results": "a = np.ones((2, 3)).T * x[0]\nb = a.ravel()\nb[0] = 5.0\nreturn (a*a).sum()",
+    "a diagonal": "a = np.ones((3, 3))\nnp.fill_diagonal(a, x[:3])\nreturn (a*a).sum()",
+    "einsum": "a = np.ones((3, 3))\nnp.einsum('ii->i', a)[:] = x[:3]\nreturn (a*a).sum()",
+    "masks": "a = np.arange(6.0)\na[a > 2] = x[0]\na[x > 1] += x[1]\nreturn (a*a).sum()",
+    "repeated indices": "a = np.zeros(3)\na[[0, 1, 0]] = x[:3]\nreturn (a*a).sum()",
+    "add.at": "a = np.zeros(3)\nnp.add.at(a, [0, 1, 0], x[:3])\nreturn (a*a).sum()",
+    "multiply.at": "a = np.ones(3)\nnp.multiply.at(a, [0, 1, 0], x[:3])\nreturn (a*a).sum()",
+    "out": "a = np.zeros(6)\nnp.multiply(x, 2, out=a)\nnp.sin(a[1:], out=a[:-1])\nreturn (a*a).sum()",
+    "where": "a = np.ones(6)\nnp.add(a, x, out=a, where=x > 0)\nreturn (a*a).sum()",
+    "sum where": "return np.sum(x, where=x > 0, initial=2.0) * np.add.reduce(x, where=x < 0)",
+    "sum with out": "a = np.zeros(3)\nx.reshape(2, 3).sum(axis=0, out=a)\nreturn (a*a).sum()",
+    "fill": "a = np.zeros(3)\na.fill(x[0])\nreturn (a*a).sum()",
+    "sort": "a = x * 2\na.sort()\nreturn (a * np.arange(6)).sum()",
+    "put": "a = np.zeros(4)\nnp.put(a, [0, -1], x[:2])\na.put([1], x[2])\nreturn (a*a).sum()",
+    "copyto": "a = np.zeros(6)\nnp.copyto(a, x, where=np.arange(6) > 2)\nreturn (a*a).sum()",
+    "place": "a = np.zeros(6)\nnp.place(a, np.arange(6) > 1, x[:3])\nreturn (a*a).sum()",
+    "putmask": "a = np.zeros(6)\nnp.putmask(a, np.arange(6) > 1, x[:3])\nreturn (a*a).sum()",
+    "along an axis": (
+        "a = np.zeros((2, 3))\nnp.put_along_axis(a, np.array([[1], [0]]), x[:2].reshape(2, 1), 1)\n"
+        "return (a*a).sum()"
+    ),
+    "flat": "a = np.zeros((2, 3))\na.flat[1:3] = x[:2]\na.T.flat[0] = x[4]\nreturn (a*a).sum()",
+    "iteration": "a = np.ones((2, 3))\nfor row in a: row[0] = x[0]\nreturn (a*a).sum()",
+    "an argument": "x[0] = x[1]*2\nx[2:] *= x[0]\nreturn (x*x).sum()",
+    "a copy of the argument": "y = x.copy()\ny[x < 0] = 0.0\nreturn (y*x).sum()",
+    "a shape": "a = np.zeros(6)\na[:] = x\na.shape = (2, 3)\nreturn (a[1]*a[0]).sum()",
+    "a 0-d array": "a = np.array(x[0])\na[...] = a * x[1]\na += 1\nreturn a * 2",
+    "the last axis": "a = np.zeros((2, 3))\na[..., -1] = x[:2]\na[:, None, 0] = x[2]\nreturn (a*a).sum()",
+    "complex": "a = np.zeros(2, complex)\na[0] = x[0] + 1j*x[1]\na.imag[1] = x[2]\nreturn abs(a[0]*a[1])",
+    "split": "a = np.zeros(6)\nl, r = np.split(a, 2)\nl[:] = x[:3]\nr[0] = l[1]*2\nreturn (a*a).sum()",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_stores_have_numpys_values_and_their_gradients(name):
+    plain, f = both(BODIES[name])
+    x = start()
+    value, gradient = fg.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, plain(x.copy()), rtol=1e-12)
+    expected = slope(lambda at: plain(at.copy()), x)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6)
+    compiled = fg.jit(fg.value_and_grad(f))
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x)[1], gradient, rtol=1e-12)
+    np.testing.assert_array_equal(x, start())
+
+
+ASKING = {"masks", "where", "sum where", "a copy of the argument"}
+
+
+@pytest.mark.parametrize("name", [name for name in BODIES if name not in ASKING])
+def test_stores_are_mapped_and_stand_in_loops(name):
+    _, f = both(BODIES[name])
+    xs = np.stack([start(), start()[::-1]])
+    expected = [f(x.copy()) for x in xs]
+    np.testing.assert_allclose(fg.vmap(f)(xs), expected, rtol=1e-12)
+    step = adopted("def f(total, x): y = g(x); return total + y, y", g=f)
+    total, each = fg.scan(step, 0.0, xs)
+    np.testing.assert_allclose(each, expected, rtol=1e-12)
+    np.testing.assert_allclose(total, sum(expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_are_numpys(seed):
+    check_program(seed, modes=seed % 4 == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_many_random_programs_are_numpys(block):
+    for seed in range(1000 + 100 * block, 1100 + 100 * block):
+        check_program(seed, modes=True)
+
+
+def check_program(seed, modes):
+    program = Program(seed)
+    plain = program.function(np)
+    f = program.function(fnp, __funcgrad_adopted__=True)
+    x = start()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = plain(x.copy())
+        weights = 1.2 + np.cos(0.7 * np.arange(expected.size))
+        loss = adopted("def f(x): return np.sum(g(x) * w)", g=f, w=weights)
+        value, _ = fg.jvp(f, (x,), (np.ones(x.size),))
+        np.testing.assert_allclose(value, expected, rtol=1e-6, atol=1e-9)
+        total, gradient = fg.value_and_grad(loss)(x)
+        np.testing.assert_allclose(total, weights @ expected, rtol=1e-6, atol=1e-6)
+        forward = np.array([fg.jvp(loss, (x,), (e,))[1] for e in np.eye(x.size)])
+        np.testing.assert_allclose(gradient, forward, rtol=1e-6, atol=1e-6)
+        rounds = any(
+            word in line for line in program.lines for word in ("32", "int)", "sort", "maximum")
+        )
+        if not rounds and np.abs(gradient).max() < 1e4:
+            found = slope(lambda at: weights @ plain(at.copy()), x)
+            np.testing.assert_allclose(gradient, found, rtol=2e-3, atol=2e-3)
+        if modes:
+            check_modes(f, loss, x, expected, gradient, maps=not program.asks)
+
+
+def check_modes(f, loss, x, expected, gradient, maps):
+    compiled = fg.jit(fg.grad(loss))
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x), gradient, rtol=1e-6, atol=1e-6)
+    if maps:
+        xs = np.stack([x, 1.01 * x])
+        np.testing.assert_allclose(fg.vmap(f)(xs)[0], expected, rtol=1e-6, atol=1e-9)
+        step = adopted("def f(carry, x): return carry, g(x)", g=f)
+        np.testing.assert_allclose(fg.scan(step, 0.0, xs)[1][0], expected, rtol=1e-6, atol=1e-9)
+
+
+# -- dtypes --------------------------------------------------------------------------------------
+def test_a_float_stored_into_integers_is_truncated_and_has_no_derivative():
+    f = adopted("def f(x):\n    a = np.zeros(3, int)\n    a[:] = x\n    return (a * x).sum()")
+    x = np.array([1.5, -2.5, 3.0])
+    value, gradient = fg.value_and_grad(f)(x)
+    assert value == 1 * 1.5 + -2 * -2.5 + 9
+    np.testing.assert_array_equal(gradient, [1.0, -2.0, 3.0])
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'add' output"):
+        fg.grad(adopted("def f(x):\n    a = np.zeros(3, int)\n    a += x\n    return a.sum()"))(x)
+
+
+def test_complex_numbers_stored_into_floats_are_refused_or_warned_of():
+    one = adopted("def f(x):\n    a = np.zeros(2)\n    a[0] = 1j * x[0]\n    return a.sum()")
+    with pytest.raises(TypeError, match="got a complex one"):
+        fg.grad(one)(start())
+    several = adopted("def f(x):\n    a = np.zeros(6)\n    a[:] = (1 + 1j) * x\n    return a.sum()")
+    with pytest.warns(np.exceptions.ComplexWarning):
+        np.testing.assert_array_equal(fg.grad(several)(start()), np.ones(6))
+
+
+def test_single_precision_stays():
+    f = adopted("def f(x):\n    a = np.zeros(6, np.float32)\n    a[:] = x * np.pi\n    return a")
+    value, _ = fg.jvp(f, (start(),), (np.ones(6),))
+    assert value.dtype == np.float32
+    np.testing.assert_array_equal(value, (start() * np.pi).astype(np.float32))
+
+
+# -- purity --------------------------------------------------------------------------------------
+def test_arrays_from_outside_are_not_written():
+    outside = np.ones(3)
+    f = adopted(
+        "def f(x):\n    a = np.asarray(W)\n    a[0] = 5.0\n    b = np.asarray(W)\n    b[1] = x[0]\n"
+        "    return a.sum() + b.sum()",
+        W=outside,
+    )
+    assert fg.value_and_grad(f)(start())[0] == 7.0 + 2.0 + 0.9
+    np.testing.assert_array_equal(outside, np.ones(3))
+    g = adopted("def f(x, w):\n    w[0] = x[0]\n    return (w * w).sum()")
+    assert fg.grad(g)(start(), outside)[0] == 1.8
+    np.testing.assert_array_equal(outside, np.ones(3))
+
+
+def test_a_large_array_that_was_used_keeps_what_it_held():
+    f = adopted(
+        "def f(x):\n    a = np.ones(20000)\n    b = (a * x[0]).sum()\n    a[:] = 2.0\n"
+        "    return b + (a * x[0]).sum()"
+    )
+    value, gradient = fg.value_and_grad(f)(np.array([3.0]))
+    assert value == 3 * 60000.0
+    assert gradient[0] == 60000.0
+
+
+def test_a_store_out_of_a_loops_body_is_an_error():
+    f = adopted(
+        "def f(x):\n    a = np.zeros(3)\n    def body(i, c):\n        a[i] = c\n        return c * x[0]\n"
+        "    fg.fori_loop(0, 3, body, x[1])\n    return a.sum()"
+    )
+    with pytest.raises(TypeError, match="from outside"):
+        fg.grad(f)(start())
+    inner = adopted(
+        "def f(x):\n    a = np.zeros(3)\n    def g(y):\n        a[0] = y\n        return y * y\n"
+        "    return fg.grad(g)(x[0]) + a.sum()"
+    )
+    with pytest.raises(TypeError, match="return the new values instead"):
+        fg.grad(inner)(start())
+
+
+def test_stores_of_what_an_inner_transform_has_returned():
+    f = adopted(
+        "def f(x):\n    a = np.zeros(2)\n    a[0] = fg.grad(lambda y: y**3)(x[0])\n    a[1] = x[1]\n"
+        "    return (a * a).sum()"
+    )
+    found = fg.grad(f)(start())
+    np.testing.assert_allclose(found[:2], [2 * 3 * 0.81 * 6 * 0.9, 2 * 1.3])
+
+
+def test_plain_functions_are_given_expressions():
+    def f(x):
+        x[0] = 1.0
+        return x
+
+    with pytest.raises(TypeError, match=r"at\[i\]\.set"):
+        fg.grad(f)(start())
+
+
+def test_results_are_plain_arrays():
+    f = adopted(
+        "def f(x):\n    a = np.zeros(2)\n    b = np.zeros(2)\n    b[0] = x[0]\n    return b, a, {'c': [a]}"
+    )
+    (b, a, rest), _ = fg.jvp(f, (start(),), (start(),))
+    assert type(b) is np.ndarray
+    assert type(a) is np.ndarray
+    assert type(rest["c"][0]) is np.ndarray
+    b, a, rest = fg.jit(f)(start())
+    assert type(b) is np.ndarray
+    assert type(a) is np.ndarray
+    assert type(rest["c"][0]) is np.ndarray
+    aux = adopted(
+        "def f(x):\n    a = np.zeros(2)\n    a[0] = x[0]\n    return x[0] * 2, (a, np.ones(1))"
+    )
+    _, (a, ones) = fg.grad(aux, has_aux=True)(start())
+    assert type(a) is np.ndarray
+    assert type(ones) is np.ndarray
+    assert a[0] == 0.9
+
+
+# -- as an array of NumPy's ----------------------------------------------------------------------
+def test_numbers_are_as_numpys():
+    a = fnp.zeros((2, 3))
+    assert isinstance(a, MutableArray)
+    assert a.shape == (2, 3)
+    assert a.ndim == 2
+    assert a.size == 6
+    assert len(a) == 2
+    assert a.dtype == float
+    assert a.nbytes == 48
+    assert a.itemsize == 8
+    assert a.strides == (24, 8)
+    a[0] = 1.0
+    assert repr(a) == repr(np.asarray(a))
+    assert str(a[0]) == "[1. 1. 1.]"
+    assert a.tolist() == [[1.0] * 3, [0.0] * 3]
+    assert a.item(0) == 1.0
+    assert 1.0 in a
+    shared = np.asarray(a)
+    shared[1, 2] = 7.0
+    assert a[1, 2] == 7.0
+    assert type(a[1, 2]) is np.float64
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(a)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(a)
+    other = copy.deepcopy(a)
+    other[0] = 0.0
+    assert a[0, 0] == 1.0
+    assert a[1].base is a
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(a)), a)
+
+
+def test_stores_that_numpy_refuses_are_refused():
+    for body, kind in [
+        ("a = np.zeros(3)\na[3] = x[0]\nreturn a.sum()", IndexError),
+        ("a = np.zeros(3)\na[:] = x\nreturn a.sum()", ValueError),
+        ("a = np.zeros(3)\na += x\nreturn a.sum()", ValueError),
+        ("a = np.zeros((3, 3))\na.diagonal()[0] = x[0]\nreturn a.sum()", ValueError),
+        ("a = np.broadcast_to(np.zeros(3), (2, 3))\na[0] = x[0]\nreturn a.sum()", ValueError),
+        ("a = np.zeros(3)\na.setflags(write=False)\na[0] = x[0]\nreturn a.sum()", ValueError),
+    ]:
+        plain, f = both(body)
+        for function in (plain, fg.grad(f)):
+            with pytest.raises(kind):
+                function(start())
+
+
+def test_plain_arrays_refuse_a_traced_array():
+    holding = "a = np.zeros(3)\na[0] = x[0]\n"
+    with pytest.raises(TypeError, match="a plain array would cut"):
+        fg.grad(
+            adopted(
+                f"def f(x):\n    {holding.replace(chr(10), chr(10) + '    ')}return real(a).sum()",
+                real=np.asarray,
+            )
+        )(start())
+    shared = adopted(
+        "def f(x):\n    a = np.zeros(3)\n    b = real(a)\n    a[0] = x[0]\n    return a.sum() + b.sum()",
+        real=np.asarray,
+    )
+    with pytest.raises(TypeError, match="holds it as a plain array too"):
+        fg.grad(shared)(start())
+    with pytest.raises(TypeError, match="resize"):
+        fnp.zeros(3).resize(4)
+    with pytest.raises(TypeError, match="plain NumPy array"):
+        fg.grad(adopted("def f(x):\n    np.sin(x, out=W)\n    return x.sum()", W=np.zeros(6)))(
+            start()
+        )
+
+
+def test_a_store_costs_a_few_operations():
+    f = adopted(
+        "def f(x):\n    a = np.zeros(n)\n    a[0] = x\n    for i in range(1, n): a[i] = a[i - 1] * x + 1\n"
+        "    return a.sum()",
+        n=400,
+    )
+    expr = fg.trace(f, 0.5)
+    assert len(expr.graph) < 400 * 4
+    value, gradient = fg.value_and_grad(f)(0.5)
+    np.testing.assert_allclose([value, gradient], [798.0, 1592.0], rtol=1e-2)
+
+
+def test_functions_of_the_package_take_arrays():
+    f = adopted(
+        "def f(x):\n    a = np.zeros(3)\n    a[:] = x[:3]\n    b = fg.sin(a) + fg.softplus(a)\n"
+        "    b[0] = 0.0\n"
+        "    return fg.logsumexp(b) + fg.vmap(lambda t: t * t)(a).sum() + fg.stop_gradient(a).sum()"
+    )
+    np.testing.assert_allclose(
+        fg.grad(f)(start()), slope(lambda x: f(x), start()) - [1, 1, 1, 0, 0, 0], atol=1e-6
+    )
