@@ -55,10 +55,10 @@ def smoke(peer: str) -> dict[str, Any]:
 
 def _compile_small_work() -> None:
     """Make numba compile small programs, too."""
-    from funcgrad.compiler.native import bytecode as tape
+    from funcgrad.compiler.native import bytecode
     from funcgrad.compiler.native import numba_jit as native
 
-    tape.LEAST = native._WORTH = native._WORTH_EACH = 0
+    bytecode.LEAST = native._WORTH = native._WORTH_EACH = 0
 
 
 TASKS = {"case": measure.case, "smoke": smoke, "chain": chains.chain, "starts": chains.starts}

@@ -283,7 +283,7 @@ GAPS: dict[str, dict[str, str]] = {
     "native": {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it holds programs of its own, which become machine code with the loop that they stand in": BODIES,
-        "no function of the machine's": "gammaln polygamma sinc imag astype",
+        "it has no scalar template": "gammaln polygamma sinc imag astype",
         PRIMITIVE: "foreign",
     },
     "to_python": {

@@ -561,7 +561,7 @@ MODELS = (
     Program("chain of 10", chain(10), (0.3, 0.7)),
     Program("chain of 60", chain(60), (0.3, 0.7)),
     Program("chain of 300", chain(300), (0.3, 0.7)),
-    Program("chain of 3000 on a tape", chain(3000), (0.3, 0.7), brief=True),
+    Program("chain of 3000 as bytecode", chain(3000), (0.3, 0.7), brief=True),
     Program("chain on arrays", chain(12), (ANY, OTHER)),
     Program("large elementwise", lambda x: np.exp(-x * x) * np.sin(x) + x / (1 + x * x), (WIDE,)),
     Program("large sum", lambda x, y: np.sum(np.tanh(x * y) ** 2 + np.cos(x)), (WIDE, WIDE + 1)),

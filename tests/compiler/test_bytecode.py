@@ -1,4 +1,4 @@
-"""Programs as tapes against the same programs by NumPy, step by step."""
+"""Programs as bytecode against the same programs by NumPy, step by step."""
 
 import itertools
 import math
@@ -17,11 +17,10 @@ pytest.importorskip("numba")
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.native import bytecode as tape
+from funcgrad.compiler.native import bytecode, vm
 from funcgrad.compiler.native import numba_jit as native
-from funcgrad.compiler.native import vm as machine
-from funcgrad.compiler.native.bytecode import compile_tape, lower_to_bytecode
-from funcgrad.compiler.native.disassembler import listing
+from funcgrad.compiler.native.bytecode import compile_bytecode, lower_to_bytecode
+from funcgrad.compiler.native.disassembler import disassembled
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
@@ -51,8 +50,8 @@ ARITIES = {name: len(op.edges) for name, op in all_ops().items() if isinstance(o
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Tapes of any length."""
-    monkeypatch.setattr(tape, "LEAST", 0)
+    """Bytecode of any length."""
+    monkeypatch.setattr(bytecode, "LEAST", 0)
 
 
 def same(got, want, ulps):
@@ -74,7 +73,7 @@ def test_every_operation_at_every_point(name, kind):
     except TypeError:
         pytest.skip("NumPy has no loop for this")
     flat = flatten_program([output], inputs)
-    run = compile_tape(flat)
+    run = compile_bytecode(flat)
     if run is None:
         pytest.skip("left to Python")
     exact = name in ("add", "subtract", "multiply", "divide", "negative", "sqrt", "where", "mask")
@@ -90,7 +89,7 @@ def test_what_a_gradient_needs_is_known():
     roots = simplify_all([y, *gradients(simplify_all([y])[0], [X, Y])])
     flat = flatten_program(roots, [X, Y])
     np.testing.assert_allclose(
-        compile_tape(flat)(0.3, -1.2), interpret(flat, (0.3, -1.2)), rtol=1e-13
+        compile_bytecode(flat)(0.3, -1.2), interpret(flat, (0.3, -1.2)), rtol=1e-13
     )
 
 
@@ -121,7 +120,7 @@ def test_every_rounding_of_sums_and_products_stays(steps, roots, values):
         else:
             made.append(getattr(np, name)(x, y) if name != "negative" else -x)
     flat = flatten_program([made[i % len(made)] for i in roots], inputs)
-    got, want = compile_tape(flat)(*values), interpret(flat, values)
+    got, want = compile_bytecode(flat)(*values), interpret(flat, values)
     assert [str(v) for v in got] == [str(v) for v in want]
 
 
@@ -130,14 +129,14 @@ def test_alternating_differences_take_linear_time():
     for _ in range(20_000):
         y = Y - y * 0.5
     flat = flatten_program([y], [X, Y])
-    code = lower_to_bytecode(flat, machine.NUMBERS).code
+    code = lower_to_bytecode(flat, vm.OPCODES).code
     assert len(code) <= 10 * 20_000
-    assert compile_tape(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
+    assert compile_bytecode(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
     for _ in range(20_000):
         y = y - X * Y
     flat = flatten_program([y], [X, Y])
-    assert len(lower_to_bytecode(flat, machine.NUMBERS).code) < 20 * 20_000
-    assert compile_tape(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
+    assert len(lower_to_bytecode(flat, vm.OPCODES).code) < 20 * 20_000
+    assert compile_bytecode(flat)(1.0, 3.0) == interpret(flat, (1.0, 3.0))
 
 
 def test_a_long_chain():
@@ -145,31 +144,33 @@ def test_a_long_chain():
     for _ in range(30_000):
         y = np.sin(y) + Y
     flat = flatten_program([y], [X, Y])
-    np.testing.assert_allclose(compile_tape(flat)(0.3, 0.1), interpret(flat, (0.3, 0.1)), rtol=1e-9)
+    np.testing.assert_allclose(
+        compile_bytecode(flat)(0.3, 0.1), interpret(flat, (0.3, 0.1)), rtol=1e-9
+    )
 
 
 def test_inputs_and_constants_may_be_results_and_repeat():
     flat = flatten_program([X, fg.const(2.5), X * Y, X, X > Y, fg.const(True)], [X, Y])
-    assert compile_tape(flat)(3.0, 2.0) == (3.0, 2.5, 6.0, 3.0, True, True)
-    assert [type(v) for v in compile_tape(flat)(3, np.float64(2.0))] == [float] * 4 + [bool] * 2
+    assert compile_bytecode(flat)(3.0, 2.0) == (3.0, 2.5, 6.0, 3.0, True, True)
+    assert [type(v) for v in compile_bytecode(flat)(3, np.float64(2.0))] == [float] * 4 + [bool] * 2
 
 
 @pytest.mark.parametrize("dtype", [int, complex, "float32"])
 def test_other_numbers_are_left_to_others(dtype):
     x = fg.var("x", (), dtype)
-    assert compile_tape(flatten_program([x * x], [x])) is None
+    assert compile_bytecode(flatten_program([x * x], [x])) is None
 
 
 def test_arrays_and_short_programs_are_left_to_others(monkeypatch):
     a = fg.var("a", 3)
-    assert compile_tape(flatten_program([np.sum(a)], [a])) is None
-    monkeypatch.setattr(tape, "LEAST", 5000)
-    assert compile_tape(flatten_program([X * Y], [X, Y])) is None
+    assert compile_bytecode(flatten_program([np.sum(a)], [a])) is None
+    monkeypatch.setattr(bytecode, "LEAST", 5000)
+    assert compile_bytecode(flatten_program([X * Y], [X, Y])) is None
 
 
-def test_without_numba_there_is_no_tape(monkeypatch):
+def test_without_numba_there_is_no_bytecode(monkeypatch):
     monkeypatch.setattr(native, "available", lambda: False)
-    assert compile_tape(flatten_program([X * Y], [X, Y])) is None
+    assert compile_bytecode(flatten_program([X * Y], [X, Y])) is None
 
 
 def large(xs):
@@ -179,31 +180,31 @@ def large(xs):
     return sum(nodes[::50])
 
 
-def test_jit_of_a_large_graph_is_a_tape_that_prints(monkeypatch):
-    monkeypatch.setattr(tape, "LEAST", 5000)
+def test_jit_of_a_large_graph_is_bytecode_that_prints(monkeypatch):
+    monkeypatch.setattr(bytecode, "LEAST", 5000)
     xs = [0.1, 0.2, -0.3, 0.4, 0.5]
     f = fg.jit(fg.value_and_grad(large))
     value, slopes = f(xs)
     want, expected = fg.value_and_grad(large)(xs)
-    assert "machine(tape, memory)" in f.program.source
+    assert "run_vm(code, registers)" in f.program.source
     assert "# m" in f.program.source
     np.testing.assert_allclose([value, *slopes], [want, *expected], rtol=1e-9)
 
 
-def test_a_tape_is_written_as_formulas():
+def test_bytecode_is_disassembled_as_formulas():
     z = X * Y - 2.5 * X + np.exp(X) - np.sin(Y) / X + np.log1p(np.exp(Y))
     flat = flatten_program(simplify_all([z, fg.sigmoid(Y)]), [X, Y])
-    made = lower_to_bytecode(flat, machine.NUMBERS)
-    text = listing(made.code.tolist(), made.held, machine.WIDTHS)
+    made = lower_to_bytecode(flat, vm.OPCODES)
+    text = disassembled(made.code.tolist(), made.constants, vm.WIDTHS)
     assert "m0*m1 - 2.5*m0 + " in text
     assert "= softplus(m1), and m" in text
     assert " / m0" in text
-    assert listing(made.code.tolist(), made.held, machine.WIDTHS, 2).endswith("# …")
+    assert disassembled(made.code.tolist(), made.constants, vm.WIDTHS, 2).endswith("# …")
 
 
-def test_threads_share_a_tape():
+def test_threads_share_bytecode():
     flat = flatten_program([large([X, Y, X * 2, Y * 3, X + Y])], [X, Y])
-    run = compile_tape(flat)
+    run = compile_bytecode(flat)
     want = {k: run(k / 10, 0.5) for k in range(8)}
     wrong = []
 
@@ -220,7 +221,7 @@ def test_threads_share_a_tape():
     assert not wrong
 
 
-def test_the_machine_is_compiled_once_an_installation():
+def test_the_vm_is_compiled_once_an_installation():
     code = "from funcgrad.compiler.native import vm; print(sum(vm.run.stats.cache_hits.values()))"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
@@ -240,7 +241,7 @@ def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
         made.append(-x if name in ("negative", "stop") else getattr(np, name)(x, y))
     flat = flatten_program([*[made[i % len(made)] for i in roots], inputs[0] > Y], inputs)
     values = rng.normal(size=length), 0.5, rng.normal(size=length) > 0
-    for got, want in zip(compile_tape(flat)(*values), interpret(flat, values), strict=True):
+    for got, want in zip(compile_bytecode(flat)(*values), interpret(flat, values), strict=True):
         assert got.dtype == want.dtype
         assert got.flags.owndata
         np.testing.assert_array_equal(got, want)
@@ -248,17 +249,17 @@ def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
 
 def test_many_rows_and_other_shapes_are_left_to_numpy():
     many = fg.var("x", 1000)
-    assert compile_tape(flatten_program([many * many], [many])) is None
+    assert compile_bytecode(flatten_program([many * many], [many])) is None
     other, few = fg.var("y", 3), fg.var("x", 2)
-    assert compile_tape(flatten_program([few * few, other * other], [few, other])) is None
+    assert compile_bytecode(flatten_program([few * few, other * other], [few, other])) is None
     none = fg.var("x", 0)
-    assert compile_tape(flatten_program([none * none], [none])) is None
-    assert compile_tape(flatten_program([np.sum(few)], [few])) is None
-    assert compile_tape(flatten_program([few * fg.const([1.0, 2.0])], [few])) is None
+    assert compile_bytecode(flatten_program([none * none], [none])) is None
+    assert compile_bytecode(flatten_program([np.sum(few)], [few])) is None
+    assert compile_bytecode(flatten_program([few * fg.const([1.0, 2.0])], [few])) is None
 
 
 def test_jit_of_a_batch_of_large_graphs(monkeypatch):
-    monkeypatch.setattr(tape, "LEAST", 5000)
+    monkeypatch.setattr(bytecode, "LEAST", 5000)
     xs = [np.random.default_rng(k).normal(size=9) for k in range(5)]
     f = fg.jit(fg.vmap(fg.grad(large)))
     got = f(xs)
@@ -270,14 +271,14 @@ def test_jit_of_a_batch_of_large_graphs(monkeypatch):
 
 
 def test_inputs_alone_are_handed_back():
-    values = [np.full(3, float(k)) for k in range(tape.LEAST + 1)]
+    values = [np.full(3, float(k)) for k in range(bytecode.LEAST + 1)]
     found = fg.jit(lambda *arrays: arrays[::-1])(*values)
     np.testing.assert_array_equal(found, values[::-1])
 
 
-def test_where_numba_does_not_compile_there_is_no_tape():
+def test_where_numba_does_not_compile_there_is_no_bytecode():
     code = (
-        "import math, funcgrad as fg; from funcgrad.compiler.native import bytecode as tape; tape.LEAST = 0\n"
+        "import math, funcgrad as fg; from funcgrad.compiler.native import bytecode; bytecode.LEAST = 0\n"
         "f = fg.jit(lambda x, y: (fg.numpy.log(x), x / y)); assert f(1.0, 2.0) == (0.0, 0.5)\n"
         "assert f(0.0, 2.0)[0] == -math.inf and math.isnan(f(0.0, 0.0)[1])"
     )

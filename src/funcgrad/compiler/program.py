@@ -57,13 +57,13 @@ class Program:
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The program as a function of its inputs' values."""
         if self._compiled is None:
-            from funcgrad.compiler.native.bytecode import compile_tape
+            from funcgrad.compiler.native.bytecode import compile_bytecode
             from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
             from funcgrad.compiler.python.scalar_codegen import compile_flat
 
             with Paused():
                 flat = self._flat()
-                run = compile_tape(flat) or compile_flat(flat)
+                run = compile_bytecode(flat) or compile_flat(flat)
                 self._compiled = run or compile_arrays(self._outputs(), self.inputs)
             self._interpreted = None
         return self._compiled

@@ -16,7 +16,7 @@ from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler import flat_program as codegen
 from funcgrad.compiler.call_ir import bytes_of
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.native import bytecode as tape
+from funcgrad.compiler.native import bytecode
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import numpy_codegen as arrays
@@ -309,23 +309,23 @@ def test_guards():
     )
 
 
-def test_a_tape(monkeypatch):
+def test_bytecode(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(tape, "LEAST", 0)
+    monkeypatch.setattr(bytecode, "LEAST", 0)
     lowered = jit(lambda x: np.exp(x) * 0.125 + x).lower(2.0)
     assert lowered.schedule == text(
         """
-        11 numbers on a tape:
+        11 words of bytecode:
         m4 = exp(m0)
         m5 = 0.125*m4 + m0
         """
     )
-    assert "schedule\n  11 numbers on a tape:\n  m4 = exp(m0)\n" in repr(lowered)
-    assert "machine(tape, memory)" in lowered.source
+    assert "schedule\n  11 words of bytecode:\n  m4 = exp(m0)\n" in repr(lowered)
+    assert "run_vm(code, registers)" in lowered.source
 
 
 def test_without_numba_large_programs_are_python(monkeypatch):
-    monkeypatch.setattr(tape, "LEAST", 0)
+    monkeypatch.setattr(bytecode, "LEAST", 0)
     monkeypatch.setattr(native, "available", lambda: False)
     lowered = jit(lambda x: np.exp(x) * 0.375 + x).lower(2.0)
     assert lowered.schedule == ""

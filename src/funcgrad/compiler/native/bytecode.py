@@ -1,125 +1,123 @@
-"""Large programs on numbers as tapes, which one machine runs (`vm`): no code is made.
+"""The compiler from large flat programs on numbers to bytecode of the register VM (`vm`).
 
-A tape does what the program's steps do. Operations of a kind stand together where nothing forbids it, so
-that the machine chooses what to do once for all of them. What only a sum or a difference uses, products
-and other sums, is written into it as a row of signed terms. Every rounding stays as it was, and every
-zero's sign: the terms are added in the order of the program.
+Bytecode executes the program's steps. Instructions of one opcode are grouped if no dependence forbids it, so
+that the VM dispatches once for all of them. A product or sum that only one sum or difference uses is written
+into it as a row of signed terms. Every rounding and every sign of a zero stay as they were: the terms are
+added in the order of the program. No source is generated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, count
+from string import Formatter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, build
-from funcgrad.compiler.native import numba_jit as native
-from funcgrad.compiler.native.disassembler import listing
+from funcgrad.compiler.native import numba_jit
+from funcgrad.compiler.native.disassembler import disassembled
+from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.columns import EMPTY, ScalarUse
+from funcgrad.ops.base.op import Op, astype, broadcast_to
+from funcgrad.ops.elementwise import arithmetic, exponential
 
-# Steps from which a tape is made. Python for fewer is compiled in less time than numba takes to be loaded.
+# The fewest steps for which bytecode is made: the Python of smaller programs compiles in less time than numba
+# takes to import.
 LEAST = 5000
 
 ProductTerm: TypeAlias = tuple[int, int, bool]
 """Two steps that are multiplied, and whether the product is negated; `ONE` leaves the other as it is."""
 
 ONE = -1
-_SAME = ("positive", "real", "conjugate", "stop_gradient", "reshape", "transpose", "broadcast_to")
-_ON_TRUTH = {
-    **dict.fromkeys(("add", "maximum", "bitwise_or", "logical_or"), "or"),
-    **dict.fromkeys(("multiply", "minimum", "bitwise_and", "logical_and"), "and"),
-    **dict.fromkeys(("bitwise_xor", "logical_xor"), "not_equal"),
-    **dict.fromkeys(("invert", "logical_not"), "not"),
-}
-_ON_NUMBERS = {"fabs": "absolute", "logical_and": "and", "logical_or": "or", "logical_not": "not"}
-_POWERS = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt"}
-_OF_ONE = frozenset(_POWERS.values())  # also where a power, which has two operands, is one of them
 
 
-class Tape(NamedTuple):
-    """What the machine runs, and where in its memory things stand."""
+class Bytecode(NamedTuple):
+    """A program of the VM, and the registers of its constants and results."""
 
     code: Any
-    memory: Any
-    """What it holds before a run: constants, behind the places of the inputs."""
+    registers: Any
+    """Their contents before a run: constants, after the registers of the inputs."""
     results: Any
-    """The places of the results."""
-    held: Mapping[int, str]
-    """The constants, by their places, as they are written."""
+    """The registers of the results."""
+    constants: Mapping[int, str]
+    """The constants as text, by their registers."""
 
 
-def compile_tape(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
-    """A function from the inputs' values to the results; None where there is no machine for it.
+def compile_bytecode(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
+    """A function from the inputs' values to the results; None if the VM does not run the program.
 
-    The program is on numbers, or on rows of as many numbers, entry by entry: a batch of inputs.
+    The program is on numbers, or, for a batch of inputs, on vectors of one length, entry by entry.
     """
     rows = _length(flat)
-    if len(flat.steps) < LEAST or rows is None or not native.available():
+    if len(flat.steps) < LEAST or rows is None or not numba_jit.available():
         return None
     try:
-        from funcgrad.compiler.native import vm as machine  # loads numba, or its machine code
+        from funcgrad.compiler.native import vm  # imports numba, or loads its machine code
     except Exception:  # numba fails in many ways, and none is worth an error
         return None
-    tape = lower_to_bytecode(flat, machine.NUMBERS)
-    if tape is None:
+    program = lower_to_bytecode(flat, vm.OPCODES)
+    if program is None:
         return None
     kinds = [flat.steps[i].type.dtype.kind for i in flat.results]
-    bound = {"tape": tape.code, "blank": tape.memory, "places": tape.results, "memories": []}
+    bound = {"code": program.code, "initial": program.registers, "places": program.results}
+    bound["pool"] = []
     if rows:
         text = _ROWS
-        moving = [i for i, step in enumerate(flat.steps[: flat.inputs]) if step.type.shape]
-        bound["moving"] = np.array(moving, np.intp)
-        bound["fixed"] = [i for i in range(flat.inputs) if i not in moving]
+        batched = [i for i, step in enumerate(flat.steps[: flat.inputs]) if step.type.shape]
+        bound["batched"] = np.array(batched, np.intp)
+        bound["unbatched"] = [i for i in range(flat.inputs) if i not in batched]
         bound["results"] = [
             (k, bool if kind == "b" else float, bool(flat.steps[i].type.shape))
             for k, (i, kind) in enumerate(zip(flat.results, kinds, strict=True))
         ]
         bound |= {
-            "machine": machine.run_rows,
+            "run_vm": vm.run_rows,
             "np": np,
-            "chunk": max(_ENTERED // max(len(tape.code), 1), 1),  # no code: results are inputs
+            "chunk": max(_ENTERED // max(len(program.code), 1), 1),  # no code: results are inputs
         }
     else:
         text = _NUMBERS.format(flat.inputs, "results" if "b" not in kinds else _TRUTHS)
-        bound |= {"machine": machine.run, "truths": [kind == "b" for kind in kinds]}
-    shown = listing(tape.code.tolist(), tape.held, machine.WIDTHS)
-    return build("tape", f"# {len(tape.code)} numbers on a tape:\n{shown}\n{text}", bound)
+        bound |= {"run_vm": vm.run, "truths": [kind == "b" for kind in kinds]}
+    shown = disassembled(program.code.tolist(), program.constants, vm.WIDTHS)
+    return build("bytecode", f"# {len(program.code)} words of bytecode:\n{shown}\n{text}", bound)
 
 
 _NUMBERS = """\
 def run(*values):
-    memory = memories.pop() if memories else blank.copy()
-    memory[:{}] = values
-    machine(tape, memory)
-    results = memory.take(places).tolist()
-    memories.append(memory)
+    registers = pool.pop() if pool else initial.copy()
+    registers[:{}] = values
+    run_vm(code, registers)
+    results = registers.take(places).tolist()
+    pool.append(registers)
     return tuple({})
 """
 _TRUTHS = "[bool(x) if p else x for x, p in zip(results, truths)]"
 _ROWS = """\
 def run(*values):
-    memory = memories.pop() if memories else blank.copy()
-    for i in fixed:
-        memory[i] = values[i]
-    given = np.stack([values[i] for i in moving], axis=1, dtype=float)
+    registers = pool.pop() if pool else initial.copy()
+    for i in unbatched:
+        registers[i] = values[i]
+    given = np.stack([values[i] for i in batched], axis=1, dtype=float)
     found = np.empty((len(given), len(places)))
     for first in range(0, len(given), chunk):
         rows = slice(first, first + chunk)
-        machine(tape, memory, moving, given[rows], places, found[rows])
-    memories.append(memory)
+        run_vm(code, registers, batched, given[rows], places, found[rows])
+    pool.append(registers)
     return tuple([found[:, k].astype(kind) if wide else kind(found[-1, k]) for k, kind, wide in results])
 """
-# Rows up to which they are run one by one. More of them are worth a NumPy call for each operation.
+# The most rows that the VM runs one by one. More of them are worth a NumPy call for each operation.
 _MOST_ROWS = 256
-# Numbers on a tape that the machine is entered for: a tenth of a second, after which Python looks whether
-# it was interrupted.
+# Words of bytecode that one call of the VM executes, about a tenth of a second: Python looks for interrupts
+# between calls.
 _ENTERED = 100_000_000
 
 
 def _length(flat: Flat) -> int | None:
-    """How many numbers a row has; 0 for a program on numbers, None where there are other shapes."""
+    """The length of the vectors; 0 for a program on numbers, None if there are other shapes."""
     shapes = {step.type.shape for step in flat.steps[: flat.inputs]} - {()}
     if not shapes:
         return 0
@@ -127,58 +125,98 @@ def _length(flat: Flat) -> int | None:
     return shape[0] if not shapes and len(shape) == 1 and 0 < shape[0] <= _MOST_ROWS else None
 
 
-# -- names ---------------------------------------------------------------------------------------
-def _name(flat: Flat, step: FlatStep) -> str | None:
-    """What the machine calls an operation; empty where it does nothing, None where it is not known."""
+# -- instruction selection: an instruction is the native template of an operation -----------------------
+AS_TRUTH = "({0} != 0.0)"
+"""The instruction of a cast to bool. Truth values are numbers already, so that other casts need none."""
+_SAME = "{0}"
+
+
+def instructions() -> list[str]:
+    """The templates of all operations that the VM has instructions for, each once."""
+    every: Mapping[str, Any] = operation_table.ops
+    ops = [op for op in every.values() if op.columns.vm]
+    texts = [_instruction(op, kind, len(op.edges)) for kind in "fb" for op in ops]
+    return list(dict.fromkeys([text for text in texts if text is not None and text != _SAME]))
+
+
+@lru_cache(maxsize=1024)
+def _instruction(op: Op, kind: str, operands: int) -> str | None:
+    return numba_jit.native_template(op, ScalarUse(kind, {}, (None,) * operands))
+
+
+@lru_cache(maxsize=1024)
+def arity(template: str) -> int:
+    """The number of operands of a template."""
+    return 1 + max([int(name) for _, name, _, _ in Formatter().parse(template) if name], default=-1)
+
+
+def _selected(flat: Flat, step: FlatStep, opcodes: Mapping[str, int]) -> str | None:
+    """The instruction of a step; empty if its value is its operand's, None if there is none."""
     op, dtype = step.op, step.type.dtype
     if dtype.kind not in "fb" or dtype.itemsize not in (1, 8):
         return None
     if op is INPUT or op is CONSTANT:
         return "" if op is INPUT or not step.type.shape else None
-    of = flat.steps[step.operands[-1]].type.dtype.kind
-    if of not in "fb":
+    kind = flat.steps[step.operands[-1]].type.dtype.kind
+    if kind not in "fb":
         return None
-    if op.name in _SAME or (op.name == "astype" and (dtype.kind == "f" or of == "b")):
+    if op is astype:
+        return "" if dtype.kind == "f" or kind == "b" else AS_TRUTH
+    template = _instruction(op, kind, len(step.operands))
+    if callable(op.columns.scalar):  # which may be simpler for a constant operand
+        constants = tuple([_constant(flat, k) for k in step.operands])
+        special = numba_jit.native_template(op, ScalarUse(kind, {}, constants))
+        template = special if special == _SAME or special in opcodes else template
+    if template == _SAME:
         return ""
-    if op.name == "astype":
-        return "truth"
-    if op.name == "power":
-        exponent = flat.steps[step.operands[1]]
-        while exponent.op.name == "broadcast_to":
-            exponent = flat.steps[exponent.operands[0]]
-        if exponent.op is CONSTANT:
-            return _POWERS.get(exponent.constant.item(), "power")
-    name: str = op.name
-    return (_ON_TRUTH if of == "b" else _ON_NUMBERS).get(name, name)
+    return template if template in opcodes else None
 
 
-def _named(flat: Flat, numbers: Mapping[str, int]) -> list[str] | None:
+def _constant(flat: Flat, i: int) -> float | None:
+    """The number that a step repeats, if it is a constant."""
+    step = flat.steps[i]
+    while step.op is broadcast_to:
+        step = flat.steps[step.operands[0]]
+    return step.constant.item() if step.op is CONSTANT and step.type.size == 1 else None
+
+
+def _selection(flat: Flat, opcodes: Mapping[str, int]) -> list[str] | None:
     shapes = {(), *[step.type.shape for step in flat.steps[: flat.inputs]]}
     memo: dict[Any, str | None] = {}
     names: list[str] = []
     for step in flat.steps:
-        what = (step.op, step.type, flat.steps[step.operands[-1]].type if step.operands else None)
-        plain = step.op.name != "power"
-        name = memo.get(what) if plain and what in memo else _name(flat, step)
-        if name is None or (name and name not in numbers) or step.type.shape not in shapes:
+        use = (step.op, step.type, flat.steps[step.operands[-1]].type if step.operands else None)
+        columns = getattr(step.op, "columns", EMPTY)
+        known = use in memo and not callable(columns.scalar)
+        name = memo[use] if known else _selected(flat, step, opcodes)
+        if name is None or step.type.shape not in shapes:
             return None
-        memo[what] = name
+        memo[use] = name
         names.append(name)
     return names
 
 
-# -- rows of terms -------------------------------------------------------------------------------
-class _Rows:
-    """Which steps are rows of terms, and which are written into their only user."""
+def _of_floats(op: Op, operands: int) -> str:
+    return _instruction(op, "f", operands) or ""
+
+
+_ADD, _SUBTRACT = _of_floats(arithmetic.add, 2), _of_floats(arithmetic.subtract, 2)
+_MULTIPLY, _NEGATIVE = _of_floats(arithmetic.multiply, 2), _of_floats(arithmetic.negative, 1)
+_SOFTPLUS, _SIGMOID = _of_floats(exponential.softplus, 1), _of_floats(exponential.sigmoid, 1)
+
+
+# -- sums of products ----------------------------------------------------------------------------
+class _SumsOfProducts:
+    """The steps that are sums of products, and the steps that are written into their only user."""
 
     def __init__(self, flat: Flat, names: Sequence[str], same: Sequence[int]) -> None:
         self.names = names
         self.operands = [
-            tuple([same[k] for k in (step.operands[:1] if name in _OF_ONE else step.operands)])
+            tuple([same[k] for k in step.operands[: arity(name)]])
             for name, step in zip(names, flat.steps, strict=True)
         ]
-        self.of: dict[int, list[ProductTerm]] = {}
-        self.inside = [False] * len(names)
+        self.terms: dict[int, list[ProductTerm]] = {}
+        self.absorbed = [False] * len(names)
         self.uses = uses = [0] * len(names)
         for i, operands in enumerate(self.operands):
             if names[i]:
@@ -187,150 +225,150 @@ class _Rows:
         for k in flat.results:
             uses[same[k]] += 1
         for i, name in enumerate(names):
-            if name == "add" or name == "subtract":
-                self._sum(i, name == "subtract")
-            elif name == "negative":
+            if name in (_ADD, _SUBTRACT):
+                self._sum(i, name == _SUBTRACT)
+            elif name == _NEGATIVE:
                 (x,) = self.operands[i]
-                if uses[x] == 1 and names[x] == "multiply":
-                    self.of[i] = [self._term(x, True)]
+                if uses[x] == 1 and names[x] == _MULTIPLY:
+                    self.terms[i] = [self._term(x, True)]
 
     def _sum(self, i: int, negated: bool) -> None:
         x, y = self.operands[i]
-        if self._grows(x):
-            row = self._taken(x)
-            row.append(self._term(y, negated))
-        elif self._grows(y) and not negated:
-            row = self._taken(y)
-            row.append(self._term(x, False))
+        if self._can_extend(x):
+            terms = self._absorb(x)
+            terms.append(self._term(y, negated))
+        elif self._can_extend(y) and not negated:
+            terms = self._absorb(y)
+            terms.append(self._term(x, False))
         else:
-            row = [self._term(x, False), self._term(y, negated)]
-        self.of[i] = row
+            terms = [self._term(x, False), self._term(y, negated)]
+        self.terms[i] = terms
 
-    def _grows(self, k: int) -> bool:
-        return self.uses[k] == 1 and k in self.of
+    def _can_extend(self, k: int) -> bool:
+        return self.uses[k] == 1 and k in self.terms
 
-    def _taken(self, k: int) -> list[ProductTerm]:
-        self.inside[k] = True
-        return self.of.pop(k)
+    def _absorb(self, k: int) -> list[ProductTerm]:
+        self.absorbed[k] = True
+        return self.terms.pop(k)
 
     def _term(self, k: int, negated: bool) -> ProductTerm:
-        if self.uses[k] == 1 and self.names[k] == "multiply":
-            self.inside[k] = True
+        if self.uses[k] == 1 and self.names[k] == _MULTIPLY:
+            self.absorbed[k] = True
             x, y = self.operands[k]
             return x, y, negated
         return k, ONE, negated
 
 
-# -- the tape --------------------------------------------------------------------------------------
-def lower_to_bytecode(flat: Flat, numbers: Mapping[str, int]) -> Tape | None:
-    """The tape of a program; None where the machine does not know all of its operations."""
-    names = _named(flat, numbers)
+# -- code ----------------------------------------------------------------------------------------
+def lower_to_bytecode(flat: Flat, opcodes: Mapping[str, int]) -> Bytecode | None:
+    """The bytecode of a program; None if the VM lacks an instruction for one of its operations."""
+    names = _selection(flat, opcodes)
     if names is None:
         return None
     same = list(range(len(names)))
-    place: dict[int, int] = {}
-    held: list[float] = []
+    register: dict[int, int] = {}
+    constants: list[float] = []
     for i, step in enumerate(flat.steps):
         if i < flat.inputs:
-            place[i] = i
+            register[i] = i
         elif step.op is CONSTANT:
-            place[i] = flat.inputs + len(held)
-            held.append(float(step.constant))
+            register[i] = flat.inputs + len(constants)
+            constants.append(float(step.constant))
         elif not names[i]:
             same[i] = same[step.operands[0]]
-    place[ONE] = flat.inputs + len(held)
-    held.extend([1.0, -1.0])
-    code = _code(_Rows(flat, names, same), place, numbers)
-    memory = np.empty(max(place.values()) + 2)
-    memory[flat.inputs : flat.inputs + len(held)] = held
-    results = np.array([place[same[i]] for i in flat.results], np.intp)
-    written = {flat.inputs + k: repr(value) for k, value in enumerate(held)}
-    return Tape(np.array(code, np.uint32), memory, results, written)
+    register[ONE] = flat.inputs + len(constants)
+    constants.extend([1.0, -1.0])
+    code = _code(_SumsOfProducts(flat, names, same), register, opcodes)
+    registers = np.empty(max(register.values()) + 2)
+    registers[flat.inputs : flat.inputs + len(constants)] = constants
+    results = np.array([register[same[i]] for i in flat.results], np.intp)
+    shown = {flat.inputs + k: repr(value) for k, value in enumerate(constants)}
+    return Bytecode(np.array(code, np.uint32), registers, results, shown)
 
 
-def _code(rows: _Rows, place: dict[int, int], numbers: Mapping[str, int]) -> list[int]:
-    """The tape; each result on it gets a place."""
-    runs = _Runs()
-    free = count(place[ONE] + 2)
-    sigmoids = {rows.operands[i]: i for i, name in enumerate(rows.names) if name == "sigmoid"}
-    for i in _by_depth(rows):
-        if i in place:
+def _code(sums: _SumsOfProducts, register: dict[int, int], opcodes: Mapping[str, int]) -> list[int]:
+    """The words of code; each result gets a register."""
+    runs = _OpcodeRuns()
+    free = count(register[ONE] + 2)
+    sigmoids = {sums.operands[i]: i for i, name in enumerate(sums.names) if name == _SIGMOID}
+    for i in _by_depth(sums):
+        if i in register:
             continue
-        name, operands = rows.names[i], rows.operands[i]
-        place[i] = next(free)
-        other = sigmoids.get(operands) if name == "softplus" else None
-        if other is not None and other not in place:
-            place[other] = next(free)
-            group = [place[i], place[other], place[operands[0]]]
-            runs.add((i, other), numbers["both"], group, operands)
+        name, operands = sums.names[i], sums.operands[i]
+        register[i] = next(free)
+        other = sigmoids.get(operands) if name == _SOFTPLUS else None
+        if other is not None and other not in register:
+            register[other] = next(free)
+            group = [register[i], register[other], register[operands[0]]]
+            runs.add((i, other), opcodes["both"], group, operands)
             continue
-        row = rows.of.get(i)
-        if row is None or (len(row) == 2 and row[0][1] == row[1][1] == ONE):
-            group = [place[i], *[place[k] for k in operands]]
+        terms = sums.terms.get(i)
+        if terms is None or (len(terms) == 2 and terms[0][1] == terms[1][1] == ONE):
+            group = [register[i], *[register[k] for k in operands]]
         else:
-            operands = tuple([k for term in row for k in term[:2]])
-            name, group = _row(row, place, numbers)
-            group.insert(0, place[i])
-        runs.add((i,), numbers[name], group, operands)
+            operands = tuple([k for term in terms for k in term[:2]])
+            name, group = _sum_instruction(terms, register, opcodes)
+            group.insert(0, register[i])
+        runs.add((i,), opcodes[name], group, operands)
     return runs.code()
 
 
-def _by_depth(rows: _Rows) -> list[int]:
-    """The steps to write, after those that they need: by depth, which brings those of a kind together.
+def _by_depth(sums: _SumsOfProducts) -> list[int]:
+    """The steps to execute, after those that they need: by depth, which groups equal opcodes.
 
-    (In the program's own order the machine has to choose half as often again.)
+    (In the program's own order the VM dispatches half as often again.)
     """
     depth: list[int] = []
-    for name, operands in zip(rows.names, rows.operands, strict=True):
+    for name, operands in zip(sums.names, sums.operands, strict=True):
         depth.append(1 + max([depth[k] for k in operands], default=0) if name else 0)
-    written = [i for i, name in enumerate(rows.names) if name and not rows.inside[i]]
+    written = [i for i, name in enumerate(sums.names) if name and not sums.absorbed[i]]
     return sorted(written, key=depth.__getitem__)
 
 
-def _row(
-    row: Sequence[ProductTerm], place: Mapping[int, int], numbers: Mapping[str, int]
+def _sum_instruction(
+    terms: Sequence[ProductTerm], register: Mapping[int, int], opcodes: Mapping[str, int]
 ) -> tuple[str, list[int]]:
-    """What adds a row of terms, and its operands."""
-    if any([negated for _, _, negated in row]):
-        sign = (place[ONE], place[ONE] + 1)
-        triples = [(place[x], place[y], sign[negated]) for x, y, negated in row]
-        return "signed", [len(row), *chain.from_iterable(triples)]
-    pairs = [place[k] for term in row for k in term[:2]]
-    short = f"terms {len(row)}"
-    return (short, pairs) if short in numbers else ("terms", [len(row), *pairs])
+    """The instruction that adds a row of terms, and its operands."""
+    if any([negated for _, _, negated in terms]):
+        sign = (register[ONE], register[ONE] + 1)
+        triples = [(register[x], register[y], sign[negated]) for x, y, negated in terms]
+        return "signed", [len(terms), *chain.from_iterable(triples)]
+    pairs = [register[k] for term in terms for k in term[:2]]
+    short = f"terms {len(terms)}"
+    return (short, pairs) if short in opcodes else ("terms", [len(terms), *pairs])
 
 
-class _Runs:
-    """Groups by operation, which wait for more of their kind until one of their results is asked for."""
+class _OpcodeRuns:
+    """Groups by opcode. A run is open, and takes further groups, until one of its results is used."""
 
     def __init__(self) -> None:
         self._code: list[int] = []
-        self._waiting: dict[int, list[list[int]]] = {}
-        self._home: dict[int, tuple[int, list[list[int]]]] = {}
+        self._open: dict[int, list[list[int]]] = {}
+        self._run_of: dict[int, tuple[int, list[list[int]]]] = {}
 
     def add(
-        self, steps: tuple[int, ...], number: int, group: list[int], operands: Sequence[int]
+        self, steps: tuple[int, ...], opcode: int, group: list[int], operands: Sequence[int]
     ) -> None:
-        home, waiting = self._home, self._waiting
+        run_of, opened = self._run_of, self._open
         for k in operands:
-            found = home.get(k)
-            if found is not None and waiting.get(found[0]) is found[1]:
-                self._write(found[0])
-        run = waiting.get(number)
+            found = run_of.get(k)
+            if found is not None and opened.get(found[0]) is found[1]:
+                self._close(found[0])
+        run = opened.get(opcode)
         if run is None:
-            run = waiting[number] = []
+            run = opened[opcode] = []
         run.append(group)
         for step in steps:
-            home[step] = number, run
+            run_of[step] = opcode, run
 
-    def _write(self, number: int) -> None:
-        run = self._waiting.pop(number)
-        self._code.append(number)
+    def _close(self, opcode: int) -> None:
+        run = self._open.pop(opcode)
+        self._code.append(opcode)
         self._code.append(len(run))
         for group in run:
             self._code.extend(group)
 
     def code(self) -> list[int]:
-        for number in list(self._waiting):
-            self._write(number)
+        for opcode in list(self._open):
+            self._close(opcode)
         return self._code

@@ -21,6 +21,8 @@ import numpy.typing as npt
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.python import scalar_ops as templates
+from funcgrad.ops.base.columns import ScalarUse
+from funcgrad.ops.base.op import Op
 
 
 @lru_cache(maxsize=1)
@@ -139,41 +141,28 @@ def names() -> dict[str, Any]:
     }
 
 
-def _wrapped(text: str) -> str:
-    """Arithmetic on unsigned numbers: of signed ones LLVM assumes that they do not overflow."""
-    return f"int64({text})"
-
-
-_NEGATED = _wrapped("uint64(0) - uint64({0})")
-
-TEMPLATES: dict[str, dict[str, str]] = {
-    "f": {
-        **{name: f"np_{name}({{0}})" for name in ("floor", "ceil", "trunc", "rint")},
-        "floor_divide": "({0} // {1})",
-    },
-    "i": {
-        "add": _wrapped("uint64({0}) + uint64({1})"),
-        "subtract": _wrapped("uint64({0}) - uint64({1})"),
-        "multiply": _wrapped("uint64({0}) * uint64({1})"),
-        "square": _wrapped("uint64({0}) * uint64({0})"),
-        "negative": _NEGATED,
-        "absolute": f"({{0}} if {{0}} >= 0 else {_NEGATED})",
-        # The machine traps at -2**63 // -1.
-        "remainder": "(0 if {1} == 0 or {1} == -1 else {0} % {1})",
-        "floor_divide": f"(0 if {{1}} == 0 else {_NEGATED} if {{1}} == -1 else {{0}} // {{1}})",
-    },
-    "b": dict.fromkeys(("bitwise_xor", "logical_xor"), "({0} != {1})"),
-}
-"""Where an operation's own template would mean something else, or nothing, to numba."""
-
-
 def template(flat: Flat, step: FlatStep) -> str | None:
-    """How an operation on numbers is written for numba."""
+    """The source of an operation on numbers for numba."""
     text = templates.template_of(flat, step)
     if text is None:
         return None
     kind = flat.steps[step.operands[-1]].type.dtype.kind
-    return TEMPLATES[kind].get(step.op.name, text)
+    native: Mapping[str, str] = step.op.columns.native or {}
+    return native.get(kind, text)
+
+
+def native_template(op: Op, use: ScalarUse) -> str | None:
+    """The source of a use of an operation for numba, over `names`; None if there is none.
+
+    >>> from funcgrad.ops.elementwise import arithmetic
+    >>> native_template(arithmetic.floor, ScalarUse("f", {}, (None,)))
+    'np_floor({0})'
+    """
+    row = (op.columns.native or {}).get(use.kind)
+    if row is not None:
+        return row
+    text = templates.scalar_template(op, use)
+    return text and templates.unqualified(text)
 
 
 def plain(x: Any, dtype: npt.DTypeLike) -> Any:

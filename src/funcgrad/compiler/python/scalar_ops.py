@@ -106,16 +106,17 @@ def template_of(flat: Flat, step: FlatStep) -> str | None:
         return _plain_template(op, kind, len(operands))
     constants = tuple([x.constant.item() if x.op is CONSTANT else None for x in operands])
     template = scalar_template(op, ScalarUse(kind, dict(step.params), constants))
-    return template and _unqualified(template)
+    return template and unqualified(template)
 
 
 @lru_cache(maxsize=1024)
 def _plain_template(op: Op, kind: str, operands: int) -> str | None:
     template = scalar_template(op, ScalarUse(kind, _NO_PARAMS, (None,) * operands))
-    return template and _unqualified(template)
+    return template and unqualified(template)
 
 
-def _unqualified(template: str) -> str:
+def unqualified(template: str) -> str:
+    """A template with `math`'s functions by their names, as in `BOUND`."""
     return template.replace("math.", "")
 
 

@@ -92,6 +92,12 @@ class Columns:
 
     decompose: Callable[..., Any] | None = None
     scalar: ScalarRow | None = None
+    transcendental: bool = False
+    """Whether the template approximates the value, so that libraries differ in the last bits."""
+    native: Mapping[str, str] | None = None
+    """Templates for numba by kind, where it reads that of ``scalar`` differently, or not at all."""
+    vm: bool = False
+    """Whether the register VM (`funcgrad.compiler.native.vm`) has an instruction for its template."""
     mpmath: LibraryRow | None = None
     """On numbers of mpmath's; of an operation that is not elementwise, on object arrays of them."""
     interval: LibraryRow | None = None
@@ -132,10 +138,12 @@ def by_truth(truth: str, other: str | Callable[..., Any]) -> LibraryRow:
     return {"b": truth, "f": other, "i": other, "u": other}
 
 
-def function(name: str, operands: int = 1, **others: Any) -> Columns:
+def function(
+    name: str, operands: int = 1, *, transcendental: bool = True, **others: Any
+) -> Columns:
     """The columns of a function of numbers that has this name in `math`."""
     places = ", ".join([f"{{{k}}}" for k in range(operands)])
-    return Columns(scalar=f"math.{name}({places})", **others)
+    return Columns(scalar=f"math.{name}({places})", transcendental=transcendental, **others)
 
 
 def in_library(row: LibraryRow | None, library: Any, kind: str) -> Callable[..., Any] | None:

@@ -9,7 +9,14 @@ import numpy as np
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.columns import Columns, Form, ScalarUse, any_kind, by_truth, function
 from funcgrad.ops.base.op import elementwise
-from funcgrad.ops.elementwise.declare import BOTH, EITHER, WRAPPED, elementwise_from_edges
+from funcgrad.ops.elementwise.declare import (
+    BOTH,
+    EITHER,
+    NATIVE_NEGATED,
+    NATIVE_WRAPPED,
+    WRAPPED,
+    elementwise_from_edges,
+)
 from funcgrad.ops.elementwise.exponential import log
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
@@ -37,6 +44,8 @@ add = elementwise_from_edges(
         sympy=lambda sp, x, y: x + y,
         interval=by_truth("either", "add"),
         latex=Form("infix", "+", 10),
+        native={"i": NATIVE_WRAPPED.format("uint64({0}) + uint64({1})")},
+        vm=True,
     ),
 )
 subtract = elementwise_from_edges(
@@ -51,6 +60,8 @@ subtract = elementwise_from_edges(
         sympy=lambda sp, x, y: x - y,
         interval="subtract",
         latex=Form("infix", "-", 10),
+        native={"i": NATIVE_WRAPPED.format("uint64({0}) - uint64({1})")},
+        vm=True,
     ),
 )
 negative = elementwise_from_edges(
@@ -63,6 +74,8 @@ negative = elementwise_from_edges(
         sympy=lambda sp, x: -x,
         interval="negative",
         latex=Form("negative"),
+        native={"i": NATIVE_NEGATED},
+        vm=True,
     ),
 )
 positive = elementwise_from_edges(
@@ -91,6 +104,8 @@ multiply = elementwise(
         interval=by_truth("both", "multiply"),
         latex=Form("product"),
         sparsity="scaled",
+        native={"i": NATIVE_WRAPPED.format("uint64({0}) * uint64({1})")},
+        vm=True,
     ),
 )
 divide = elementwise(
@@ -105,6 +120,7 @@ divide = elementwise(
         sympy=lambda sp, x, y: x / y,
         interval="divide",
         latex=Form("fraction"),
+        vm=True,
     ),
 )
 # Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing.
@@ -141,6 +157,8 @@ power = elementwise(
         latex=Form("power"),
         numpy="np.power({all})",
         libraries={"torch": "pow"},
+        transcendental=True,
+        vm=True,
     ),
 )
 remainder = elementwise(
@@ -154,6 +172,8 @@ remainder = elementwise(
         mpmath=lambda mp, x, y: x - mp.floor(x / y) * y,
         sympy="Mod",
         interval="remainder",
+        # The processor traps at -2**63 % -1.
+        native={"i": "(0 if {1} == 0 or {1} == -1 else {0} % {1})"},
     ),
 )
 fmod = elementwise(
@@ -166,6 +186,7 @@ fmod = elementwise(
         operands=2,
         mpmath=lambda mp, x, y: x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y,
         interval="fmod",
+        transcendental=False,
     ),
 )
 reciprocal = elementwise(
@@ -173,7 +194,10 @@ reciprocal = elementwise(
     np.reciprocal,
     lambda z, x: -z * z,
     columns=Columns(
-        decompose=lambda x: 1 / x, interval="reciprocal", latex=Form("wrapped", r"\frac{1}{@}", 30)
+        decompose=lambda x: 1 / x,
+        interval="reciprocal",
+        latex=Form("wrapped", r"\frac{1}{@}", 30),
+        vm=True,
     ),
 )
 square = elementwise(
@@ -185,6 +209,8 @@ square = elementwise(
         mpmath=lambda mp, x: x * x,
         interval=lambda iv, x: iv.even(np.square, x, iv.CORRECT, 0.0),
         latex=Form("squared"),
+        native={"i": NATIVE_WRAPPED.format("uint64({0}) * uint64({0})")},
+        vm=True,
     ),
 )
 
@@ -200,6 +226,7 @@ floor = elementwise(
         sympy="floor",
         interval=lambda iv, x: iv.monotone(np.floor, x, iv.EXACT),
         latex=Form("wrapped", r"\left\lfloor @\right\rfloor ", 100),
+        native={"f": "np_floor({0})"},
     ),
 )
 ceil = elementwise(
@@ -212,6 +239,7 @@ ceil = elementwise(
         sympy="ceiling",
         interval=lambda iv, x: iv.monotone(np.ceil, x, iv.EXACT),
         latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
+        native={"f": "np_ceil({0})"},
     ),
 )
 trunc = elementwise(
@@ -222,6 +250,7 @@ trunc = elementwise(
         scalar="math.copysign(math.trunc({0}), {0})",
         mpmath=lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x),
         interval=lambda iv, x: iv.monotone(np.trunc, x, iv.EXACT),
+        native={"f": "np_trunc({0})"},
     ),
 )
 rint = elementwise(
@@ -233,6 +262,7 @@ rint = elementwise(
         libraries={"torch": "round"},
         mpmath=lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
         interval=lambda iv, x: iv.monotone(np.rint, x, iv.EXACT),
+        native={"f": "np_rint({0})"},
     ),
 )
 floor_divide = elementwise(
@@ -246,5 +276,9 @@ floor_divide = elementwise(
         mpmath=lambda mp, x, y: mp.floor(x / y),
         sympy=lambda sp, x, y: sp.floor(x / y),
         interval="floor_divide",
+        native={
+            "f": "({0} // {1})",
+            "i": f"(0 if {{1}} == 0 else {NATIVE_NEGATED} if {{1}} == -1 else {{0}} // {{1}})",
+        },
     ),
 )

@@ -32,6 +32,7 @@ exp = elementwise(
         sympy="exp",
         interval=lambda iv, x: iv.monotone(np.exp, x, values=(0.0, math.inf)),
         latex="\\exp",
+        vm=True,
     ),
 )
 exp2 = elementwise(
@@ -56,6 +57,7 @@ expm1 = elementwise(
         mpmath="expm1",
         interval=lambda iv, x: iv.monotone(np.expm1, x, values=(-1.0, math.inf)),
         decompose=lambda x: exp(x) - 1,
+        vm=True,
     ),
 )
 
@@ -70,6 +72,7 @@ log: Op = elementwise(
         sympy="log",
         interval=lambda iv, x: iv.monotone(np.log, x, domain=(0.0, math.inf)),
         latex="\\log",
+        vm=True,
     ),
 )
 log2 = elementwise(
@@ -107,6 +110,7 @@ log1p = elementwise(
         mpmath="log1p",
         interval=lambda iv, x: iv.monotone(np.log1p, x, domain=(-1.0, math.inf)),
         decompose=lambda x: log(1 + x),
+        vm=True,
     ),
 )
 sqrt = elementwise(
@@ -121,6 +125,8 @@ sqrt = elementwise(
             np.sqrt, x, iv.CORRECT, (0.0, math.inf), (0.0, math.inf)
         ),
         latex=Form("wrapped", r"\sqrt{@}"),
+        transcendental=False,
+        vm=True,
     ),
 )
 cbrt = elementwise(
@@ -159,6 +165,8 @@ logaddexp = elementwise(
         mpmath=_mp_logaddexp,
         sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),
         interval=lambda iv, x, y: iv.log_sum(np.logaddexp, x, y),
+        transcendental=True,
+        vm=True,
     ),
 )
 logaddexp2 = elementwise(
@@ -177,6 +185,7 @@ logaddexp2 = elementwise(
         decompose=lambda x, y: (
             logaddexp(x * log(const(2.0)), y * log(const(2.0))) / log(const(2.0))
         ),
+        transcendental=True,
     ),
 )
 
@@ -242,6 +251,8 @@ sigmoid = elementwise(
         decompose=lambda x: 1 / (1 + exp(-x)),
         latex=r"\sigma",
         numpy=_sigmoid_source,
+        transcendental=True,
+        vm=True,
     ),
 )
 
@@ -262,6 +273,8 @@ softplus = elementwise(
         interval=lambda iv, x: iv.monotone(_softplus, x, values=(0.0, math.inf)),
         decompose=lambda x: logaddexp(x, 0.0),
         numpy="np.logaddexp({0}, 0.0)",
+        transcendental=True,
+        vm=True,
     ),
 )
 xlogx = elementwise(
@@ -277,5 +290,7 @@ xlogx = elementwise(
         decompose=lambda x: x * log(np.where(x == 0, np.ones_like(x), x)),
         fresh=True,
         numpy="(lambda x: x*np.log(np.where(x == 0, np.ones_like(x), x)))({0})",
+        transcendental=True,
+        vm=True,
     ),
 )

@@ -55,6 +55,7 @@ maximum = _extremum(
         sympy="Max",
         interval=lambda iv, x, y: iv.corners(np.maximum, x, y, iv.EXACT),
         latex=r"\max",
+        vm=True,
     ),
 )
 minimum = _extremum(
@@ -71,6 +72,7 @@ minimum = _extremum(
         sympy="Min",
         interval=lambda iv, x, y: iv.corners(np.minimum, x, y, iv.EXACT),
         latex=r"\min",
+        vm=True,
     ),
 )
 fmax = _extremum(

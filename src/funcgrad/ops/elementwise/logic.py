@@ -55,6 +55,7 @@ def _comparison(
             interval=name,
             latex=Form("infix", latex, 5),
             libraries={"torch": torch},
+            vm=True,
         ),
     )
 
@@ -112,6 +113,7 @@ logical_and = elementwise(
         sympy="And",
         interval="both",
         latex=Form("infix", r"\land", 3),
+        vm=True,
     ),
 )
 logical_or = elementwise(
@@ -125,6 +127,7 @@ logical_or = elementwise(
         sympy="Or",
         interval="either",
         latex=Form("infix", r"\lor", 2),
+        vm=True,
     ),
 )
 logical_xor = elementwise(
@@ -141,6 +144,8 @@ logical_xor = elementwise(
         mpmath=lambda mp, x, y: bool(x) != bool(y),
         sympy="Xor",
         interval="differ",
+        native={"b": "({0} != {1})"},
+        vm=True,
     ),
 )
 logical_not = elementwise(
@@ -153,6 +158,7 @@ logical_not = elementwise(
         sympy="Not",
         interval="neither",
         latex=r"\lnot",
+        vm=True,
     ),
 )
 
@@ -168,6 +174,7 @@ bitwise_and = elementwise(
         sympy={"b": "And"},
         interval=by_truth("both", lambda iv, x, y: iv.certain(np.bitwise_and, x, y)),
         latex={"b": Form("infix", r"\land", 3)},
+        vm=True,
     ),
 )
 bitwise_or = elementwise(
@@ -181,6 +188,7 @@ bitwise_or = elementwise(
         sympy={"b": "Or"},
         interval=by_truth("either", lambda iv, x, y: iv.certain(np.bitwise_or, x, y)),
         latex={"b": Form("infix", r"\lor", 2)},
+        vm=True,
     ),
 )
 bitwise_xor = elementwise(
@@ -193,6 +201,8 @@ bitwise_xor = elementwise(
         scalar={"i": "({0} ^ {1})", "b": DIFFER},
         sympy={"b": "Xor"},
         interval=by_truth("differ", lambda iv, x, y: iv.certain(np.bitwise_xor, x, y)),
+        native={"b": "({0} != {1})"},
+        vm=True,
     ),
 )
 invert = elementwise(
@@ -204,6 +214,7 @@ invert = elementwise(
         sympy={"b": "Not"},
         interval={"b": "neither"},
         libraries={"torch": "bitwise_not"},
+        vm=True,
     ),
 )
 
@@ -212,14 +223,32 @@ isfinite = elementwise(
     "isfinite",
     np.isfinite,
     None,
-    columns=function("isfinite", mpmath="isfinite", interval="isfinite"),
+    columns=function(
+        "isfinite",
+        mpmath="isfinite",
+        interval="isfinite",
+        transcendental=False,
+    ),
 )
 isinf = elementwise(
     "isinf",
     np.isinf,
     None,
-    columns=function("isinf", mpmath="isinf", interval=lambda iv, x: iv.neither(iv.isfinite(x))),
+    columns=function(
+        "isinf",
+        mpmath="isinf",
+        interval=lambda iv, x: iv.neither(iv.isfinite(x)),
+        transcendental=False,
+    ),
 )
 isnan = elementwise(
-    "isnan", np.isnan, None, columns=function("isnan", mpmath="isnan", interval="zero")
+    "isnan",
+    np.isnan,
+    None,
+    columns=function(
+        "isnan",
+        mpmath="isnan",
+        interval="zero",
+        transcendental=False,
+    ),
 )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, Form, any_kind, function
 from funcgrad.ops.base.op import Elementwise, Op, elementwise, lift_fully
-from funcgrad.ops.elementwise.declare import WRAPPED, elementwise_from_edges
+from funcgrad.ops.elementwise.declare import NATIVE_NEGATED, WRAPPED, elementwise_from_edges
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
@@ -39,6 +39,8 @@ absolute = elementwise_from_edges(
         sympy="Abs",
         interval="absolute",
         latex=Form("wrapped", r"\left|@\right|", 100),
+        native={"i": f"({{0}} if {{0}} >= 0 else {NATIVE_NEGATED})"},
+        vm=True,
     ),
 )
 fabs = elementwise(
@@ -49,6 +51,7 @@ fabs = elementwise(
         scalar="abs({0})",
         decompose=lambda x: absolute(x),
         latex=Form("wrapped", r"\left|@\right|", 100),
+        vm=True,
     ),
 )
 sign_op = elementwise(
@@ -65,6 +68,7 @@ sign_op = elementwise(
         interval=lambda iv, x: iv.monotone(np.sign, x, iv.EXACT),
         latex=r"\operatorname{sgn}",
         libraries={"torch": "sgn"},
+        vm=True,
     ),
 )
 copysign = elementwise(
@@ -77,6 +81,7 @@ copysign = elementwise(
         operands=2,
         mpmath=lambda mp, x, y: -abs(x) if y < 0 or np.signbit(float(y)) else abs(x),
         interval="copysign",
+        transcendental=False,
     ),
 )
 

@@ -50,6 +50,7 @@ where = Elementwise(
         latex=Form("cases"),
         numpy="np.where({all})[()]",
         sparsity="chosen",
+        vm=True,
     ),
 )
 
@@ -81,6 +82,7 @@ mask: Op = Elementwise(
         numpy=_mask_source,
         libraries={"any": lambda xp, p, x: xp.where(p, x, xp.zeros_like(x))},
         sparsity="chosen",
+        vm=True,
     ),
 )
 

@@ -23,6 +23,7 @@ sin = elementwise(
         sympy="sin",
         interval=lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2),
         latex="\\sin",
+        vm=True,
     ),
 )
 cos: Op = elementwise(
@@ -35,13 +36,21 @@ cos: Op = elementwise(
         sympy="cos",
         interval=lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
         latex="\\cos",
+        vm=True,
     ),
 )
 tan = elementwise(
     "tan",
     np.tan,
     lambda z, x: 1 + z**2,
-    columns=function("tan", mpmath="tan", sympy="tan", interval="tan", latex="\\tan"),
+    columns=function(
+        "tan",
+        mpmath="tan",
+        sympy="tan",
+        interval="tan",
+        latex="\\tan",
+        vm=True,
+    ),
 )
 arcsin = elementwise(
     "arcsin",
@@ -53,6 +62,7 @@ arcsin = elementwise(
         sympy="asin",
         interval=lambda iv, x: iv.monotone(np.arcsin, x, domain=(-1.0, 1.0)),
         latex="\\arcsin",
+        vm=True,
     ),
 )
 arccos = elementwise(
@@ -67,6 +77,7 @@ arccos = elementwise(
             np.arccos, x, domain=(-1.0, 1.0), values=(0.0, math.inf), rising=False
         ),
         latex="\\arccos",
+        vm=True,
     ),
 )
 arctan = elementwise(
@@ -79,6 +90,7 @@ arctan = elementwise(
         sympy="atan",
         interval=lambda iv, x: iv.monotone(np.arctan, x),
         latex="\\arctan",
+        vm=True,
     ),
 )
 
@@ -93,6 +105,7 @@ sinh = elementwise(
         sympy="sinh",
         interval=lambda iv, x: iv.monotone(np.sinh, x),
         latex="\\sinh",
+        vm=True,
     ),
 )
 cosh: Op = elementwise(
@@ -105,6 +118,7 @@ cosh: Op = elementwise(
         sympy="cosh",
         interval=lambda iv, x: iv.even(np.cosh, x, iv.NEAR, 1.0),
         latex="\\cosh",
+        vm=True,
     ),
 )
 tanh = elementwise(
@@ -117,6 +131,7 @@ tanh = elementwise(
         sympy="tanh",
         interval=lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
         latex="\\tanh",
+        vm=True,
     ),
 )
 arcsinh = elementwise(
@@ -166,7 +181,14 @@ arctan2 = elementwise(
     np.arctan2,
     lambda z, x, y: mask((x != 0) | (y != 0), y / (x**2 + y**2)),
     lambda z, x, y: mask((x != 0) | (y != 0), -x / (x**2 + y**2)),
-    columns=function("atan2", operands=2, mpmath="atan2", sympy="atan2", interval="arctan2"),
+    columns=function(
+        "atan2",
+        operands=2,
+        mpmath="atan2",
+        sympy="atan2",
+        interval="arctan2",
+        vm=True,
+    ),
 )
 hypot = elementwise(
     "hypot",
@@ -179,6 +201,7 @@ hypot = elementwise(
         mpmath="hypot",
         sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
         interval="hypot",
+        vm=True,
     ),
 )
 deg2rad = elementwise(

@@ -63,7 +63,7 @@ def _run(
     """The stages from steps on, of a program whose inputs have these names."""
     flat, text = program._flat(), source_text(program.compiled)
     kind = program.compiled.__code__.co_filename.split()[1]
-    if kind == "tape":
+    if kind == "bytecode":
         comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
         return Steps(flat, names), (), None, "\n".join(comments), ()
     if kind != "array":

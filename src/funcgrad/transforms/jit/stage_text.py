@@ -91,7 +91,7 @@ class Lowered(NamedTuple):
     prepared: Steps | None = None
     """The steps in NumPy's short forms, of a program on arrays, where they differ."""
     schedule: Calls | str = ""
-    """The calls of a program on arrays, with their memory; the first operations on a tape, as text."""
+    """The calls of a program on arrays, with their memory; the first instructions of bytecode, as text."""
     loops: tuple[tuple[str, str], ...] = ()
     """The Python of the loops that the source calls, by the names of their bodies."""
     constant: str = ""
