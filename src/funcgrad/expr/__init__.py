@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.concrete import Questions, concrete, refuse_varied
-from funcgrad.expr.node import Cell, TraceContext, is_simple, mark_simple
+from funcgrad.expr.node import ExprBase, TraceContext, is_simple, mark_simple
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.fold import folded
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 
-class Expr(Operators, Questions, Cell):
+class Expr(Operators, Questions, ExprBase):
     """An expression: a pointed graph, written like a NumPy array.
 
     Attributes: ``op``, ``args`` (the expressions it is applied to), ``params``, ``type``; ``shape``,
@@ -173,7 +173,7 @@ def _closed(
 ) -> Expr:
     # Filled at the speed of plain slots, then closed: the class becomes Expr, which refuses every
     # assignment. (170 ns, against 680 ns with object.__setattr__ for each field.)
-    cell: Any = Cell()
+    cell: Any = ExprBase()
     cell.op = op
     cell.args = args
     cell.params = params
@@ -198,7 +198,7 @@ def make(
             traced = arg.traced
             if traced.records:
                 break
-    # Past the operation that asks.
+    # Skip three frames: this one, the operation's ``__call__`` and the operator.
     return _closed(op, args, params, type, traced, label, caller(3, BUT_DERIVED))
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr.node import Cell, set_value
+from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice
 from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
@@ -145,7 +145,7 @@ class Questions:
 
 def concrete_value(value: Any, asker: str) -> Any:
     """The value of a traced expression at this call, as a number or an array; anything else as it is."""
-    if not isinstance(value, Cell):
+    if not isinstance(value, ExprBase):
         return value
     answer = concrete(value, asker, _itself if value.shape else _item)
     # Python's own integers stand for those of 64 bits: they do not wrap.
@@ -164,7 +164,7 @@ def assignment() -> Any:
     )
 
 
-def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
+def concrete(root: ExprBase, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
     """What Python reads off the value that a traced expression has at this call.
 
     The value is computed when it is first read, and kept. The trace's context records the question.
@@ -175,14 +175,14 @@ def concrete(root: Cell, asker: str, reading: Callable[[Any], Any] = _itself) ->
     return answer
 
 
-def number(root: Cell, asker: str, reading: Callable[[Any], Any]) -> Any:
+def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
     """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
     _value(root, asker)  # what has no value says so
     refuse_varied(root, asker)
     return concrete(root, asker, reading)
 
 
-def refuse_varied(root: Cell, asker: str) -> None:
+def refuse_varied(root: ExprBase, asker: str) -> None:
     """Refuse to give the value of an expression that depends differentiably on a leaf of a running trace."""
     if root.traced is not None and functions["is_varied"](root):
         raise fail(
@@ -204,11 +204,11 @@ def _stopped(asker: str) -> str:
     )
 
 
-def _value(root: Cell, asker: str) -> Any:
+def _value(root: ExprBase, asker: str) -> Any:
     if hasattr(root, "_value"):
         return root._value
 
-    def step(expr: Cell, operands: tuple[Any, ...]) -> Any:
+    def step(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
         if hasattr(expr, "_value"):
             return expr._value
         if expr.op is INPUT:
@@ -220,23 +220,23 @@ def _value(root: Cell, asker: str) -> Any:
     return folded([root], step, operands=_without_value)[0]
 
 
-def _without_value(expr: Cell) -> tuple[Cell, ...]:
+def _without_value(expr: ExprBase) -> tuple[ExprBase, ...]:
     """The operands to compute before an expression: none if its value is known."""
     return () if hasattr(expr, "_value") else expr.args
 
 
-def _computed(expr: Cell, operands: tuple[Any, ...]) -> Any:
+def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
     if expr.op is CONSTANT:
         return expr.params[0][1].array
     with np.errstate(all="ignore"):
         return expr.op.run(*operands, **dict(expr.params))
 
 
-def _has_input(root: Cell) -> bool:
+def _has_input(root: ExprBase) -> bool:
     return any(expr.op is INPUT for expr in subexpressions(root))
 
 
-def _no_value(expr: Cell, asker: str) -> Any:
+def _no_value(expr: ExprBase, asker: str) -> Any:
     text = functions["text"](expr)
     shown = "; repr(x) is its formula" if asker in ("str()", "a format") else ""
     return fail(

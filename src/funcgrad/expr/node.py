@@ -1,6 +1,6 @@
-"""Cells: terms that remember where they were written, their persistent map and their value.
+"""The base class of expressions: an operation, operands, and metadata such as the source line.
 
-The persistent map and the value are made once, when they are first read, and kept.
+The persistent map and the value are computed when they are first read, and cached.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from funcgrad.graph import Graph, Term, nodes
 
 
 class TraceContext(Protocol):
-    """What the expressions of one trace carry: the arrays that it has copied, and its log of questions."""
+    """The trace that expressions belong to: its copied arrays and its log of questions."""
 
     arrays: dict[int, tuple[np.ndarray[Any, Any], Any]]
-    """The arrays copied (`funcgrad.ops.base.array_capture`), by id, each with its constant."""
+    """The copied arrays (`funcgrad.ops.base.array_capture`), by id, each with its constant."""
     records: bool
-    """Whether questions are recorded. Of two contexts in one operation, the result carries such a one."""
+    """Whether questions are recorded. If operands have two contexts, the result has one that records."""
 
     differentiates: bool
     """Whether derivatives are taken in its leaves, so that a number read off them would lose one."""
@@ -29,13 +29,13 @@ class TraceContext(Protocol):
     """Whether the function still runs."""
 
     def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None:
-        """Told of a question that Python asked a traced value: the value, how it was read, the answer."""
+        """Called for each question of Python: the traced value, the function that reads it, the answer."""
 
     def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Told of the expressions derived from a trace inside: a program's outputs on these inputs."""
+        """Called with expressions derived in an inner trace: a program's outputs on these inputs."""
 
 
-class Cell(Term):
+class ExprBase(Term):
     """A term with its metadata: whether it is traced, a label, and the user's line."""
 
     __slots__ = ("_graph", "_scope", "_simple", "_value", "_varied", "label", "source", "traced")
@@ -82,7 +82,7 @@ class Cell(Term):
 
 
 # An expression refuses assignment; its cached attributes are written past that, by the slots themselves.
-_slots: Any = Cell
+_slots: Any = ExprBase
 _set_graph = _slots._graph.__set__
 _set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
@@ -90,11 +90,11 @@ set_varied = _slots._varied.__set__
 set_scope = _slots._scope.__set__
 
 
-def is_simple(expr: Cell) -> bool:
-    """Whether the laws are known to leave an expression as it is: to be run, not read."""
+def is_simple(expr: ExprBase) -> bool:
+    """Whether no law for programs that run is known to change an expression. (A formula may change.)"""
     return expr._simple
 
 
-def mark_simple(expr: Cell) -> None:
-    """Remember that the laws leave an expression as it is."""
+def mark_simple(expr: ExprBase) -> None:
+    """Record that no law changes an expression."""
     _set_simple(expr, True)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import itertools
 
-from funcgrad.expr.node import Cell, set_scope
+from funcgrad.expr.node import ExprBase, set_scope
 from funcgrad.fold import folded
 
 next_in_order = itertools.count().__next__
 """The next number: of a trace that begins, or an array that is made."""
 
 
-def innermost_scope(root: Cell) -> int:
+def innermost_scope(root: ExprBase) -> int:
     """The number of the last trace to begin among those whose leaves an expression depends on; else -1."""
     if hasattr(root, "_scope"):
         return root._scope
 
-    def step(expr: Cell, below: tuple[int, ...]) -> int:
+    def step(expr: ExprBase, below: tuple[int, ...]) -> int:
         if hasattr(expr, "_scope"):
             return expr._scope
         number = max(below, default=-1)
@@ -28,5 +28,5 @@ def innermost_scope(root: Cell) -> int:
     return folded([root], step, operands=_unknown)[0]
 
 
-def _unknown(expr: Cell) -> tuple[Cell, ...]:
+def _unknown(expr: ExprBase) -> tuple[ExprBase, ...]:
     return () if hasattr(expr, "_scope") else expr.args

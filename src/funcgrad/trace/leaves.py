@@ -1,7 +1,8 @@
-"""Fresh leaves: a function runs on identity nodes like no others, whose parents are the values of a call.
+"""Leaves: the placeholders on which a function is traced, each with the value that it stands for.
 
-There is no stack of traces and no global state: a nested trace makes leaves of its own, and what a trace
-needs travels with them. Python's questions (``if x > 0``) are answered by the values.
+A leaf is an identity operation whose param is the trace's scope, so that leaves of two traces differ. There
+is no stack of traces and no global state: a nested trace has its own leaves, and expressions refer to their
+scope. Python's questions (``if x > 0``) are answered from the values.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from funcgrad.trace.pytree import Tree, flatten
 
 
 class Scope:
-    """One run of one function: what makes its leaves like no others. Closed when the run has ended.
+    """The scope of one run of a function, which identifies its leaves. It is closed when the run ends.
 
-    What is built on the leaves carries it (`funcgrad.expr.TraceContext`). It records no questions.
+    All expressions of the leaves refer to it (`funcgrad.expr.TraceContext`). It records no questions.
     """
 
     __slots__ = ("arrays", "number", "open")
@@ -34,15 +35,15 @@ class Scope:
     def __init__(self) -> None:
         self.open = True
         self.number = next_in_order()
-        """Later ones have greater numbers."""
+        """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
-        """The arrays that it has copied."""
+        """The captured arrays that were copied."""
 
     def record(self, asked: Expr, reading: Callable[[Any], Any], answer: Any) -> None:
-        """Told of a question that Python asked."""
+        """Called for each question of Python."""
 
     def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
-        """Told of the expressions that a transform inside the run has derived."""
+        """Called with the expressions that a transform inside the run has derived."""
 
     def __repr__(self) -> str:
         return f"scope@{id(self):x}"
@@ -53,7 +54,7 @@ def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
     if isinstance(value, Expr):
         known = value
     elif isinstance(value, np.ndarray) and value.ndim:
-        # A leaf made after the run, such as a cotangent, is used at once.
+        # No user code runs after the scope is closed, so the array cannot change: refer to it.
         known = capture(value, scope.arrays) if scope.open else refer(value)
     elif isinstance(value, float):
         known = scalar(value, _FLOAT)
@@ -70,7 +71,7 @@ _FLOAT = np.dtype(float)
 def flatten_arguments(
     f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
 ) -> dict[int, Tree]:
-    """The trees of f's arguments with these numbers, labelled after f's parameters."""
+    """The flattened arguments with these numbers, labeled with the names of f's parameters."""
     names = parameter_names(f, len(args))
     return {i: flatten(args[i], names[i]) for i in argnums}
 
@@ -82,10 +83,10 @@ def run_on_leaves(
     traced: Mapping[int, Tree] | None = None,
     scope: Scope | None = None,
 ) -> tuple[Any, list[Expr]]:
-    """f's result on its arguments, those ``traced`` with fresh leaves for their values; and the leaves.
+    """f's result on arguments with leaves for values, and the leaves.
 
-    ``traced`` has the trees of those arguments by their numbers; without it, all are. ``scope`` is the
-    run's, where the caller reads it afterwards.
+    ``traced`` has the flattened arguments to trace, by number; all are traced if it is None. ``scope`` is
+    given by a caller that reads it afterwards.
     """
     if traced is None:
         traced = flatten_arguments(f, args, range(len(args)))
@@ -95,12 +96,12 @@ def run_on_leaves(
     called = list(args)
     try:
         for i, tree in traced.items():
-            mine = [
+            own = [
                 fresh(value, scope, len(leaves) + k, path)
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
-            leaves.extend(mine)
-            called[i] = tree.rebuild([_given(leaf) for leaf in mine] if written else mine)
+            leaves.extend(own)
+            called[i] = tree.rebuild([_given(leaf) for leaf in own] if written else own)
         if written:
             called = [_borrow(arg) for arg in called]
             kwargs = {name: _borrow(arg) for name, arg in kwargs.items()}

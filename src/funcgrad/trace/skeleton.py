@@ -1,6 +1,6 @@
-"""Skeletons: a traced program reduced by value numbering, which derived programs are cached by.
+"""Skeletons: the canonical form of a trace by value numbering, used as the cache key of derived programs.
 
-A skeleton has the distinct operations in order, operands by position, arrays abstracted.
+A skeleton lists the distinct operations in order, with operands by position, and arrays as inputs.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import infer_type, leaf
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
-"""``(op, places of operands, params)``; for inputs and constants, their kind, content and type."""
+"""``(op, positions of operands, params)``; for inputs and constants ``(kind, content, type)``."""
 
 
 class Skeleton(NamedTuple):
-    """A traced program, arrays abstracted: what derived programs are cached by."""
+    """The canonical form of a trace, and the values of its inputs."""
 
     rows: tuple[SkeletonRow, ...]
     roots: tuple[int, ...]
     inputs: list[Any]
-    """The values of the input rows: arrays, or expressions of a trace around this one."""
+    """The values of the input rows: arrays, or expressions of an enclosing trace."""
     symbolic: bool
+    """Whether an input is an expression."""
     simple: tuple[int, ...]
-    """The rows that the laws are known to leave as they are; not looked for but ``within`` a trace."""
+    """The rows of expressions known to be simple; computed only ``within`` a trace."""
     reached: bool
-    """Whether a root depends on a leaf, or is made of derivatives, which may be constant."""
+    """Whether a root depends on a leaf, or on a derivative, which may be constant."""
 
 
 def skeleton(
@@ -42,10 +43,9 @@ def skeleton(
 ) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
-    An expression that depends on a trace around this one, but not on the leaves, becomes an input. One fold
-    on local lists: it runs at every call of a derivative. ``within``: f still ran when the roots were made,
-    so leaves of traces inside it, which have ended, rightly stand for their values. The first ``results``
-    roots are those of which it says whether they are reached; all, if it is None.
+    An expression that depends on an enclosing trace, but not on the leaves, becomes an input. If ``within``,
+    the roots may contain leaves of inner traces that have ended: they stand for their values, and no warning
+    is given. ``reached`` is about the first ``results`` roots, or all if it is None.
     """
     numbering = _Numbering(leaves, within)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
@@ -58,7 +58,7 @@ def skeleton(
 
 
 class _Numbering:
-    """The rows of one skeleton, as they are numbered: a fold whose results are places of rows."""
+    """The rows of one skeleton while they are numbered: a fold whose results are positions of rows."""
 
     def __init__(self, leaves: Sequence[Expr], within: bool) -> None:
         self.since = leaves[0].params[0][1].number if within and leaves else None
@@ -69,7 +69,7 @@ class _Numbering:
         self.inputs: list[Any] = []
         self.simple: list[int] = []
         self.kinds: list[int] = []
-        """Of each row: fixed, dependent on a leaf, or of a trace around this one."""
+        """The kind of each row: constant, of an enclosing trace, or dependent on a leaf."""
         self.derivative = False
         for item in leaves:
             value = item.args[0]
@@ -86,15 +86,15 @@ class _Numbering:
         return place
 
     def operands(self, expr: Expr) -> tuple[Expr, ...]:
-        """The operands to number: none of a leaf of a trace that still runs."""
+        """The operands to number: those of a leaf of a running trace are not."""
         return () if expr.op is leaf and _is_open(expr, self.since) else expr.args
 
     def step(self, expr: Expr, parents: tuple[int, ...]) -> int:
-        """The place of an expression's row."""
+        """The position of an expression's row."""
         op, kinds = expr.op, self.kinds
-        # An operation's type follows from its operands', so that it need not be hashed.
+        # An operation's type follows from its operands' types, so that it need not be hashed.
         row: SkeletonRow = (op, parents, expr.params)
-        kind = _FIXED
+        kind = _CONSTANT
         if op is leaf and parents:
             self.derivative = self.derivative or expr.params[0][1] is None
             return parents[0]
@@ -106,12 +106,12 @@ class _Numbering:
             constant = expr.params[0][1]
             if constant.array.ndim:
                 key = ("a", id(constant.array))
-                return self._input(key, expr.type, constant.array, _FIXED)
+                return self._input(key, expr.type, constant.array, _CONSTANT)
             row = (CONSTANT, constant.address, expr.type)
         elif op is INPUT or op is leaf:
-            kind = _FOREIGN
-        if kind == _FOREIGN:
-            return self._input(("e", id(expr)), expr.type, expr, _FOREIGN)
+            kind = _OUTER_TRACE
+        if kind == _OUTER_TRACE:
+            return self._input(("e", id(expr)), expr.type, expr, _OUTER_TRACE)
         place = self.number.get(row)
         if place is None:
             place = self.number[row] = len(self.rows)
@@ -122,7 +122,7 @@ class _Numbering:
         return place
 
 
-_FIXED, _FOREIGN, _DEPENDENT = 0, 1, 2
+_CONSTANT, _OUTER_TRACE, _DEPENDENT = 0, 1, 2
 
 
 def _is_open(expr: Expr, since: int | None) -> bool:
@@ -139,7 +139,7 @@ def _is_open(expr: Expr, since: int | None) -> bool:
 
 
 def instantiate(rows: Sequence[SkeletonRow], inputs: Sequence[Expr] | None = None) -> list[Expr]:
-    """A skeleton's rows as expressions, on ``inputs`` for its input rows or, without, on variables."""
+    """A skeleton's rows as expressions of ``inputs``, or of variables if ``inputs`` is None."""
     exprs: list[Expr] = []
     own = None if inputs is None else iter(inputs)
     for op, second, third in rows:

@@ -1,4 +1,4 @@
-"""A function traced to a closed program, with its captured values as further inputs."""
+"""Closure conversion: a function traced to a body, with its captured values as additional inputs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from funcgrad.trace.skeleton import instantiate, skeleton
 def trace_body(
     f: Callable[..., Any], trees: Sequence[Tree], stand_ins: Sequence[Expr]
 ) -> tuple[Body, list[Any], Any]:
-    """f as a body, the expressions and arrays it captured, which are further inputs, and its result.
+    """The body of f, the captured expressions and arrays that are its last inputs, and f's result.
 
-    ``trees`` are f's arguments. Their leaves are stood for by expressions of the same types: where those
-    have values, f may ask for them; a `symbol` has none.
+    ``trees`` are f's arguments. f is traced on ``stand_ins`` of the same types for their leaves. Python may
+    read the value of a stand-in, if it has one; a `symbol` has none.
     """
     scope = Scope()
     labels = [path or "x" for tree in trees for path in tree.paths]
@@ -39,7 +39,7 @@ def trace_body(
     exprs = instantiate(found.rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
     outputs = simplify_all([exprs[i] for i in found.roots])
-    # Inputs that only captured values depend on are no part of the body.
+    # Inputs that the outputs do not depend on are dropped: they were used to compute captured values.
     needed = set(used(inputs, outputs))
     kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
     captured = [found.inputs[i] for i in kept[len(leaves) :]]

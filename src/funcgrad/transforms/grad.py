@@ -20,7 +20,7 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize
 from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.trace_cache import Derivation
+from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
@@ -93,7 +93,7 @@ def value_and_grad(
     single = isinstance(argnums, int)
     wanted = argument_numbers("grad", argnums)
 
-    derivation = Derivation(_value_and_gradient)
+    derivation = LastTraceCache(_value_and_gradient)
 
     @named_after(f)
     def value_and_gradient_of(*args: object, **kwargs: object) -> Any:

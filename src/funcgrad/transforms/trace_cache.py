@@ -1,8 +1,8 @@
-"""The trace cache of a derivative function: most traces are equal to the previous one.
+"""A one-entry cache of un-jitted derivatives: the program is reused if a trace is equal to the previous one.
 
 A trace is compared with the previous one, object by object from the root down, which takes a quarter of
 the time of computing and looking up a `skeleton`. If it differs, or is nested in another trace, its
-program is looked up by its skeleton; so the cache affects only the time.
+program is looked up by its skeleton. (The cache of `jit` is `funcgrad.transforms.jit.signature_cache`.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.trace.derive import Transform, derived, rebuilt
 from funcgrad.trace.skeleton import skeleton
 
 
-class Derivation:
+class LastTraceCache:
     """`derive` by one transform for one function, with a cache of the previous trace."""
 
     __slots__ = ("_last", "_transform")
@@ -32,7 +32,7 @@ class Derivation:
         self, roots: Sequence[Expr], leaves: Sequence[Expr], unreached: Callable[[], None]
     ) -> list[Any]:
         last = self._last
-        inputs = None if last is None else _inputs(last, roots, leaves)
+        inputs = None if last is None else _match(last, roots, leaves)
         if last is not None and inputs is not None:
             if not last.reached:
                 unreached()
@@ -43,7 +43,7 @@ class Derivation:
                 unreached()
             program = derived(self._transform, found.rows, found.roots, len(leaves))
             if not found.symbolic:
-                self._last = _remembered(roots, leaves, found.inputs, found.reached, program)
+                self._last = _record(roots, leaves, found.inputs, found.reached, program)
         return rebuilt(program, found.inputs) if found.symbolic else program.run(found.inputs)
 
 
@@ -61,7 +61,7 @@ class _Trace(NamedTuple):
     program: Program
 
 
-def _remembered(
+def _record(
     roots: Sequence[Expr],
     leaves: Sequence[Expr],
     inputs: Sequence[Any],
@@ -89,7 +89,7 @@ def _remembered(
     return _Trace(types, places, tuple(steps), len(number), len(inputs), reached, program)
 
 
-def _inputs(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any] | None:
+def _match(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any] | None:
     """The values of the inputs of a trace that is equal to the last one; None if it differs."""
     if len(leaves) != len(last.types):
         return None
@@ -100,14 +100,14 @@ def _inputs(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list
             return None
         inputs.append(value.params[0][1].array)
     inputs += [None] * (last.inputs - len(inputs))
-    met: list[Any] = [*leaves, *[None] * (last.size - len(leaves))]
+    found: list[Any] = [*leaves, *[None] * (last.size - len(leaves))]
     for root, k in zip(roots, last.roots, strict=True):
-        if met[k] is None:
-            met[k] = root
-        elif met[k] is not root:
+        if found[k] is None:
+            found[k] = root
+        elif found[k] is not root:
             return None
     for me, op, params, operands in last.steps:
-        expr = met[me]
+        expr = found[me]
         if expr.op is not op:
             return None
         args = expr.args
@@ -115,9 +115,9 @@ def _inputs(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list
             if expr.params != params or len(args) != len(operands):
                 return None
             for arg, k in zip(args, operands, strict=True):
-                if met[k] is None:
-                    met[k] = arg
-                elif met[k] is not arg:
+                if found[k] is None:
+                    found[k] = arg
+                elif found[k] is not arg:
                     return None
         else:
             constant, (type, content) = expr.params[0][1], params

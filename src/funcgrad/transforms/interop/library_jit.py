@@ -78,7 +78,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
 
         return named_after(self.f)(self.library.whole(on_library))
 
-    def like(self, f: Callable[..., Any]) -> LibraryPrograms:
+    def empty_for(self, f: Callable[..., Any]) -> LibraryPrograms:
         """An empty cache for another function."""
         return LibraryPrograms(f, self.who, self.backend, self.types)
 

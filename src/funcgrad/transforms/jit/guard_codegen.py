@@ -51,31 +51,31 @@ def lines_of(root: TraceNode, count: int, objects: dict[str, Any]) -> list[str] 
 
 def _texts(node: TraceNode, count: int, number: int) -> tuple[list[str], list[str], int] | None:
     """The statements of a node's program, what comes out, and how many steps it has."""
-    if node.step is None or any(place >= count for place in node.step.takes):
+    if node.step is None or any(place >= count for place in node.step.inputs):
         return None  # an array, beside the arguments
-    program, takes, gives, _ = node.step
+    program, inputs, saved_slots, _ = node.step
     flat = codegen.flatten_program(program.outputs, program.inputs)
     found = scalar.in_lines(flat) if len(flat.steps) <= _LONGEST else None
     if found is None:
         return None
 
     def own(text: str) -> str:
-        # Each node's names are its own, so that what is handed on stays.
+        # Each node's names are its own, so that saved values are kept.
         text = _LOCAL.sub(lambda name: f"a{number * _LONGEST + int(name[1])}", text)
-        return _INPUT.sub(lambda name: _value(takes[int(name[1])]), text)
+        return _INPUT.sub(lambda name: _value(inputs[int(name[1])]), text)
 
     statements, results = found
-    asked = len(results) - len(gives)
-    handed = [f"{_value(k)} = {text}" for k, text in zip(gives, results[asked:], strict=True)]
+    asked = len(results) - len(saved_slots)
+    saved = [f"{_value(k)} = {text}" for k, text in zip(saved_slots, results[asked:], strict=True)]
     return (
-        [own(text) for text in (*statements, *handed)],
+        [own(text) for text in (*statements, *saved)],
         [own(text) for text in results[:asked]],
         len(flat.steps),
     )
 
 
 def _value(place: int) -> str:
-    """A value of the call, or one that a node has handed on."""
+    """A value of the call, or one that a node has saved."""
     return f"x{place}" if place >= 0 else f"h{~place}"
 
 

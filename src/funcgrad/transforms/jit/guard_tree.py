@@ -1,7 +1,8 @@
-"""The traces of one signature: a decision tree whose inner nodes are Python's questions.
+"""The traces of one signature: a decision tree whose inner nodes are guards.
 
-A node computes the answer to one question, or the results. A call follows the answers from the root;
-what a node computes and a later one needs is handed on, so that a shared prefix runs once.
+An inner node computes the answer to one question of Python, such as ``bool(x > 0)``; a last node computes the
+results. A call follows the answers from the root. Values that a later node reuses are saved, so that no part
+of a path is computed twice.
 """
 
 from __future__ import annotations
@@ -36,53 +37,55 @@ Reading = Callable[[Any], Any]
 
 
 class Question(NamedTuple):
-    """Something that Python asked: of what, how it read the value, and what the answer was."""
+    """A question of Python: the expression, the function that reads its value, and the answer."""
 
     asked: Expr
     reading: Reading
     answer: Any
     line: Any = None
-    """The position of the user's code that asked."""
+    """The position in the user's code."""
 
 
 class QuestionLog(Scope):
-    """The scope of a run that records what Python asked, in order, each question once."""
+    """The scope of a run that records Python's questions, in order, each once."""
 
-    __slots__ = ("_derived", "_met")
+    __slots__ = ("_derived", "_recorded")
     records = True
     differentiates = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._met: dict[tuple[int, Reading], Question] = {}
+        self._recorded: dict[tuple[int, Reading], Question] = {}
         self._derived: tuple[Any, ...] | None = None
 
     @property
     def asked(self) -> list[Question]:
-        return list(self._met.values())
+        return list(self._recorded.values())
 
     def record(self, asked: Expr, reading: Reading, answer: Any) -> None:
-        # The expression is held, so that its id is its own.
-        if (id(asked), reading) not in self._met:
-            self._met[id(asked), reading] = Question(asked, reading, answer, caller())
+        # The log refers to the expression, so that its id is not reused.
+        if (id(asked), reading) not in self._recorded:
+            self._recorded[id(asked), reading] = Question(asked, reading, answer, caller())
 
     def derived(self, program: Program, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
         self._derived = program, inputs, outputs
 
-    def whole(self, results: Sequence[Expr], leaves: Sequence[Expr]) -> Whole | None:
-        """The program that gives the results, where they are what was derived last, of leaves alone."""
-        if self._met or self._derived is None or not results:
+    def single_program(
+        self, results: Sequence[Expr], leaves: Sequence[Expr]
+    ) -> SingleProgram | None:
+        """The derived program that computes the results from leaves; None if there is none."""
+        if self._recorded or self._derived is None or not results:
             return None
         program, inputs, outputs = self._derived
         places = {id(out): k for k, out in enumerate(outputs)}
         numbers = {id(item): k for k, item in enumerate(leaves)}
         wanted = tuple([places.get(id(result), -1) for result in results])
         takes = tuple([numbers.get(id(value), -1) for value in inputs])
-        return None if -1 in wanted or -1 in takes else Whole(part(program, wanted), takes)
+        return None if -1 in wanted or -1 in takes else SingleProgram(part(program, wanted), takes)
 
 
 def answer_key(answer: object) -> Any:
-    """An answer as a key: exact, and equal to itself also where it is not a number."""
+    """An answer as a key: exact, and equal to itself also if it is NaN."""
     if isinstance(answer, np.ndarray):
         return answer.shape, answer.dtype.str, answer.tobytes()
     if isinstance(answer, float | complex):
@@ -90,40 +93,41 @@ def answer_key(answer: object) -> Any:
     return answer
 
 
-LEAST, MOST = -(2**63), 2**63 - 1
-"""The whole numbers that programs compute with: beyond them Python's go on, and these do not."""
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+"""The range of integers in programs; Python's integers have none."""
 
 
-class Whole(NamedTuple):
-    """A program that is all that a traced function does."""
+class SingleProgram(NamedTuple):
+    """A derived program that is used as it is, for a function that only returns a derivative."""
 
     program: Program
-    takes: tuple[int, ...]
-    """The numbers of the values that are its inputs."""
+    inputs: tuple[int, ...]
+    """The positions of its inputs among a call's values."""
 
-    def inline(self, inputs: Sequence[Expr]) -> list[Expr]:
-        """Its outputs as expressions, given those of the values."""
-        return self.program.inline([inputs[k] for k in self.takes])
+    def inline(self, values: Sequence[Expr]) -> list[Expr]:
+        """Its outputs as expressions of the values."""
+        return self.program.inline([values[k] for k in self.inputs])
 
 
 def first(results: Sequence[Any]) -> Any:
-    """What a function returns whose result is one expression."""
+    """The result of a function that returns one expression."""
     return results[0]
 
 
 class NodeProgram(NamedTuple):
-    """What a node runs: from values (by number) or what was handed on (below 0) to its expressions."""
+    """The program of a node: its outputs are the node's expressions, then the saved ones."""
 
     program: Program
-    takes: tuple[int, ...]
-    gives: tuple[int, ...]
-    """Where what it hands on, which follows its own expressions, has its place."""
-    handed: tuple[Expr, ...] = ()
-    """What it hands on."""
+    inputs: tuple[int, ...]
+    """The positions of its inputs among a call's values, or the slots (below 0) of saved values."""
+    saved_slots: tuple[int, ...]
+    """The slots of the saved outputs."""
+    saved: tuple[Expr, ...] = ()
+    """The expressions whose values later nodes of a path use."""
 
 
 class TraceNode:
-    """A question with the nodes that its answers lead to, or, without a reading, results."""
+    """A guard with a child for each answer; or, if ``reading`` is None, the results of a path."""
 
     __slots__ = ("_exprs", "children", "reading", "rebuild", "step")
 
@@ -147,24 +151,24 @@ class TraceNode:
 
 
 class GuardTree:
-    """The decision tree of one signature: it grows by paths, and is followed by calls.
+    """The decision tree of one signature: a trace adds a path, and a call follows one.
 
-    ``inputs`` are the variables of its expressions, in the order of the values that a call gives.
+    ``inputs`` are the variables of its expressions, in the order of a call's values.
     """
 
     def __init__(self) -> None:
         self.root: TraceNode | None = None
         self.inputs: list[Expr] = []
         self.leaves = 0
-        self._places: dict[Key, int] = {}
+        self._slots: dict[Key, int] = {}
 
     # -- following --------------------------------------------------------------------------------
     def follow(
         self, values: Sequence[Any], arrays: Sequence[Any] = ()
     ) -> tuple[TraceNode | None, Any]:
-        """The node that a call ends at, and its results; or None and the question with a new answer.
+        """The last node of a call's path and its results; or None and the guard that has a new answer.
 
-        ``arrays`` are what programs read beside the values; the list grows with the tree.
+        ``arrays`` are the captured arrays that programs read; the list grows with the tree.
         """
         while True:
             found = self._follow([*values, *arrays])
@@ -176,15 +180,15 @@ class GuardTree:
         memory: dict[int, Any] = {}
         last: Any = None
         while node is not None:
-            program, takes, gives, _ = node.step  # type: ignore[misc]
+            program, inputs, saved_slots, _ = node.step  # type: ignore[misc]
             try:
-                given = [values[i] if i >= 0 else memory[i] for i in takes]
+                given = [values[i] if i >= 0 else memory[i] for i in inputs]
             except (IndexError, KeyError):
-                return None  # the tree has grown while this call ran: once more
+                return None  # another thread has changed the tree: follow it once more
             found = program.compiled(*given)
             if node.reading is None:
                 return node, found
-            memory.update(zip(gives, found[1:], strict=True))
+            memory.update(zip(saved_slots, found[1:], strict=True))
             last = node
             node = node.children.get(answer_key(node.reading(found[0])))
         return None, last
@@ -193,101 +197,101 @@ class GuardTree:
     def grow(
         self,
         asked: Sequence[Question],
-        results: Sequence[Expr] | Whole,
+        results: Sequence[Expr] | SingleProgram,
         rebuild: Any,
     ) -> TraceNode:
         """Add a path: the answers of one run, and its results. Returns its last node."""
         path: list[TraceNode] = []
-        home: dict[Any, TraceNode] | None = None
+        siblings: dict[Any, TraceNode] | None = None
         key: Any = None
         fresh: tuple[dict[Any, TraceNode] | None, Any, TraceNode] | None = None
         for question in asked:
-            node = self.root if home is None else home.get(key)
+            node = self.root if siblings is None else siblings.get(key)
             if node is None or node.reading is not question.reading or not _same(node, question):
                 node = TraceNode([question.asked], question.reading)
-                fresh = fresh or (home, key, node)
-                if fresh[2] is not node and home is not None:
-                    home[key] = node
+                fresh = fresh or (siblings, key, node)
+                if fresh[2] is not node and siblings is not None:
+                    siblings[key] = node
             path.append(node)
-            home, key = node.children, answer_key(question.answer)
-        if isinstance(results, Whole):
+            siblings, key = node.children, answer_key(question.answer)
+        if isinstance(results, SingleProgram):
             last = TraceNode(partial(results.inline, self.inputs), None, rebuild)
-            last.step = NodeProgram(results.program, results.takes, ())
+            last.step = NodeProgram(results.program, results.inputs, ())
         else:
             last = TraceNode(results, None, rebuild)
         path.append(last)
         if fresh is None:
-            fresh = (home, key, last)
-        elif home is not None:
-            home[key] = last
+            fresh = (siblings, key, last)
+        elif siblings is not None:
+            siblings[key] = last
         self._compile(path)
         self.leaves += 1
-        # Reached by calls only now, when all of it can run.
-        where, under, node = fresh
-        if where is None:
+        # The new nodes are linked last, when all of them can run.
+        parent_children, answer, node = fresh
+        if parent_children is None:
             self.root = node
         else:
-            where[under] = node
+            parent_children[answer] = node
         return last
 
     def _compile(self, path: Sequence[TraceNode]) -> None:
-        """Give each node of a path what it runs: what earlier ones compute is taken from them.
+        """Give each node of a path its program, in which values of earlier nodes are inputs.
 
-        Nodes change when all is made, those that hand something on first: an interrupt on the way leaves a
-        tree that runs, in which a node hands on more than is asked for, at most.
+        Programs are assigned when all are made, those of earlier nodes first: an interrupt leaves a tree that
+        runs, in which a node saves more values than are used, at most.
         """
-        if len(path) == 1:  # nothing is asked, and nothing handed on
+        if len(path) == 1:  # there are no guards, and no saved values
             (node,) = path
             node.step = node.step or self._lowered(node, (), (), "value")
             return
         owner: dict[Key, int] = {}
-        handed = [list(node.step.handed) if node.step else [] for node in path]
+        saved = [list(node.step.saved) if node.step else [] for node in path]
         inherited: list[list[Expr]] = []
         changed: set[int] = set()
         for k, node in enumerate(path):
-            inside = _inside([*node.exprs, *handed[k]], owner)
+            inside = _reachable_until([*node.exprs, *saved[k]], owner)
             inherited.append([expr for expr in inside if expr.key in owner])
             for expr in inherited[k]:
-                giver = owner[expr.key]
-                if all(expr.key != known.key for known in handed[giver]):
-                    handed[giver].append(expr)
-                    changed.add(giver)
+                producer = owner[expr.key]
+                if all(expr.key != known.key for known in saved[producer]):
+                    saved[producer].append(expr)
+                    changed.add(producer)
             if node.step is None:
                 changed.add(k)
             for expr in inside:
                 if expr.op not in (INPUT, CONSTANT):
                     owner.setdefault(expr.key, k)
-        steps = {
-            k: self._lowered(path[k], handed[k], inherited[k], "part") for k in sorted(changed)
-        }
+        steps = {k: self._lowered(path[k], saved[k], inherited[k], "part") for k in sorted(changed)}
         for k, step in steps.items():
             path[k].step = step
 
     def _lowered(
-        self, node: TraceNode, handed: Sequence[Expr], inherited: Sequence[Expr], mode: Mode
+        self, node: TraceNode, saved: Sequence[Expr], inherited: Sequence[Expr], mode: Mode
     ) -> NodeProgram:
         names = [
-            assemble_node(INPUT, (), (("name", f"handed {~self._place(expr)}"),), expr.type)
+            assemble_node(INPUT, (), (("name", f"saved {~self._slot(expr)}"),), expr.type)
             for expr in inherited
         ]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
-        roots = [*node.exprs, *handed]
+        roots = [*node.exprs, *saved]
         if given:
-            roots = _stopped(roots, given)
-        met = {expr.key for expr in subexpressions(*roots) if expr.op is INPUT}
-        numbers = [i for i, x in enumerate(self.inputs) if x.key in met]
+            roots = _with_inputs_replaced(roots, given)
+        used = {expr.key for expr in subexpressions(*roots) if expr.op is INPUT}
+        numbers = [i for i, x in enumerate(self.inputs) if x.key in used]
         inputs = [*[self.inputs[i] for i in numbers], *names]
-        takes = (*numbers, *[self._place(expr) for expr in inherited])
-        gives = tuple([self._place(expr) for expr in handed])
-        return NodeProgram(_program(Body(inputs, roots), mode), takes, gives, tuple(handed))
+        positions = (*numbers, *[self._slot(expr) for expr in inherited])
+        saved_slots = tuple([self._slot(expr) for expr in saved])
+        return NodeProgram(
+            _program(Body(inputs, roots), mode), positions, saved_slots, tuple(saved)
+        )
 
-    def _place(self, expr: Expr) -> int:
-        """Where in a call's memory a value that is handed on is kept: a negative number."""
-        return self._places.setdefault(expr.key, ~len(self._places))
+    def _slot(self, expr: Expr) -> int:
+        """The slot of a saved value in a call's memory: a negative number."""
+        return self._slots.setdefault(expr.key, ~len(self._slots))
 
 
-def _stopped(roots: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
-    """The roots with others in the place of some of their parts, what these are made of left out."""
+def _with_inputs_replaced(roots: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
+    """The roots with inputs in the place of the given subexpressions, which are not visited."""
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         new = rebuild(expr, args)
@@ -300,7 +304,7 @@ def _stopped(roots: Sequence[Expr], given: Mapping[Key, Expr]) -> list[Expr]:
 
 @lru_cache(maxsize=512)
 def _program(body: Body, mode: Mode) -> Program:
-    """What computes a body, worked out once: a function that is jitted again is not compiled again."""
+    """The compiled program of a body, cached: a function that is jitted again is not compiled again."""
 
     def made() -> list[Expr]:
         return share_bodies(simplify_all(body.outputs, mode=mode))
@@ -313,6 +317,6 @@ def _same(node: TraceNode, question: Question) -> bool:
     return node.exprs[0].key == question.asked.key
 
 
-def _inside(roots: Sequence[Expr], stop: Container[Key]) -> list[Expr]:
-    """The expressions below and at the roots, parents first, not looked into where they are to stop."""
+def _reachable_until(roots: Sequence[Expr], stop: Container[Key]) -> list[Expr]:
+    """The subexpressions of the roots, operands first, without the operands of those in ``stop``."""
     return list(by_key(*roots, operands=lambda e: () if e.key in stop else e.args).values())

@@ -1,8 +1,8 @@
-"""jit for NumPy: the traces of one signature are a decision tree, whose inner nodes are guards.
+"""jit for NumPy: the traces of one signature form a decision tree of guards.
 
-A question that Python asks a traced value while f runs (``if x > 0``) becomes a guard: the traces of one
-signature form a decision tree (`funcgrad.transforms.jit.guard_tree`), and f runs again only where an answer
-is new. The cache around the trees is `funcgrad.transforms.jit.signature_cache`.
+If Python asks a traced value a question while f runs (``if x > 0``), the answer becomes a guard of the tree
+(`funcgrad.transforms.jit.guard_tree`), and f runs again only for a new answer. The cache around the trees is
+`funcgrad.transforms.jit.signature_cache`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import arrays_of
 from funcgrad.transforms.jit.guard_tree import (
-    LEAST,
-    MOST,
+    INT64_MAX,
+    INT64_MIN,
     GuardTree,
     Question,
     QuestionLog,
+    SingleProgram,
     TraceNode,
-    Whole,
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.signature import (
+    DEFAULT_DTYPES,
     NUMBER_TYPES,
     PLAIN,
-    WIDE,
     SignatureTraces,
     Static,
     checked_static,
@@ -54,12 +54,12 @@ from funcgrad.transforms.jit.signature_cache import (
 )
 from funcgrad.transforms.jit.stage_text import Lowered
 
-MOST_PATHS = 64
-"""Paths of one signature beyond which a function is no longer compiled."""
+MAX_PATHS = 64
+"""The number of paths of one signature at which a function is no longer compiled."""
 
 
 class GuardedTraces(SignatureCache[SignatureTraces]):
-    """The cache of a function that runs as programs on NumPy's arrays, with guards."""
+    """The cache of a function that runs as guarded programs on NumPy arrays."""
 
     warns_of_numbers = True
 
@@ -71,7 +71,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         """The function for a caller: it runs the newest program, or else calls this cache."""
         return self.entry.function()
 
-    def like(self, f: Callable[..., Any]) -> GuardedTraces:
+    def empty_for(self, f: Callable[..., Any]) -> GuardedTraces:
         """An empty cache for another function."""
         return GuardedTraces(f, Static((), ()))
 
@@ -79,7 +79,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         """Forget every trace."""
         with self.lock:
             super().clear()
-            self.narrow = False
+            self.specializes_numbers = False
+            """Whether Python's numbers are part of the signature: they take other operands' precision."""
             self.last: TraceNode | None = None
 
     def forget(self) -> None:
@@ -89,34 +90,34 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
 
     def __call__(self, args: Args, kwargs: Keywords) -> Any:
         if self.has_static():
-            inner, moving, named = self.specialize(args, kwargs)
-            return inner(moving, named)
+            inner, dynamic, named = self.specialize(args, kwargs)
+            return inner(dynamic, named)
         simple = not kwargs and PLAIN.issuperset(map(type, args))
         leaves: Sequence[Any] = args if simple else leaves_of((args, kwargs))
         shape = () if simple else structure((args, kwargs))
         kinds: list[Any] = list(map(type, leaves))
         if int in kinds and not all(map(_fits, leaves)):
             return self.f(*args, **kwargs)
-        if NUMBER_TYPES.issuperset(kinds) and not self.narrow:
+        if NUMBER_TYPES.issuperset(kinds) and not self.specializes_numbers:
             return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
         kinds = []
-        narrow = False
+        specializes = False
         for leaf in leaves:
             kind = type(leaf)
             if kind is np.ndarray:
                 kinds.append((leaf.shape, leaf.dtype))
-                narrow = narrow or leaf.dtype not in WIDE
+                specializes = specializes or leaf.dtype not in DEFAULT_DTYPES
             elif kind in PLAIN:
                 kinds.append(kind)
             elif kind is Expr:
                 return self.f(*args, **kwargs)  # inside another trace it is part of it
             elif isinstance(leaf, np.generic):
                 kinds.append(("scalar", leaf.dtype))
-                narrow = narrow or leaf.dtype not in WIDE
+                specializes = specializes or leaf.dtype not in DEFAULT_DTYPES
             else:
                 kinds.append(checked_static(leaf))
-        if narrow or self.narrow:
-            # Python's numbers take the precision of what they meet: here they are part of the signature.
+        if specializes or self.specializes_numbers:
+            # Python's numbers take the precision of the other operands, and are part of the signature here.
             kinds = [
                 static(leaf) if isinstance(kind, type) else kind
                 for kind, leaf in zip(kinds, leaves, strict=True)
@@ -129,7 +130,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         found = self.entries.get(key)
         if found is None:
             return self._traced(key, None, args, kwargs, values)
-        if found.plain:
+        if found.uncompiled:
             return self.f(*args, **kwargs)
         node, results = found.tree.follow(values, found.arrays)
         if node is None:
@@ -146,18 +147,18 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         values: list[Any],
     ) -> Any:
         with self.lock, Paused():
-            found, value = self._learned(key, last, args, kwargs, values)
+            found, value = self._add_path(key, last, args, kwargs, values)
         if value is not None:
             return value[0]
         if found is None:
             return self(args, kwargs)
-        if found.plain:
+        if found.uncompiled:
             return self.f(*args, **kwargs)
         with Paused():  # it is compiled here
             reached, results = found.tree.follow(values, found.arrays)
         return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
 
-    def _learned(
+    def _add_path(
         self,
         key: SignatureKey,
         last: TraceNode | None,
@@ -165,14 +166,14 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         kwargs: Keywords,
         values: list[Any],
     ) -> tuple[SignatureTraces | None, tuple[Any] | None]:
-        """The traces of a signature, with this call's path among them, or this call's result alone.
+        """Add this call's path to the traces of a signature: the traces, and the result if it is known.
 
-        Neither where its Python numbers turn out to be part of the signature.
+        The traces are None if Python's numbers turn out to be part of the signature: the call starts again.
         """
         found = self.entries.get(key)
         if found is None:
             found = SignatureTraces(self.labels(args, kwargs, key[0]))
-        elif found.plain:
+        elif found.uncompiled:
             return found, None
         else:  # another thread may have been here
             node, results = found.tree.follow(values, found.arrays)
@@ -181,18 +182,23 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         before = self.captures()
         result, path = self._trace(found, before, key[0], args, kwargs, values)
         if path is None:
-            return found, (result,)  # f has taken in values of a trace around it: nothing to keep
-        if self._meets_narrow(key[0], path):
+            return found, (result,)  # f captures values of an enclosing trace: the path is not kept
+        if self._specializes_from_now(key[0], path):
             return None, None
-        if found.tree.leaves >= MOST_PATHS:
-            found.plain = True
-            self.misses.given_up(MOST_PATHS, path[0])
+        if found.tree.leaves >= MAX_PATHS:
+            found.uncompiled = True
+            self.misses.given_up(MAX_PATHS, path[0])
             return found, None
         node = found.tree.grow(*path)
         self.misses.traced(self.fixed, key, (args, kwargs), last, path[0])
         root = found.tree.root
-        plain = key[1] == () and len(args) == len(key[0])  # numbers and arrays by position
-        if self.keep(key, found, before) and plain and root is not None and self.watch is not None:
+        is_positional = key[1] == () and len(args) == len(key[0])  # numbers and arrays by position
+        if (
+            self.keep(key, found, before)
+            and is_positional
+            and root is not None
+            and self.watch is not None
+        ):
             self.entry.install(key[0], root, found.arrays, self.watch, before)
         self.last = node
         return found, None
@@ -205,10 +211,10 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         args: Args,
         kwargs: Keywords,
         values: list[Any],
-    ) -> tuple[Any, tuple[list[Question], list[Expr] | Whole, Any] | None]:
-        """One run of f: the path that it took, as expressions on the tree's inputs.
+    ) -> tuple[Any, tuple[list[Question], list[Expr] | SingleProgram, Any] | None]:
+        """Run f once: None and its path, as expressions of the tree's inputs.
 
-        Or its result, inside a trace of whose values f has taken some in.
+        If f captures values of an enclosing trace: its result and None.
         """
         recorder = QuestionLog()
         output, leaves = run_on_leaves(
@@ -219,7 +225,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
         questions = recorder.asked
         asked = [question.asked for question in questions]
-        derived = recorder.whole(roots, leaves)
+        derived = recorder.single_program(roots, leaves)
         program = skeleton([] if derived else [*asked, *roots], leaves, within=True)
         if program.symbolic:
             return concretize(output, leaves), None
@@ -239,25 +245,27 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         ]
         return None, (questions, made[count:], rebuild)
 
-    def _meets_narrow(self, kinds: Sequence[Any], path: Any) -> bool:
-        """Whether Python's numbers have met arrays of less precision that f brings in itself."""
-        if self.narrow or not any(isinstance(kind, type) for kind in kinds):
+    def _specializes_from_now(self, kinds: Sequence[Any], path: Any) -> bool:
+        """Whether this trace is the first to combine Python's numbers with arrays of lower precision."""
+        if self.specializes_numbers or not any(isinstance(kind, type) for kind in kinds):
             return False
-        results = path[1].program.outputs if isinstance(path[1], Whole) else path[1]
+        results = path[1].program.outputs if isinstance(path[1], SingleProgram) else path[1]
         exprs = subexpressions(*[q.asked for q in path[0]], *results)
-        narrow = any(e.op in (INPUT, CONSTANT) and e.dtype not in WIDE for e in exprs)
-        self.narrow = narrow
-        return narrow
+        specializes = any(
+            e.op in (INPUT, CONSTANT) and e.dtype not in DEFAULT_DTYPES for e in exprs
+        )
+        self.specializes_numbers = specializes
+        return specializes
 
-    # -- looking ----------------------------------------------------------------------------------
+    # -- stages -----------------------------------------------------------------------------------
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The stages of the program for these arguments."""
         if self.has_static():
-            inner, moving, named = self.specialize(args, kwargs)
-            return inner.lower(*moving, **named)
+            inner, dynamic, named = self.specialize(args, kwargs)
+            return inner.lower(*dynamic, **named)
         from funcgrad.transforms.jit.lowered_stages import stages
 
-        fresh = _Looking(self.f, self.static)
+        fresh = _PathRecorder(self.f, self.static)
         fresh(args, kwargs)
         if fresh.last is None or fresh.path is None:
             raise fail(
@@ -272,19 +280,21 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         return "" if step is None else source_text(step.program.compiled)
 
 
-class _Looking(GuardedTraces):
-    """One that keeps the path that it has traced."""
+class _PathRecorder(GuardedTraces):
+    """A cache that stores the path of its last trace."""
 
     path: tuple[GuardTree, Sequence[Question], bool] | None = None
 
     def _trace(self, found: SignatureTraces, *rest: Any) -> Any:
         result, path = super()._trace(found, *rest)
-        self.path = None if path is None else (found.tree, path[0], isinstance(path[1], Whole))
+        self.path = (
+            None if path is None else (found.tree, path[0], isinstance(path[1], SingleProgram))
+        )
         return result, path
 
 
 def _fits(leaf: Any) -> bool:
-    return type(leaf) is not int or LEAST <= leaf <= MOST
+    return type(leaf) is not int or INT64_MIN <= leaf <= INT64_MAX
 
 
 def _array(constant: Expr) -> Any:

@@ -97,21 +97,21 @@ def _guard(question: Question, step: NodeProgram, tree: GuardTree) -> Guard:
         Steps(
             program._flat(),
             input_names(_given(step, tree)),
-            outputs=tuple(map(_handed, step.gives)),
+            outputs=tuple(map(_saved, step.saved_slots)),
         ),
         source_text(program.compiled),
     )
 
 
 def _given(step: NodeProgram, tree: GuardTree) -> list[Expr]:
-    """The inputs of a node's program, by the names of the arguments, or as what is handed on."""
+    """The inputs of a node's program, by the names of the arguments, or as saved values."""
     return [
-        tree.inputs[k] if k >= 0 else assemble_node(INPUT, (), (("name", _handed(k)),), x.type)
-        for k, x in zip(step.takes, step.program.inputs, strict=True)
+        tree.inputs[k] if k >= 0 else assemble_node(INPUT, (), (("name", _saved(k)),), x.type)
+        for k, x in zip(step.inputs, step.program.inputs, strict=True)
     ]
 
 
-def _handed(place: int) -> str:
+def _saved(place: int) -> str:
     return f"h{~place}"
 
 

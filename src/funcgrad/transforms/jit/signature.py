@@ -1,4 +1,4 @@
-"""The signature of a call: how its arguments are built, and of what kinds their leaves are."""
+"""The signature of a call: the structure of its arguments, and the kinds of their leaves."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import own_children
 from funcgrad.transforms.jit.guard_tree import GuardTree, first
 
-# Dtypes that Python's numbers do not give way to.
-WIDE = frozenset(np.dtype(t) for t in (float, int, bool, complex))
+# Default-precision dtypes: a Python number combined with one of them loses no precision.
+DEFAULT_DTYPES = frozenset(np.dtype(t) for t in (float, int, bool, complex))
 
 
 def static(value: object) -> tuple[Any, ...]:
-    """A value as part of a signature: equal ones of one type, 0.0 and -0.0 being two."""
+    """A static value as part of a signature: compared by type and value, where 0.0 and -0.0 differ."""
     return "static", exactly(value)
 
 
 def exactly(value: Any) -> Any:
-    """A key that is equal for values that nothing tells apart: 1, 1.0 and True are three."""
+    """A hashable key that includes the types: those of 1, 1.0 and True differ."""
     kind = type(value)
     if kind is tuple or kind is frozenset:
         return kind, tuple([exactly(item) for item in value])
@@ -37,12 +37,15 @@ def exactly(value: Any) -> Any:
 
 
 def is_static(kind: object) -> bool:
-    """Whether a leaf of this kind is part of the signature, and not a value of the program."""
+    """Whether a leaf of this kind is part of the signature, and not an input of the program."""
     return isinstance(kind, tuple) and kind[0] == "static"
 
 
 def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
-    """A leaf that is no number: refused if it has no hash, or hashes by identity and may change."""
+    """The kind of a leaf that is no number.
+
+    Raises TypeError if it has no hash, or hashes by identity and may change.
+    """
     refuse_others(who, value)
     kind: Any = type(value)
     try:
@@ -68,12 +71,12 @@ _TEXT = frozenset((str,))
 
 
 def structure(tree: Any) -> Any:
-    """What two trees share that differ in their leaves alone: types, names and their order; hashable."""
+    """A hashable key of a tree without its leaves: types of containers, names and their order."""
     if isinstance(tree, dict):
         held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
         kind: Any = type(tree)
         made = None if kind is dict else getattr(tree, "default_factory", None)
-        # 1, True and 1.0 are one key to a dict, but three to whoever reads the results.
+        # 1, True and 1.0 are equal as keys of a dict, but the results must have the caller's key.
         kinds = None if _TEXT.issuperset(map(type, tree)) else tuple(map(type, tree))
         return kind, made, tuple(tree), kinds, tuple(held)
     if isinstance(tree, list | tuple):
@@ -91,7 +94,7 @@ def structure(tree: Any) -> Any:
 
 
 def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
-    """From the results that were expressions to what f returned, with its other leaves as they were."""
+    """A function from the values of f's traced results to f's whole result, with its other leaves."""
     if _is_single(shape):
         return first
     kept = [None if isinstance(item, Expr) else (_result(item),) for item in shape.leaves]
@@ -107,19 +110,19 @@ def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 def _result(value: object) -> Any:
-    """A leaf of what f returned that is no expression: kept, if it is a value that does not change."""
+    """A leaf of f's result that is no expression. Raises TypeError unless it is an immutable value."""
     if isinstance(value, np.ndarray):
         return value.copy()
-    if value is None or isinstance(value, _LASTING):
+    if value is None or isinstance(value, _IMMUTABLE):
         return value
     raise fail(
         TypeError,
-        "jit: expected f to return trees of numbers and arrays, and lasting values beside them, but got "
-        f"{type(value).__name__}; return what it holds in a tuple or a dict",
+        "jit: expected f to return trees of numbers, arrays and immutable values, but got "
+        f"{type(value).__name__}; return its parts in a tuple or a dict",
     )
 
 
-_LASTING = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum)
+_IMMUTABLE = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum)
 
 
 def _is_single(shape: Any) -> bool:
@@ -146,14 +149,15 @@ def kind_text(kind: Any) -> str:
 
 
 class SignatureTraces:
-    """The traces of one signature, and the arrays that they read beside the arguments."""
+    """The cache entry of one signature: its guard tree, and the captured arrays that the programs read."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = labels
         self.count = len(labels)
         self.tree = GuardTree()
         self.arrays: list[Any] = []
-        self.plain = False
+        self.uncompiled = False
+        """Whether f runs uncompiled, since it took too many paths."""
 
     def named(
         self,
@@ -162,8 +166,8 @@ class SignatureTraces:
         watched: dict[int, Any],
         origins: dict[int, Any],
     ) -> list[Expr]:
-        """The tree's own inputs in the place of a trace's: arrays by identity, small new ones by content."""
-        # Both lists grow together; an interrupt may have come between.
+        """The tree's inputs for a trace's inputs: arrays by identity, small new ones by content."""
+        # Both lists grow together; an interrupt may have left one longer.
         known = min(len(self.arrays), max(len(self.tree.inputs) - self.count, 0))
         del self.arrays[known:], self.tree.inputs[self.count + known :]
         given: list[Expr] = []
@@ -185,7 +189,7 @@ class SignatureTraces:
         return given
 
     def _place(self, array: Any, watched: bool) -> int:
-        """Where an array is among those known; one that f has made is known by its content."""
+        """The position of an array in ``arrays``; one that f has made is compared by content."""
         for k, known in enumerate(self.arrays):
             alike = known.shape == array.shape and known.dtype == array.dtype
             if known is array or (not watched and alike and known.tobytes() == array.tobytes()):
@@ -198,7 +202,7 @@ def _input(name: str, type: ArrayType) -> Expr:
 
 
 class Static(NamedTuple):
-    """Which arguments are part of the signature by value: by position and by name, as in JAX."""
+    """The static arguments, by position and by name, as in JAX: their values are part of the signature."""
 
     numbers: tuple[int, ...]
     names: tuple[str, ...]
@@ -206,7 +210,7 @@ class Static(NamedTuple):
     def of(
         self, f: Callable[..., Any], count: int, kwargs: dict[str, Any]
     ) -> tuple[set[int], set[str]]:
-        """The positions and the keywords of a call; one that is named counts however it is given."""
+        """The static positions and keywords of a call; a named argument may be given by either."""
         parameters = parameter_names(f, max(count, *[i + 1 for i in self.numbers], 0))
         places = {i % count for i in self.numbers if -count <= i < count}
         places |= {i for i in range(count) if parameters[i] in self.names}

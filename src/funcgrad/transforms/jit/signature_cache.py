@@ -1,9 +1,9 @@
-"""The cache of a jitted function: one entry a signature, the captured variables, and the retrace log.
+"""The cache of a jitted function: one entry for each signature, the captured variables, and the retrace log.
 
-A call's signature is the structure of its arguments and the kinds of their leaves. Which kinds there are, and
-what an entry is, is the backend's: a tree of guarded programs for NumPy (`guarded_traces`), one program for
-a library (`funcgrad.transforms.interop.library_jit`). All else is the same: static arguments are part of the
-signature by value, entries are dropped when a captured variable changes, and each miss is logged.
+A call's signature is the structure of its arguments and the kinds of their leaves. The backend defines the
+kinds and the entries: a tree of guarded programs for NumPy (`guarded_traces`), one program for a library
+(`funcgrad.transforms.interop.library_jit`). The rest is shared: the values of static arguments are part of
+the signature, entries are dropped if a captured variable changes, and each miss is logged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from funcgrad.transforms.jit.signature import Static, exactly, is_static
 from funcgrad.transforms.jit.stage_text import Lowered
 from funcgrad.typing import Array
 
-_MOST_SIGNATURES = 128
+_MAX_SIGNATURES = 128
 
 Kinds: TypeAlias = tuple[Hashable, ...]
 """The kinds of a call's leaves: types, dtypes, and static values."""
@@ -35,22 +35,22 @@ Args: TypeAlias = tuple[Any, ...]
 Keywords: TypeAlias = dict[str, Any]
 
 Cached = TypeVar("Cached")
-"""What is kept for a signature."""
+"""The type of an entry."""
 
 
 class SignatureCache(ABC, Generic[Cached]):
-    """What a jitted function remembers. Nothing of it shows in results."""
+    """The cache of a jitted function. It has no effect on results."""
 
     who = "jit"
     warns_of_numbers = False
-    """Whether it is warned of many signatures that differ in Python's numbers alone."""
+    """Whether to warn of many signatures that differ only in Python's numbers."""
 
     def __init__(self, f: Callable[..., Any], static: Static, watched: bool = True) -> None:
         self.f = f
         self.static = static
         self.name = getattr(f, "__name__", "f")
         self.parameters: Sequence[str] = ()
-        """The names of the arguments, where they are not those of f's own code."""
+        """The names of the arguments, if they differ from those in f's code."""
         self.fixed = ""
         """The static arguments, as text."""
         self.lock = threading.RLock()
@@ -64,27 +64,27 @@ class SignatureCache(ABC, Generic[Cached]):
             self.specialized: OrderedDict[Hashable, SignatureCache[Cached]] = OrderedDict()
             self.newest: SignatureCache[Cached] | None = None
             self.misses = RetraceLog(self.name, self.warns_of_numbers)
-            self.watched: Sequence[Snapshot] = ()  # nothing depends on it before the first trace
+            self.watched: Sequence[Snapshot] = ()  # set by the first trace
 
     def forget(self) -> None:
         """Drop the entries."""
         self.entries: OrderedDict[SignatureKey, Cached] = OrderedDict()
 
     def explain_misses(self) -> str:
-        """Why f was traced, one line for each time."""
+        """Why f was traced, one line for each trace."""
         return str(self.misses)
 
     def source(self) -> str:
         """The source of the program that was compiled last."""
         return self.latest_source() if self.newest is None else self.newest.source()
 
-    # -- what a backend says ----------------------------------------------------------------------
+    # -- implemented by backends-------------------------------------------------------------------
     @abstractmethod
     def function(self) -> Callable[..., Any]:
         """The function for a caller."""
 
     @abstractmethod
-    def like(self, f: Callable[..., Any]) -> SignatureCache[Cached]:
+    def empty_for(self, f: Callable[..., Any]) -> SignatureCache[Cached]:
         """An empty cache of the same backend for another function, without static arguments."""
 
     @abstractmethod
@@ -101,11 +101,11 @@ class SignatureCache(ABC, Generic[Cached]):
 
     # -- captured variables -----------------------------------------------------------------------
     def captures(self) -> Sequence[Snapshot]:
-        """What f captures, as it is now."""
+        """A snapshot of the variables that f captures."""
         return () if self.watch is None else self.watch.values()
 
     def drop_if_captures_changed(self) -> None:
-        """Drop the entries if a captured variable is not what it was when they were made."""
+        """Drop the entries if a captured variable has changed since they were made."""
         if self.watch is None or self.watch.unchanged(self.watched):
             return
         with self.lock:
@@ -117,21 +117,21 @@ class SignatureCache(ABC, Generic[Cached]):
             self.watched = now
 
     def keep(self, key: SignatureKey, entry: Cached, before: Sequence[Snapshot]) -> bool:
-        """Keep an entry, if captured variables are what they were before its trace; whether it was kept."""
+        """Store an entry unless its trace changed a captured variable; whether it was stored."""
         with self.lock:
             if self.watch is not None:
                 others = self.watch.changed(self.watched, before)
                 if others or not self.watch.unchanged(before):
-                    self.entries.pop(key, None)  # it is of this call alone
+                    self.entries.pop(key, None)  # it is valid for this call only
                     return False
                 self.watched = before
             self.entries[key] = entry
-            _use(self.entries, key)
+            _mark_used(self.entries, key)
         return True
 
     # -- arguments --------------------------------------------------------------------------------
     def on_leaves(self, args: Args, kwargs: Keywords, kinds: Kinds) -> Callable[..., Any]:
-        """f as a function of the leaves that are not static, the others being those of a call."""
+        """f as a function of the leaves that are not static, with the static leaves of this call."""
         whole = flatten((args, kwargs))
         f = on_arrays(self.f)
 
@@ -147,7 +147,7 @@ class SignatureCache(ABC, Generic[Cached]):
         return called
 
     def labels(self, args: Args, kwargs: Keywords, kinds: Kinds) -> list[str]:
-        """Names for the values of a call, after the parameters that they come by; each once."""
+        """Distinct names for the values of a call, from the names of the parameters."""
         named = zip(self.parameters or parameter_names(self.f, len(args)), args, strict=True)
         paths = [path for name, arg in named for path in flatten(arg, name).paths]
         for name in sorted(kwargs):
@@ -172,11 +172,11 @@ class SignatureCache(ABC, Generic[Cached]):
         with self.lock:
             inner = self.specialized.get(key)
             if inner is None:
-                inner = self.specialized[key] = self._with(fixed, known, len(args))
-            _use(self.specialized, key)
+                inner = self.specialized[key] = self._bind_static(fixed, known, len(args))
+            _mark_used(self.specialized, key)
         self.newest = inner
-        moving = tuple([arg for i, arg in enumerate(args) if i not in places])
-        return inner, moving, {n: v for n, v in kwargs.items() if n not in names}
+        dynamic = tuple([arg for i, arg in enumerate(args) if i not in places])
+        return inner, dynamic, {n: v for n, v in kwargs.items() if n not in names}
 
     def _check_named(self, value: object) -> None:
         try:
@@ -193,7 +193,9 @@ class SignatureCache(ABC, Generic[Cached]):
                 f"{type(value).__name__}; hand it in as an argument that is not static",
             )
 
-    def _with(self, fixed: dict[int, Any], known: Keywords, count: int) -> SignatureCache[Cached]:
+    def _bind_static(
+        self, fixed: dict[int, Any], known: Keywords, count: int
+    ) -> SignatureCache[Cached]:
         f = on_arrays(self.f)
 
         def rest(*others: object, **named: object) -> Any:
@@ -201,7 +203,7 @@ class SignatureCache(ABC, Generic[Cached]):
             whole = [fixed[i] if i in fixed else next(left) for i in range(count)]
             return f(*whole, **known, **named)
 
-        inner = self.like(rest)
+        inner = self.empty_for(rest)
         inner.watch = self.watch
         inner.name, inner.misses = self.name, self.misses
         parameters = parameter_names(self.f, count)
@@ -211,8 +213,8 @@ class SignatureCache(ABC, Generic[Cached]):
         return inner
 
 
-def _use(entries: OrderedDict[Any, Any], key: Hashable) -> None:
-    """Mark an entry as the one used last, and drop the first of too many."""
+def _mark_used(entries: OrderedDict[Any, Any], key: Hashable) -> None:
+    """Mark an entry as most recently used, and drop the least recently used ones beyond the limit."""
     entries.move_to_end(key)
-    while len(entries) > _MOST_SIGNATURES:
+    while len(entries) > _MAX_SIGNATURES:
         entries.popitem(last=False)

@@ -1,7 +1,7 @@
-"""What a jitted function shows of its programs: the source of the last one, and every stage of each.
+"""The text of a jitted function's programs: the source of the last one, and the stages of its compilation.
 
-Each stage is what a pass has handed on, and what the next one has been given; nothing is worked out in
-another way for readers, but that inputs have the names of the arguments (`lowered_stages`).
+The stages are the data that the compiler's passes return; only inputs are renamed, after the arguments
+(`lowered_stages`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.ops.tuples import together_op
 
 
 class Latest:
-    """The program that was compiled last, whichever it is when this is looked at: prints as its source."""
+    """The program that was compiled last: prints as its source."""
 
     def __init__(self, latest: Callable[[], str]) -> None:
         self._latest = latest
@@ -34,14 +34,14 @@ class Latest:
 
 
 class Guard(NamedTuple):
-    """A question that Python asked on the way, and what computes the value that it was asked of."""
+    """A question of Python while f was traced, and the program that computes the value in question."""
 
     asked: Expr
     reading: str
-    """How the value was read: ``bool``, ``float``, ``index``, …"""
+    """The function that read the value: ``bool``, ``float``, ``index``, …"""
     answer: Any
     line: str
-    """The user's code that asked; empty where it is not known."""
+    """The line of the user's code; empty if it is not known."""
     steps: Steps
     source: str
 
@@ -52,7 +52,7 @@ class Guard(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """The stages of a program, from what f wrote to the Python that runs; it prints all of them.
+    """The stages of a program, from the trace of f to the source that runs; it prints all of them.
 
     >>> import funcgrad as fg
     >>> fg.jit(lambda x: x * x * 1.0).lower(2.0)
@@ -73,21 +73,21 @@ class Lowered(NamedTuple):
     """
 
     traced: Sequence[Expr]
-    """What f computes, as it wrote it; a derivative as it was derived."""
+    """The trace of f; of a derivative, unsimplified."""
     simplified: Sequence[Expr]
-    """The same by the laws and in stable forms."""
+    """The trace, simplified by the laws."""
     source: str
-    """The Python that runs, the program of the results."""
+    """The Python source of the program that computes the results."""
     guards: tuple[Guard, ...] = ()
-    """The questions that f asked, in order: each has a program that runs before."""
+    """The guards, in order; their programs run first."""
     shared: Sequence[Expr] = ()
-    """What is simplified with one run of a loop for several, where there is such work in common."""
+    """The program after `loop_cse`, if that changed it."""
     hoisted: Sequence[Expr] = ()
-    """That with loops relieved of what no turn has to do, where there is such work."""
+    """The program after loop-invariant code motion, if that changed it."""
     steps: Steps | None = None
     """The flat, typed program."""
     closed: tuple[Inner, ...] = ()
-    """What the program runs again and again, or as one step: bodies of loops, branches and calls."""
+    """The bodies of loops, branches and calls."""
     prepared: Steps | None = None
     """The steps in NumPy's short forms, of a program on arrays, where they differ."""
     schedule: Calls | str = ""
