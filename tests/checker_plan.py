@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from funcgrad.compiler.call_ir import CallForm
 from funcgrad.compiler.numpy.numpy_codegen import (
     bindings,
     expression,
     kernel_source,
     kernels_of,
+    store_statement,
 )
 from funcgrad.compiler.verify.failure import must, must_be
 from funcgrad.compiler.verify.verify_calls import shown_call
@@ -45,8 +47,17 @@ def _run(call, operands, home, out=None):
     names = [f"_{k}" for k in range(len(operands))]
     if call.effect == "source":
         return home[call.function.symbol]
+    if call.form is CallForm.STORE:
+        return _stored(call, operands, home)
     text = expression(call, names, "" if out is None else ", out=_out")
     return eval(text, home, {**dict(zip(names, operands, strict=True)), "_out": out})
+
+
+def _stored(call, operands, home):
+    names = [f"_{k}" for k in range(len(operands))]
+    values = dict(zip(names, [operands[0].copy(), *operands[1:]], strict=True))
+    exec(store_statement(call, names), home, values)
+    return values["_0"]
 
 
 def check_effect(call, value, operands, constants, home, where, stage):

@@ -262,8 +262,8 @@ DISCRETE = (
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort cumsum fft getitem scatter_add matmul einsum solve inv pinv cholesky logabsdet detsign "
-    "detphase det cofactors eigh svd qr"
+    "argsort cumsum fft getitem index_add index_set scatter_add matmul einsum solve inv pinv cholesky "
+    "logabsdet detsign detphase det cofactors eigh svd qr"
 )
 MATRICES = "solve inv pinv cholesky logabsdet det cofactors eigh svd qr detsign"
 BODIES = "call branch loop custom_derivative implicit"

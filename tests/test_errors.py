@@ -51,7 +51,7 @@ CASES = [
     (lambda: V[5], IndexError, r"getitem: index 5 is out of bounds.*\(of float64\[3\]\)"),
     (lambda: V[0.5], TypeError, "getitem: expected integers, slices"),
     (lambda: V[[0, 9]], IndexError, "index 9 is out of bounds"),
-    (lambda: V.at[[0, 0]].set(1.0), ValueError, "expected each entry to be named once"),
+    (lambda: V.at[[0, 0]].max(1.0), ValueError, "expected each entry to be named once"),
     (lambda: V.at[0].set(1j), TypeError, "at: expected a value of dtype float64, but got complex128"),
     (lambda: V.__setitem__(0, 1.0), TypeError, r"write x = x.at\[i\].set\(v\)"),
     (lambda: np.max(fg.var("e", (0,))), ValueError, "max: expected at least one entry"),

@@ -72,6 +72,11 @@ COMPLEX_SAMPLES: dict[str, list[Sample]] = {
     "logsumexp": [Sample((COMPLEX,), {"axis": (0,)})],
     "cumsum": [Sample((COMPLEX,), {"axis": 1})],
     "getitem": [Sample((COMPLEX, ROWS), {"spec": ("array",), "shape": (3, 4)})],
+    "index_set": [
+        Sample((COMPLEX, COMPLEX[2], ROWS[0]), {"spec": ("array",), "unique": True}),
+        Sample((COMPLEX, COMPLEX[::-1], ROWS), {"spec": ("array",), "unique": False}),
+    ],
+    "index_add": [Sample((COMPLEX, COMPLEX[::-1], ROWS), {"spec": ("array",)})],
     "scatter_add": [Sample((COMPLEX, ROWS), {"spec": ("array",), "shape": (3, 4)})],
     "einsum": [Sample((COMPLEX, COMPLEX), {"subscripts": "ij,kj->ik"})],
     "astype": [Sample((COMPLEX,), {"dtype": np.dtype("complex64")})],
@@ -166,6 +171,16 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((ANY,), {"spec": (1,), "shape": (4,)}),
         Sample((ANY,), {"spec": ("...", ("slice", None, None, -2)), "shape": (3, 2)}),
         Sample((ANY, ROWS), {"spec": ("array",), "shape": (3, 4)}),
+    ],
+    "index_set": [
+        Sample((ANY, OTHER[0]), {"spec": (1,), "unique": True}),
+        Sample((ANY, OTHER[:, ::2]), {"spec": ("...", ("slice", None, None, -2)), "unique": True}),
+        Sample((ANY, OTHER, ROWS), {"spec": ("array",), "unique": False}),
+        Sample((ANY, OTHER[0], ROWS[0]), {"spec": ("array",), "unique": True}),
+    ],
+    "index_add": [
+        Sample((ANY, OTHER[0]), {"spec": (1,)}),
+        Sample((ANY, OTHER, ROWS), {"spec": ("array",)}),
     ],
     "scatter_add": [
         Sample((ANY[0],), {"spec": (1,), "shape": (3, 4)}),

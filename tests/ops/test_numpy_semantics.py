@@ -599,9 +599,25 @@ def test_repeated_indices_add_up():
     np.testing.assert_array_equal(pullback(np.array([1.0, 5.0, 7.0]))[1], [1.0, 1.0, 7.0])
 
 
-def test_updates_of_repeated_entries_other_than_add_are_refused():
+def test_updates_of_repeated_entries_by_their_old_values_are_refused():
     with pytest.raises(ValueError, match="expected each entry to be named once"):
-        fg.grad(lambda x: np.sum(x.at[[0, 0]].set(1.0)))(V)
+        fg.grad(lambda x: np.sum(x.at[[0, 0]].multiply(2.0)))(V)
+
+
+def test_of_repeated_entries_the_last_value_is_stored():
+    at, v = np.array([[0, 2], [0, 1]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    for given in (at, fg.const(at)):
+
+        def f(x, v, i=given):
+            return x.at[i].set(v)
+
+        value, pullback = fg.vjp(f, np.ones(4), v)
+        np.testing.assert_array_equal(value, [3.0, 4.0, 2.0, 1.0])
+        gx, gv = pullback(np.array([1.0, 10.0, 100.0, 1000.0]))
+        np.testing.assert_array_equal(gx, [0.0, 0.0, 0.0, 1000.0])
+        np.testing.assert_array_equal(gv, [[0.0, 100.0], [1.0, 10.0]])
+        fg.check_grads(f, (np.ones(4), v))
+    fg.check_grads(fg.jit(lambda x, v: x.at[at].set(v)), (np.ones(4), v))
 
 
 def test_update_keeps_the_dtype_and_forgets_what_it_replaces():

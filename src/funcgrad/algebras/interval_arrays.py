@@ -113,6 +113,14 @@ def scattered(run: Callable[..., Any], g: Bounds, at: Sequence[Bounds], **params
     return _totalled(g, lambda end: run(end, *places, **params), np.size(g[0]))
 
 
+def stored(
+    run: Callable[..., Any], x: Bounds, v: Bounds, at: Sequence[Bounds], **params: object
+) -> Bounds:
+    """An array with entries replaced at places that are known."""
+    places = _known_places(at)
+    return run(x[0], v[0], *places, **params), run(x[1], v[1], *places, **params)
+
+
 def _known_places(indices: Sequence[Bounds]) -> list[Any]:
     if not all(np.array_equal(*index) for index in indices):
         raise TypeError(

@@ -40,6 +40,8 @@ class CallForm(Enum):
     TRANSPOSE = "transpose"
     GETITEM = "getitem"
     """Basic indexing, with the index as data."""
+    STORE = "store"
+    """``x[index] = v``, or ``+=``, on a copy of x, or on x itself if nothing reads it later."""
     ROUTINE = "routine"
     """``f(x, y)`` with the parameters as keywords; no more is known of it."""
     KERNEL = "kernel"
@@ -79,7 +81,10 @@ class Call(NamedTuple):
     @property
     def takes_out(self) -> bool:
         """Whether the function can be told where to write."""
-        return self.effect in ("fill", "product") and self.form is not CallForm.EMPTY
+        return self.effect in ("fill", "product") and self.form not in (
+            CallForm.EMPTY,
+            CallForm.STORE,
+        )
 
 
 class Plan(NamedTuple):
@@ -90,6 +95,8 @@ class Plan(NamedTuple):
     results: tuple[int, ...]
     foreign: bool
     """Whether an operation runs code that may look at the context that it is called in."""
+    donated: frozenset[int] = frozenset()
+    """The inputs whose arrays the caller gives up: a store may write into them."""
 
 
 # -- calls -------------------------------------------------------------------------------------------

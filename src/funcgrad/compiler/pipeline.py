@@ -21,6 +21,7 @@ PASSES = (
     "softplus_sigmoid",
     "sign_cancellation",
     "layout_assignment",
+    "store_scheduling",
     "fusion",
     "whole_program",
 )

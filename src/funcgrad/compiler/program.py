@@ -15,12 +15,14 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, flatten_program
 from funcgrad.compiler.numpy.instruction_selection import elided
+from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.compiler.pipeline import PIPELINE
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
-from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.base.op import Op, lift_fully
+from funcgrad.rewrite.in_place import in_place
 from funcgrad.rewrite.substitute import substitute_all
 
 Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
@@ -151,7 +153,11 @@ def part(program: Program, places: tuple[int, ...]) -> Program:
 
 def _instructions(flat: Flat) -> _Interpreted:
     """The calls of a flat program, with broadcasts left to NumPy and values let go after their last use."""
+    if PIPELINE.runs("store_scheduling"):
+        flat = read_before_stores(flat)
     operands = [elided(flat, step) for step in flat.steps]
+    kept = {*flat.results, *range(flat.inputs)}
+    written, copied = in_place([step.op for step in flat.steps], operands, kept)
     needed = set(flat.results)
     last: dict[int, int] = {}
     for i in reversed(range(len(flat.steps))):
@@ -159,7 +165,6 @@ def _instructions(flat: Flat) -> _Interpreted:
             for k in operands[i]:
                 last.setdefault(k, i)
             needed.update(operands[i])
-    kept = {*flat.results, *range(flat.inputs)}
     over: dict[int, list[int]] = {}
     for k, i in last.items():
         if k not in kept and flat.steps[k].op is not CONSTANT:
@@ -175,12 +180,17 @@ def _instructions(flat: Flat) -> _Interpreted:
         if i not in needed or i in slots or step.op is INPUT:
             continue
         slots[i] = flat.inputs + len(constants) + len(instructions)
-        run = partial(step.op.run, **dict(step.params)) if step.params else step.op.run
+        run = step.op.in_place if i in written else _copied(step.op) if i in copied else step.op.run
+        run = partial(run, **dict(step.params)) if step.params else run
         given = tuple([slots[k] for k in operands[i]])
         ended = tuple([slots[k] for k in over.get(i, ())])
         instructions.append((run, given, slots[i], ended))
     results = tuple([slots[i] for i in flat.results])
     return _Interpreted(tuple(constants), tuple(instructions), results)
+
+
+def _copied(op: Op) -> Callable[..., Any]:
+    return lambda *operands, **params: np.array(op.run(*operands, **params))
 
 
 def _interpret(program: _Interpreted, values: Sequence[Any]) -> list[Any]:

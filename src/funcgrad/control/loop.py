@@ -25,13 +25,16 @@ from funcgrad.control.closed_program import (
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr
-from funcgrad.graph import ArrayType, TupleType
+from funcgrad.expr import Expr, by_key
+from funcgrad.graph import ArrayType, TupleType, dependent
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, differentiable, spread
+from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
+from funcgrad.rewrite.store_laws import accumulated
+from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.typing import Array
 
 UNKNOWN_LENGTH = -1
@@ -206,17 +209,23 @@ def _backward(
             masked(back[i] if i in back else zeros_of_type(body.inputs[i].type), seed_of[i])
             for i in order
         ],
-        *[masked(sums[i] + back[i], sums[i]) for i in fixed],
+        *[masked(_plus(sums[i], back[i]), sums[i]) for i in fixed],
         *[masked(back[i], zeros_of_type(body.inputs[i].type)) for i in sequences],
     ]
+    reads = _reads_of_states(body.inputs[:n], outputs, seeds)
+    names = [symbol(f"r{k}", read.type) for k, read in enumerate(reads)]
+    outputs = substitute_all(outputs, dict(zip([read.key for read in reads], names, strict=True)))
+    still = used(names, outputs)
     states, seen, all_fixed = _split(used(body.inputs, outputs), spec)
     if spec.trip_count == UNKNOWN_LENGTH:  # the sequences say how often it runs
         seen = _split(range(len(operands)), spec)[1]
-    history = _carry_history(operands, body, cond, spec, [body.inputs[i] for i in states])
+    values = [*[body.inputs[i] for i in states], *[reads[k] for k in still]]
+    history = _history(operands, body, cond, spec, values)
     inputs = [
         *[seed_of[i] for i in order],
         *sums.values(),
         *[body.inputs[i] for i in [*seen, *states]],
+        *[names[k] for k in still],
         *([] if holds is None else [holds]),
         *[seed_of[k] for k in given_ys],
         *[body.inputs[i] for i in all_fixed],
@@ -237,11 +246,38 @@ def _backward(
     return {i: pick(back_loop, place) for place, i in enumerate([*order, *fixed, *sequences])}
 
 
-def _carry_history(
-    operands: Sequence[Expr], body: Body, cond: Body | None, spec: LoopSpec, states: Sequence[Expr]
+def _plus(total: Expr, term: Expr) -> Any:
+    """A sum of cotangents: a few entries are added in place."""
+    added = total + term
+    found = accumulated(added)
+    return added if found is None else found
+
+
+def _reads_of_states(
+    states: Sequence[Expr], outputs: Sequence[Any], seeds: Sequence[Expr]
 ) -> list[Expr]:
-    """The values of some carried states at each iteration, and of the condition if there is one."""
-    extra = [*states, *([] if cond is None else cond.inline(body.inputs))]
+    """The entries of states that are read, if others are not: these are kept, not the states."""
+    exprs = list(by_key(*outputs).values())
+    reads: list[Expr] = []
+    for state in states:
+        users = [e for e in exprs if any([arg.key == state.key for arg in e.args])]
+        read = [e for e in users if e.op is getitem_op and e.args[0].key == state.key]
+        on_seeds = dependent(exprs, [seed.key for seed in seeds])
+        whole = (
+            any([e.key in on_seeds for e in read])
+            or len(read) < len(users)
+            or any([e.key == state.key for e in outputs])
+        )
+        if not whole and sum([e.size for e in read]) < state.size:
+            reads.extend(read)
+    return reads
+
+
+def _history(
+    operands: Sequence[Expr], body: Body, cond: Body | None, spec: LoopSpec, values: Sequence[Expr]
+) -> list[Expr]:
+    """Some values at each iteration, and that of the condition if there is one."""
+    extra = [*values, *([] if cond is None else cond.inline(body.inputs))]
     if not extra:
         return []
     loop = loop_op(

@@ -38,7 +38,17 @@ class TraceContext(Protocol):
 class ExprBase(Term):
     """A term with its metadata: whether it is traced, a label, and the user's line."""
 
-    __slots__ = ("_graph", "_scope", "_simple", "_value", "_varied", "label", "source", "traced")
+    __slots__ = (
+        "_graph",
+        "_scope",
+        "_simple",
+        "_stored",
+        "_value",
+        "_varied",
+        "label",
+        "source",
+        "traced",
+    )
 
     args: tuple[Any, ...]
     traced: TraceContext | None
@@ -49,6 +59,7 @@ class ExprBase(Term):
     _value: Any
     _varied: TraceContext | None
     _scope: int
+    _stored: Any
     _simple: bool
 
     @property
@@ -88,6 +99,7 @@ _set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
 set_varied = _slots._varied.__set__
 set_scope = _slots._scope.__set__
+set_stored = _slots._stored.__set__
 
 
 def is_simple(expr: ExprBase) -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Algebra, environment, fold
-from funcgrad.graph import INPUT, ArrayType, Key, Node
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Node
+from funcgrad.rewrite.in_place import in_place, reads_first
 from funcgrad.source import fail
 
 if TYPE_CHECKING:
@@ -36,7 +37,39 @@ def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: ob
             f"evaluate: expected an expression, but got {type(expr).__name__}; make one of var('x')",
         )
     with np.errstate(all="ignore"):
-        return present(fold(expr, numpy_algebra(expr, _by_name(expr, values, named))))
+        return present(_run(expr, numpy_algebra(expr, _by_name(expr, values, named))))
+
+
+def _run(root: Expr, algebra: Algebra[Any]) -> Any:
+    """The fold of a program, with stores in place, and values freed after their last use."""
+    exprs = list(by_key(root).values())
+    if not any([expr.op not in (INPUT, CONSTANT) and expr.op.in_place for expr in exprs]):
+        return fold(root, algebra)
+    place = {expr.key: i for i, expr in enumerate(exprs)}
+    operands = [tuple([place[arg.key] for arg in expr.args]) for expr in exprs]
+    ops = [expr.op for expr in exprs]
+    order = reads_first(ops, operands) or range(len(exprs))
+    rank = {i: n for n, i in enumerate(order)}
+    exprs, ops = [exprs[i] for i in order], [ops[i] for i in order]
+    operands = [tuple([rank[k] for k in operands[i]]) for i in order]
+    root_at = rank[place[root.key]]
+    written, copied = in_place(ops, operands, [root_at])
+    last = {k: i for i, args in enumerate(operands) for k in args} | {root_at: len(exprs)}
+    values: dict[int, Any] = {}
+    for i, expr in enumerate(exprs):
+        given = tuple([values[k] for k in operands[i]])
+        if i in written:
+            values[i] = expr.op.in_place(*given, **dict(expr.params))
+        elif expr.op is INPUT:
+            values[i] = algebra.input(expr)
+        elif expr.op is CONSTANT:
+            values[i] = algebra.constant(expr)
+        else:
+            found = algebra.op(expr, given)
+            values[i] = found.copy() if i in copied else found
+        for k in {k for k in operands[i] if last[k] == i}:
+            del values[k]
+    return values[root_at]
 
 
 def evaluate_all(

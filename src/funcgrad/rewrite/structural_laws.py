@@ -17,6 +17,8 @@ from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
+from funcgrad.ops.stores import index_add_op, index_set_op
+from funcgrad.rewrite import store_laws
 from funcgrad.rewrite.laws import Holds
 
 
@@ -284,15 +286,22 @@ _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
 _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
+_STORES = (index_set_op, index_add_op)
+_CLEARED = StructuralLaw(store_laws.cleared, (index_set_op,), "for finite reals")
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
     "broadcast_to": _MOVES,
     "transpose": _MOVES,
     "astype": (StructuralLaw(_nested_move),),
-    "getitem": (_MOVED,),
+    "getitem": (
+        StructuralLaw(store_laws.stored_entry),
+        _MOVED,
+    ),
     "scatter_add": (_MOVED,),
-    "multiply": (_SCATTERED,),
+    "index_set": (StructuralLaw(store_laws.overwritten, _STORES),),
+    "index_add": (StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),),
+    "multiply": (_SCATTERED, _CLEARED),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
@@ -300,6 +309,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "mask": (StructuralLaw(_mask_cases),),
     "add": (
+        StructuralLaw(store_laws.accumulated, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(_shifted_log_sum_exp, _TOTALS, _STABLE),
     ),
@@ -311,7 +321,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_log_sum_exp, holds=_STABLE),
         StructuralLaw(_log_softmax, (exponential.exp, *_MOVING), _STABLE),
     ),
-    "divide": (StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE), _SCATTERED),
+    "divide": (StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE), _SCATTERED, _CLEARED),
     "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
     "square": (StructuralLaw(_square_of_norm, (reduction.norm_op,), _STABLE),),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),

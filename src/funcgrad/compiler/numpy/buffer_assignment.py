@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from funcgrad.compiler.call_ir import (
     Call,
+    CallForm,
     CallSchedule,
     How,
     HowReturned,
@@ -21,6 +22,7 @@ from funcgrad.compiler.call_ir import (
     bytes_of,
     last_reads,
 )
+from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
 
 # Arrays of fewer bytes are not worth a statement that frees them early.
@@ -125,9 +127,11 @@ class _Assignment:
         """The name of an array that is over and fits: an operand, if it may be, else a spare one."""
         mine = self.last[i] == len(self.plan.calls)  # of a result: nothing from the pool
         # (An array of one entry as operand and result: NumPy takes twice the time.)
-        if call.effect == "fill" and call.type.size > 1:
-            for k in call.operands:
-                over = self.last[k] == i and self.owns(k) and self.plan.calls[k].type == call.type
+        stores = call.form is CallForm.STORE
+        if call.effect == "fill" and (call.type.size > 1 or stores):
+            for k in self.targets(call) if stores else call.operands:
+                mine_to_write = self.owns(k) or (stores and k in self.plan.donated)
+                over = self.last[k] == i and mine_to_write and self.plan.calls[k].type == call.type
                 if over and not (mine and self.names[k][0] == "p"):
                     return self.names[k]
         spare = self.spare.get(call.type, [])
@@ -139,6 +143,18 @@ class _Assignment:
             return None
         self.pooled.append(call.type)
         return f"p{len(self.pooled) - 1}"
+
+    def targets(self, call: Call) -> tuple[int, ...]:
+        """The operand that a store may write into: not if another one may be a view of it."""
+        first, *others = call.operands
+
+        def viewed(k: int) -> tuple[int, ...]:
+            source = self.plan.calls[k]
+            return source.operands if source.effect in ("view", "unknown") else ()
+
+        seen: dict[int, bool] = {}
+        folded(others, lambda k, _: True, seen, viewed, int)
+        return () if first in seen else (first,)
 
     def release(
         self, now: int, values: Sequence[int]

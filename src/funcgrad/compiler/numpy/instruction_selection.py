@@ -25,7 +25,9 @@ from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
 from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.ops.base.index_spec import Spec, restore
 from funcgrad.ops.base.op import Elementwise, broadcast_to
+from funcgrad.ops.indexing import getitem_op
 
 
 def calls(flat: Flat) -> Plan:
@@ -40,11 +42,36 @@ def calls(flat: Flat) -> Plan:
     )
     made: list[Call] = []
     where: dict[int, int] = {}
+    goals = {step.operands[0] for step in flat.steps if _is_store(step)} - set(range(flat.inputs))
     for i, step in enumerate(flat.steps):
         if i < flat.inputs or i in needed:
-            where[i] = _select(made, step, tuple([where[k] for k in operands[i]]))
+            given = tuple([where[k] for k in operands[i]])
+            if (
+                step.op is getitem_op
+                and step.type.shape
+                and len(given) == 1
+                and operands[i][0] in goals
+            ):
+                where[i] = put(made, _copied_entries(len(made), step, given))
+            else:
+                where[i] = _select(made, step, given)
     results = tuple([where[i] for i in flat.results])
     return without_dead_calls(Plan(tuple(made), flat.inputs, results, foreign))
+
+
+def _is_store(step: FlatStep) -> bool:
+    return step.op not in (INPUT, CONSTANT) and step.op.in_place is not None
+
+
+def _copied_entries(number: int, step: FlatStep, operands: tuple[int, ...]) -> Call:
+    """A read that copies, since a view of an array would keep a store into it from running in place."""
+    function = Callee(f"f{number}", CallForm.ROUTINE, copied_entries, "getitem")
+    return Call(function, operands, step.type, "new", step.params)
+
+
+def copied_entries(x: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
+    """``x[index]`` as an array of its own."""
+    return x[restore(spec, ())].copy()
 
 
 def is_foreign(run: Any) -> bool:
@@ -77,6 +104,11 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
         return STAGES[name](made, step, operands[0])
     if op.columns.takes_out:
         return put(made, _entrywise(name, op.run, operands, step.type, "product"))
+    if _is_store(step):
+        repeats = any([made[k].type.shape for k in operands[2:]])
+        symbol = name.replace("index", "store")
+        function = Callee(symbol, CallForm.STORE, name="add.at" if repeats else "")
+        return put(made, Call(function, operands, step.type, "fill", step.params))
     if name in ("where", "mask"):
         return _select_selection(made, step, operands)
     return put(made, _call(made, step, operands))

@@ -34,6 +34,7 @@ from funcgrad.compiler.passes.constant_factoring import factored
 from funcgrad.compiler.passes.fusion import blocked
 from funcgrad.compiler.passes.layout_assignment import swapped
 from funcgrad.compiler.passes.peephole import shortened
+from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.compiler.passes.strength_reduction import related, unsigned
 from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.expr import Expr
@@ -87,6 +88,7 @@ STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
         "softplus_sigmoid": related,
         "sign_cancellation": unsigned,
         "layout_assignment": swapped,
+        "store_scheduling": read_before_stores,
     }
 )
 """The passes from steps to steps, in order."""
@@ -150,6 +152,13 @@ def _lines(plan: Plan, placed: Placed) -> list[str]:
         gone.append(f"del {', '.join(placed.deleted)}")
     if placed.how == "source":
         return gone
+    if call.form is CallForm.STORE:
+        target, source = placed.writes, placed.reads[0]
+        copy = (
+            f"{target} = {source}.copy()" if placed.how == "new" else f"copyto({target}, {source})"
+        )
+        stored = store_statement(call, (target, *placed.reads[1:]))
+        return [*([] if placed.how == "operand" else [copy]), stored, *gone]
     if placed.how in ("operand", "spare", "pool"):
         if call.form is CallForm.EMPTY:
             return gone
@@ -176,6 +185,9 @@ def expression(
         return f"{reads[0]}.transpose({call.axes})"
     if form is CallForm.GETITEM:
         return f"{reads[0]}[{_index(params['spec'])}]"
+    if form is CallForm.STORE:
+        holes = [HOLE] * (len(reads) - 2)
+        return f"{symbol}({', '.join(reads)}, {_index(params['spec'], holes)!r})"
     if form is CallForm.REDUCE:
         return f"{symbol}.reduce({reads[0]}, {call.axes}{', None' if out else ''}{out})"
     if form is CallForm.KERNEL:
@@ -189,11 +201,29 @@ def expression(
     return f"{symbol}({', '.join(given)}{out})"
 
 
-def _index(spec: tuple[Any, ...]) -> str:
+HOLE = "_"
+"""An index array, in the index that stands for all stores with other arrays."""
+
+
+def store_statement(call: Call, reads: Sequence[str]) -> str:
+    """The statement that stores into the first of the names."""
+    x, v, *arrays = reads
+    index = _index(dict(call.params)["spec"], arrays)
+    if call.function.symbol == "store_set":
+        return f"{x}[{index}] = {v}"
+    if call.function.name:  # an index may be repeated
+        return f"add_at({x}, s_[{index}], {v})"
+    return f"{x}[{index}] += {v}"
+
+
+def _index(spec: tuple[Any, ...], arrays: Sequence[str] = ()) -> str:
     special = {"new": "None", "...": "..."}
+    rest = iter(arrays)
     parts = [
         ":".join(["" if bound is None else str(bound) for bound in item[1:]])
         if isinstance(item, tuple)
+        else next(rest)
+        if item == "array"
         else special.get(item, str(item))
         for item in spec
     ]
@@ -285,6 +315,8 @@ _RUNTIME: dict[str, Any] = {
     "array": np.array,
     "asarray": np.asarray,
     "copyto": np.copyto,
+    "add_at": np.add.at,
+    "s_": np.s_,
     "each_block": each_block,
     "aligned": aligned,
     "errstate": np.errstate,

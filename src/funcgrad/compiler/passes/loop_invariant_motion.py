@@ -18,6 +18,7 @@ import numpy as np
 
 from funcgrad.compiler.numpy.instruction_selection import is_foreign
 from funcgrad.compiler.passes.loop_body_batching import factors, regrouped, summands, tall_of
+from funcgrad.compiler.passes.scattered_sums import is_scattered, parts_of, scattered_sum
 from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
@@ -26,6 +27,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
 from funcgrad.ops.base.op import Elementwise, broadcast_to, on_batch, spread
 from funcgrad.ops.contraction import matmul_op
 from funcgrad.ops.elementwise.arithmetic import add
+from funcgrad.ops.stores import index_add_op
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.substitute import substitute_all
 
@@ -216,12 +218,11 @@ class _Loop:
 
     def _keep_what_is_large(self) -> None:
         """Move inside what comes after, but cannot be done from batches of few bytes."""
-        products = {term.key for terms in self.sums.values() for term in terms if factors(term)}
         ends = [self.outputs[k] for k in self.live if k >= self.n]
-        ends.extend([term for terms in self.sums.values() for term in terms])
+        ends.extend([part for terms in self.sums.values() for t in terms for part in parts_of(t)])
         for expr in subexpressions(*ends):
             key = expr.key
-            if self.kind[key] != _TURN or key in self.inside or key in products:
+            if self.kind[key] != _TURN or key in self.inside:
                 continue
             if not (expr.args and self._in_batches(expr) and all(map(self._at_hand, expr.args))):
                 self._move_inside([expr])
@@ -231,7 +232,7 @@ class _Loop:
         return expr.key not in self.inside or self._is_small(expr, _MEMORY)
 
     def _summed(self, term: Expr) -> bool:
-        return all(map(self._at_hand, factors(term) or [term]))
+        return all(map(self._at_hand, parts_of(term)))
 
     def _uses(self) -> dict[Key, int]:
         uses = Counter([arg.key for expr in self.exprs for arg in expr.args])
@@ -246,7 +247,13 @@ class _Loop:
         on_x = dependent(self.exprs, [x.key])
         terms = []
         while node.key != x.key:
-            if node.op is not add or uses[node.key] != 1:
+            if uses[node.key] != 1:
+                return None
+            if node.op is index_add_op and not any([a.key in on_x for a in node.args[1:]]):
+                terms.append(node)
+                node = node.args[0]
+                continue
+            if node.op is not add:
                 return None
             mine = [arg for arg in node.args if arg.key in on_x]
             rest = [arg for arg in node.args if arg.key not in on_x]
@@ -254,7 +261,11 @@ class _Loop:
                 return None
             node = mine[0]
             terms.extend(rest)
-        return [part for term in terms for part in summands(term, uses)]
+        return [
+            part
+            for term in terms
+            for part in ([term] if term.op is index_add_op else summands(term, uses))
+        ]
 
     # -- building ----------------------------------------------------------------------------------
     def parts(self) -> dict[int, Expr]:
@@ -305,7 +316,7 @@ class _Loop:
         ends = [self.outputs[k] for k in self.live if k >= self.n]
         for terms in self.sums.values():
             for term in terms:
-                ends.extend(factors(term) or [term])
+                ends.extend(parts_of(term))
         return [
             e
             for e in subexpressions(*ends)
@@ -317,7 +328,7 @@ class _Loop:
         needed = [self.outputs[k] for k in self.live if k >= self.n]
         for terms in self.sums.values():
             for term in terms:
-                needed.extend(factors(term) or [term])
+                needed.extend(parts_of(term))
         needed.extend([arg for expr in self._after() for arg in expr.args])
         return list({e.key: e for e in needed if e.key in self.inside}.values())
 
@@ -360,6 +371,8 @@ class _Loop:
         if pair:
             tall, wide = [self._batch(x) for x in pair]
             return np.matmul(np.transpose(tall_of(tall)), tall_of(wide))
+        if is_scattered(term):
+            return scattered_sum(term, [self._batch(x) for x in parts_of(term)])
         if not self._is_batch(term):
             return self.known[term.key] * self.turns
         return np.sum(self.known[term.key], axis=0)

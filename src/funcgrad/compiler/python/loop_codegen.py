@@ -19,7 +19,10 @@ from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build
 from funcgrad.compiler.native.numba_jit import Later, plain
 from funcgrad.compiler.numpy import numpy_codegen as arrays
+from funcgrad.compiler.numpy.buffer_assignment import scheduled
 from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.passes.store_scheduling import read_before_stores
+from funcgrad.compiler.pipeline import PIPELINE
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.loop_body_codegen import (
     KINDS,
@@ -73,7 +76,11 @@ def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
     """
     flat = flat_of(body)
     text = numbers_text(flat, None if cond is None else flat_of(cond), spec)
-    return _text_on_arrays(_turn(flat), flat, cond, spec) if text is None else text
+    return (
+        _text_on_arrays(_turn(flat, spec.num_carry, cond is not None), flat, cond, spec)
+        if text is None
+        else text
+    )
 
 
 # -- tiers ---------------------------------------------------------------------------------------
@@ -250,7 +257,7 @@ _FIRST = 1024  # turns that a machine-coded loop with a condition makes room for
 
 # -- arrays --------------------------------------------------------------------------------------
 def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
-    plan = _turn(flat)
+    plan = _turn(flat, spec.num_carry, cond is not None)
     text = _text_on_arrays(plan, flat, cond, spec)
     bound = arrays.bindings(plan)
     if cond is not None:
@@ -271,12 +278,29 @@ def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
     return run
 
 
-def _turn(flat: Flat) -> Plan:
-    return calls(flat._replace(results=tuple(_computed(flat))))
+def _turn(flat: Flat, states: int, tested: bool) -> Plan:
+    """The plan of one iteration, which may store into states that it does not hand on as they are."""
+    turn = flat._replace(results=tuple(_computed(flat)))
+    plan = calls(read_before_stores(turn) if PIPELINE.runs("store_scheduling") else turn)
+    return plan._replace(donated=frozenset(_donated(flat, states, tested)))
+
+
+def _donated(flat: Flat, states: int, tested: bool) -> list[int]:
+    """The states that an iteration may store into: those of a loop whose states are arrays apart.
+
+    What a loop with a condition puts out is not copied until it ends.
+    """
+    arrays = [i for i in flat.results[:states] if flat.steps[i].type.shape]
+    held = set(arrays) | set(range(flat.inputs))
+    put_out = [i for i in flat.results[states:] if flat.steps[i].type.shape and i in held]
+    if len(set(arrays)) < len(arrays) or (tested and put_out):
+        return []
+    return [i for i in range(states) if i not in flat.results and flat.steps[i].type.shape]
 
 
 def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, spec: LoopSpec) -> str:
-    return f"{arrays.numpy_source(plan)}{arrays_text(flat, cond is not None, spec)}"
+    loop = arrays_text(flat, cond is not None, spec, _copied(plan, flat, spec))
+    return f"{arrays.numpy_source(plan)}{loop}"
 
 
 def _computed(flat: Flat) -> list[int]:
@@ -284,7 +308,15 @@ def _computed(flat: Flat) -> list[int]:
     return list(dict.fromkeys([i for i in flat.results if i >= flat.inputs]))
 
 
-def arrays_text(flat: Flat, tested: bool, spec: LoopSpec) -> str:
+def _copied(plan: Plan, flat: Flat, spec: LoopSpec) -> list[str]:
+    """The states that are copied before the loop: all arrays, if an iteration stores into one of them."""
+    written = {p.writes for p in scheduled(plan).placed if p.how == "operand"}
+    if not written.intersection([f"x{i}" for i in plan.donated]):
+        return []
+    return [f"x{i}" for i in range(spec.num_carry) if flat.steps[i].type.shape]
+
+
+def arrays_text(flat: Flat, tested: bool, spec: LoopSpec, copied: Sequence[str] = ()) -> str:
     """The text of a loop around ``body``, a function of a turn's inputs; ``holds`` tells whether to go on.
 
     >>> import funcgrad as fg
@@ -309,6 +341,7 @@ def arrays_text(flat: Flat, tested: bool, spec: LoopSpec) -> str:
     names.update({i: f"r{k}" for k, i in enumerate(_computed(flat))})
     ys = [f"y{k}" for k in range(len(flat.results) - n)]
     lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
+    lines.extend([f"{name} = {name}.copy()" for name in copied])
     given = ", ".join(items)
     lines.append(f"while holds({given})[0]:" if tested else "for t in turns:")
     turn = unpacked([names[i] for i in _computed(flat)], f"body({given})")

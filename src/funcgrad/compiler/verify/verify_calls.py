@@ -22,6 +22,7 @@ _EFFECTS: Mapping[CallForm, tuple[Effect, ...]] = {
     CallForm.RESHAPE: ("view",),
     CallForm.TRANSPOSE: ("view",),
     CallForm.GETITEM: ("unknown",),
+    CallForm.STORE: ("fill",),
     CallForm.ROUTINE: ("product", "new", "unknown"),
     CallForm.KERNEL: ("none",),
 }

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import Call, Plan
 from funcgrad.compiler.numpy.block_loop import Blocks, each_block
-from funcgrad.compiler.numpy.numpy_codegen import bindings, expression
+from funcgrad.compiler.numpy.numpy_codegen import HOLE, bindings, expression
 from funcgrad.compiler.verify.failure import VerifyError, must, must_be
 from funcgrad.compiler.verify.terms import Terms
 from funcgrad.graph import ArrayType
@@ -52,6 +52,7 @@ _OPERATORS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div
 _COPIES = ("array", "present")
 _EMPTY = ("empty", "aligned")
 _VIEWS = ("reshape", "transpose")
+_STORES = ("store_set", "store_add")
 
 
 class _Call(NamedTuple):
@@ -158,6 +159,10 @@ class Machine:
         name = function.id
         if name in _COPIES and name not in self.calls:
             return self.new(self.value(args[0], env).term)
+        if name in _STORES:
+            terms = [self.value(arg, env).term for arg in args[:-1]]
+            index: Any = ast.parse(f"x[{args[-1].value}]", mode="eval").body
+            return self.new(self.terms.make(name, *terms, ast.unparse(index.slice)))
         if name == "row_sum":
             return self.new(self.terms.make("add.reduce", self.value(args[0], env).term, "(0,)"))
         self.fail(name in self.calls, "a function of the plan", name)
@@ -196,7 +201,7 @@ class Machine:
             out = next((k.value for k in keywords if k.arg == "out"), None)
             return self.new(term) if out is None else self.write(out.id, term, [x], "reduce", env)
         x = self.value(inner, env)
-        if name == "item":
+        if name in ("item", "copy"):
             return self.new(x.term)
         self.fail(name in _VIEWS, f"a method among {_VIEWS}", name)
         # A block reshapes some rows, so that the first length is another there.
@@ -231,6 +236,19 @@ class Machine:
         self.store(buffer, term)
         env[name] = of(buffer)
         return env[name]
+
+    def stored(self, kind: str, to: Any, index: Any, value: Any, env: Env) -> None:
+        """A store in place, into an array that this run has made."""
+        base, v = self.value(to, env), self.value(value, env)
+        names = [n for n in ast.walk(index) if isinstance(n, ast.Name)]
+        names.sort(key=lambda n: (n.lineno, n.col_offset))
+        arrays = [self.value(n, env) for n in names]
+        for n in names:
+            n.id = HOLE
+        terms = [base.term, v.term, *[a.term for a in arrays]]
+        term = self.terms.make(kind, *terms, ast.unparse(index))
+        self.terms.types.setdefault(term, self.terms.types.get(base.term))  # type: ignore[arg-type]
+        self.write(to.id, term, [v, *arrays], kind, env)
 
     def store(self, buffer: Buffer, term: int) -> None:
         type = self.terms.types.get(term)
@@ -284,6 +302,16 @@ class Machine:
                 ):
                     self.fail(given == held, "the pool's arrays given back", given)
                     self.fail(returned is not None, "results made before", "the pool given back")
+                case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                    self.stored("store_set", target.value, target.slice, value, env)
+                case ast.AugAssign(target=ast.Subscript() as target, value=value):
+                    self.stored("store_add", target.value, target.slice, value, env)
+                case ast.Expr(value=ast.Call(func=ast.Name(id="add_at"), args=args)):
+                    to, index, value = args
+                    self.stored("store_add", to, getattr(index, "slice", index), value, env)
+                case ast.Expr(value=ast.Call(func=ast.Name(id="copyto"), args=[to, source])):
+                    ref = self.value(source, env)
+                    self.write(ast.unparse(to), ref.term, [ref], "copyto", env)
                 case ast.Expr(value=value):
                     self.value(value, env)
                 case ast.Return(value=ast.Name(id="returned")) if returned is not None:

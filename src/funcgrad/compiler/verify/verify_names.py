@@ -102,8 +102,9 @@ class _Names:
 
 
 def _as_read(target: ast.expr) -> ast.expr:
-    name = target.id if isinstance(target, ast.Name) else "_"
-    return ast.copy_location(ast.Name(name, ast.Load()), target)
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    return target  # what it is an item of is read
 
 
 def _stored(node: ast.AST) -> frozenset[str]:

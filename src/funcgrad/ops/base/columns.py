@@ -56,6 +56,7 @@ SparsityRule: TypeAlias = Literal[
     "scaled",
     "gathered",
     "scattered",
+    "stored",
     "scanned",
     "multiplied",
     "summed",

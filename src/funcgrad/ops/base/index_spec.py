@@ -6,6 +6,7 @@ Boolean arrays become the integers of their true entries.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -164,3 +165,30 @@ def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
         return tuple(probe[restore(spec, tuple(known))].shape)
     except IndexError as error:
         raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
+
+
+# -- as text -------------------------------------------------------------------------------------
+def _item_text(item: Any, rest: Any) -> str:
+    if isinstance(item, tuple):
+        start, stop, step = ("" if b is None else str(b) for b in item[1:])
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return next(rest) if item == "array" else {"new": "None"}.get(item, str(item))
+
+
+def index_text(spec: Spec, arrays: Sequence[str]) -> str:
+    """The index as it is written in formulas."""
+    rest = iter(arrays)
+    return f"[{', '.join(_item_text(item, rest) for item in spec)}]"
+
+
+def index_source(spec: Spec, arrays: Sequence[str]) -> str:
+    """The index as Python source, for use as an argument."""
+    rest = iter(arrays)
+    words = {"new": "None", "...": "..."}
+    items = []
+    for item in spec:
+        if isinstance(item, tuple):
+            items.append(f"slice({', '.join(map(str, item[1:]))})")
+        else:
+            items.append(next(rest) if item == "array" else words.get(item, str(item)))
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

@@ -64,6 +64,7 @@ class Op:
     ``size`` examples: each operand that is ``batched`` has one axis more, the first, and so has the
     result. ``moves`` marks those that only move, select or repeat entries: they commute with masking.
     ``joint`` stands in the place of edges where operands move together: see `funcgrad.linear.Joint`.
+    ``in_place`` is ``run`` that writes into its first operand, an array that nothing else reads.
     ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
     ``columns`` hold what the readers of programs know of the operation.
     """
@@ -74,6 +75,7 @@ class Op:
     edges: tuple[EdgeRule | None, ...] | Callable[[int], EdgeRule | None] = ()
     batch: Callable[..., Any] | None = None
     joint: Callable[..., Joint] | None = None
+    in_place: Callable[..., Any] | None = None
     moves: bool = False
     hidden: bool = False
     infix: Infix | None = None

@@ -183,13 +183,33 @@ def _with_index_arrays(
     return tuple(new), tuple(found)
 
 
-def scatter_add(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
-    """Zeros of a shape, to which ``g`` is added at an index; repeated indices accumulate."""
+def _places(g: Any, arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    """The numbers of the entries that an index selects from an array of a shape."""
     size = math.prod(shape)
     if not arrays:
         numbers = np.arange(size).reshape(shape)[restore(spec, ())]
-        places = torch.tensor(np.array(numbers).reshape(-1), device=g.device)
-    else:
-        numbers = torch.arange(size, device=g.device).reshape(shape)
-        places = getitem(numbers, *arrays, spec=spec, shape=tuple(g.shape)).reshape(-1)
-    return g.new_zeros(size).index_add(0, places, g.reshape(-1)).reshape(shape)
+        return torch.tensor(np.array(numbers).reshape(-1), device=g.device)
+    whole = torch.arange(size, device=g.device).reshape(shape)
+    return getitem(whole, *arrays, spec=spec, shape=tuple(g.shape)).reshape(-1)
+
+
+def scatter_add(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape, to which ``g`` is added at an index; repeated indices accumulate."""
+    zeros = g.new_zeros(math.prod(shape))
+    return zeros.index_add(0, _places(g, arrays, spec, shape), g.reshape(-1)).reshape(shape)
+
+
+def index_set(x: Any, v: Any, *arrays: Any, spec: Any, unique: bool) -> Any:
+    """``x`` with the entries at an index replaced; of repeated ones the last value remains."""
+    places, values = _places(v, arrays, spec, tuple(x.shape)), v.reshape(-1)
+    if not unique:  # torch does not say which value remains: give all the last one
+        order = torch.arange(values.numel(), device=v.device)
+        last = torch.zeros(x.numel(), dtype=order.dtype, device=v.device)
+        values = values[last.scatter_reduce(0, places, order, "amax")[places]]
+    return x.reshape(-1).index_copy(0, places, values).reshape(x.shape)
+
+
+def index_add(x: Any, v: Any, *arrays: Any, spec: Any) -> Any:
+    """``x`` with values added to the entries at an index; repeated indices accumulate."""
+    places = _places(v, arrays, spec, tuple(x.shape))
+    return x.reshape(-1).index_add(0, places, v.reshape(-1)).reshape(x.shape)

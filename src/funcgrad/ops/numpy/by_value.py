@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.ops import indexing, reduction, shape
+from funcgrad.ops import reduction, shape
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.subscripts import index_update
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -123,7 +124,7 @@ def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
     else:
         weights = shape.astype(lift_fully(weights), float)
     zeros = np.zeros(count, weights.dtype)
-    return indexing.index_update(zeros, shape.astype(places, int), weights, "add")
+    return index_update(zeros, shape.astype(places, int), weights, "add")
 
 
 def isin(

@@ -25,6 +25,8 @@ from funcgrad.ops import (
     reduction,
     shape,
     special,
+    stores,
+    subscripts,
     tuples,
 )
 from funcgrad.ops import markers as marks
@@ -75,6 +77,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     samples,
     statistics,
     indexing,
+    stores,
+    subscripts,
     arranging,
     choices,
     contraction,

@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops import indexing
+from funcgrad.ops import indexing, stores
 from funcgrad.ops.base.op import Elementwise, columns_of
 from funcgrad.source import fail
 
@@ -136,6 +136,23 @@ def _scattered(expr: Expr, place: int, known: Facts) -> Pattern:
     return matrix(goal, np.arange(x.size), (expr.size, x.size))
 
 
+def _stored(expr: Expr, place: int, known: Facts) -> Pattern:
+    _, v, *arrays = expr.args
+    where = known[2:]
+    spec = dict(expr.params)["spec"]
+    if any([value is None for value in where]) or len(where) < len(arrays):
+        return SAME if place == 0 else DENSE
+    goal = indexing.getitem_op.run(_numbers(expr), *where, spec=spec, shape=v.shape)
+    if expr.op is stores.index_add_op:
+        return SAME if place == 0 else matrix(goal, np.arange(v.size), (expr.size, v.size))
+    origin = np.ravel(
+        stores.index_set_op.run(_numbers(expr), -1 - _numbers(v), *where, spec=spec, unique=True)
+    )
+    rows = np.flatnonzero(origin >= 0 if place == 0 else origin < 0)
+    columns = origin[rows] if place == 0 else -1 - origin[rows]
+    return matrix(rows, columns, (expr.size, expr.args[place].size))
+
+
 def _numbers(expr: Expr) -> Any:
     return np.arange(expr.size).reshape(expr.shape)
 
@@ -225,6 +242,7 @@ _RULES: dict[str, Callable[[Expr, int, Facts], Pattern]] = {
     "scaled": _scaled,
     "gathered": _gathered,
     "scattered": _scattered,
+    "stored": _stored,
     "scanned": _scanned,
     "multiplied": _multiplied,
     "summed": _summed,
@@ -232,6 +250,6 @@ _RULES: dict[str, Callable[[Expr, int, Facts], Pattern]] = {
 """The rules that operations name in their column ``sparsity``."""
 # The rules whose patterns depend on the values of operands, and the facts that they read.
 _READ: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("gathered", "scattered", "chosen"), lambda value: value),
+    **dict.fromkeys(("gathered", "scattered", "stored", "chosen"), lambda value: value),
     **dict.fromkeys(("scaled", "multiplied", "summed"), _nonzero),
 }

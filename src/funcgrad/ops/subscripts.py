@@ -1,0 +1,92 @@
+"""``x[i]`` and ``x.at[i].set(v)`` as users write them: an index is read, and an operation is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.expr import Expr, concrete
+from funcgrad.graph import CONSTANT
+from funcgrad.ops.base.index_spec import parse_index, restore, shape_of
+from funcgrad.ops.base.op import build_structural, lift_fully
+from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.shape import astype, broadcast_to
+from funcgrad.ops.store_forwarding import forwarded, place_of
+from funcgrad.ops.stores import index_add_op, index_set_op
+from funcgrad.source import fail
+
+
+def getitem(x: npt.ArrayLike, index: object) -> Any:
+    """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
+    x, spec, arrays = parse_index(index, lift_fully(x))
+    exprs = tuple(lift_fully(a, (x,)) for a in arrays)
+    shape = shape_of(x, spec, exprs)
+    if x.op is index_set_op and not arrays:
+        place = place_of(spec, x.shape)
+        found = None if place is None else forwarded(x, place)
+        if found is not None:
+            return found
+    return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
+
+
+def index_update(x: object, index: object, value: Any, how: str) -> Any:
+    """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
+    whole = lift_fully(x)
+    x, spec, arrays = parse_index(index, whole)
+    exprs = tuple(lift_fully(a, (x,)) for a in arrays)
+    shape = shape_of(x, spec, exprs)
+    value = lift_fully(value, (x,))
+    if not np.can_cast(value.dtype, x.dtype, "same_kind"):
+        raise fail(
+            TypeError,
+            f"at: expected a value of dtype {x.dtype}, but got {value.dtype}; convert x with astype",
+        )
+    value = astype(value, x.dtype)
+    lead = value.ndim - len(shape)
+    if lead > 0 and value.shape[:lead] == (1,) * lead:  # as NumPy's assignment drops them
+        value = np.reshape(value, value.shape[lead:])
+    value = broadcast_to(value, shape)
+    if how not in ("set", "add"):
+        _unique(exprs, spec, x, how)
+        old = getitem_op(x, *exprs, spec=spec, shape=shape)
+        value = getattr(np, how)(old, value)
+    op = index_add_op if how == "add" else index_set_op
+    if not x.shape:  # a number: the index has but new axes
+        value = np.reshape(value, ())
+        return x + value if how == "add" else value
+    params: dict[str, Any] = {"spec": spec}
+    if op is index_set_op:
+        params["unique"] = _is_unique(x, index, spec, exprs)
+    changed = build_structural(op, (x, value, *exprs), params)
+    return changed if x is whole else np.reshape(changed, whole.shape)
+
+
+def _is_unique(x: Expr, index: Any, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> bool:
+    """Whether an index is known to name no entry twice."""
+    if not any([a.shape for a in arrays]):
+        return True
+    dtype = getattr(index, "dtype", None)
+    if dtype is not None and dtype.kind == "b":
+        return True
+    frozen = not (x.traced and x.traced.records)  # else arrays are read again at each call
+    if not all([a.op is CONSTANT and (frozen or not a.value.flags.writeable) for a in arrays]):
+        return False
+    places = np.arange(x.size).reshape(x.shape)[restore(spec, tuple([a.value for a in arrays]))]
+    return bool(np.unique(places).size == places.size)
+
+
+def _unique(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr, how: str) -> None:
+    """Refuse an index that names an entry twice, if it is not clear what that means."""
+    if not arrays:
+        return
+    counts = np.zeros(x.shape, int)
+    values = tuple(concrete(a, "an index of at[]") for a in arrays)
+    np.add.at(counts, restore(spec, values), 1)
+    if counts.size and counts.max() > 1:
+        raise fail(
+            ValueError,
+            f"at[...].{how}: expected each entry to be named once, but an index is repeated; "
+            "only at[...].set and at[...].add say what repetition means",
+        )

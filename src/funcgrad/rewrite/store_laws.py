@@ -1,0 +1,97 @@
+"""Laws of stores: what is read from an array that was stored into, and stores on top of stores.
+
+A sum of an array and a few entries in zeros, as reverse accumulation makes one at each read, is a store
+that adds, so that it costs as much as the entries, not as the array.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops import indexing, shape
+from funcgrad.ops.base import op
+from funcgrad.ops.elementwise import arithmetic, selection
+from funcgrad.ops.store_forwarding import constant_entry, forwarded, place_of
+from funcgrad.ops.stores import index_add_op, index_set_op
+
+
+def is_zero(expr: Expr) -> bool:
+    """Whether an expression is zeros, as a constant that is repeated."""
+    while expr.op is op.broadcast_to:
+        expr = expr.args[0]
+    if expr.size != 1 or not hasattr(expr, "value") or expr.args:
+        return False
+    return expr.op.name == "constant" and not np.any(expr.value)
+
+
+def stored_entry(expr: Expr) -> Expr | None:
+    """x.at[i].set(v)[i] = v; x.at[i].set(v)[j] = x[j]; an entry of a constant is a constant."""
+    if len(expr.args) != 1:
+        return None
+    (x,) = expr.args
+    place = place_of(dict(expr.params)["spec"], x.shape)
+    if place is None:
+        return None
+    return forwarded(x, place) if x.op is index_set_op else constant_entry(x, place)
+
+
+def overwritten(expr: Expr) -> Expr | None:
+    """x.at[i].set(u).at[i].set(v) = x.at[i].set(v); x.at[i].add(u).at[i].set(v) likewise."""
+    x, v, *arrays = expr.args
+    if not _is_same_place(x, expr):
+        return None
+    return index_set_op(x.args[0], v, *arrays, **dict(expr.params))  # type: ignore[no-any-return]
+
+
+def added_to_zero(expr: Expr) -> Expr | None:
+    """x.at[i].set(0).at[i].add(v) = x.at[i].set(v), where an index names an entry once."""
+    x, v, *arrays = expr.args
+    if not (_is_same_place(x, expr) and is_zero(x.args[1]) and dict(x.params)["unique"]):
+        return None
+    return index_set_op(x.args[0], v, *arrays, **dict(x.params))  # type: ignore[no-any-return]
+
+
+def _is_same_place(x: Expr, expr: Expr) -> bool:
+    if x.op not in (index_set_op, index_add_op) or x.params[0] != expr.params[0]:
+        return False
+    ours, theirs = expr.args[2:], x.args[2:]
+    return len(ours) == len(theirs) and all([a is b for a, b in zip(ours, theirs, strict=True)])
+
+
+# Sums of arrays in blocks of more than one part in so many are left: they are as quick, and are fused.
+_PARTS = 8
+
+
+def accumulated(expr: Expr) -> Expr | None:
+    """x + zeros.at[i].add(v) = x.at[i].add(v), where the entries are few."""
+    for x, term in (expr.args, expr.args[::-1]):
+        if term.op is indexing.scatter_op and term.args[0].size * _PARTS <= x.size:
+            v, *arrays = term.args
+            spec = dict(term.params)["spec"]
+            return index_add_op(x, v, *arrays, spec=spec)  # type: ignore[no-any-return]
+    return None
+
+
+def cleared(expr: Expr) -> Expr | None:
+    """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
+
+    Only beside a division, which is where infinite factors come from.
+    """
+    x, y = expr.args
+    if expr.op is arithmetic.multiply:
+        if y.op is index_set_op:
+            x, y = y, x
+        if y.op is not arithmetic.divide:
+            return None
+    chain = []
+    while x.op is index_set_op and is_zero(x.args[1]):
+        chain.append(x)
+        x = x.args[0]
+    if not chain:
+        return None
+    kept = shape.full_like(expr, True, bool)
+    for store in reversed(chain):
+        blank = shape.full_like(store.args[1], False, bool)
+        kept = index_set_op(kept, blank, *store.args[2:], **dict(store.params))
+    return selection.mask(kept, expr)  # type: ignore[no-any-return]

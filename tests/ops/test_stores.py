@@ -1,0 +1,309 @@
+"""Stores into arrays: values, derivatives, forwarding of stored entries, and the time that n stores take."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.numpy.buffer_assignment import scheduled
+from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, planned, prepared
+from funcgrad.compiler.pipeline import Pipeline
+from funcgrad.expr import subexpressions
+from funcgrad.rewrite.evaluate import variables
+
+CHECKED = Pipeline(verify=True)
+
+
+def names(*roots):
+    return [expr.op.name for expr in subexpressions(*roots)]
+
+
+# -- values and derivatives ------------------------------------------------------------------------
+def mixed(np, at_set, at_add):
+    """Stores of every kind, some of which overlap, and reads between them."""
+
+    def f(x, i):
+        y = np.exp(x)
+        z = at_set(y, 0, 3.0)
+        z = at_set(z, i, z[i + 1] * 2)
+        z = at_add(z, i, y[2])
+        w = at_set(z, [1, 1, 3], x[:3])
+        w = at_add(w, [1, 1, 3], x[:3] * y[:3])
+        v = at_set(w, slice(1, None), w[:-1])
+        return np.sum(w * w * np.arange(6)) + np.sum(v * x) + v[-2]
+
+    return f
+
+
+def set_in_copy(x, index, v):
+    y = np.array(x)
+    y[index] = v
+    return y
+
+
+def added_in_copy(x, index, v):
+    y = np.array(x)
+    np.add.at(y, index, v)
+    return y
+
+
+SIX = np.array([0.3, -1.1, 0.7, 0.2, -0.4, 1.3])
+
+
+@pytest.mark.parametrize("i", [1, 3, -2])
+def test_stores_and_reads_have_the_values_and_derivatives_of_numpy(i):
+    f = mixed(np, lambda x, i, v: x.at[i].set(v), lambda x, i, v: x.at[i].add(v))
+    plain = mixed(np, set_in_copy, added_in_copy)
+    wanted = plain(SIX, i)
+    assert fg.trace(lambda x: f(x, i), SIX)(x=SIX) == wanted
+    jitted = fg.jit(f)
+    assert [jitted(SIX, i) for _ in range(4)] == [wanted] * 4
+    fg.check_grads(lambda x: f(x, i), (SIX,), order=2)
+    gradient = fg.grad(f)(SIX, i)
+    compiled = fg.jit(fg.grad(f))
+    for _ in range(4):
+        np.testing.assert_allclose(compiled(SIX, i), gradient, rtol=1e-13)
+    xs, places = np.stack([SIX, SIX[::-1], 2 * SIX]), np.array([i, 1, 2])
+    rows = [fg.grad(f)(x, int(k)) for x, k in zip(xs, places, strict=True)]
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(xs, places), rows, rtol=1e-13)
+
+
+def test_stored_values_keep_their_bits():
+    x = np.array([-0.0, np.nan, np.inf, 1.0])
+    stores = {
+        "set": lambda x: x.at[3].set(-0.0).at[np.array([0, 0])].set(np.array([1.0, -0.0])),
+        "add": lambda x: x.at[1:3].add(-0.0),
+    }
+    wanted = {"set": [-0.0, np.nan, np.inf, -0.0], "add": x}
+    for name, f in stores.items():
+        for value in (fg.trace(f, x)(x=x), fg.jit(f)(x), fg.vmap(f)(x[None])[0]):
+            np.testing.assert_array_equal(value, wanted[name])
+            np.testing.assert_array_equal(np.signbit(value), np.signbit(wanted[name]))
+
+
+def test_an_infinite_derivative_under_a_stored_zero_is_no_nan():
+    def f(x):
+        return np.sum((1 / x).at[0].set(0.0).at[2].set(0.0))
+
+    x = np.array([0.0, 2.0, 0.0, 4.0])
+    for g in (fg.grad(f), fg.jit(fg.grad(f))):
+        np.testing.assert_array_equal(g(x), [0.0, -0.25, 0.0, -0.0625])
+
+
+def test_values_are_cast_and_broadcast_as_numpy_does():
+    x = np.zeros((2, 3), np.float32)
+    made = fg.trace(lambda x: x.at[0].set(np.ones((1, 1, 3))), x)
+    assert made.dtype == np.float32
+    np.testing.assert_array_equal(made(x=x), [[1, 1, 1], [0, 0, 0]])
+    assert fg.trace(lambda n: n.at[...].add(5), 2.0)(n=2.0) == 7.0
+    for index, error in ((3, IndexError), ((0, 1, 2), IndexError)):
+        with pytest.raises(error):
+            fg.trace(lambda x, i=index: x.at[i].set(1.0), x)
+
+
+# -- forwarding ------------------------------------------------------------------------------------
+def same(a, b):
+    return a.key == b.key
+
+
+def test_an_entry_of_a_chain_of_stores_is_the_value_that_was_stored():
+    x, u, v = fg.var("x", (3, 4)), fg.var("u"), fg.var("v", 4)
+    y = x.at[0, 1].set(u).at[2].set(v).at[1, -1].set(2 * u)
+    assert same(y[0, 1], u)
+    assert same(y[-3, -3], u)
+    assert same(y[2], v)
+    assert same(y[2, :], v)
+    assert same(y[2, 3], v[3])
+    assert same(y[1, 0], x[1, 0])
+    assert same(y[0, 0], x[0, 0])
+    assert y[0].op.name == "getitem"  # a row of which one entry was stored
+    assert y[0].args[0] is y
+    again = y.at[2, 0].set(u)
+    assert same(again[2, 0], u)
+    assert same(again[2, 1], v[1])
+    assert again[2].args[0] is again
+    assert same(y.at[0].set(v)[0, 1], v[1])  # a row over an entry
+
+
+def test_chains_that_branch_do_not_mix():
+    x, u, v = fg.var("x", 3), fg.var("u"), fg.var("v")
+    first = x.at[0].set(u)
+    left, right = first.at[1].set(u), first.at[1].set(v)
+    assert same(left[1], u)
+    assert same(right[1], v)
+    assert same(first[1], x[1])
+    assert same(left[0], right[0])
+
+
+def test_entries_of_constants_are_constants():
+    zeros = fg.const(np.array([-0.0, 2.0]))
+    x = fg.var("x")
+    assert np.signbit(zeros.at[1].set(x)[0]())
+    made = fg.simplify(fg.const(np.zeros(3)).at[0].set(x)[2] + x)
+    assert names(made) == ["input"]
+
+
+def test_a_store_at_an_unknown_index_is_not_forwarded():
+    x, i = fg.var("x", 3), fg.var("i", (), int)
+    y = x.at[0].set(5.0).at[i].set(7.0)
+    assert y[0](x=np.zeros(3), i=0) == 7.0
+    assert y[0](x=np.zeros(3), i=1) == 5.0
+
+
+# -- laws ------------------------------------------------------------------------------------------
+def test_the_reads_of_an_array_add_up_in_place():
+    x = fg.var("x", 20)
+    gradient = fg.gradient(sum(np.sin(x[i]) for i in range(0, 20, 2)))["x"]
+    assert names(gradient).count("scatter_add") == 1
+    assert names(gradient).count("index_add") == 9
+    values = np.linspace(0, 1, 20)
+    np.testing.assert_array_equal(
+        gradient(x=values), np.where(np.arange(20) % 2, 0, np.cos(values))
+    )
+
+
+def test_the_tangent_of_a_store_is_a_store():
+    x = fg.var("x", 20)
+    _, tangent = fg.jvp(lambda x: x.at[3].set(x[0] ** 2), (x,), (x + 1,))
+    assert names(fg.simplify(tangent)).count("index_set") == 1
+    assert "scatter_add" not in names(fg.simplify(tangent))
+
+
+# -- stores in place -------------------------------------------------------------------------------
+def arrays_made(roots, inputs):
+    """How many calls of a compiled program make an array of their own, or copy one."""
+    plan = planned(prepared(flatten_program(roots, inputs)))
+    return sum(p.how == "new" for p in scheduled(plan).placed)
+
+
+def chain(n, x, i):
+    """n stores at unknown places, and reads that come after them in the program but not in the order."""
+    reads = []
+    for k in range(n):
+        reads.append(x[(i + 3 * k) % n])
+        x = x.at[(i + k) % n].set(x[(i + 2 * k) % n] * 0.5)
+    return x, sum(reads)
+
+
+def test_a_store_runs_in_place_if_nothing_reads_the_array_later():
+    x, i = fg.var("x", 12), fg.var("i", (), int)
+    roots = list(chain(12, np.sin(x), i))
+    assert arrays_made(roots, [x, i]) == 1  # that of the sine
+    kept = np.sin(x)
+    assert arrays_made([kept.at[i].set(0.0), kept], [x, i]) == 2
+    view = np.reshape(kept, (3, 4))
+    assert arrays_made([kept.at[i].set(0.0), view], [x, i]) == 2
+    values = np.linspace(0, 1, 12)
+    for program in (roots, [kept.at[i].set(0.0), kept], [kept.at[i].add(kept[3]), view]):
+        got = compile_arrays(program, [x, i], CHECKED)(values, 5)
+        for expr, value in zip(program, got, strict=True):
+            given = {"x": values, "i": 5}
+            wanted = expr(**{name: given[name] for name in variables(expr)})
+            np.testing.assert_array_equal(value, wanted)
+
+
+def test_inputs_and_constants_are_never_stored_into():
+    x, i = fg.var("x", 3), fg.var("i", (), int)
+    values, held = np.ones(3), np.arange(3.0)
+    f = fg.jit(lambda i: fg.const(held).at[i].set(5.0))
+    for _ in range(4):
+        np.testing.assert_array_equal(x.at[i].set(0.0)(x=values, i=1), [1, 0, 1])
+        np.testing.assert_array_equal(f(1), [0, 5, 2])
+    np.testing.assert_array_equal(values, [1, 1, 1])
+    np.testing.assert_array_equal(held, [0, 1, 2])
+
+
+@pytest.mark.parametrize("how", ["evaluate", "grad", "jit"])
+def test_many_stores_take_the_memory_of_a_few_arrays(how):
+    def f(x, i):
+        y, total = chain(60, np.sin(x), i)
+        return np.sum(y) + total
+
+    x = np.linspace(0, 1, 20_000)
+    traced, compiled = fg.trace(f, x, 3), fg.jit(fg.grad(f))
+    runs = {
+        "evaluate": lambda: traced(x=x, i=3),
+        "grad": lambda: fg.grad(f)(x, 3),
+        "jit": lambda: compiled(x, 3),
+    }
+    runs[how]()
+    tracemalloc.start()
+    runs[how]()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * x.nbytes
+
+
+# -- in loops --------------------------------------------------------------------------------------
+def recurrence(n):
+    """a[i] = r*a[i-1] + b[i], in a rolled loop."""
+
+    def f(r, b):
+        a = fg.fori_loop(1, n, lambda i, a: a.at[i].set(a[i - 1] * r + b[i]), b * 0.5)
+        return np.sum(a * a)
+
+    return f
+
+
+def test_a_loop_that_stores_keeps_the_entries_that_it_read_not_the_arrays():
+    n = 200
+    r, b = 0.5, np.linspace(-1, 1, n)
+    f = recurrence(n)
+
+    def by_hand(r, b):
+        a = b * 0.5
+        for i in range(1, n):
+            a[i] = a[i - 1] * r + b[i]
+        return np.sum(a * a)
+
+    np.testing.assert_allclose(fg.jit(f)(r, b), by_hand(r, b), rtol=1e-13)
+    gradient = fg.jit(fg.grad(f, argnums=(0, 1)))
+    gr, gb = gradient(r, b)
+    step = 1e-6
+    np.testing.assert_allclose(
+        gr, (by_hand(r + step, b) - by_hand(r - step, b)) / (2 * step), rtol=1e-6
+    )
+    one = np.eye(n)[7] * step
+    np.testing.assert_allclose(
+        gb[7], (by_hand(r, b + one) - by_hand(r, b - one)) / (2 * step), rtol=1e-6
+    )
+    text = str(gradient.lower(r, b))
+    assert f"float64[{n - 1}, {n}]" not in text
+    assert text.count("x0 = x0.copy()") == 2  # once before each of the loops
+    fg.check_grads(fg.jit(recurrence(12)), (r, b[:12]), order=2)
+
+
+def test_a_loop_does_not_store_into_what_it_was_given():
+    start = np.zeros(4)
+    f = fg.jit(
+        lambda a: fg.fori_loop(
+            0, 40, lambda i, s: (s[0].at[i % 4].add(1.0), s[1] + s[0][1]), (a, 0.0)
+        )
+    )
+    for _ in range(3):
+        np.testing.assert_array_equal(f(start)[0], [10, 10, 10, 10])
+    np.testing.assert_array_equal(start, [0, 0, 0, 0])
+
+
+def test_a_loop_that_swaps_its_arrays_and_stores_into_one():
+    def f(a, b):
+        def turn(i, s):
+            a, b = s
+            return b, a.at[i % 3].set(a[i % 3] * 0.5 + np.sin(b[0]))
+
+        return fg.fori_loop(0, 30, turn, (a, b))
+
+    def plain(a, b):
+        for i in range(30):
+            c = a.copy()
+            c[i % 3] = a[i % 3] * 0.5 + np.sin(b[0])
+            a, b = b, c
+        return a, b
+
+    a, b = np.ones(3), np.linspace(0, 1, 3)
+    for _ in range(3):
+        for got, wanted in zip(fg.jit(f)(a, b), plain(a, b), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-14)
+    fg.check_grads(lambda a, b: np.sum(f(a, b)[1]), (a, b))
