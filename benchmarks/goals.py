@@ -72,6 +72,7 @@ COST, START = "gradient cost / function cost, the worst of all", "process start 
 OTHER_ROWS = {TRACED, TRACED_FAST, COST, START}
 """Rows that do not compare the times of two peers."""
 CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
+STORES = "10⁴ stores into an array, in a loop"
 RK4_FAST = RK4 + ", with numba"
 GOALS = (
     Goal(TINY, "tiny", "", "by hand", "time", 1.5, 1.15),
@@ -117,6 +118,8 @@ GOALS = (
     Goal(RK4_FAST, "rk4", "10000 steps", "jax", "speed", 1, 2, NUMBA),
     Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),
     Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
+    Goal(STORES, "stores", "10000 stores", "jax", "speed", 0.3, 1),
+    Goal(STORES, "stores", "10000 stores", "autograd", "speed", 15, 30),
 )
 
 

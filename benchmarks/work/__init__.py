@@ -18,6 +18,7 @@ from benchmarks.work import (
     network,
     plain,
     rk4,
+    stores,
     tiny,
 )
 from benchmarks.work.base import NUMBA, AbsentError, Work
@@ -32,6 +33,7 @@ FAMILIES = MappingProxyType(
         "mixture": mixture,
         "lstm": lstm,
         "rk4": rk4,
+        "stores": stores,
         "plain": plain,
     }
 )

@@ -291,3 +291,41 @@ def test_rules_run_in_threads_of_their_own():
     for thread in threads:
         thread.join()
     assert found == [True] * 8
+
+
+def test_a_rule_may_loop_on_known_values_but_not_on_its_linear_argument():
+    @fg.custom_vjp
+    def root(a):
+        x = 1.0 * a
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+        return x
+
+    def backward(kept, g):
+        x, _ = kept
+        y = 1.0
+        while abs(2 * x * y - 1.0) > 1e-13:  # Newton's iteration for 1/(2*x)
+            y = y * (2.0 - 2 * x * y) if abs(1 - 2 * x * y) < 1 else y / 2
+        return (g * y,)
+
+    root.defvjp(lambda a: (root(a), (root(a), a)), backward)
+    for gradient in (fg.grad(root), fg.jit(fg.grad(root)), fg.grad(fg.jit(root))):
+        np.testing.assert_allclose(gradient(2.0), 0.5 / np.sqrt(2.0), rtol=1e-12)
+
+    @fg.custom_vjp
+    def double(x):
+        return 2 * x
+
+    double.defvjp(lambda x: (2 * x, x), lambda x, g: (2 * g if g > 0 else g + g,))
+    wanted = r"custom_vjp: .* value of the cotangent, .* loop on values of the residuals"
+    for gradient in (fg.grad(double), fg.jit(fg.grad(double))):
+        with pytest.raises(TypeError, match=wanted):
+            gradient(1.0)
+
+    @fg.custom_jvp
+    def twice(x):
+        return 2 * x
+
+    twice.defjvp(lambda p, t: (2 * p[0], 2 * t[0] if t[0] > 0 else t[0] + t[0]))
+    with pytest.raises(TypeError, match=r"custom_jvp: .* value of the tangent"):
+        fg.jvp(twice, (1.0,), (1.0,))

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, symbol, zeros_of_type
+from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import custom_derivative
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, assemble_node
+from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import same_type
@@ -71,6 +72,26 @@ _beyond: Op = Op(
     edges=(lambda z, x: _NoDerivative(),),
     batch=same_on_batch(lambda: _beyond),
 )
+
+
+def _asked(rule: str, flow: str, remedy: str) -> Any:
+    raise fail(
+        TypeError,
+        f"{rule}: expected a rule that does not depend on the value of the {flow}, in which it is linear, "
+        f"but Python asked for it, and the rule is traced once for all of them; {remedy}, or choose with "
+        "np.where, fg.cond or fg.while_loop",
+    )
+
+
+# What a rule is traced on in the place of a tangent or cotangent.
+_flow: Op = Op(name="flow", run=_asked, infer=same_type, hidden=True)
+_COTANGENT = ("custom_vjp", "cotangent", "loop on values of the residuals, which are known")
+_TANGENT = ("custom_jvp", "tangent", "loop on values of the primals, which are known")
+
+
+def _stand_in(words: tuple[str, str, str], type: ArrayType) -> Expr:
+    params = tuple(zip(("rule", "flow", "remedy"), words, strict=True))
+    return assemble_node(_flow, (), params, type)
 
 
 class _Custom:
@@ -181,7 +202,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         kept = [lift_fully(leaf) for leaf in residuals.leaves]
         trees = [flatten(args[i]) for i in places]
         arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-        seeds = [symbol(f"g{k}", x.type) for k, x in enumerate(results)]
+        seeds = [_stand_in(_COTANGENT, x.type) for x in results]
 
         def back(residuals: object, cotangent: object) -> Any:
             with self._nested():
@@ -311,8 +332,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         primals = flatten(tuple(args[i] for i in places))
         arguments = [lift_fully(leaf) for leaf in primals.leaves]
         seeds = [
-            symbol(f"t{k}", x.type if differentiable(x.dtype) else _as_float(x))
-            for k, x in enumerate(arguments)
+            _stand_in(_TANGENT, x.type if differentiable(x.dtype) else _as_float(x))
+            for x in arguments
         ]
 
         def forward(primals: Any, tangents: object) -> Any:
