@@ -350,3 +350,8 @@ def test_gradient_map():
         cotangents.map = {}
     seeded = fg.backprop(x * y, seed=3.0)
     assert fg.evaluate(seeded[x], y=2.0) == 6.0
+
+
+def test_a_scan_refuses_what_is_no_algebra():
+    with pytest.raises(TypeError, match="expected an Algebra of three functions, but got int"):
+        next(fg.environments(fg.var("x"), 3))

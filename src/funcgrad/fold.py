@@ -1,4 +1,4 @@
-"""Folds: forward over the order, or backward over it, without knowledge of operations.
+"""Folds over the topological order, forward or backward, for any operations.
 
 Forward, ``fold`` gives each step of a program a value from its operands' values. Backward, ``sum_product``
 gives each step the sum over all paths from it to the root of the product along the path, on any semiring.
@@ -72,15 +72,15 @@ def folded_by_key(
     known: dict[Key, T] | None = None,
     operands: Operands | None = None,
 ) -> list[T]:
-    """`folded` where equal expressions are one: ``known`` has results by key."""
+    """`folded` by key, so that equal expressions are visited once: ``known`` has results by key."""
     return folded(roots, step, known, operands, operator.attrgetter("key"))
 
 
 # -- algebras ------------------------------------------------------------------------------------
 class Algebra(NamedTuple, Generic[T]):
-    """The values of an input, of a constant, and of an operation on operands with values.
+    """The value of an input, of a constant, and of an operation given the values of its operands.
 
-    Each is given the expression (a `Node`, if the graph is no expression's): its ``op``, ``params`` and
+    Each function takes the expression (a `Node`, if the graph is no expression's): its ``op``, ``params`` and
     ``type``, a ``name``, the keys of its ``parents``, the ``value`` of a constant.
     """
 
@@ -99,7 +99,7 @@ def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]
     ``value(input) = algebra.input(expr)``, ``value(constant) = algebra.constant(expr)``,
     ``value(expr) = algebra.op(expr, values of operands)``; each expression once, in topological order.
 
-    Raises TypeError for roots without a graph or a key, and if ``algebra`` is no `Algebra`.
+    Raises TypeError if a root has no graph or no key, or if ``algebra`` is no `Algebra`.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -118,11 +118,7 @@ def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]
 
 def values_by_key(roots: Sequence[Pointed], algebra: Algebra[T]) -> dict[Key, T]:
     """`environment` as a plain dict, in topological order."""
-    if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
-        raise TypeError(
-            "fold: expected an Algebra, what inputs, constants and operations become, but got "
-            f"{type(algebra).__name__}; write Algebra(input, constant, op), three functions"
-        )
+    _check_algebra(algebra)
     values: dict[Key, T] = {}
     for key, expr in steps_of(roots).items():
         values[key] = _become(algebra, expr, values)
@@ -130,17 +126,24 @@ def values_by_key(roots: Sequence[Pointed], algebra: Algebra[T]) -> dict[Key, T]
 
 
 def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
-    """The value of every step of a program under ``algebra``: the fold before the root is picked."""
+    """The value of every step of a program under ``algebra``, as a persistent map.
+
+    Raises as `fold`.
+    """
     from pyrsistent import pmap
 
     return pmap(values_by_key([expr], algebra))
 
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
-    """The forward fold as a scan: the environment before each step and after the last."""
+    """The forward fold as a scan: the environment before each step and after the last.
+
+    Raises as `fold`.
+    """
     from pyrsistent import pmap
     from toolz import accumulate
 
+    _check_algebra(algebra)
     program = steps_of([expr])
 
     def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
@@ -148,6 +151,14 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
 
     steps: Iterator[PMap[Key, T]] = accumulate(step, program, pmap())
     return steps
+
+
+def _check_algebra(algebra: object) -> None:
+    if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
+        raise TypeError(
+            "fold: expected an Algebra of three functions, but got "
+            f"{type(algebra).__name__}; write Algebra(input, constant, op)"
+        )
 
 
 def _become(algebra: Algebra[T], expr: Node | Term, values: Mapping[Key, T]) -> T:
@@ -161,7 +172,7 @@ def _become(algebra: Algebra[T], expr: Node | Term, values: Mapping[Key, T]) -> 
 
 # -- sums over paths -----------------------------------------------------------------------------
 class Edge(NamedTuple):
-    """An arc of the graph, from a node (``child``) to one of its operands, by place (``parent``).
+    """An arc of the graph, from a node (``child``) to one of its operands, by position (``parent``).
 
     ``node`` is the child: the expression, or the `Node` of a graph that is no expression's.
     """
@@ -176,7 +187,7 @@ class Semiring(NamedTuple):
     """Addition, multiplication and its unit; multiplication need not commute.
 
     Zero is not needed: a node that no path reaches is absent. ``multiply(above, weight)`` has the sum from
-    the root down to the child on its left, so matrices come in the order of the chain rule.
+    the root down to the child on its left, so that matrices are in the order of the chain rule.
     """
 
     add: Callable[[Any, Any], Any]
@@ -196,7 +207,7 @@ def _both(a: object, b: object) -> Any:
     return a and b
 
 
-# Of functions with names, so that they can be pickled.
+# Named functions can be pickled.
 COUNTING = Semiring(operator.add, operator.mul, 1)
 LONGEST = Semiring(max, operator.add, 0)
 REACHABLE = Semiring(_either, _both, True)
@@ -212,6 +223,8 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     (Stratos, *All of Backpropagation in Two Pages*, appendix F.2.)
 
     Counting paths from x to the root of a chain of squarings, where every step doubles them:
+
+    Raises TypeError if ``expr`` has no graph or no key.
 
     >>> import funcgrad as fg
     >>> x = y = fg.var("x")
@@ -260,6 +273,8 @@ def sum_product_steps(
     """`sum_product` as a scan: the persistent map before each step and after the last.
 
     The plain reduction over persistent maps, of which `sum_product` is the last element.
+
+    Raises as `sum_product`.
     """
     program = steps_of([expr])
     return path_sums_steps(list(reversed(program)), semiring, _arcs(program, weight))

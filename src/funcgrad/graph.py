@@ -1,4 +1,4 @@
-"""Programs as data: content-addressed nodes, terms that build upon terms, and their canonical order.
+"""Programs as data: content-addressed nodes, terms, and their canonical topological order.
 
 A *node* has an operation (``op``), the keys of its operands (``parents``), static attributes (``params``)
 and the type of its value (``type``). Its *key* is a digest of these four, so equal subprograms have equal
@@ -103,7 +103,7 @@ _OBJECT = np.dtype(object)
 
 
 class Operation(Protocol):
-    """An operation, of which the graph reads only the name."""
+    """An operation; the graph reads only its name."""
 
     @property
     def name(self) -> str: ...
@@ -157,7 +157,7 @@ class Constant:
         return f"Constant({self.address.hex()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An identity means nothing in another process: the content is stored.
+        # Identities differ between processes: the content is stored.
         return _frozen, (self.array,)
 
 
@@ -168,7 +168,7 @@ def _frozen(array: np.ndarray[Any, Any]) -> Constant:
 
 
 class Node(NamedTuple):
-    """One step of a program: immutable, and free of anything that is not its meaning."""
+    """One step of a program: immutable, and without metadata."""
 
     op: Operation
     parents: tuple[Key, ...]
@@ -202,7 +202,7 @@ Graph: TypeAlias = "PMap[Key, Node]"
 
 
 class Pointed(Protocol):
-    """A pointed graph: a graph and the key of its root."""
+    """A rooted graph: a graph and the key of its root."""
 
     @property
     def graph(self) -> Graph: ...
@@ -282,7 +282,7 @@ def _compute_key(root: Term) -> Key:
 
 
 def _add_key(term: Term) -> Key:
-    # As `address`, but the digest of the operation is kept. A constant's is not: most are met once.
+    # As `address`, but the digest of the operation is cached. A constant's is not: most occur once.
     begun = _begin if term.op is CONSTANT else _begun
     digest = begun(term.op, term.params, term.type).copy()
     for arg in term.args:
@@ -325,7 +325,7 @@ def subexpressions(*roots: T, operands: Operands | None = None) -> list[T]:
 def by_key(*roots: T, operands: Operands | None = None) -> dict[Key, T]:
     """The terms below and at the roots by their keys, each key once, in the canonical order.
 
-    As `subexpressions`, but of equal terms the first alone is listed.
+    As `subexpressions`, but only the first of equal terms is listed.
     """
     if operands is not None:
         for root in roots:
@@ -347,7 +347,7 @@ def by_key(*roots: T, operands: Operands | None = None) -> dict[Key, T]:
 def unnested(root: Item, operands: Callable[[Item], Sequence[Item]]) -> Iterator[Item]:
     """The parts of an item in order, those of nested items in their place, repeated parts repeated.
 
-    ``operands`` gives the parts of an item that is opened, and none of one that is a part itself.
+    ``operands`` gives the parts of a nested item, and an empty sequence for an atomic item.
 
     >>> list(unnested((1, (2, 3), 1), lambda item: item if isinstance(item, tuple) else ()))
     [1, 2, 3, 1]
@@ -363,7 +363,7 @@ def unnested(root: Item, operands: Callable[[Item], Sequence[Item]]) -> Iterator
 
 
 def dependent(terms: Iterable[Term], keys: Iterable[Key]) -> set[Key]:
-    """The keys that are given and those of the terms that depend on them; ``terms`` has operands first."""
+    """The given keys, and the keys of terms that depend on them; ``terms`` has operands first."""
     found = set(keys)
     for term in terms:
         if any([arg.key in found for arg in term.args]):
@@ -382,6 +382,8 @@ def toposort(expr: Pointed) -> PVector[Key]:
     Recursion would end at a thousand nodes, so the reduction runs on an explicit stack here; the two
     lines above, on persistent values, are its oracle in the tests.
 
+    Raises TypeError if ``expr`` has no graph or no key.
+
     >>> import funcgrad as fg
     >>> x = fg.var("x")
     >>> y = x * x + x
@@ -395,7 +397,7 @@ def toposort(expr: Pointed) -> PVector[Key]:
 
 
 def is_pointed(expr: object) -> bool:
-    """Whether this is a pointed graph, so one root."""
+    """Whether this is one rooted graph."""
     # (The graph of a term is assembled when it is read.)
     return isinstance(expr, Term) or (hasattr(expr, "graph") and hasattr(expr, "key"))
 
@@ -403,7 +405,7 @@ def is_pointed(expr: object) -> bool:
 def steps_of(roots: Sequence[Pointed], who: str = "fold") -> dict[Key, Node | Term]:
     """The steps below and at the roots in the canonical order: terms of terms, else nodes.
 
-    Raises TypeError where a root has no graph or no key.
+    Raises TypeError if a root has no graph or no key.
     """
     if all([isinstance(root, Term) for root in roots]):
         terms: Any = roots
@@ -415,7 +417,7 @@ def steps_of(roots: Sequence[Pointed], who: str = "fold") -> dict[Key, Node | Te
 
 
 def nodes(expr: Pointed, who: str = "fold") -> dict[Key, Node]:
-    """The graph as a plain dict in the canonical order; that of a term without its persistent map."""
+    """The graph as a plain dict in the canonical order; a term's persistent map is not made."""
     if isinstance(expr, Term):
         with Paused():
             return {
@@ -442,7 +444,7 @@ def nodes(expr: Pointed, who: str = "fold") -> dict[Key, Node]:
 def reverse_order(expr: Pointed) -> Iterator[Key]:
     """Yield keys root first, each only after all of its children: Kahn's algorithm by child counts.
 
-    Another legal order than `toposort` reversed, for those who meet it in textbooks: a reverse
+    It differs from `toposort` reversed, and is given for comparison with textbooks: a reverse
     reduction gives the same result over either, up to the order of floating-point sums.
     """
     graph = expr.graph

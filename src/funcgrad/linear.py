@@ -28,7 +28,7 @@ class LinearMap:
         raise NotImplementedError(f"{type(self).__name__} does not say how to apply itself")
 
     def transpose(self, g: Any) -> Any:
-        """The image of the cotangent ``g`` under the transposed map."""
+        """The image of the cotangent ``g`` under the transpose."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to transpose itself")
 
     def __matmul__(self, inner: LinearMap) -> LinearMap:
@@ -164,7 +164,7 @@ class Joint:
     ) -> None:
         self.forward = forward
         self.backward = backward
-        # The reverse program serves every operand, and is built for the first one.
+        # The reverse program computes the cotangents of all operands, and is built once.
         self._seen: tuple[Any, Mapping[int, Any]] | None = None
 
     def edge(self, place: int) -> LinearMap:

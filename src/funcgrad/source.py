@@ -61,8 +61,8 @@ BUT_DERIVED = Files(
 def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
     """The position of the innermost frame outside ``files``, from ``depth`` frames above this one.
 
-    None if ``files`` has None for a frame met before that: walking on to the caller of a fold took a third
-    of backpropagation's time.
+    None if ``files`` has None for a frame inside: the walk past a fold to its caller took a third of
+    backpropagation's time.
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:

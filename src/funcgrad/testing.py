@@ -100,7 +100,7 @@ def _difference(f: Callable[..., Any], args: tuple[Any, ...], direction: tuple[A
 
     def at(step: float) -> list[Any]:
         moved = [_combine(arg, v, step) for arg, v in zip(args, direction, strict=True)]
-        value, _ = vjp(f, *moved)  # traced, since f may use what arrays lack, such as x.at
+        value, _ = vjp(f, *moved)  # traced, since f may use methods that arrays lack, such as x.at
         return [np.asarray(leaf) for leaf in flatten(value).leaves]
 
     near = [(a - b) / (2 * _STEP) for a, b in zip(at(_STEP), at(-_STEP), strict=True)]

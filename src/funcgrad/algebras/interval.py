@@ -36,6 +36,8 @@ from funcgrad.trace.pytree import Tree, flatten
 class Interval:
     """The numbers from ``lo`` to ``hi``, both included; of arrays, entry by entry.
 
+    Raises ValueError if ``lo > hi``.
+
     >>> Interval(1, 2), 1.5 in Interval(1, 2)
     (Interval(1, 2), True)
     """

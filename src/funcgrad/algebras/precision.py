@@ -33,13 +33,16 @@ ROUNDS = 3  # computations to compare with, each with twice the digits
 
 
 def precise(program: object, /, *args: object, digits: int = 50, **values: object) -> Any:
-    """The value of a program to so many digits: mpmath's number, or an object array of them.
+    """The value of a program to ``digits`` digits: an mpmath number, or an object array of them.
 
     ``program`` is a function, with its arguments, or expressions, with their variables by name; values
-    may be mpmath's numbers, too. Constants are the float64 numbers that they are: ``x/10`` is exact,
-    and ``0.1*x`` is not. Digits that cancel are made up for; where all do, what is left is below
-    10**-650 of what was cancelled. mpmath prints as many digits as ``mpmath.mp.dps`` says; its ``nstr``
-    prints them all.
+    may be mpmath's numbers, too. Constants are float64 numbers: ``x/10`` is exact, and ``0.1*x`` is not.
+    Cancelled digits are recomputed with more precision; if all cancel, the result is below 10**-650 of the
+    cancelled terms. mpmath prints as many digits as ``mpmath.mp.dps`` says; its ``nstr`` prints them all.
+
+    Raises TypeError if ``program`` is neither a function nor expressions, or a variable has no value or
+    one of another type, if ``digits`` is no positive integer, and for operations without a rule in
+    mpmath.
 
     >>> import mpmath, numpy as np
     >>> mpmath.nstr(precise(lambda x: np.exp(x) / 3, 1.0, digits=40), 40)
@@ -57,9 +60,11 @@ def precise_gradient(
     argnums: int | Sequence[int] = 0,
     **values: object,
 ) -> Any:
-    """The gradient of a real scalar program to so many digits; arguments as of `precise`.
+    """The gradient of a real scalar program to ``digits`` digits; arguments as of `precise`.
 
     Of a function it has the structure of `grad`'s; of an expression it is a dict by name.
+
+    Raises as `precise`; and TypeError if the result is no real scalar.
 
     >>> import mpmath, funcgrad as fg
     >>> x = fg.var("x")

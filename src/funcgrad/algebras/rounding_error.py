@@ -86,6 +86,9 @@ def rounding(program: object, /, *args: object, **values: object) -> Rounding:
     scalar. It runs as it is written, and its arguments and constants count as exact. Nodes that
     contribute nothing are left out. Needs mpmath.
 
+    Raises TypeError if ``program`` is neither a function nor expressions, or a variable has no value or
+    one of another type, if the result is no real scalar, and for operations without a rule in mpmath.
+
     >>> import funcgrad as fg
     >>> x = fg.var("x")
     >>> rounding((x + 1) - x, x=1e16)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class GradientMap(Mapping[Key, Any]):
     """The cotangent of every node that the root depends on smoothly: an immutable mapping by key.
 
-    It may be asked with a key, with an expression, or with a variable's name. Absent means zero: asking
-    with an expression that nothing reaches gives 0. ``map`` is the persistent map itself. Two maps are equal
-    if their roots are the same program, and so are, or equal, all cotangents.
+    It is indexed with a key, an expression, or the name of a variable. Absent means zero: the cotangent of
+    an expression that no path reaches is 0. ``map`` is the persistent map itself. Two maps are equal
+    if their roots are equal programs and all cotangents are equal.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -60,7 +60,7 @@ class GradientMap(Mapping[Key, Any]):
     def map(self) -> PMap[Key, Any]:
         from pyrsistent import PMap, pmap
 
-        # Call by need: `backprop` hands over a dict that nobody changes, and few ask for more.
+        # Made on demand: `backprop` gives a dict that is never changed, and few callers need the map.
         sums = self._sums
         if not isinstance(sums, PMap):
             with Paused():
@@ -94,7 +94,7 @@ class GradientMap(Mapping[Key, Any]):
         return GradientMap(self.root, deepcopy(dict(self._sums), memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # One expression holds all: what the cotangents share is written once.
+        # All expressions are operands of one, so that shared parts are stored once.
         exprs: list[Expr] = [self.root]
         packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
         return _unpickled, (together_op(*exprs), packed)
@@ -133,7 +133,7 @@ class GradientMap(Mapping[Key, Any]):
 
 
 def _is_same(x: Any, y: Any) -> bool:
-    """Whether two cotangents are one: expressions by key, arrays with NaNs that are equal."""
+    """Whether two cotangents are equal: expressions by key, arrays by content, where NaN equals NaN."""
     if isinstance(x, Expr) or isinstance(y, Expr):
         return isinstance(x, Expr) and isinstance(y, Expr) and x.key == y.key
     if isinstance(x, Parts) or isinstance(y, Parts):
@@ -144,7 +144,7 @@ def _is_same(x: Any, y: Any) -> bool:
 
 
 def _pack(value: npt.ArrayLike, exprs: list[Expr]) -> tuple[str, Any]:
-    """A cotangent for a file: an expression is meant by its place among ``exprs``, which it joins."""
+    """A cotangent for pickling: an expression is appended to ``exprs`` and replaced by its position there."""
     if isinstance(value, Expr):
         exprs.append(value)
         return "expression", len(exprs) - 1
@@ -178,7 +178,7 @@ _WIDE = 90
 
 
 def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:
-    """The arcs along which cotangents flow to keys that are ``wanted``, with their linear maps."""
+    """The arcs from each node to its operands in ``wanted``, with their linear maps."""
 
     def arcs(key: Key) -> list[tuple[Key, LinearMap]]:
         child = exprs[key]
@@ -217,8 +217,11 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
     the semiring whose sum is ``+`` and whose product is the action of a linear map.
 
     ``seed`` has the shape of ``expr``, or is a number for all its entries. With ``wrt``, only what
-    leads to those expressions is visited. The cotangents are expressions, as they come: `simplify`
-    makes them short, `gradient` does both. Constants have no cotangent.
+    leads to those expressions is visited. The cotangents are unsimplified expressions: `simplify`
+    shortens them, `gradient` does both. Constants have no cotangent.
+
+    Raises TypeError if ``expr`` is no expression of floats or complex numbers; ValueError if ``seed``
+    has another shape.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -238,6 +241,8 @@ def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]
 
     The maps are persistent and share their structure; each stays valid as the next is made.
 
+    Raises as `backprop`.
+
     >>> import funcgrad as fg
     >>> x = fg.var("x")
     >>> [len(z) for z in fg.backprop_steps(fg.var("x") ** 2 + x)]
@@ -251,7 +256,7 @@ def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]
 
 
 def _varied(exprs: Mapping[Key, Expr], keys: Iterable[Key]) -> set[Key]:
-    """The keys that are given and those of the expressions that depend on them along edges."""
+    """The given keys, and the keys of expressions that depend on them along edges."""
     found = set(keys)
     for key, expr in exprs.items():
         reached = [i for i, arg in enumerate(expr.args) if arg.key in found]
@@ -287,7 +292,7 @@ def gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
 
 
 def cotangents(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
-    """The gradient of a scalar root in each target, as it comes."""
+    """The gradient of a scalar root in each target, unsimplified."""
     if not differentiable(root.dtype):
         return [zeros_like(target) for target in targets]
     found = backprop(root, wrt=targets)
@@ -297,7 +302,7 @@ def cotangents(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
 def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]:
     """The tangent of each root, given those of some nodes: forward accumulation.
 
-    ``t(node) = sum over its operands of apply(edge)(t(operand))``; None where nothing flows.
+    ``t(node) = sum over its operands of apply(edge)(t(operand))``; None if no tangent reaches it.
     """
     given = {key: tangent for key, tangent in tangents.items() if tangent is not None}
     return folded_by_key(roots, _tangent, given)

@@ -1,4 +1,4 @@
-"""Batching: a program of one example becomes a program of a batch of them.
+"""Batching: transforms a program for one example into a program for a batch of examples.
 
 A fold gives every expression that depends on an `example` a leading batch axis, by the batch rule of its
 operation (`Op.batch`).
@@ -19,9 +19,9 @@ from funcgrad.source import fail
 
 @dataclass(frozen=True)
 class Batch:
-    """The graph transform: roots of one example become roots of ``size`` of them, first axis first.
+    """The graph transform that makes roots for ``size`` examples, along the first axis, from roots for one.
 
-    The roots whose places are in ``same`` do not depend on the example, and have no batch axis.
+    The roots with positions in ``same`` do not depend on the example, and have no batch axis.
     """
 
     size: int
@@ -43,7 +43,7 @@ class Batch:
 
 
 def every_example(roots: Sequence[Expr], size: int) -> list[Expr]:
-    """The roots with a first axis that counts ``size`` examples."""
+    """The roots with a first axis of ``size`` examples."""
     return [expr if own else spread(expr, size) for expr, own in batched(roots, size, {})]
 
 
@@ -52,8 +52,9 @@ def batched(
 ) -> list[tuple[Expr, bool]]:
     """The roots on a batch of ``size`` examples, each with whether it has the batch axis.
 
-    As a fold on such pairs: ``given`` expressions have theirs; ``example(x) = (x, yes)``; an operation
-    without batched operands is itself; another is its batch rule.
+    As a fold on pairs ``(expression, has the batch axis)``: the pairs of ``given`` expressions are given;
+    ``example(x)`` is ``(x, True)``; an operation without batched operands is unchanged; the batch rule of
+    another is applied.
     """
 
     def step(expr: Expr, args: tuple[tuple[Expr, bool], ...]) -> tuple[Expr, bool]:

@@ -1,8 +1,8 @@
-"""Power series of programs: coefficients worked out from the one derivative rule of each operation.
+"""Power series of programs: Taylor coefficients, computed from the derivative rule of each operation.
 
 A series is the lazy list of its coefficients, as in McIlroy's *Power Series, Power Serious*. An
 operation y = f(u) has y' = L(y, u) u', where L is its edge: an expression, and so a series itself. Then
-``k*y[k] = (L u')[k-1]``, which asks for lower coefficients alone. Expressions have content addresses,
+``k*y[k] = (L u')[k-1]``, which needs lower coefficients only. Expressions have content addresses,
 so that the loops close by themselves: the rule of sin leads to cos(u), and the rule of that to sin(u),
 which is there already; that of exp leads to y.
 
@@ -112,14 +112,14 @@ def _is_itself(
     place: int,
     tangent: Expr,
 ) -> bool:
-    """Whether the tangent that an operand brings is the operation on it, in one order or the other."""
+    """Whether the tangent from an operand is the operation itself on that tangent, in either order."""
     args = (*operands[:place], tangent, *operands[place + 1 :])
     ways = (args, args[::-1]) if len({arg.type for arg in args}) == 1 else (args,)
     return any(term.key == assemble_node(op, way, params, type).key for way in ways)
 
 
-# The derivative of a series in t: coefficient k is (k + 1) times the next one. It stands in slopes alone,
-# never in a coefficient, and so is never run.
+# The derivative of a series in t: coefficient k is (k + 1) times the next one. It occurs in slopes only,
+# never in a coefficient, and so never runs.
 rate = Op(name="rate", run=NotImplemented, infer=same_type, edges=(None,))
 
 
@@ -127,7 +127,7 @@ rate = Op(name="rate", run=NotImplemented, infer=same_type, edges=(None,))
 def coefficients(
     roots: Sequence[Expr], given: Mapping[Key, Sequence[Expr]], order: int
 ) -> list[list[Coefficient]]:
-    """The coefficients of each root up to an order, where those of some nodes are given."""
+    """The coefficients of each root up to an order, given the coefficients of some nodes."""
     series = _Series(given)
     for k in range(order + 1):
         for root in roots:
@@ -136,7 +136,7 @@ def coefficients(
 
 
 class _Series:
-    """The coefficients worked out so far, by node and order: a memo that lives for one expansion."""
+    """The coefficients computed so far, by node and order: the memo of one expansion."""
 
     def __init__(self, given: Mapping[Key, Sequence[Expr]]) -> None:
         self.given = given
@@ -146,7 +146,7 @@ class _Series:
         self.slopes: dict[Key, Expr] = {}
 
     def demand(self, root: Expr, order: int) -> None:
-        """Compute a coefficient, and before it those that it is made of: a fold over (node, order)."""
+        """Compute a coefficient after the coefficients that it depends on: a fold over (node, order)."""
         self._mark(root)
         folded(
             [(root, order)],
@@ -157,7 +157,7 @@ class _Series:
         )
 
     def _mark(self, root: Expr) -> None:
-        """Find the nodes that vary with t: those that a leaf reaches along edges with a rule."""
+        """Find the nodes that depend on t: those that a leaf reaches along edges with a rule."""
         folded_by_key([root], lambda expr, _: bool(self._varying(expr)), self.varies)
 
     def _varying(self, expr: Expr) -> tuple[int, ...]:
@@ -212,7 +212,7 @@ class _Series:
         return known
 
     def _slope_of_part(self, expr: Expr) -> Expr:
-        """Of a part of a tuple, such as the eigenvalues: from the tangent of the whole."""
+        """The slope of a part of a tuple, such as the eigenvalues: from the tangent of the tuple."""
         (whole,) = expr.args
         op: Any = whole.op
         total = None
@@ -226,7 +226,7 @@ class _Series:
         return zeros_of(expr) if total is None else fit(total, expr.type)
 
     def _needs(self, expr: Expr, k: int) -> Iterator[tuple[Expr, int]]:
-        """The coefficients that one is made of."""
+        """The coefficients that one depends on."""
         args = expr.args
         if expr.key in self.given or expr.op in (INPUT, CONSTANT):
             return
@@ -320,7 +320,7 @@ class _Series:
         return total
 
     def _quotient(self, expr: Expr, k: int) -> Coefficient:
-        """From z*y = x: the rule of a quotient leads to a quotient anew, which would be another each time."""
+        """The quotient rule as a recurrence from z*y = x: each order of its edge has a new quotient."""
         x, y = expr.args
         rest = self.done.get((x.key, k))
         for j in range(k):

@@ -207,6 +207,9 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
 
     ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to float64.
 
+    Raises TypeError for a name that is no string, lengths that are no integers, and a dtype that is not
+    of numbers; ValueError for negative lengths.
+
     >>> x = var("x")
     >>> w = var("w", (3, 2), "float32")
     >>> x, w.type
@@ -230,6 +233,8 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
 
 def const(value: object) -> Expr:
     """A constant: a frozen copy of a number or an array, addressed by its content.
+
+    Raises TypeError for values that are no numbers.
 
     >>> const(2.0) + var("x")
     2 + x

@@ -1,4 +1,4 @@
-"""Legalization: operations that a reader does not know become others that it knows."""
+"""Legalization: operations that a reader does not support are replaced by their decompositions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a program as the plain fold: each operation by NumPy, exactly as it is written."""
+"""Evaluation: a fold that runs each operation by NumPy, without compilation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: ob
     scalar comes back as a Python float, other scalars as NumPy's, arrays as new arrays.
     As a fold: ``input = values[name]``, ``constant = its array``, ``op = op.run(*parents, **params)``.
 
-    Raises TypeError where a variable has no value, or the value's shape or dtype does not fit.
+    Raises TypeError if a variable has no value, or the value's shape or dtype does not fit.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -75,13 +75,16 @@ def _run(root: Expr, algebra: Algebra[Any]) -> Any:
 def evaluate_all(
     expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object
 ) -> PMap[Key, Any]:
-    """The value of every node, by key: `evaluate` before its last step."""
+    """The value of every node, by key.
+
+    Raises as `evaluate`.
+    """
     with np.errstate(all="ignore"):
         return environment(expr, numpy_algebra(expr, _by_name(expr, values, named)))
 
 
 def numpy_algebra(expr: Expr, values: Mapping[str, Any]) -> Algebra[Any]:
-    """What nodes become in an evaluation with NumPy."""
+    """The algebra of `evaluate`: values are NumPy arrays."""
 
     def input(node: Node) -> Any:
         return values[node.name]
@@ -94,7 +97,7 @@ def numpy_algebra(expr: Expr, values: Mapping[str, Any]) -> Algebra[Any]:
 
 
 def variables(*exprs: Expr) -> dict[str, Expr]:
-    """The variables of expressions by name, in the order in which they are first met.
+    """The variables of expressions by name, in the order of their first occurrence.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -160,7 +163,7 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
 
 
 def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> Any:
-    """Values for a variable of integers: whole numbers that it can hold."""
+    """Values for an integer variable: integers in the range of its dtype."""
     with np.errstate(all="ignore"):
         cast = array.astype(type.dtype)
     fits = not array.shape or np.can_cast(array.dtype, type.dtype, "same_kind")
@@ -171,7 +174,7 @@ def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> Any:
 
 
 def present(value: Any) -> Any:
-    """A result as a reader expects it: Python's own float, int, bool, complex where they are exact.
+    """A result as a Python float, int, bool or complex if that is exact; else as a NumPy scalar or array.
 
     >>> present(np.float64(3.0)), present(np.float32(3.0))
     (3.0, np.float32(3.0))
@@ -183,8 +186,8 @@ def present(value: Any) -> Any:
 
 
 def result(value: object) -> Any:
-    """A value as a function returns it: a number, an array, or an expression inside another trace."""
-    # Most are one of these, which `present` takes 2 us to find out.
+    """A result for the caller of a transform: a number, an array, or an expression of an outer trace."""
+    # The common types first: `present` takes 2 us.
     if type(value) is np.float64:
         return value.item()
     if type(value) is float or isinstance(value, Expr):

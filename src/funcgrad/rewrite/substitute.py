@@ -1,4 +1,4 @@
-"""Putting expressions in the place of others: the fold whose algebra rebuilds."""
+"""Substitution: a fold that rebuilds expressions on replaced operands."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from funcgrad.source import fail
 def substitute(
     expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **named: object
 ) -> Expr:
-    """The expression with others put in the place of variables or of any of its nodes.
+    """The expression with some of its variables or nodes replaced.
 
     ``replacements`` maps expressions, keys or names to expressions or numbers of the same type.
-    As a fold: ``node = replacement if there is one else rebuilt on what its parents became``.
+    As a fold: ``node = its replacement, or the operation on the results of its operands``.
 
-    Raises TypeError where a replacement has another type than what it replaces.
+    Raises TypeError if a replacement differs in type from the expression that it replaces.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -55,8 +55,8 @@ def substitute_all(
 ) -> list[Expr]:
     """`substitute` by key, in several expressions at once.
 
-    ``simple``: what is put in is opaque to the laws, so that what was simple still is. ``inputs``: it is
-    put in the place of inputs alone, so that nothing else is hashed.
+    ``simple``: no law applies to a replacement, so that simple expressions remain simple. ``inputs``: only
+    inputs are replaced, so that no other expression is hashed.
     """
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:

@@ -47,7 +47,9 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: objec
     """The nodes of a scalar expression in topological order, each with its value and the gradient there.
 
     Values are given as to `evaluate`. The gradient of a node is the derivative of the root in it; a
-    dash stands where none flows.
+    dash means zero.
+
+    Raises TypeError if ``expr`` is no expression, or a variable has no value or one of another type.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")

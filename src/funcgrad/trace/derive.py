@@ -1,4 +1,4 @@
-"""Derived programs: a transform of a traced program is worked out once a skeleton, and kept."""
+"""Derived programs: the transform of a traced program, computed once for each skeleton and cached."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def derive(
 ) -> list[Any]:
     """The outputs of a transform of a traced program: numbers, or expressions inside another trace.
 
-    ``unreached`` is called where no root, or none of the first ``results``, depends on a leaf.
+    ``unreached`` is called if no root, or none of the first ``results``, depends on a leaf.
     """
     found = skeleton(roots, leaves, results=results)
     if unreached is not None and not found.reached:
@@ -45,13 +45,13 @@ def derive(
 
 
 def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """Derived expressions as the caller gets them: as formulas, or marked for the trace that they are in."""
+    """Derived expressions for the caller: simplified formulas, or leaves of the enclosing trace."""
     outputs = program.inline(inputs)
     around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
     if not around:
-        return simplify_all(outputs, mode="formula")  # a formula, for a reader
-    # A derivative is marked as one: it may be constant in the next variable of differentiation, and then
-    # nobody should warn that nothing was differentiated.
+        return simplify_all(outputs, mode="formula")
+    # A derivative is a leaf without a scope: it may be constant in the next variable of differentiation,
+    # and then there is no warning that the result does not depend on it.
     marked = [leaf(out, scope=None, place=0) for out in outputs]
     for recorder in around:
         recorder.derived(program, inputs, marked)
@@ -87,13 +87,13 @@ def concretize(tree: object, leaves: Sequence[Expr]) -> Any:
     traced = [item for item in flat.leaves if isinstance(item, Expr)]
     if not traced:
         return tree
-    values = iter(derive(_as_it_is, traced, leaves))
+    values = iter(derive(_unchanged, traced, leaves))
     return flat.rebuild(
         [result(next(values)) if isinstance(item, Expr) else item for item in flat.leaves]
     )
 
 
-def _as_it_is(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def _unchanged(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     return roots
 
 
@@ -101,9 +101,11 @@ def _as_it_is(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
 def trace(f: Callable[..., Any], *args: object) -> Any:
     """The tree of expressions that f builds from its arguments, on variables named after them.
 
-    A number or array in ``args`` gives its shape and dtype, and its value where f asks for one; an
-    expression stands for itself. Arrays that f captures are copied into the result: those up to
+    A number or array in ``args`` gives its shape and dtype, and its value if Python reads it; an
+    expression is used as it is. Arrays that f captures are copied into the result: those up to
     64 KiB as they were when f used them, larger ones as they are when f has returned.
+
+    Raises TypeError if f's arguments or results are no numbers, arrays, expressions or trees of them.
 
     >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
     x*y + 1
@@ -113,7 +115,7 @@ def trace(f: Callable[..., Any], *args: object) -> Any:
 
 
 def closed_tree(output: Any, leaves: Sequence[Expr]) -> Any:
-    """A traced tree as expressions that outlive the trace: leaves become variables."""
+    """A traced tree as expressions that remain valid after the trace: leaves become variables."""
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     return tree.rebuild(closed(roots, leaves))
