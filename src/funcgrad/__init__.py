@@ -71,6 +71,8 @@ from funcgrad.rewrite.evaluate import evaluate, evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute
 from funcgrad.trace.derive import trace
+from funcgrad.trace.static import static
+from funcgrad.trace.tree_nodes import register_tree
 from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
 from funcgrad.transforms.gradient import gradient
 from funcgrad.transforms.jvp import jvp
@@ -320,6 +322,7 @@ __all__ = [
     "precise_gradient",
     "primitive",
     "reduce",
+    "register_tree",
     "relu",
     "rounding",
     "scan",
@@ -335,6 +338,7 @@ __all__ = [
     "sparsity",
     "sqrt",
     "square",
+    "static",
     "stop_gradient",
     "substitute",
     "sum_product",

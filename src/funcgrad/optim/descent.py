@@ -26,7 +26,7 @@ from funcgrad.optim.transformations import Optimizer, apply_updates
 from funcgrad.optim.tree_arithmetic import checked_number
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.transforms.grad import value_and_grad
 from funcgrad.transforms.vjp import vjp
 
@@ -151,7 +151,7 @@ def _by_least_squares(
 
     def residuals(vector: object) -> Any:
         output = vjp(f, places.unravel(vector))[0]
-        for leaf in flatten(output).leaves:
+        for leaf in flatten_numbers(output).leaves:
             refuse_traced(leaf)
         return ravel(output)
 
@@ -173,13 +173,13 @@ def _by_least_squares(
 
 def _vector(gradient: object) -> Any:
     """A gradient as a flat vector; one of expressions has no finite entries to look at."""
-    leaves = flatten(gradient).leaves
+    leaves = flatten_numbers(gradient).leaves
     return np.zeros(0) if any([isinstance(leaf, Expr) for leaf in leaves]) else ravel(gradient)
 
 
 def _started(x0: object) -> Any:
     """A copy of x0, checked: Python's ints count as floats."""
-    tree = flatten(x0)
+    tree = flatten_numbers(x0)
     if not tree.leaves:
         raise fail(TypeError, "minimize: expected numbers or arrays in x0, but got an empty tree")
     return tree.rebuild([_start(leaf) for leaf in tree.leaves])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from funcgrad.optim.tree_arithmetic import is_complex
 from funcgrad.rewrite.evaluate import result
-from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.pytree import Tree, flatten_numbers
 
 Vector = npt.NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def ravel(tree: Any) -> Any:
     >>> ravel({"a": np.array([1.0, 2.0]), "b": 3 + 4j})
     array([1., 2., 3., 4.])
     """
-    parts = [part for leaf in flatten(tree).leaves for part in _flat(leaf)]
+    parts = [part for leaf in flatten_numbers(tree).leaves for part in _flat(leaf)]
     return np.concatenate([np.zeros(0), *parts])
 
 
@@ -56,4 +56,4 @@ def layout(tree: Any) -> ParameterLayout:
     >>> layout((1.0, [2.0, 3 + 4j])).unravel(np.array([5.0, 6.0, 7.0, 8.0]))
     (5.0, [6.0, (7+8j)])
     """
-    return ParameterLayout(flatten(tree))
+    return ParameterLayout(flatten_numbers(tree))

@@ -22,7 +22,7 @@ from funcgrad.optim.tree_arithmetic import (
     weak,
 )
 from funcgrad.source import fail
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten_numbers
 
 
 class Optimizer(NamedTuple):
@@ -298,7 +298,7 @@ def global_norm(tree: object) -> Any:
     5.0
     """
     return mapped(
-        "", np.sqrt, sum([np.sum(squared_modulus(leaf)) for leaf in flatten(tree).leaves])
+        "", np.sqrt, sum([np.sum(squared_modulus(leaf)) for leaf in flatten_numbers(tree).leaves])
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
-from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.pytree import Tree, flatten_numbers
 
 
 def mapped(who: str, f: Callable[..., Any], tree: object, *others: object) -> Any:
@@ -22,8 +22,8 @@ def mapped(who: str, f: Callable[..., Any], tree: object, *others: object) -> An
     >>> mapped("me", lambda x, y: x + y, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 20.0})
     {'a': 11.0, 'b': 22.0}
     """
-    first = flatten(tree)
-    columns = [first.leaves, *[_matching(who, first, flatten(other)) for other in others]]
+    first = flatten_numbers(tree)
+    columns = [first.leaves, *[_matching(who, first, flatten_numbers(other)) for other in others]]
     return first.rebuild([result(f(*leaves)) for leaves in zip(*columns, strict=True)])
 
 
@@ -54,7 +54,7 @@ def _described(shapes: dict[str, tuple[int, ...]]) -> str:
 
 def frozen(tree: Any) -> Any:
     """The tree with read-only arrays, for an optimizer's state; the arrays must be new."""
-    for leaf in flatten(tree).leaves:
+    for leaf in flatten_numbers(tree).leaves:
         if isinstance(leaf, np.ndarray):
             leaf.setflags(write=False)
     return tree

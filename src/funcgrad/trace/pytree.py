@@ -1,21 +1,20 @@
 """Trees of containers: taken apart into leaves, and put together again with the same types.
 
-Lists, tuples, named tuples and dicts are `optree`'s. Dataclasses and pyrsistent's maps, vectors and
-records are taken apart here, by what they are, so that nothing needs to be registered.
+Lists, tuples, named tuples and dicts are `optree`'s, other containers `tree_nodes`'. Leaves that are
+no numbers are static (`static`): they keep their places, and transforms do not see them.
 """
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
+from funcgrad.trace.static import is_static_value, static
+from funcgrad.trace.tree_nodes import NAMESPACE, flatten_function, own_children
 
 
 class Tree(NamedTuple):
@@ -25,12 +24,29 @@ class Tree(NamedTuple):
     rebuild: Callable[[Sequence[Any]], Any]
     paths: list[str]
 
+    def without(self, fixed: Callable[[Any], bool]) -> Tree:
+        """The tree with the leaves for which ``fixed`` holds where they are, and the others as its leaves."""
+        stays = [fixed(leaf) for leaf in self.leaves]
+        if True not in stays:
+            return self
+
+        def rebuild(leaves: Sequence[Any]) -> Any:
+            rest = iter(leaves)
+            pairs = zip(self.leaves, stays, strict=True)
+            return self.rebuild([leaf if kept else next(rest) for leaf, kept in pairs])
+
+        moving = [i for i, kept in enumerate(stays) if not kept]
+        return Tree([self.leaves[i] for i in moving], rebuild, [self.paths[i] for i in moving])
+
 
 def flatten(tree: Any, name: str = "") -> Tree:
     """A tree's leaves, in order, with the names of their places: dicts by sorted keys.
 
-    Lists, tuples, named tuples, dicts, dataclasses and pyrsistent's maps, vectors and records. Every
-    field of a dataclass is a part of its own, whatever ``__post_init__`` worked it out from.
+    Static leaves are left out. Every field of a dataclass that holds numbers is a part of its own,
+    whatever ``__post_init__`` computed it from.
+
+    >>> flatten({"b": [1.0, 2.0], "a": "text"}).leaves
+    [1.0, 2.0]
     """
     if isinstance(tree, _PLAIN):
         return Tree([tree], lambda leaves: leaves[0], [name])
@@ -39,21 +55,39 @@ def flatten(tree: Any, name: str = "") -> Tree:
     kind = type(tree)
     if (kind is list or kind is tuple) and _EXACTLY.issuperset(map(type, tree)):
         return Tree(list(tree), kind, [f"{name}_{i}" for i in range(len(tree))])
+    found = flatten_with_static(tree, name)
+    if _EXACTLY.issuperset(map(type, found.leaves)):
+        return found
+    return found.without(is_static_value)
+
+
+def flatten_with_static(tree: Any, name: str = "") -> Tree:
+    """A tree's leaves with the static ones among them, as they are part of a signature.
+
+    >>> flatten_with_static({"b": [1.0, 2.0], "a": "text"}).leaves
+    ['text', 1.0, 2.0]
+    """
+    if isinstance(tree, _PLAIN):
+        return Tree([tree], lambda leaves: leaves[0], [name])
+    if isinstance(tree, Reference):
+        return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
     parts = own_children(tree)
     if parts is None:
         import optree
 
-        paths, items, spec = optree.tree_flatten_with_path(tree, is_leaf=_is_own)
+        paths, items, spec = optree.tree_flatten_with_path(
+            tree, is_leaf=_is_own, namespace=NAMESPACE
+        )
         if len(items) == 1 and items[0] is tree:
             return Tree([tree], lambda leaves: leaves[0], [name])
         names = [name + "".join(f"_{step}" for step in path) for path in paths]
         put: Callable[[Sequence[Any]], Any] = spec.unflatten
     else:
-        labels, items, put = parts
-        names = [f"{name}_{label}" for label in labels]
+        items, put = parts.children, parts.put
+        names = [f"{name}_{label}" for label in parts.labels]
     if _EXACTLY.issuperset(map(type, items)):
         return Tree(list(items), put, names)
-    inner = [flatten(item, label) for item, label in zip(items, names, strict=True)]
+    inner = [flatten_with_static(item, label) for item, label in zip(items, names, strict=True)]
 
     def rebuild(leaves: Sequence[Any]) -> Any:
         rest = iter(leaves)
@@ -66,8 +100,31 @@ def flatten(tree: Any, name: str = "") -> Tree:
     )
 
 
+def is_flag(leaf: Any) -> bool:
+    """Whether a leaf is a bool, or an array or an expression of bools, which no derivative is taken in.
+
+    >>> is_flag(True), is_flag(1.0)
+    (True, False)
+    """
+    return isinstance(leaf, bool) or (
+        isinstance(leaf, Expr | np.ndarray | np.generic) and leaf.dtype.kind == "b"
+    )
+
+
+def flatten_numbers(tree: Any, name: str = "") -> Tree:
+    """The leaves of `flatten` without the flags of a container, which stay where they are.
+
+    >>> flatten_numbers({"w": 2.0, "flag": True}).leaves
+    [2.0]
+    """
+    found = flatten(tree, name)
+    return found if isinstance(tree, (*_PLAIN, Reference)) else found.without(is_flag)
+
+
 def leaves_of(tree: object) -> list[Any]:
-    """The leaves that `flatten` finds, without the names of their places: a tenth of the time.
+    """The leaves that `flatten_with_static` finds, without the names of their places: a tenth of the time.
+
+    Flags that are fields of a class are marked as static.
 
     >>> leaves_of({"b": [1.0, 2.0], "a": 3.0})
     [3.0, 1.0, 2.0]
@@ -101,10 +158,12 @@ def _items(tree: Any) -> Sequence[Any]:
         return [tree[key] for key in sorted(tree)]
     own = own_children(tree)
     if own is not None:
-        return own[1]
+        if own.has_fields:
+            return [static(item) if type(item) is bool else item for item in own.children]
+        return own.children
     import optree
 
-    return optree.tree_leaves(tree, is_leaf=_is_own)
+    return optree.tree_leaves(tree, is_leaf=_is_own, namespace=NAMESPACE)
 
 
 _PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
@@ -112,61 +171,6 @@ _EXACTLY = frozenset((Expr, float, int, bool, complex, np.ndarray))
 
 
 def _is_own(item: object) -> bool:
-    if isinstance(item, (*_PLAIN, Reference)):  # most are, and the rest takes longer to tell
-        return False
-    import pyrsistent
-
-    return isinstance(item, pyrsistent.PMap | pyrsistent.PVector) or (
-        dataclasses.is_dataclass(item) and not isinstance(item, type)
-    )
-
-
-def own_children(
-    tree: object,
-) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
-    """The parts of a container that `optree` does not know, and how to make another of its type."""
-    import pyrsistent
-
-    if isinstance(tree, pyrsistent.PVector):
-        return [str(i) for i in range(len(tree))], list(tree), pyrsistent.pvector
-    if isinstance(tree, pyrsistent.PMap):
-        keys = sorted(tree, key=str)
-
-        def put_map(values: Sequence[Any]) -> Any:
-            pairs = dict(zip(keys, values, strict=True))
-            plain = type(tree) is pyrsistent.PMap
-            return pyrsistent.pmap(pairs) if plain else tree.update(pairs)
-
-        return [str(key) for key in keys], [tree[key] for key in keys], put_map
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        names = _fields(tree)
-
-        def put_fields(values: Sequence[Any]) -> Any:
-            # As it is, not made anew: __init__ would forget what has been set since, and __post_init__ may
-            # refuse a gradient's values.
-            new = copy.copy(tree)
-            for name, value in zip(names, values, strict=True):
-                object.__setattr__(new, name, value)
-            for name in [n for n in getattr(new, "__dict__", ()) if _is_cached(type(new), n)]:
-                del new.__dict__[name]
-            return new
-
-        return names, [getattr(tree, name) for name in names], put_fields
-    return None
-
-
-def _fields(tree: Any) -> list[str]:
-    """The fields of a dataclass that are its parts: of those not given to __init__, such as hold numbers."""
-    return [
-        field.name
-        for field in dataclasses.fields(tree)
-        if hasattr(tree, field.name) and (field.init or _is_numeric(getattr(tree, field.name)))
-    ]
-
-
-def _is_numeric(value: object) -> bool:
-    return all([isinstance(leaf, _PLAIN) for leaf in flatten(value).leaves])
-
-
-def _is_cached(kind: type, name: str) -> bool:
-    return isinstance(getattr(kind, name, None), cached_property)
+    kind: Any = type(item)
+    # Most are plain, and the rest takes longer to tell.
+    return not isinstance(item, (*_PLAIN, Reference)) and flatten_function(kind) is not None

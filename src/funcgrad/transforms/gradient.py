@@ -14,7 +14,7 @@ from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten_with_static
 
 
 def gradient(expr: Expr, wrt: object = None) -> Any:
@@ -37,7 +37,7 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
             TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
         )
     names = variables(expr)
-    tree = flatten(
+    tree = flatten_with_static(
         dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
     )
     targets = [

@@ -173,7 +173,7 @@ def _jacobian(
         trees = differentiable_arguments(who, function, args, places)
         output, leaves = run_on_leaves(function, args, kwargs, trees)
         output, aux = split_aux(output, has_aux, who)
-        shape = flatten(output)
+        shape = flatten(output).without(lambda item: isinstance(item, bool) and item is not output)
         roots = [_result(who, item) for item in shape.leaves]
         blocks = derive(how(roots, leaves), roots, leaves, warn_unreached)
         found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)

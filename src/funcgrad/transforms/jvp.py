@@ -13,7 +13,7 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run_on_leaves
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
@@ -59,7 +59,7 @@ def jvp(
         for tangent, primal, own in zip(
             tangents, primals, leaves_by_argument(trees, leaves), strict=True
         )
-        for seed in matching_seeds("jvp", "tangent", tangent, flatten(primal), own)
+        for seed in matching_seeds("jvp", "tangent", tangent, flatten_numbers(primal), own)
     ]
     seeds = seed_leaves(seeds)
     output, aux = split_aux(output, has_aux, "jvp")

@@ -21,7 +21,7 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.leaves import run_on_leaves
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transforms.transform_arguments import (
     check_function,
@@ -62,7 +62,7 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
     parts = split_program(_flows, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 
-    likes = [flatten(primal) for primal in primals]
+    likes = [flatten_numbers(primal) for primal in primals]
 
     def flow(*tangents: object) -> Any:
         if len(tangents) != len(primals):

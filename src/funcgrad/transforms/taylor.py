@@ -16,7 +16,7 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run_on_leaves
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
@@ -48,7 +48,9 @@ def taylor(
     output, leaves = run_on_leaves(f, (x,), {}, differentiable_arguments("taylor", f, (x,), (0,)))
     seeds = []
     if direction is not None:
-        seeds = seed_leaves(matching_seeds("taylor", "direction", direction, flatten(x), leaves))
+        seeds = seed_leaves(
+            matching_seeds("taylor", "direction", direction, flatten_numbers(x), leaves)
+        )
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     values = derive(Expansion(int(order), direction is not None), roots, [*leaves, *seeds])

@@ -14,8 +14,10 @@ from funcgrad.expr import Expr, scalar
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
 from funcgrad.source import fail, warn
-from funcgrad.trace.leaves import Scope, flatten_arguments, fresh
-from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.leaves import Scope, fresh, parameter_names
+from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
+from funcgrad.trace.static import is_static_value
+from funcgrad.trace.tree_nodes import own_children
 
 
 # -- functions -----------------------------------------------------------------------------------
@@ -80,8 +82,11 @@ def differentiable_arguments(
     who: str, f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
 ) -> dict[int, Tree]:
     """The trees of the differentiated arguments, their values checked and converted."""
-    trees = flatten_arguments(f, args, argnums)
+    names = parameter_names(f, len(args))
+    trees = {i: flatten_numbers(args[i], names[i]) for i in argnums}
     for i, tree in trees.items():
+        if not tree.leaves and leaves_of(args[i]):
+            differentiable_value(who, i, args[i])  # refuses it
         tree.leaves[:] = [differentiable_value(who, i, value) for value in tree.leaves]
     return trees
 
@@ -108,8 +113,18 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
     raise fail(
         TypeError,
         f"{who}: expected float or complex values in argument {place}, but got {kind}; "
-        "convert it with x.astype(float), or leave it out of argnums",
+        f"{_remedy(value)}, or leave it out of argnums",
     )
+
+
+def _remedy(value: object) -> str:
+    """What to do with a value that no derivative is taken in."""
+    if hasattr(value, "dtype") or isinstance(value, int):
+        return "convert it with x.astype(float), or mark it by fg.static in a tree"
+    if is_static_value(value) or own_children(value) is not None or isinstance(value, list | dict):
+        return "give it numbers or arrays"
+    kind = type(value).__name__
+    return f"make {kind} a dataclass, register it by fg.register_tree({kind})"
 
 
 def leaves_by_argument(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[list[Expr]]:
@@ -177,6 +192,8 @@ def matching_seeds(
 ) -> list[Any]:
     """The leaves of a tree of tangents or cotangents, as arrays of the types of ``roots``."""
     tree = flatten(value)
+    if tree.paths != like.paths:
+        tree = flatten_numbers(value)
     if len(tree.leaves) != len(roots) or tree.paths != like.paths:
         raise fail(
             TypeError,

@@ -20,7 +20,8 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import on_arrays, run_on_leaves
-from funcgrad.trace.pytree import flatten, own_children
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.transform_arguments import check_function, named_after
 from funcgrad.typing import Array
 
@@ -135,7 +136,7 @@ def _children(tree: object) -> dict[Any, Any] | None:
     if isinstance(tree, list | tuple):
         return dict(enumerate(tree))
     own = own_children(tree)  # a dataclass, or one of pyrsistent's
-    return None if own is None else dict(zip(own[0], own[1], strict=True))
+    return None if own is None else dict(zip(own.labels, own.children, strict=True))
 
 
 def _size(values: Sequence[Any], axes: Sequence[int | None]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from funcgrad.source import position
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.transforms.jit.guard_tree import Question, TraceNode
 from funcgrad.transforms.jit.signature import NUMBER_TYPES, is_static, kind_text
 
@@ -99,7 +99,7 @@ def _written(kinds: Sequence[Any], arguments: tuple[Any, dict[str, Any]]) -> lis
     """Arguments as they are written in a call, with types in the place of values."""
     texts = [_Unquoted(kind_text(kind)) for kind in kinds]
     try:
-        args, named = flatten(arguments).rebuild(texts)
+        args, named = flatten_with_static(arguments).rebuild(texts)
         return [*map(repr, args), *[f"{name}={value!r}" for name, value in named.items()]]
     except Exception:  # a class of the user's may take no text, or have no repr for it
         return [*texts]

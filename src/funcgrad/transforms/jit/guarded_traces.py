@@ -19,7 +19,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
-from funcgrad.trace.pytree import flatten, leaves_of
+from funcgrad.trace.pytree import flatten_with_static, leaves_of
 from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import arrays_of
@@ -42,7 +42,7 @@ from funcgrad.transforms.jit.signature import (
     checked_static,
     is_static,
     rebuilder,
-    static,
+    static_kind,
     structure,
 )
 from funcgrad.transforms.jit.signature_cache import (
@@ -119,7 +119,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         if specializes or self.specializes_numbers:
             # Python's numbers take the precision of the other operands, and are part of the signature here.
             kinds = [
-                static(leaf) if isinstance(kind, type) else kind
+                static_kind(leaf) if isinstance(kind, type) else kind
                 for kind, leaf in zip(kinds, leaves, strict=True)
             ]
         values = [leaf for kind, leaf in zip(kinds, leaves, strict=True) if not is_static(kind)]
@@ -221,7 +221,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             self.on_leaves(args, kwargs, kinds), values, {}, scope=recorder
         )
         origins = {id(_array(c)): a for a, c in recorder.arrays.values()}
-        shape = flatten(output)
+        shape = flatten_with_static(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
         questions = recorder.asked
         asked = [question.asked for question in questions]
@@ -231,7 +231,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return concretize(output, leaves), None
         types = [row[2] for row in program.rows if row[0] is INPUT]
         own = found.named(types, program.inputs, arrays_of(seen), origins)
-        rebuild = rebuilder(shape)
+        rebuild = rebuilder(shape, leaves_of((args, kwargs)))
         if derived:
             return None, ([], derived, rebuild)
         exprs = instantiate(program.rows, own)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import optree
-from pyrsistent import PMap
 
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
@@ -16,24 +15,18 @@ from funcgrad.ops.base.array_capture import COPIED
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
-from funcgrad.trace.pytree import own_children
+from funcgrad.trace.pytree import Tree
+from funcgrad.trace.static import contents, is_static_value, static
+from funcgrad.trace.tree_nodes import NAMESPACE, own_children
 from funcgrad.transforms.jit.guard_tree import GuardTree, first
 
 # Default-precision dtypes: a Python number combined with one of them loses no precision.
 DEFAULT_DTYPES = frozenset(np.dtype(t) for t in (float, int, bool, complex))
 
 
-def static(value: object) -> tuple[Any, ...]:
+def static_kind(value: object) -> tuple[Any, ...]:
     """A static value as part of a signature: compared by type and value, where 0.0 and -0.0 differ."""
-    return "static", exactly(value)
-
-
-def exactly(value: Any) -> Any:
-    """A hashable key that includes the types: those of 1, 1.0 and True differ."""
-    kind = type(value)
-    if kind is tuple or kind is frozenset:
-        return kind, tuple([exactly(item) for item in value])
-    return kind, repr(value) if kind in (float, complex) else value
+    return "static", contents(value)
 
 
 def is_static(kind: object) -> bool:
@@ -48,30 +41,31 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
     """
     refuse_others(who, value)
     kind: Any = type(value)
-    try:
-        hash(value)
-    except TypeError:
-        raise fail(
-            TypeError,
-            f"{who}: expected arrays, numbers and hashable values, but got {kind.__name__}",
-        ) from None
-    if kind.__hash__ is object.__hash__ and not (isinstance(value, type) or callable(value)):
+    if isinstance(value, static):
+        return static_kind(value)
+    if not (isinstance(value, type) or callable(value) or is_static_value(value)):
         instead = "name it in static_argnums" if who == "jit" else "let the function capture it"
         raise fail(
             TypeError,
             f"{who}: expected numbers, arrays, trees of them, and values that hash by what they are, but got "
-            f"{kind.__name__}, which may change; make it a dataclass, or {instead}",
+            f"{kind.__name__}, which may change; make it a dataclass, register it by "
+            f"fg.register_tree({kind.__name__}), mark it by fg.static(x), or {instead}",
         )
-    return static(value)
+    return static_kind(value)
 
 
 NUMBER_TYPES = frozenset((float, int, bool, complex))
 PLAIN = NUMBER_TYPES | {np.ndarray}
 _TEXT = frozenset((str,))
+_BUILTIN = frozenset((list, tuple, dict))
 
 
 def structure(tree: Any) -> Any:
     """A hashable key of a tree without its leaves: types of containers, names and their order."""
+    parts = None if type(tree) in _BUILTIN else own_children(tree)
+    if parts is not None:
+        inside = tuple([structure(item) for item in parts.children])
+        return type(tree), tuple(parts.labels), contents(parts.fixed), inside
     if isinstance(tree, dict):
         held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
         kind: Any = type(tree)
@@ -82,22 +76,29 @@ def structure(tree: Any) -> Any:
     if isinstance(tree, list | tuple):
         if PLAIN.issuperset(map(type, tree)):
             return type(tree), len(tree)
-        inside = [None if type(item) in PLAIN else structure(item) for item in tree]
-        return type(tree), tuple(inside)
-    parts = own_children(tree)
-    if parts is not None:
-        labels, items, _ = parts
-        keys = tuple(tree) if isinstance(tree, PMap) else tuple(labels)
-        return type(tree), keys, tuple([structure(item) for item in items])
-    items, spec = optree.tree_flatten(tree, is_leaf=lambda item: item is not tree)
-    return None if len(items) == 1 and items[0] is tree else (type(tree), spec, len(items))
+        return type(tree), tuple(
+            [None if type(item) in PLAIN else structure(item) for item in tree]
+        )
+    items, spec = optree.tree_flatten(
+        tree, is_leaf=lambda item: item is not tree, namespace=NAMESPACE
+    )
+    if len(items) == 1 and items[0] is tree:
+        return None
+    return type(tree), spec, tuple([structure(item) for item in items])
 
 
-def rebuilder(shape: Any) -> Callable[[Sequence[Any]], Any]:
-    """A function from the values of f's traced results to f's whole result, with its other leaves."""
+def rebuilder(shape: Tree, given: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+    """A function from the values of f's traced results to f's whole result, with its other leaves.
+
+    ``given`` are the leaves of the arguments, of which the static ones are the same in each call.
+    """
     if _is_single(shape):
         return first
-    kept = [None if isinstance(item, Expr) else (_result(item),) for item in shape.leaves]
+    known = {id(leaf) for leaf in given if is_static_value(leaf)}
+    kept = [
+        None if isinstance(item, Expr) else (item if id(item) in known else _result(item),)
+        for item in shape.leaves
+    ]
     if not any(kept):
         whole: Callable[[Sequence[Any]], Any] = shape.rebuild
         return whole
@@ -125,7 +126,7 @@ def _result(value: object) -> Any:
 _IMMUTABLE = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum)
 
 
-def _is_single(shape: Any) -> bool:
+def _is_single(shape: Tree) -> bool:
     return (
         len(shape.leaves) == 1
         and isinstance(shape.leaves[0], Expr)
@@ -141,7 +142,7 @@ def kind_text(kind: Any) -> str:
     if isinstance(kind, type):
         return {float: "float64", int: "int64"}.get(kind, kind.__name__)
     if kind[0] == "static":
-        value = kind[1][1]
+        value = kind[1][1][1] if kind[1][0] is static else kind[1][1]
         return value if kind[1][0] in (float, complex) else repr(value)
     if kind[0] == "scalar":
         return str(kind[1])

@@ -17,11 +17,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays, parameter_names
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.pytree import flatten_with_static
+from funcgrad.trace.static import contents
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.explain_misses import RetraceLog
-from funcgrad.transforms.jit.signature import Static, exactly, is_static
+from funcgrad.transforms.jit.signature import Static, is_static
 from funcgrad.transforms.jit.stage_text import Lowered
 from funcgrad.typing import Array
 
@@ -132,7 +133,7 @@ class SignatureCache(ABC, Generic[Cached]):
     # -- arguments --------------------------------------------------------------------------------
     def on_leaves(self, args: Args, kwargs: Keywords, kinds: Kinds) -> Callable[..., Any]:
         """f as a function of the leaves that are not static, with the static leaves of this call."""
-        whole = flatten((args, kwargs))
+        whole = flatten_with_static((args, kwargs))
         f = on_arrays(self.f)
 
         def called(*values: object) -> Any:
@@ -149,9 +150,9 @@ class SignatureCache(ABC, Generic[Cached]):
     def labels(self, args: Args, kwargs: Keywords, kinds: Kinds) -> list[str]:
         """Distinct names for the values of a call, from the names of the parameters."""
         named = zip(self.parameters or parameter_names(self.f, len(args)), args, strict=True)
-        paths = [path for name, arg in named for path in flatten(arg, name).paths]
+        paths = [path for name, arg in named for path in flatten_with_static(arg, name).paths]
         for name in sorted(kwargs):
-            paths.extend(flatten(kwargs[name], name).paths)
+            paths.extend(flatten_with_static(kwargs[name], name).paths)
         found = [p or "x" for p, kind in zip(paths, kinds, strict=True) if not is_static(kind)]
         return found if len(set(found)) == len(found) else [f"x{i}" for i in range(len(found))]
 
@@ -168,7 +169,7 @@ class SignatureCache(ABC, Generic[Cached]):
         known = {name: kwargs[name] for name in sorted(names)}
         for value in (*fixed.values(), *known.values()):
             self._check_named(value)
-        key = exactly(tuple(fixed.items())), exactly(tuple(known.items())), len(args)
+        key = contents(tuple(fixed.items())), contents(tuple(known.items())), len(args)
         with self.lock:
             inner = self.specialized.get(key)
             if inner is None:

@@ -1,0 +1,180 @@
+"""What of a tree is static: carried along as it is, and part of a call's signature under jit.
+
+Text, functions, types, members of enumerations and other values that hash by what they are, and are no
+numbers, are static by themselves. `static` marks others: a value, or a field of a class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from functools import lru_cache, partial
+from inspect import get_annotations
+from numbers import Number
+from typing import Annotated, Any, get_type_hints
+
+import numpy as np
+
+from funcgrad.expr import Expr
+
+
+class static:  # noqa: N801  # it is used as a function and as an annotation
+    """A mark for what is no part of a computation: it is neither differentiated nor traced.
+
+    As the annotation of a field, ``Annotated[int, static]`` or ``static[int]``, or as the default of an
+    annotated field of a dataclass, ``n: int = static(3)``, it makes every value of that field static. The
+    ``metadata`` of a field, ``field(metadata={"static": True})``, does the same, as for
+    `jax.tree_util.register_dataclass`. ``static(value)`` marks one value, wherever it stands in a tree;
+    ``.value`` is that value.
+
+    Static values keep their places in gradients and other results. Under `jit` they are part of the
+    signature: lists, dicts, sets and arrays by their contents, other values by their hash, or, if they
+    have none, by identity. Raises nothing.
+
+    >>> from dataclasses import dataclass
+    >>> import funcgrad as fg
+    >>> @dataclass
+    ... class Power:
+    ...     scale: float
+    ...     n: int = fg.static(2)
+    >>> fg.grad(lambda p: p.scale**p.n)(Power(3.0))
+    Power(scale=6.0, n=2)
+    >>> fg.grad(lambda p: p["x"] ** p["n"].value)({"x": 3.0, "n": fg.static(2)})
+    {'x': 6.0, 'n': static(2)}
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return Annotated[kind, cls]
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        kinds = owner.__annotations__
+        if name in kinds:
+            kinds[name] = Annotated[kinds[name], static]
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        # The default of a dataclass's field, which asks its class for it, is the value itself.
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, static) and contents(self.value) == contents(other.value)
+
+    def __hash__(self) -> int:
+        return hash(contents(self.value))
+
+    def __repr__(self) -> str:
+        return f"static({self.value!r})"
+
+
+@lru_cache(maxsize=512)
+def static_fields(kind: type) -> frozenset[str]:
+    """The names of the fields of a class that its annotations mark.
+
+    >>> class C:
+    ...     x: float
+    ...     n: static[int]
+    >>> static_fields(C)
+    frozenset({'n'})
+    """
+    found = set()
+    for base in kind.__mro__:
+        written = get_annotations(base)
+        marked = {name for name, value in written.items() if _may_be_static(value)}
+        if marked:
+            try:
+                hints = get_type_hints(base, include_extras=True)
+            except (NameError, TypeError, AttributeError):  # names that are known elsewhere
+                found |= marked
+                continue
+            found |= {name for name in marked if _is_marked(hints[name])}
+    return frozenset(found)
+
+
+_WORD = re.compile(r"\bstatic\b")
+
+
+def _may_be_static(annotation: object) -> bool:
+    return bool(_WORD.search(annotation if isinstance(annotation, str) else repr(annotation)))
+
+
+def _is_marked(annotation: Any) -> bool:
+    marks = (annotation, *getattr(annotation, "__metadata__", ()))
+    return any(mark is static or isinstance(mark, static) for mark in marks)
+
+
+# -- values --------------------------------------------------------------------------------------
+def is_static_value(value: object) -> bool:
+    """Whether a leaf is static by itself: a value that hashes by what it is, a function, or one marked.
+
+    >>> is_static_value("relu"), is_static_value(2.0), is_static_value(static([1.0]))
+    (True, False, True)
+    """
+    if isinstance(value, Expr | np.ndarray | np.generic):
+        return isinstance(value, np.str_ | np.bytes_)
+    if isinstance(value, Number) or (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return False
+    if isinstance(value, type | partial | set | slice) or hashes_by_content(value):
+        return True
+    return callable(value) and hasattr(value, "__name__")  # other objects may hold numbers
+
+
+def hashes_by_content(value: object) -> bool:
+    """Whether a value's hash is that of what it is, and not of where it is.
+
+    >>> hashes_by_content((1, "a")), hashes_by_content([1]), hashes_by_content(object())
+    (True, False, False)
+    """
+    if type(value).__hash__ in (None, object.__hash__):
+        return False
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def contents(value: Any) -> Hashable:
+    """A key that is equal for values that nothing tells apart: 1, 1.0 and True are three.
+
+    >>> contents([1, {"a": 2.0}]) == contents([1, {"a": 2.0}]) != contents([1, {"a": 2}])
+    True
+    """
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind, tuple([contents(item) for item in value])
+    if kind is set or kind is frozenset:
+        return kind, frozenset([contents(item) for item in value])
+    if kind is slice:
+        return kind, contents((value.start, value.stop, value.step))
+    if kind is dict:
+        return kind, tuple([(contents(key), contents(item)) for key, item in value.items()])
+    if kind is np.ndarray and value.dtype.kind != "O":
+        return kind, value.shape, value.dtype, value.tobytes()
+    if kind is float or kind is complex:
+        return kind, repr(value)
+    if kind is static:
+        return kind, contents(value.value)
+    try:
+        hash(value)
+    except TypeError:
+        return kind, _ById(value)
+    return kind, value
+
+
+class _ById:
+    """An object compared by identity, and kept."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, object: Any) -> None:
+        self.object = object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and self.object is other.object
+
+    def __hash__(self) -> int:
+        return id(self.object)

@@ -1,0 +1,286 @@
+"""Containers that `optree` does not know by itself: how each is taken apart, and put together again.
+
+Classes with named fields (dataclasses, attrs, pydantic) and pyrsistent's containers are recognized by what
+they are. Other classes are registered, in `optree`'s namespace `NAMESPACE`. No library is imported here.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeVar, overload
+
+from funcgrad.expr import Expr
+from funcgrad.source import fail
+from funcgrad.trace.static import static, static_fields
+
+NAMESPACE = "funcgrad"
+"""The namespace of `optree` in which `register_tree` registers."""
+
+Class = TypeVar("Class", bound=type)
+
+
+class TreeNode(NamedTuple):
+    """A container taken apart: the names and values of its parts, and how to put others in their place."""
+
+    labels: list[str]
+    children: list[Any]
+    put: Callable[[Sequence[Any]], Any]
+    fixed: Any = None
+    """What is static of it, beside its class and labels: part of a call's signature."""
+    has_fields: bool = False
+    """Whether its parts are the fields of a class."""
+
+
+Flatten = Callable[[Any], TreeNode]
+
+
+def own_children(tree: object) -> TreeNode | None:
+    """The parts of a container that `optree` does not know by itself; None of a leaf, or of another one.
+
+    >>> from fractions import Fraction
+    >>> own_children(Fraction(1, 2)) is None
+    True
+    """
+    kind: Any = type(tree)
+    flatten = flatten_function(kind)
+    return None if flatten is None else flatten(tree)
+
+
+@lru_cache(maxsize=512)
+def flatten_function(kind: type) -> Flatten | None:
+    """The function that takes instances of a class apart."""
+    if kind.__module__ in _NEVER:
+        return None
+    marked = static_fields(kind)
+    if issubclass(kind, tuple):
+        return _marked_tuple if marked and hasattr(kind, "_fields") else None
+    import optree
+
+    if optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None:
+        return _registered
+    import pyrsistent
+
+    if issubclass(kind, pyrsistent.PVector):
+        return _persistent_vector
+    if issubclass(kind, pyrsistent.PMap):
+        return _persistent_map
+    if _extends(kind, "pydantic.main", "BaseModel"):
+        return _by_fields(kind.model_fields, marked)  # type: ignore[attr-defined]
+    fields: Sequence[Any] = getattr(kind, "__attrs_attrs__", ())
+    if dataclasses.is_dataclass(kind):
+        fields = dataclasses.fields(kind)
+    elif not hasattr(kind, "__attrs_attrs__"):
+        return None
+    marked |= {field.name for field in fields if _has_static_metadata(field.metadata)}
+    return _by_fields([field.name for field in fields], marked)
+
+
+_NEVER = frozenset(("builtins", "collections", "numpy", "funcgrad.expr"))
+"""Modules whose classes are leaves, or `optree`'s."""
+
+
+def _extends(kind: type, module: str, name: str) -> bool:
+    """Whether a class is, or extends, one of a library, which need not be imported to tell."""
+    return any(base.__name__ == name and base.__module__ == module for base in kind.__mro__)
+
+
+def _has_static_metadata(metadata: Any) -> bool:
+    return bool(metadata.get("static")) or metadata.get("pytree_node") is False
+
+
+# -- classes with named fields -------------------------------------------------------------------
+def _by_fields(names: Iterable[str], marked: Iterable[str]) -> Flatten:
+    """The function that takes an instance apart into fields; those that are marked stay as they are."""
+    moving = [name for name in names if name not in marked]
+    kept = [name for name in names if name in marked]
+
+    def flatten(tree: Any) -> TreeNode:
+        return fields_of(tree, moving, kept)
+
+    return flatten
+
+
+def fields_of(tree: Any, moving: Sequence[str], kept: Sequence[str]) -> TreeNode:
+    """An instance taken apart into the fields that it has; the fields ``kept`` are static."""
+    labels = [name for name in moving if hasattr(tree, name)]
+    fixed = _fixed(tree, kept)
+
+    def put(values: Sequence[Any]) -> Any:
+        # As it is, not made anew: __init__ would forget what has been set since, and __post_init__ may
+        # refuse a gradient's values.
+        new = copy.copy(tree)
+        for name, value in zip(labels, values, strict=True):
+            object.__setattr__(new, name, value)
+        for name in [n for n in getattr(new, "__dict__", ()) if _is_cached(type(new), n)]:
+            del new.__dict__[name]
+        return new
+
+    return TreeNode(labels, [getattr(tree, name) for name in labels], put, fixed, True)
+
+
+def _fixed(tree: object, names: Iterable[str]) -> tuple[tuple[str, static], ...]:
+    """The static fields, by name."""
+    found = [(name, getattr(tree, name)) for name in names if hasattr(tree, name)]
+    for name, value in found:
+        if isinstance(value, Expr):
+            raise fail(
+                TypeError,
+                f"{type(tree).__name__}: expected a static value in the field {name}, which is marked "
+                "by fg.static, but got a traced one; remove the mark",
+            )
+    return tuple([(name, static(value)) for name, value in found])
+
+
+def _is_cached(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), cached_property)
+
+
+def _marked_tuple(tree: Any) -> TreeNode:
+    """A named tuple taken apart, some of whose fields are static."""
+    kind: Any = type(tree)
+    marked = static_fields(kind)
+    labels = [name for name in tree._fields if name not in marked]
+    fixed = _fixed(tree, [name for name in tree._fields if name in marked])
+
+    def put(values: Sequence[Any]) -> Any:
+        return tree._replace(**dict(zip(labels, values, strict=True)))
+
+    return TreeNode(labels, [getattr(tree, name) for name in labels], put, fixed, True)
+
+
+# -- pyrsistent's containers ---------------------------------------------------------------------
+def _persistent_vector(tree: Any) -> TreeNode:
+    import pyrsistent
+
+    return TreeNode([str(i) for i in range(len(tree))], list(tree), pyrsistent.pvector)
+
+
+def _persistent_map(tree: Any) -> TreeNode:
+    import pyrsistent
+
+    keys = sorted(tree, key=str)
+
+    def put(values: Sequence[Any]) -> Any:
+        pairs = dict(zip(keys, values, strict=True))
+        return pyrsistent.pmap(pairs) if type(tree) is pyrsistent.PMap else tree.update(pairs)
+
+    return TreeNode([str(key) for key in keys], [tree[key] for key in keys], put, tuple(keys))
+
+
+# -- registered classes --------------------------------------------------------------------------
+def _registered(tree: Any) -> TreeNode:
+    import optree
+
+    children, metadata, entries, unflatten = optree.tree_flatten_one_level(
+        tree, namespace=NAMESPACE
+    )
+
+    def put(values: Sequence[Any]) -> Any:
+        return unflatten(metadata, values)
+
+    fields = isinstance(metadata, _Attributes)
+    return TreeNode([str(entry) for entry in entries], list(children), put, metadata, fields)
+
+
+@overload
+def register_tree(
+    cls: Class,
+    flatten: Callable[[Any], tuple[Any, ...]] | None = None,
+    unflatten: Callable[[Any, Any], Any] | None = None,
+) -> Class: ...
+
+
+@overload
+def register_tree(cls: None = None) -> Callable[[Class], Class]: ...
+
+
+def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -> Any:
+    """Register a class whose instances are trees, and return it.
+
+    ``flatten(instance)`` returns a pair of the parts (numbers, arrays, trees of them) and of what is static,
+    ``unflatten(static, parts)`` makes an instance, as for `jax.tree_util.register_pytree_node`; a third part
+    of what ``flatten`` returns, if there is one, names the parts. Without both, and as a decorator, the
+    attributes of an instance are its parts, by name, and a new instance is a copy with other attributes;
+    `static` marks attributes by an annotation of the class. The registry is that of `optree`, in the
+    namespace ``"funcgrad"``. Dataclasses, attrs classes, pydantic models, named tuples, lists, tuples and
+    dicts need not be registered. Subclasses are not registered by their base class.
+
+    Raises TypeError if ``cls`` is not a class, or only one of the functions is given, and ValueError
+    if the class is registered already.
+
+    >>> import funcgrad as fg
+    >>> @fg.register_tree
+    ... class Line:
+    ...     def __init__(self, slope, name):
+    ...         self.slope, self.name = slope, name
+    >>> found = fg.grad(lambda line: line.slope**2)(Line(3.0, "a"))
+    >>> found.slope, found.name
+    (6.0, 'a')
+    """
+    if cls is None and flatten is None and unflatten is None:
+        return register_tree
+    if not isinstance(cls, type):
+        raise fail(
+            TypeError,
+            f"register_tree: expected a class, but got {type(cls).__name__}; write type(x)",
+        )
+    if (flatten is None) is not (unflatten is None):
+        raise fail(
+            TypeError,
+            "register_tree: expected both flatten and unflatten, or neither, but got one of them",
+        )
+    import optree
+
+    if flatten is None:
+        flatten, unflatten = _attributes, _with_attributes
+    try:
+        optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
+    except ValueError as error:
+        raise fail(
+            ValueError,
+            f"register_tree: expected a class that is not registered, but got {cls.__name__} "
+            "again; optree.unregister_pytree_node(cls, namespace='funcgrad') removes it",
+        ) from error
+    flatten_function.cache_clear()
+    return cls
+
+
+def _attributes(tree: Any) -> tuple[list[Any], Any, tuple[str, ...]]:
+    kind: Any = type(tree)
+    names = [*_slots(kind), *getattr(tree, "__dict__", ())]
+    marked = static_fields(kind)
+    node = fields_of(tree, [n for n in names if n not in marked], [n for n in names if n in marked])
+    return node.children, _Attributes(node), tuple(node.labels)
+
+
+def _slots(kind: type) -> list[str]:
+    found: list[str] = []
+    for base in kind.__mro__:
+        own = base.__dict__.get("__slots__", ())
+        found.extend([own] if isinstance(own, str) else own)
+    return [name for name in found if name not in ("__dict__", "__weakref__")]
+
+
+class _Attributes:
+    """What is static of an instance: its marked attributes; and how one with other attributes is made."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: TreeNode) -> None:
+        self.node = node
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Attributes) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(self.node.labels), self.node.fixed
+
+
+def _with_attributes(metadata: _Attributes, children: Sequence[Any]) -> Any:
+    return metadata.node.put(list(children))

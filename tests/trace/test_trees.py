@@ -1,0 +1,285 @@
+"""Trees of any class: static parts, registered classes, attrs and pydantic."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import optree
+import pytest
+
+import funcgrad as fg
+from funcgrad.trace.pytree import flatten, flatten_numbers, flatten_with_static, leaves_of
+
+
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    activation: Callable[[Any], Any] = np.tanh
+    name: str = "layer"
+    bias: Any = None
+    flip: bool = False
+
+    def __call__(self, x: Any) -> Any:
+        y = self.activation(self.w * x)
+        return -y if self.flip is True else y
+
+
+class Pair(NamedTuple):
+    w: float
+    n: Annotated[int, fg.static]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Marked:
+    w: float
+    n: int = fg.static(2)
+    k: Annotated[Any, fg.static] = None
+    m: fg.static[int] = 1
+    text: "fg.static[Any]" = ""
+    jaxish: Any = dataclasses.field(default=0, metadata={"static": True})
+
+
+@fg.register_tree
+class Line:
+    __slots__ = ("name", "slope", "steps")
+    steps: fg.static[int]
+
+    def __init__(self, slope: Any, name: str = "a", steps: int = 2) -> None:
+        self.slope, self.name, self.steps = slope, name, steps
+
+
+class Point:
+    """Two numbers, and a unit."""
+
+    def __init__(self, x: Any, y: Any, unit: Any) -> None:
+        self.x, self.y, self.unit = x, y, unit
+
+
+fg.register_tree(Point, lambda p: ((p.x, p.y), p.unit), lambda unit, parts: Point(*parts, unit))
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.w = 2.0
+
+
+def _loss(layer: Layer, x: float) -> Any:
+    return layer(x) ** 2
+
+
+def _all(f: Callable[..., Any], p: Any, moved: Callable[[Any], Any]) -> None:
+    """Derivatives of every kind agree: f has one number, of which ``moved`` makes such a tree again."""
+    slope = fg.grad(f)(p)
+    assert type(slope) is type(p)
+    (number,) = flatten_numbers(slope).leaves
+    for other in (
+        fg.jit(fg.grad(f))(p),
+        fg.vjp(f, p)[1](1.0)[0],
+        fg.jacrev(f)(p),
+        fg.jacfwd(f)(p),
+        fg.value_and_grad(fg.jit(f))(p)[1],
+    ):
+        assert type(other) is type(p)
+        assert flatten_numbers(other).leaves == pytest.approx([number], rel=1e-12)
+    tangent = moved(1.0)
+    assert fg.jvp(f, (p,), (tangent,))[1] == pytest.approx(number, rel=1e-12)
+    assert fg.linearize(f, p)[1](tangent) == pytest.approx(number, rel=1e-12)
+    second = flatten_numbers(fg.hessian(f)(p)).leaves
+    assert second == pytest.approx(flatten_numbers(fg.jacfwd(fg.grad(f))(p)).leaves, rel=1e-12)
+
+
+def test_fields_that_are_no_numbers_are_static() -> None:
+    layer = Layer(0.5, flip=True)
+    _all(lambda p: _loss(p, 2.0), layer, lambda w: Layer(w, flip=True))
+    assert fg.grad(_loss)(layer, 2.0) == dataclasses.replace(
+        layer, w=pytest.approx(4 * np.tanh(1.0) / np.cosh(1.0) ** 2)
+    )
+
+
+def test_another_value_of_a_static_field_is_another_trace() -> None:
+    traces = []
+
+    @fg.jit
+    def f(layer: Layer, x: float) -> Any:
+        traces.append((layer.flip, layer.name, layer.activation))
+        return layer(x)
+
+    for layer in (
+        Layer(0.5),
+        Layer(0.7),
+        Layer(0.5, flip=True),
+        Layer(0.5, np.sin),
+        Layer(0.5, name="b"),
+        Layer(0.9, flip=True),
+    ):
+        assert f(layer, 2.0) == pytest.approx(layer(2.0), rel=1e-12)
+    assert traces == [
+        (False, "layer", np.tanh),
+        (True, "layer", np.tanh),
+        (False, "layer", np.sin),
+        (False, "b", np.tanh),
+    ]
+
+
+def test_flags_of_loops_are_values() -> None:
+    def step(state: Layer) -> Layer:
+        return dataclasses.replace(state, w=state.w * 2, flip=state.w > 3)
+
+    found = fg.while_loop(lambda s: ~s.flip, step, Layer(1.0, flip=np.False_))
+    assert (found.w, found.flip) == (8.0, True)
+
+
+def test_containers_keep_text_and_functions() -> None:
+    p = {"w": 3.0, "kind": "square", "f": np.square, "no": None, "flag": True, "list": ["a", 2.0]}
+    f = lambda p: p["f"](p["w"]) * p["list"][1] if p["flag"] else p["w"]  # noqa: E731
+    wanted = p | {"w": 12.0, "list": ["a", 9.0]}
+    assert fg.grad(f)(p) == wanted
+    assert fg.jit(fg.grad(f))(p) == wanted
+    assert fg.vjp(f, p)[1](1.0) == (wanted,)
+    assert fg.jvp(f, (p,), (p,))[1] == 3 * 12.0 + 2 * 9.0
+    assert fg.vmap(lambda x, how: x * 2 if how == "a" else x, in_axes=(0, None))(
+        np.arange(3.0), "a"
+    ).tolist() == [0, 2, 4]
+
+
+def test_optimizers_leave_what_is_static() -> None:
+    p = {"layer": Layer(np.ones(2), flip=True), "kind": "a", "flag": True}
+    loss = lambda p: np.sum((p["layer"].w - 3) ** 2)  # noqa: E731
+    best = fg.optim.minimize(loss, p, method=fg.optim.adam(0.1)).x
+    assert best["layer"].w == pytest.approx([3, 3], abs=1e-4)
+    assert best["layer"].flip is True
+    assert best["kind"] == "a"
+    assert best["flag"] is True
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_marked_fields(n: int) -> None:
+    f = lambda p: p.w ** len(range(p.n))  # noqa: E731
+    p = Marked(3.0, n, k=[1, np.ones(2)], text={"a": 1})
+    assert flatten(p).leaves == [3.0]
+    assert fg.grad(f)(p) == dataclasses.replace(p, w=n * 3.0 ** (n - 1))
+    jitted = fg.jit(fg.grad(f))
+    assert jitted(p) == fg.grad(f)(p)
+    assert jitted(dataclasses.replace(p, w=2.0)).w == n * 2.0 ** (n - 1)
+    assert jitted.explain_misses().count("\n") == 0
+    changed = dataclasses.replace(p, w=2.0, k=[1, np.zeros(2)])
+    assert jitted(changed).k is changed.k
+    assert jitted.explain_misses().count("\n") == 1
+
+
+def test_marked_fields_of_named_tuples_and_registered_classes() -> None:
+    _all(lambda p: p.w ** len(range(p.n)), Pair(3.0, 4), lambda w: Pair(w, 4))
+    assert fg.grad(lambda p: p.w ** len(range(p.n)))(Pair(3.0, 4)) == Pair(108.0, 4)
+    f = lambda line: line.slope ** len(range(line.steps))  # noqa: E731
+    _all(f, Line(3.0), Line)
+    found = fg.jit(fg.grad(f))(Line(3.0, "b", 3))
+    assert (found.slope, found.name, found.steps) == (27.0, "b", 3)
+
+
+def test_marked_values() -> None:
+    f = lambda p: p["x"] ** len(p["range"].value)  # noqa: E731
+    p = {"x": 3.0, "range": fg.static([1, 2])}
+    assert fg.grad(f)(p) == fg.jit(fg.grad(f))(p) == {"x": 6.0, "range": fg.static([1, 2])}
+    g = fg.jit(f)
+    assert [g(p), g(p | {"range": fg.static([1, 2, 3])}), g(p)] == [9.0, 27.0, 9.0]
+    assert fg.static([1.0]) != fg.static([1])
+    assert fg.static(np.ones(2)) == fg.static(np.ones(2))
+    assert repr(fg.static("a")) == "static('a')"
+
+
+def test_a_static_field_that_is_traced_is_refused() -> None:
+    def f(p: Marked) -> Any:
+        return dataclasses.replace(p, n=p.w)
+
+    with pytest.raises(TypeError, match="Marked: expected a static value in the field n"):
+        fg.jit(f)(Marked(2.0))
+
+
+def test_registered_classes() -> None:
+    f = lambda p: p.x * p.y * (2 if p.unit == "m" else 1)  # noqa: E731
+    found = fg.grad(f)(Point(3.0, 4.0, "m"))
+    assert (found.x, found.y, found.unit) == (8.0, 6.0, "m")
+    jitted = fg.jit(f)
+    assert [jitted(Point(3.0, 4.0, unit)) for unit in ("m", "k", "m")] == [24.0, 12.0, 24.0]
+    assert optree.tree_leaves(Point(1.0, 2.0, "m"), namespace="funcgrad") == [1.0, 2.0]
+    doubled = optree.tree_map(lambda x: 2 * x, Line(1.5), namespace="funcgrad")
+    assert (doubled.slope, doubled.steps) == (3.0, 2)
+    assert fg.vmap(lambda p: p.x + p.y)(Point(np.ones(2), np.arange(2.0), "m")).tolist() == [1, 2]
+    carry, _ = fg.scan(
+        lambda p, x: (Point(p.x + x, p.y, p.unit), None), Point(0.0, 1.0, "m"), np.ones(3)
+    )
+    assert (carry.x, carry.unit) == (3.0, "m")
+
+
+def test_a_class_that_optree_knows() -> None:
+    class Box:
+        def __init__(self, x: Any, aux: Any) -> None:
+            self.x, self.aux = x, aux
+
+    optree.register_pytree_node(
+        Box, lambda b: ((b.x,), b.aux), lambda aux, c: Box(c[0], aux), namespace="funcgrad"
+    )
+    found = fg.jit(fg.grad(lambda b: b.x["w"] ** 2))(Box({"w": 3.0, "name": "n"}, [1]))
+    assert (found.x, found.aux) == ({"w": 6.0, "name": "n"}, [1])
+
+
+def test_errors_of_registration() -> None:
+    with pytest.raises(TypeError, match="expected a class, but got float"):
+        fg.register_tree(2.0)  # type: ignore[type-var]
+    with pytest.raises(TypeError, match="both flatten and unflatten"):
+        fg.register_tree(Plain, lambda p: ((p.w,), None))
+    with pytest.raises(ValueError, match="Line again"):
+        fg.register_tree(Line)
+
+
+def test_objects_that_are_no_trees_are_refused() -> None:
+    for f in (fg.grad(lambda p: p.w**2), fg.jit(lambda p: p.w), fg.jit(fg.grad(lambda p: p.w**2))):
+        with pytest.raises(TypeError, match=r"fg\.register_tree\(Plain\)"):
+            f(Plain())
+        with pytest.raises(TypeError, match=r"fg\.register_tree\(Plain\)"):
+            f({"a": 1.0, "plain": Plain()})
+    with pytest.raises(TypeError, match="but got str; give it numbers or arrays, or leave"):
+        fg.grad(np.sin)("a")
+    with pytest.raises(TypeError, match="but got Layer; give it numbers or arrays"):
+        fg.grad(lambda p: 1.0)(Layer("a"))
+    with pytest.raises(TypeError, match=r"but got int64; .* mark it by fg\.static"):
+        fg.grad(lambda p: p["x"])({"x": 1.0, "i": np.arange(2)})
+
+
+def test_leaves_with_static_ones() -> None:
+    tree = {"a": [1.0, "x"], "b": Layer(2.0, np.sin, flip=True)}
+    assert flatten(tree).leaves == [1.0, 2.0, True]
+    assert flatten_with_static(tree).leaves == [1.0, "x", 2.0, np.sin, "layer", True]
+    assert leaves_of(tree) == [1.0, "x", 2.0, np.sin, "layer", fg.static(True)]
+
+
+# -- other libraries' classes ---------------------------------------------------------------------
+def test_attrs() -> None:
+    attrs = pytest.importorskip("attrs")
+
+    @attrs.frozen
+    class Model:
+        w: float = attrs.field(validator=attrs.validators.instance_of(float))
+        kind: str = "a"
+        n: Annotated[int, fg.static] = 2
+        m: int = attrs.field(default=3, metadata={"static": True})
+
+    _all(lambda p: p.w ** len(range(p.n)) * p.m, Model(3.0), Model)
+    assert fg.grad(lambda p: p.w**p.n * p.m)(Model(3.0)) == Model(18.0)
+    mutable = attrs.make_class("mutable", ["w", "kind"])
+    found = fg.jit(fg.grad(lambda p: p.w**2))(mutable(3.0, "a"))
+    assert (found.w, found.kind) == (6.0, "a")
+
+
+def test_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Model(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        model_config = pydantic.ConfigDict(frozen=True)
+        w: float
+        kind: str = "a"
+        n: Annotated[int, fg.static] = 2
+
+    _all(lambda p: p.w ** len(range(p.n)), Model(w=3.0), lambda w: Model(w=w))
+    assert fg.grad(lambda p: p.w**p.n)(Model(w=3.0)) == Model(w=6.0)
