@@ -1,4 +1,4 @@
-"""Doctests whose library is an extra are skipped where that is not installed."""
+"""Doctests, and modules, whose library is an extra are skipped where that is not installed."""
 
 from importlib.util import find_spec
 
@@ -9,6 +9,8 @@ _NEEDED = {
     "funcgrad.transforms.interop.export.to_torch": "torch",
     "funcgrad.show.sympy_.to_sympy": "sympy",
 }
+
+collect_ignore = [] if find_spec("pandas") is not None else ["src/funcgrad/trace/pandas_columns.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

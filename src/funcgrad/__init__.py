@@ -71,6 +71,7 @@ from funcgrad.rewrite.evaluate import evaluate, evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute
 from funcgrad.trace.derive import trace
+from funcgrad.trace.labeled_arrays import with_labels as _with_labels
 from funcgrad.trace.static import static
 from funcgrad.trace.tree_nodes import register_tree
 from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
@@ -237,6 +238,7 @@ _expr.assemble(
                 "run_loop": _run_loop,
                 "text": _text,
                 "latex": _latex,
+                "with_labels": _with_labels,
             }
         ),
         ufuncs=_MappingProxyType(_functions),

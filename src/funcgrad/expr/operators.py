@@ -30,7 +30,13 @@ def _function(name: str) -> Callable[..., Any]:
 
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return functions[name](self, other)
+        try:
+            return functions[name](self, other)
+        except TypeError:
+            found = functions["with_labels"](functions[name], self, other)
+            if found is NotImplemented:
+                raise
+            return found
 
     operator.__name__ = operator.__qualname__ = name
     return operator
@@ -38,10 +44,20 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
 
 def _reflected(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return functions[name](other, self)
+        try:
+            return functions[name](other, self)
+        except TypeError:
+            found = functions["with_labels"](functions[name], other, self)
+            if found is NotImplemented:
+                raise
+            return found
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+_multiply, _reflected_multiply = _operator("multiply"), _reflected("multiply")
+_power, _reflected_power = _operator("power"), _reflected("power")
 
 
 def _repeats(number: Any, sequence: object) -> bool:
@@ -109,6 +125,8 @@ class Operators:
 
     # NumPy's own arrays and scalars give way to an expression in their operators.
     __array_priority__: ClassVar[float] = 1000.0
+    # So do the columns of pandas.
+    __pandas_priority__: ClassVar[int] = 5000
 
     # -- arithmetic -------------------------------------------------------------------------------
     __add__ = _operator("add")
@@ -120,12 +138,12 @@ class Operators:
         kind = type(other)
         if kind is not float and kind is not type(self) and _repeats(self, other):
             return NotImplemented
-        return functions["multiply"](self, other)
+        return _multiply(self, other)
 
     def __rmul__(self, other: Any) -> Any:
         if type(other) is not float and _repeats(self, other):
             return NotImplemented
-        return functions["multiply"](other, self)
+        return _reflected_multiply(self, other)
 
     __truediv__ = _operator("divide")
     __rtruediv__ = _reflected("divide")
@@ -164,10 +182,10 @@ class Operators:
             for exponent, name in _ARRAY_POWERS:
                 if type(other) is type(exponent) and other == exponent:
                     return functions[name](self)
-        return functions["power"](_base(self, other), other)
+        return _power(_base(self, other), other)
 
     def __rpow__(self: Any, other: Any) -> Any:
-        return functions["power"](_base(other, self), self)
+        return _reflected_power(self, _base(other, self))
 
     def __round__(self: Any, digits: Any = None) -> Any:
         whole = self.astype(int) if self.dtype.kind == "b" and not self.shape else self
@@ -266,7 +284,13 @@ class Operators:
         if method == "__call__" and not kwargs:
             stand_in = ufuncs.get(ufunc.__name__)
             if stand_in is not None:
-                return stand_in(*inputs)
+                try:
+                    return stand_in(*inputs)
+                except TypeError:
+                    found = functions["with_labels"](stand_in, *inputs)
+                    if found is NotImplemented:
+                        raise
+                    return found
         return functions["apply_ufunc"](ufunc, method, inputs, kwargs)
 
     def __array_function__(

@@ -1,7 +1,8 @@
 """Containers that `optree` does not know by itself: how each is taken apart, and put together again.
 
-Classes with named fields (dataclasses, attrs, pydantic) and pyrsistent's containers are recognized by what
-they are. Other classes are registered, in `optree`'s namespace `NAMESPACE`. No library is imported here.
+Classes with named fields (dataclasses, attrs, pydantic), pyrsistent's containers, and arrays with labels
+(`labeled_arrays`) are recognized by what they are. Other classes are registered, in `optree`'s namespace
+`NAMESPACE`. No library is imported here.
 """
 
 from __future__ import annotations
@@ -10,28 +11,18 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from funcgrad.expr import Expr
 from funcgrad.source import fail
+from funcgrad.trace.container import TreeNode
+from funcgrad.trace.labeled_arrays import flatten_labeled
 from funcgrad.trace.static import static, static_fields
 
 NAMESPACE = "funcgrad"
 """The namespace of `optree` in which `register_tree` registers."""
 
 Class = TypeVar("Class", bound=type)
-
-
-class TreeNode(NamedTuple):
-    """A container taken apart: the names and values of its parts, and how to put others in their place."""
-
-    labels: list[str]
-    children: list[Any]
-    put: Callable[[Sequence[Any]], Any]
-    fixed: Any = None
-    """What is static of it, beside its class and labels: part of a call's signature."""
-    has_fields: bool = False
-    """Whether its parts are the fields of a class."""
 
 
 Flatten = Callable[[Any], TreeNode]
@@ -73,7 +64,7 @@ def flatten_function(kind: type) -> Flatten | None:
     if dataclasses.is_dataclass(kind):
         fields = dataclasses.fields(kind)
     elif not hasattr(kind, "__attrs_attrs__"):
-        return None
+        return flatten_labeled(kind)
     marked |= {field.name for field in fields if _has_static_metadata(field.metadata)}
     return _by_fields([field.name for field in fields], marked)
 

@@ -85,7 +85,9 @@ def differentiable_arguments(
     names = parameter_names(f, len(args))
     trees = {i: flatten_numbers(args[i], names[i]) for i in argnums}
     for i, tree in trees.items():
-        if not tree.leaves and leaves_of(args[i]):
+        if not tree.leaves and (
+            leaves_of(args[i]) or getattr(own_children(args[i]), "fixed", None)
+        ):
             differentiable_value(who, i, args[i])  # refuses it
         tree.leaves[:] = [differentiable_value(who, i, value) for value in tree.leaves]
     return trees
@@ -144,6 +146,10 @@ def scalar_root(output: Any) -> Expr:
     """f's result as an expression: a real scalar."""
     if isinstance(output, Reference):
         output = plain_value(output)
+    elif not isinstance(output, Expr):
+        node = own_children(output)
+        if node is not None and node.is_array and not np.shape(output):  # a number with labels
+            (output,) = node.children
     if isinstance(output, Expr | float | int | np.ndarray | np.generic):
         root = lift_fully(output)
         if not root.shape and root.dtype.kind == "f":

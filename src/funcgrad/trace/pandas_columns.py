@@ -1,0 +1,205 @@
+"""A pandas column whose values are an expression, as a traced function is given it in a Series or DataFrame.
+
+Arithmetic, ufuncs, indexing and alignment by labels are pandas'; reductions skip NaN, as pandas' do.
+Comparisons and tests for NaN answer with arrays of bools, since their derivative is zero; under jit they
+are guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pandas import DataFrame, Index, Series
+from pandas.api.extensions import ExtensionArray, ExtensionDtype
+from pandas.api.indexers import check_array_indexer
+
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.source import fail
+
+
+class TracedDtype(ExtensionDtype):  # type: ignore[misc]  # pandas need not be installed
+    """The dtype of columns that hold expressions."""
+
+    name = "traced"
+    type = Expr
+    kind = "f"
+    na_value = np.nan
+    _is_numeric = True
+
+    @classmethod
+    def construct_array_type(cls) -> Any:
+        """The class of such columns."""
+        return TracedColumn
+
+
+class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: ignore[misc]
+    """A column of a Series or a DataFrame whose values are an expression of one axis."""
+
+    __array_priority__ = 2000
+
+    def __init__(self, expr: Any) -> None:
+        self.expr = expr
+
+    # -- pandas' interface ------------------------------------------------------------------------
+    @property
+    def dtype(self) -> Any:
+        return TracedDtype()
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.expr.size * self.expr.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return len(self.expr)
+
+    def __getitem__(self, item: Any) -> Any:
+        found = self.expr[check_array_indexer(self, item)]
+        return TracedColumn(found) if found.ndim else found
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise fail(
+            TypeError,
+            "a traced column cannot be written; write s.where(condition, other), s.mask or pd.concat",
+        )
+
+    @classmethod
+    def _from_sequence(cls, scalars: Sequence[Any], *, dtype: Any = None, copy: Any = False) -> Any:
+        return cls(np.stack([np.asarray(x) if not isinstance(x, Expr) else x for x in scalars]))
+
+    @classmethod
+    def _concat_same_type(cls, to_concat: Sequence[TracedColumn]) -> TracedColumn:
+        return cls(np.concatenate([column.expr for column in to_concat]))
+
+    def isna(self) -> Any:
+        """Where the values are NaN."""
+        return _answered(np.isnan(self.expr))
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
+        """The values at these places; -1 stands for ``fill_value`` where ``allow_fill`` is set."""
+        places = np.asarray(indices, np.intp)
+        if not allow_fill or not (places < 0).any():
+            return TracedColumn(self.expr[places])
+        fill = np.nan if fill_value is None else fill_value
+        return TracedColumn(np.where(places < 0, fill, self.expr[np.maximum(places, 0)]))
+
+    def copy(self) -> TracedColumn:
+        """The column itself, in a new object, since an expression never changes."""
+        return TracedColumn(self.expr)
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
+        """The expression."""
+        return self.expr if dtype is None else self.expr.astype(dtype)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """The column with another dtype of numbers."""
+        return (
+            self.copy() if isinstance(dtype, TracedDtype) else TracedColumn(self.expr.astype(dtype))
+        )
+
+    def fillna(self, value: Any = None, limit: Any = None, copy: bool = True) -> TracedColumn:
+        """The column with another value in the place of NaN."""
+        return TracedColumn(np.where(np.isnan(self.expr), value, self.expr))
+
+    def _where(self, mask: npt.NDArray[np.bool_], value: Any) -> TracedColumn:
+        return TracedColumn(np.where(mask, self.expr, _expr(value)))
+
+    def _values_for_argsort(self) -> Any:
+        return _answered(self.expr)
+
+    def _formatter(self, boxed: bool = False) -> Any:
+        return repr
+
+    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **how: Any) -> Any:
+        function = _SKIPPING.get(name) if skipna else getattr(np, name, None)
+        if function is None:
+            raise fail(
+                TypeError,
+                f"{name}: expected another reduction of a traced column; write it by numpy",
+            )
+        count = how.pop("min_count", 0)
+        if how.get("numeric_only"):
+            how.pop("numeric_only")
+        found = function(self.expr, **{k: v for k, v in how.items() if v is not None})
+        if count and int((~self.isna()).sum()) < count:
+            found = np.nan * found
+        return TracedColumn(np.reshape(found, 1)) if keepdims else found
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **how: Any) -> Any:
+        start = {"cumsum": 0.0, "cumprod": 1.0}.get(name)
+        if start is None:
+            raise fail(TypeError, f"{name}: expected cumsum or cumprod of a traced column")
+        missing = np.isnan(self.expr)
+        found = getattr(np, name)(np.where(missing, start, self.expr) if skipna else self.expr)
+        return TracedColumn(np.where(missing, np.nan, found) if skipna else found)
+
+    # -- NumPy's protocols ------------------------------------------------------------------------
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any([_is_pandas(x) for x in inputs]):
+            return NotImplemented
+        found = getattr(ufunc, method)(*map(_expr, inputs), **kwargs)
+        return tuple(map(_boxed, found)) if isinstance(found, tuple) else _boxed(found)
+
+    def __array_function__(
+        self, func: Any, types: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        from funcgrad.trace.pytree import flatten
+
+        tree = flatten((args, kwargs))
+        plain, named = tree.rebuild([*map(_expr, tree.leaves)])
+        return func(*plain, **named)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if dtype is not None and np.dtype(dtype) == object:
+            made = np.empty(len(self), object)
+            for i, entry in enumerate(self.expr):
+                made[i] = entry
+            return made
+        raise fail(
+            TypeError,
+            "array: expected numbers, but got a traced column of pandas; write s.to_numpy(), which is the "
+            "expression of its values, or use its methods",
+        )
+
+
+def _median(expr: Any) -> Any:
+    missing = _answered(np.isnan(expr))
+    return np.median(expr[~missing] if missing.any() else expr)
+
+
+_SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "sum": np.nansum,
+        "prod": np.nanprod,
+        "mean": np.nanmean,
+        "median": _median,
+        "min": np.nanmin,
+        "max": np.nanmax,
+        "std": np.nanstd,
+        "var": np.nanvar,
+    }
+)
+"""Pandas' reductions that skip NaN, as NumPy's functions."""
+
+
+def _expr(value: Any) -> Any:
+    return value.expr if isinstance(value, TracedColumn) else value
+
+
+def _boxed(value: Any) -> Any:
+    """A result of one axis as a column; one of bools as an array, which pandas takes as a mask."""
+    if not isinstance(value, Expr) or value.ndim != 1:
+        return value
+    return _answered(value) if value.dtype.kind == "b" else TracedColumn(value)
+
+
+def _answered(value: Any) -> Any:
+    return concrete_value(value, "an array of pandas")
+
+
+def _is_pandas(value: object) -> bool:
+    return isinstance(value, Series | DataFrame | Index)

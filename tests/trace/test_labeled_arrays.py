@@ -1,0 +1,149 @@
+"""Series and DataFrames of pandas, DataArrays and Datasets of xarray, as arguments and results."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+pd = pytest.importorskip("pandas")
+
+
+def _series() -> Any:
+    return pd.Series([1.0, 2.0, 4.0], index=list("abc"), name="s")
+
+
+def _other() -> Any:
+    return pd.Series([10.0, 20.0, 30.0], index=list("cba"))
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda s: (s**2).sum(),
+    "np.sum": lambda s: np.sum(2 * s**2),
+    "ufunc": lambda s: np.exp(-np.sin(s)).mean(),
+    "aligned": lambda s: (s * _other()).sum(),
+    "aligned the other way": lambda s: (_other() / s).sum(),
+    "part": lambda s: (s * _other().iloc[:2]).sum(),
+    "entry": lambda s: s["a"] * s.iloc[2] * s.loc["b"],
+    "std": lambda s: s.std(),
+    "var": lambda s: s.var(ddof=0),
+    "median": lambda s: s.median(),
+    "prod": lambda s: s.prod(),
+    "max": lambda s: s.abs().max() - s.min(),
+    "where": lambda s: s.where(s > 1.5, 0.0).sum(),
+    "mask": lambda s: (s[s > 1.5] ** 2).sum(),
+    "dot": lambda s: s.dot(_other()) + s @ s,
+    "diff": lambda s: (s.diff() ** 2).sum(),
+    "shift": lambda s: (s * s.shift(1)).sum(),
+    "cumsum": lambda s: (s.cumsum() ** 2).sum(),
+    "values": lambda s: np.sum(s.values**2) + np.sum(s.to_numpy()),
+    "reindex": lambda s: (s.reindex(list("caz")) ** 2).sum(),
+    "sort": lambda s: (s.sort_values(ascending=False) * np.arange(3.0)).sum(),
+    "concat": lambda s: (pd.concat([s, s**2]) ** 2).sum(),
+    "groupby": lambda s: (s.groupby([0, 0, 1]).sum() ** 2).sum(),
+    "loop": lambda s: sum(v**i for i, (_, v) in enumerate(s.items())),
+    "number beside": lambda s: (np.sum(s) * s).sum() + (s / np.max(s)).sum(),
+    "frame": lambda s: (s.to_frame() ** 2).sum().sum(),
+    "power": lambda s: (2**s + s**0.5).sum(),
+    "text": lambda s: s.sum() if repr(s) else None,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_a_series(name: str) -> None:
+    f, s = FUNCTIONS[name], _series()
+    steps = [pd.Series(np.eye(3)[i] * 1e-6, index=s.index) for i in range(3)]
+    wanted = [(f(s + h) - f(s - h)) / 2e-6 for h in steps]
+    found = fg.grad(f)(s)
+    assert isinstance(found, pd.Series)
+    assert found.index.equals(s.index)
+    assert found.name == "s"
+    assert found.to_numpy() == pytest.approx(np.array(wanted), rel=1e-6, abs=1e-6)
+    assert fg.jvp(f, (s,), (s,))[0] == pytest.approx(f(s), rel=1e-14)
+    assert fg.jit(f)(s) == pytest.approx(f(s), rel=1e-14)
+
+
+def test_missing_values_are_skipped() -> None:
+    s = pd.Series([1.0, np.nan, 4.0])
+    assert fg.grad(lambda s: (s**2).sum())(s).tolist() == [2.0, 0.0, 8.0]
+    assert fg.grad(lambda s: s.mean())(s).tolist() == [0.5, 0.0, 0.5]
+    assert fg.grad(lambda s: s.median())(s).tolist() == [0.5, 0.0, 0.5]
+    assert fg.grad(lambda s: (s.fillna(3.0) ** 2).sum())(s).tolist() == [2.0, 0.0, 8.0]
+    assert fg.value_and_grad(lambda s: (s.dropna() ** 2).sum())(s)[0] == 17.0
+
+
+def test_transforms_of_a_series() -> None:
+    s = _series()
+    square = lambda s: s**2  # noqa: E731
+    for f in (fg.jit(square), lambda s: fg.jvp(square, (s,), (s,))[0]):
+        pd.testing.assert_series_equal(f(s), square(s))
+    pd.testing.assert_series_equal(fg.vjp(square, s)[1](s)[0], 2 * s**2)
+    assert fg.jacobian(square)(s).tolist() == np.diag(2 * s).tolist()
+    assert fg.hessian(lambda s: (s**3).sum())(s).tolist() == np.diag(6 * s).tolist()
+    jitted = fg.jit(fg.grad(lambda s: s["a"] ** 2))
+    for each in (s, s[::-1], s.rename("t"), s * 2):
+        pd.testing.assert_series_equal(jitted(each), (2 * each).where(each.index == "a", 0.0))
+    assert jitted.explain_misses().count("\n") == 2
+
+
+def test_captured_series() -> None:
+    s = _series()
+    assert fg.grad(lambda w: (w * s).sum())(2.0) == 7.0
+    assert fg.grad(lambda w: ((s - w) ** 2).sum())(2.0) == -2.0
+    assert fg.grad(lambda w: np.multiply(w, s).sum())(2.0) == 7.0
+    assert fg.grad(lambda w: (w * s.to_frame()).sum().sum())(2.0) == 7.0
+    assert fg.grad(lambda w: (w * s + _other() * w).sum())(2.0) == 67.0
+    found = fg.jacobian(lambda x: pd.Series({"a": 2 * x, "b": x**2}))(3.0)
+    pd.testing.assert_series_equal(found, pd.Series({"a": 2.0, "b": 6.0}))
+
+
+def test_what_is_refused_of_a_series() -> None:
+    s = _series()
+    with pytest.raises(TypeError, match=r"write s\.to_numpy\(\)"):
+        fg.grad(lambda s: np.dot(s, s))(s)
+    with pytest.raises(TypeError, match="a traced column cannot be written"):
+        fg.grad(lambda s: s.__setitem__("a", 1.0))(s)
+    with pytest.raises(TypeError, match="expected another reduction"):
+        fg.grad(lambda s: s.skew())(s)
+    with pytest.raises(TypeError, match="float or complex values"):
+        fg.grad(lambda s: 1.0)(pd.Series(["a"]))
+    with pytest.raises(TypeError, match="but got int64"):
+        fg.grad(lambda s: s.sum())(pd.Series([1, 2]))
+    with pytest.raises(TypeError, match="but got Series"):
+        fg.grad(lambda x: (x * s).sum())(np.ones((2, 3)))
+
+
+def test_data_frames() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0], "t": ["u", "v"]}, index=["p", "q"])
+    f = lambda d: (d["x"] * d.y**2).sum() + d.loc["p", "x"]  # noqa: E731
+    wanted = pd.DataFrame({"x": [10.0, 16.0], "y": [6.0, 16.0], "t": ["u", "v"]}, ["p", "q"])
+    pd.testing.assert_frame_equal(fg.grad(f)(frame), wanted)
+    pd.testing.assert_frame_equal(fg.jit(fg.grad(f))(frame), wanted)
+    numbers = frame[["x", "y"]]
+    pd.testing.assert_frame_equal(fg.grad(lambda d: (d**2).sum().sum())(numbers), 2 * numbers)
+    pd.testing.assert_frame_equal(fg.grad(lambda d: (d**2).mean(axis=1).sum())(numbers), numbers)
+
+
+def test_data_arrays() -> None:
+    xr = pytest.importorskip("xarray")
+    a = xr.DataArray([1.0, 2.0, 3.0], dims=["t"], coords={"t": [10, 20, 30]}, name="d")
+    other = xr.DataArray([1.0, 2.0, 4.0], dims=["t"], coords={"t": [40, 30, 20]})
+    w = xr.DataArray([1.0, 10.0], dims=["k"])
+    for f, slopes in (
+        (lambda a: (a**2).sum(), [2.0, 4.0, 6.0]),
+        (lambda a: np.sum(np.sin(a)), np.cos([1.0, 2.0, 3.0])),
+        (lambda a: (a * other).sum("t"), [0.0, 4.0, 2.0]),
+        (lambda a: a.sel(t=20) * a.isel(t=0), [2.0, 1.0, 0.0]),
+        (lambda a: (a * w).sum("k").mean(), [11 / 3] * 3),
+    ):
+        for gradient in (fg.grad(f), fg.jit(fg.grad(f))):
+            xr.testing.assert_allclose(gradient(a), a.copy(data=np.array(slopes)), rtol=1e-14)
+    xr.testing.assert_identical(fg.jit(lambda a: a * 2)(a), a * 2)
+    xr.testing.assert_identical(fg.vjp(lambda a: a * a, a)[1](a)[0], 2 * a**2)
+    assert fg.grad(lambda w: (w * a).sum() + (a * w).sum())(2.0) == 12.0
+    assert fg.jacobian(lambda a: a**2)(a).tolist() == np.diag([2.0, 4.0, 6.0]).tolist()
+    data = xr.Dataset({"u": a, "v": 2.0})
+    found = fg.jit(fg.grad(lambda d: (d["u"] * d.v).sum()))(data)
+    xr.testing.assert_identical(found, xr.Dataset({"u": a.copy(data=[2.0, 2.0, 2.0]), "v": 6.0}))
