@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -483,3 +484,96 @@ def test_sparsity_without_arguments_says_how_it_is_called():
         TypeError, match=r"sparsity: expected f's arguments after f.*sparsity\(f, x\)"
     ):
         fg.sparsity(np.sin)
+
+
+# -- operations that hold programs ----------------------------------------------------------------
+_erf = fg.primitive(scipy.special.erf, [lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2))])
+_first_only = fg.primitive(np.hypot, [lambda x, y: x / np.sqrt(x * x + y * y), None])
+
+
+@fg.custom_vjp
+def _reverse(x, y):
+    return np.sin(x[1:]) * y[:-1], {"sum": np.sum(x)}
+
+
+_reverse.defvjp(
+    lambda x, y: (_reverse.f(x, y), (x, y)),
+    lambda kept, g: (
+        np.concatenate([np.zeros(1), np.cos(kept[0][1:]) * kept[1][:-1] * g[0]]) + g[1]["sum"],
+        np.concatenate([np.sin(kept[0][1:]) * g[0], np.zeros(1)]),
+    ),
+)
+
+
+@fg.custom_jvp
+def _forward(x, y):
+    return x[1:] * y[:-1]
+
+
+_forward.defjvp(lambda p, t: (p[0][1:] * p[1][:-1], t[0][1:] * p[1][:-1] + p[0][1:] * t[1][:-1]))
+
+
+@fg.custom_vjp
+def _gathering(x, order):
+    return x[order] ** 2
+
+
+_gathering.defvjp(
+    lambda x, order: (x[order] ** 2, (x, order)),
+    lambda kept, g: (
+        fg.const(np.zeros(4)).at[kept[1]].add(2 * kept[0][kept[1]] * g),
+        None,
+    ),
+)
+
+HELD = {
+    "primitive": _erf,
+    "primitive of two": lambda x: _erf(x[1:] * x[:-1]),
+    "primitive of one differentiable argument": lambda x: _first_only(x, x[::-1]),
+    "custom_vjp": lambda x: _reverse(x, x**2)[0],
+    "a second result": lambda x: np.concatenate(
+        [r[0], r[1]["sum"][None]] if (r := _reverse(x, x)) else []
+    ),
+    "custom_jvp": lambda x: _forward(x, x * 3),
+    "mapped": lambda x: fg.vmap(lambda r: _forward(r, r))(x.reshape(2, 2)),
+    "checkpoint": fg.checkpoint(lambda x: np.sin(x[::-1]) * x),
+    "cond": lambda x: fg.cond(x[0] > 0, lambda x: x[::-1] ** 2, lambda x: x, x),
+    "nested": fg.checkpoint(lambda x: fg.checkpoint(_erf)(x) * _erf(x[::-1])),
+    "custom_vjp with indices": lambda x: _gathering(x, np.array([1, 1, 3])),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_patterns_of_operations_that_hold_programs(name):
+    f = HELD[name]
+    x = np.array([0.3, 0.7, 1.1, 1.9])
+    dense = fg.jacobian(f)(x).reshape(-1, 4)
+    pattern = fg.sparsity(f, x).toarray()
+    assert not dense[~pattern].any()
+    exact = (dense != 0) | (np.eye(4, dtype=bool) if name == "cond" else False)
+    assert pattern.tolist() == exact.tolist()
+    np.testing.assert_allclose(fg.sparse_jacobian(f)(x).toarray(), dense, rtol=1e-14)
+    hessian = fg.hessian(lambda x: np.sum(f(x) ** 2))(x)
+    found = fg.sparse_hessian(lambda x: np.sum(f(x) ** 2))(x).toarray()
+    np.testing.assert_allclose(found, hessian, rtol=1e-12, atol=1e-14)
+
+
+def test_custom_rules_need_few_products(monkeypatch):
+    runs = []
+    original = fg.compiler.program.Program.run
+    x = np.linspace(0.1, 1.0, 50)
+    forward = fg.custom_jvp(lambda x: np.sin(x))
+    forward.defjvps(lambda t, z, x: np.cos(x) * t)
+    hessian = fg.sparse_hessian(lambda x: np.sum(forward(x) * _erf(x[::-1])))
+    hessian(x)
+    monkeypatch.setattr(
+        fg.compiler.program.Program, "run", lambda *a: runs.append(1) or original(*a)
+    )
+    found = hessian(x)
+    assert len(runs) <= 4
+    assert found.nnz == 100
+
+
+def test_a_primitive_that_is_not_elementwise_is_dense():
+    total = fg.primitive(np.cumsum, out=lambda x: x)
+    assert fg.sparsity(total, np.ones(3)).toarray().all()

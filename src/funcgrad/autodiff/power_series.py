@@ -86,7 +86,8 @@ def rule_of(
     terms = []
     for i, v in zip(varying, tangents, strict=True):
         edge: Any = op.edge(i)
-        terms.append(fit(edge(value, *operands, **dict(params)).apply(v), type))
+        flow = edge(value, *operands, **dict(params)).apply(v)
+        terms.append(zeros_like(value) if flow is None else fit(flow, type))
     fixed = {value.key, *[operands[i].key for i in varying]}
     total = terms[0]
     for term in terms[1:]:

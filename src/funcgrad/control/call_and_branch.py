@@ -23,7 +23,7 @@ from funcgrad.control.closed_program import (
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
-from funcgrad.ops.base.columns import Columns, Repeated
+from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
@@ -114,6 +114,12 @@ def _call_type(*types: ArrayType, body: Body, kept: tuple[Key, ...] = ()) -> Any
     return TupleType(body.types)
 
 
+def _call_jacobians(z: Expr, place: int) -> list[HeldJacobian]:
+    body: Body = dict(z.params)["body"]
+    given = [(x, i) for i, x in enumerate(body.inputs) if i != place]
+    return [HeldJacobian(body.outputs, [body.inputs[place]], given)]
+
+
 call_op: Op = Op(
     name="call",
     run=_call_run,
@@ -121,7 +127,9 @@ call_op: Op = Op(
     joint=_call_joint,
     batch=_call_batch,
     notation=lambda *operands, body, kept: f"call({', '.join(operands)})",
-    columns=Columns(bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]]),
+    columns=Columns(
+        bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]], sparsity=_call_jacobians
+    ),
 )
 
 
@@ -196,6 +204,15 @@ def _branch_type(index: ArrayType, *types: ArrayType, branches: tuple[Body, ...]
     return TupleType(branches[0].types)
 
 
+def _branch_jacobians(z: Expr, place: int) -> list[HeldJacobian]:
+    """Those of each branch: the first operand is the index."""
+    found = []
+    for body in dict(z.params)["branches"]:
+        given = [(x, i + 1) for i, x in enumerate(body.inputs) if i + 1 != place]
+        found.append(HeldJacobian(body.outputs, [body.inputs[place - 1]], given))
+    return found
+
+
 branch_op: Op = Op(
     name="branch",
     run=_branch_run,
@@ -204,6 +221,7 @@ branch_op: Op = Op(
     batch=_branch_batch,
     notation=lambda index, *operands, branches: f"branch({', '.join([index, *operands])})",
     columns=Columns(
-        bodies=lambda z: [[Repeated(branch, 1)] for branch in dict(z.params)["branches"]]
+        bodies=lambda z: [[Repeated(branch, 1)] for branch in dict(z.params)["branches"]],
+        sparsity=_branch_jacobians,
     ),
 )

@@ -15,7 +15,7 @@ from funcgrad.control.closed_program import Body, body_of, on_examples, vjp_of_b
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
-from funcgrad.ops.base.columns import Columns, no_flops
+from funcgrad.ops.base.columns import Columns, HeldJacobian, no_flops
 from funcgrad.ops.base.op import Op, differentiable, spread
 from funcgrad.ops.tuples import pick
 
@@ -82,6 +82,21 @@ def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
     return TupleType(types[: wiring.results])
 
 
+def _jacobians(z: Expr, place: int) -> list[HeldJacobian]:
+    """The rule's linear program in one argument. No derivative flows to other operands."""
+    body, wiring = (dict(z.params)[name] for name in ("body", "wiring"))
+    argument = place - wiring.results
+    if not 0 <= argument < wiring.arguments:
+        return []
+    first = wiring.results + wiring.arguments
+    seen = len(z.args) - first
+    given = [(body.inputs[i], first + i) for i in range(seen)]
+    linear = body.inputs[seen:]
+    if wiring.forward:
+        return [HeldJacobian(body.outputs, [linear[argument]], given)]
+    return [HeldJacobian([body.outputs[argument]], linear, given, transposed=True)]
+
+
 def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
     return f"custom_derivative({', '.join(operands[: wiring.results])})"
 
@@ -93,7 +108,7 @@ custom_derivative_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=_notation,
-    columns=Columns(flops=no_flops),
+    columns=Columns(flops=no_flops, sparsity=_jacobians),
 )
 
 

@@ -38,6 +38,7 @@ pick_op = Op(
         numpy="{0}[{index}]",
         libraries={"any": lambda xp, t, index: t[index]},
         may_alias=True,
+        sparsity="picked",
     ),
 )
 
@@ -63,7 +64,10 @@ together_op = Op(
     batch=_together_batch,
     notation=lambda *parts: f"({', '.join(parts)},)",
     columns=Columns(
-        latex=Form("tuple"), numpy="({all},)", libraries={"any": lambda xp, *parts: parts}
+        latex=Form("tuple"),
+        numpy="({all},)",
+        libraries={"any": lambda xp, *parts: parts},
+        sparsity="joined",
     ),
 )
 

@@ -50,7 +50,21 @@ class Repeated(NamedTuple):
 TORCH_FORMS = "funcgrad.ops.base.torch_forms"
 """The module of PyTorch's forms, for rows ``TORCH_FORMS:name``."""
 
+
+class HeldJacobian(NamedTuple):
+    """A part of a closed program that a node holds: its Jacobian has the pattern of an edge of the node."""
+
+    roots: Sequence[Expr]
+    leaves: Sequence[Expr]
+    given: Sequence[tuple[Expr, int]]
+    """Other inputs of the program, each with the place of the operand whose value it has."""
+    transposed: bool = False
+
+
 SparsityRule: TypeAlias = Literal[
+    "foreign",
+    "joined",
+    "picked",
     "moved",
     "chosen",
     "scaled",
@@ -113,7 +127,8 @@ class Columns:
     """Whether each entry depends on the operands' entries in its place alone, as if elementwise."""
     reduces: bool | np.ufunc = False
     """Whether it reduces over the axes in ``axis``; the ufunc if the operation is the ufunc's ``reduce``."""
-    sparsity: SparsityRule | None = None
+    sparsity: SparsityRule | Callable[[Expr, int], Sequence[HeldJacobian]] | None = None
+    """The rule for patterns; of a node that holds programs, those parts whose patterns make up an edge's."""
     takes_out: bool = False
     """Whether ``run`` takes ``out``: an array to write to, which shares no memory with an operand."""
     fresh: bool = False

@@ -21,6 +21,7 @@ from funcgrad.control.custom_rule import custom_derivative
 from funcgrad.expr import Expr, assemble_node
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.shape import zeros_like
@@ -64,6 +65,7 @@ _last: Op = Op(
     edges=(lambda z, x: _NoDerivative(),),
     batch=same_on_batch(lambda: _last),
     hidden=True,
+    columns=Columns(entrywise=True),
 )
 _beyond: Op = Op(
     name="beyond",
@@ -71,6 +73,7 @@ _beyond: Op = Op(
     infer=same_type,
     edges=(lambda z, x: _NoDerivative(),),
     batch=same_on_batch(lambda: _beyond),
+    columns=Columns(entrywise=True),
 )
 
 

@@ -206,7 +206,7 @@ foreign_op: Op = Op(
     edges=_edge,
     batch=_batch,
     notation=lambda *args, function: f"{function.name}({', '.join(args)})",
-    columns=Columns(latex=Form("named call")),
+    columns=Columns(latex=Form("named call"), sparsity="foreign"),
 )
 
 

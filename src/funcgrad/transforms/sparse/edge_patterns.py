@@ -65,13 +65,19 @@ def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
         if not any([value is None for value in mine]):
             with np.errstate(all="ignore"):
                 return expr.op.run(*mine, **dict(expr.params))
-        read = _READ.get(columns_of(expr).sparsity or "")
+        rule = columns_of(expr).sparsity
+        read = _discrete if callable(rule) else _READ.get(rule or "")
         if read is not None:
             found[id(expr)] = tuple(map(read, mine))
         return None
 
     folded(roots, value, values)
     return found
+
+
+def _discrete(value: Any) -> Any:
+    """An index or a condition; None of other values, since these may differ in each call."""
+    return value if value is not None and np.asarray(value).dtype.kind in "iub" else None
 
 
 def _nonzero(value: object) -> Any:
@@ -98,9 +104,9 @@ def digest(found: Mapping[int, Facts]) -> bytes:
 
 # -- the pattern on an edge ----------------------------------------------------------------------
 def edge_pattern(expr: Expr, place: int, known: Facts) -> Pattern:
-    """The pattern on the edge from a node to one of its operands."""
+    """The pattern on the edge from a node that holds no programs to one of its operands."""
     columns = columns_of(expr)
-    if columns.sparsity is not None:
+    if columns.sparsity is not None and not callable(columns.sparsity):
         return _RULES[columns.sparsity](expr, place, known)
     if columns.reduces:
         return _reduced(expr, place, known)
@@ -117,6 +123,30 @@ def _moved(expr: Expr, place: int, known: Facts) -> Pattern:
     origin = np.ravel(expr.op.run(*operands, **dict(expr.params)))
     rows = np.flatnonzero(origin)
     return matrix(rows, origin[rows] - 1, (expr.size, own.size))
+
+
+def _foreign(expr: Expr, place: int, known: Facts) -> Pattern:
+    function = dict(expr.params)["function"]
+    if not function.elementwise:
+        return DENSE
+    rules = function.partials
+    if isinstance(rules, list | tuple) and rules[place] is None:  # not differentiable
+        return matrix((), (), (expr.size, expr.size))
+    return SAME
+
+
+def _picked(expr: Expr, place: int, known: Facts) -> Pattern:
+    (whole,) = expr.args
+    index = dict(expr.params)["index"]
+    start = sum([part.size for part in whole.type.parts[:index]])  # type: ignore[attr-defined]
+    here = np.arange(expr.size)
+    return matrix(here, here + start, (expr.size, whole.size))
+
+
+def _joined(expr: Expr, place: int, known: Facts) -> Pattern:
+    start = sum([part.size for part in expr.args[:place]])
+    here = np.arange(expr.args[place].size)
+    return matrix(here + start, here, (expr.size, here.size))
 
 
 def _gathered(expr: Expr, place: int, known: Facts) -> Pattern:
@@ -237,6 +267,9 @@ def _aligned(array: Any, term: str, letters: str) -> Any:
 
 
 _RULES: dict[str, Callable[[Expr, int, Facts], Pattern]] = {
+    "foreign": _foreign,
+    "joined": _joined,
+    "picked": _picked,
     "moved": _moved,
     "chosen": _chosen,
     "scaled": _scaled,

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Edge, Semiring, sum_product
 from funcgrad.graph import ancestors
-from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.base.op import columns_of, differentiable
 from funcgrad.ops.tuples import together_op
 from funcgrad.transforms.sparse.edge_patterns import (
     DENSE,
@@ -23,6 +23,7 @@ from funcgrad.transforms.sparse.edge_patterns import (
     Facts,
     Pattern,
     edge_pattern,
+    facts,
     matrix,
     scipy_sparse,
 )
@@ -47,10 +48,24 @@ def _edges(expr: Expr, known: Mapping[int, Facts]) -> list[tuple[Expr, Callable[
     """The differentiable operands, each with a function that computes the pattern on its edge."""
     mine = known.get(id(expr), ())
     return [
-        (arg, partial(edge_pattern, expr, place, mine))
+        (arg, partial(_pattern, expr, place, mine))
         for place, arg in enumerate(expr.args)
         if differentiable(arg.dtype) and expr.op.edge(place) is not None
     ]
+
+
+def _pattern(expr: Expr, place: int, known: Facts) -> Pattern:
+    """The pattern on the edge to an operand; a node that holds programs has the patterns of these."""
+    rule = columns_of(expr).sparsity
+    if not callable(rule):
+        return edge_pattern(expr, place, known)
+    found = matrix((), (), (expr.size, expr.args[place].size))
+    for part in rule(expr, place):
+        pairs = [(x, known[i]) for x, i in part.given if known and known[i] is not None]
+        inside = facts(part.roots, {id(x): value for x, value in pairs})
+        pattern = jacobian_pattern(part.roots, part.leaves, inside)
+        found = found + (pattern.T.tocsr() if part.transposed else pattern)
+    return found
 
 
 def _offsets(exprs: Sequence[Expr]) -> list[int]:
@@ -113,7 +128,7 @@ def _backward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int,
             return matrix(here + starts[edge.place], here, (height, arg.size)), arg.size
         if child.op.edge(edge.place) is None:
             return None
-        return edge_pattern(child, edge.place, known.get(id(child), ())), arg.size
+        return _pattern(child, edge.place, known.get(id(child), ())), arg.size
 
     def joined(above: Pattern | None, weight: tuple[Pattern, int]) -> Pattern:
         return weight[0] if above is None else _before(above, *weight)
