@@ -83,6 +83,7 @@ if _TYPE_CHECKING:
     from funcgrad import optim as optim
     from funcgrad import scipy as scipy
     from funcgrad.adoption.adopt import adopt
+    from funcgrad.adoption.supports import supports
     from funcgrad.algebras import (
         Interval,
         bounds,
@@ -121,6 +122,7 @@ if _TYPE_CHECKING:
 # as long as importing NumPy.
 _LATER = {
     "adoption.adopt": ("adopt",),
+    "adoption.supports": ("supports",),
     "algebras": (
         "Interval",
         "bounds",
@@ -345,6 +347,7 @@ __all__ = [
     "substitute",
     "sum_product",
     "sum_product_steps",
+    "supports",
     "switch",
     "table",
     "tan",

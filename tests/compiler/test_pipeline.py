@@ -79,3 +79,8 @@ print("funcgrad.compiler.verify.verify_memory" in sys.modules, found.shape)
         [sys.executable, "-c", code], env=given, capture_output=True, text=True, check=False
     )
     assert done.stdout == "True (3, 2)\n", done.stderr
+
+
+def test_a_pass_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match=r"runs: expected a pass among .*, but got 'typo'"):
+        Pipeline().runs("typo")

@@ -33,17 +33,10 @@ def _one(text: str, value: Any) -> tuple[Program, tuple[Any, ...]]:
 
 KNOWN: tuple[Known, ...] = (
     Known(
-        "sign of a complex infinity is nan",
-        *_one("np.sign(a)", complex(0.0, np.inf)),
+        "complex zeros lose their signs in a quotient by an absolute value",
+        *_one("np.sign(a)", complex(-0.0, 1.0)),
         evaluate_is_numpy,
         re.compile(r"np\.sign\("),
-        "c",
-    ),
-    Known(
-        "a complex bound takes the place of what equals it",
-        *_one("np.clip(a, -1, 1)", complex(1.0, -0.0)),
-        evaluate_is_numpy,
-        re.compile("clip"),
         "c",
     ),
     Known(

@@ -818,3 +818,54 @@ def test_the_matrix_of_a_diagonal_keeps_the_signs_of_zeros(k):
     found = fg.trace(lambda x: np.diag(x, k), x)(x=x)
     np.testing.assert_array_equal(found, np.diag(x, k))
     np.testing.assert_array_equal(np.signbit(found), np.signbit(np.diag(x, k)))
+
+
+def _same(f, x):
+    """f by NumPy, as a program and under jit: the same to the bit."""
+    with np.errstate(all="ignore"):
+        wanted = f(x)
+    for found in (fg.evaluate(fg.trace(lambda x: f(x), x), {"x": x}), fg.jit(f)(x)):
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0, 1), (-0.0, 0.0), (0.0, -0.0), (-1, 1)])
+def test_what_equals_a_bound_keeps_its_sign(bounds):
+    x = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -np.inf, np.inf])
+    for value in (*x, x, np.tile(x, 9)):
+        _same(lambda x: np.clip(x, *bounds), value)
+    assert fg.grad(lambda x: np.clip(x, 0.0, 1.0))(0.0) == 0.5
+
+
+def test_a_complex_bound_takes_the_place_of_what_equals_it():
+    for z in (complex(1.0, -0.0), complex(-0.0, -0.0), complex(-1.0, 0.0), 0.5 + 3j):
+        for found in (fg.evaluate(fg.trace(lambda a: np.clip(a, -1, 1), z), {"a": z}),):
+            assert repr(complex(found)) == repr(complex(np.clip(z, -1, 1)))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [np.inf, np.inf],
+        [-np.inf, 1.0],
+        [0.1, 0.7],
+        [0.1, 0.7, 0.3, 0.2],
+        [1e308, 1.5e308],
+        [-0.0, -0.0],
+        [3, 1, 2, 4],
+        [True, False],
+        np.arange(6, dtype=np.float16),
+    ],
+)
+def test_the_median_is_the_mean_of_the_middle(x):
+    _same(lambda x: np.median(x), np.array(x))
+
+
+def test_signs_of_complex_infinities():
+    parts = [0.0, -2.0, np.inf, -np.inf, np.nan]
+    for z in [complex(a, b) for a in parts for b in parts]:
+        with np.errstate(all="ignore"):
+            wanted = np.sign(z)
+        for found in (fg.evaluate(fg.trace(lambda z: np.sign(z), z), {"z": z}), fg.jit(np.sign)(z)):
+            np.testing.assert_allclose([found.real, found.imag], [wanted.real, wanted.imag])

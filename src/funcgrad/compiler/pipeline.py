@@ -39,7 +39,13 @@ class Pipeline(NamedTuple):
     verify: bool = False
 
     def runs(self, name: str) -> bool:
-        """Whether programs go through a pass."""
+        """Whether programs go through a pass.
+
+        Raises:
+            ValueError: the name is no pass's.
+        """
+        if name not in PASSES:
+            raise ValueError(f"runs: expected a pass among {', '.join(PASSES)}, but got {name!r}")
         return name not in self.without
 
 

@@ -16,9 +16,20 @@ from funcgrad.typing import Array
 
 
 def sign(x: object) -> Any:
-    """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0 at 0."""
+    """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0 at 0.
+
+    Of a complex number with one infinite part it is the unit in the direction of that part, as in NumPy.
+    """
     x = lift_fully(x)
-    return mask(x != 0, x / absolute(x)) if x.dtype.kind == "c" else sign_op(x)
+    if x.dtype.kind != "c":
+        return sign_op(x)
+    size, re, im = absolute(x), real(x), imag(x)
+    one = x.dtype.type(1)
+    along_re, along_im = np.where(re > 0, one, -one), np.where(im > 0, one * 1j, np.conj(one * 1j))
+    direction = np.where(np.isinf(re), np.where(np.isinf(im), one * np.nan, along_re), along_im)
+    far = np.isinf(size)
+    near = mask(x != 0, x / np.where(far, np.ones_like(size), size))
+    return np.where(far, direction, near)
 
 
 def _absolute_edge(z: Array, x: Array) -> LinearMap:

@@ -43,6 +43,15 @@ def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
     return NotImplemented
 
 
+def is_answered_by_value(func: object) -> bool:
+    """Whether a function without a derivative is answered by value.
+
+    >>> is_answered_by_value(np.unique), is_answered_by_value(np.einsum_path)
+    (True, False)
+    """
+    return func in ANSWERED or func in _OF_VALUES
+
+
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of an array whose further arguments say how often or where: traced ones are asked."""
 

@@ -190,7 +190,10 @@ def result_type(*items: Any) -> np.dtype[Any]:
 def clip(
     x: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
 ) -> Any:
-    """As `numpy.clip`: minimum(maximum(x, low), high), so half the derivative flows at a bound."""
+    """As `numpy.clip`: minimum(high, maximum(low, x)), so half the derivative flows at a bound.
+
+    What equals a bound stays as it is, with its sign of zero; with one bound, it is the bound, as in NumPy.
+    """
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
     dtype = x.dtype if isinstance(x, Expr) else np.asarray(x).dtype
@@ -198,8 +201,10 @@ def clip(
         range_ = np.iinfo(dtype)
         low = None if type(low) is int and low < range_.min else low
         high = None if type(high) is int and high > range_.max else high
-    x = x if low is None else extrema.maximum(x, low)
-    return x if high is None else extrema.minimum(x, high)
+    if low is None or high is None:
+        x = x if low is None else extrema.maximum(x, low)
+        return x if high is None else extrema.minimum(x, high)
+    return extrema.minimum(high, extrema.maximum(low, x))
 
 
 def round_(x: object, decimals: int = 0) -> Any:

@@ -133,7 +133,9 @@ def _quantile(
     rows = _rows(name, a, axes)
     place = _PLACES[method](shares * (len(rows) - 1))
     # As in NumPy, whole numbers of the whole choose entries too.
-    if method in _ENTRIES or (method == "linear" and shares.dtype.kind in "iu"):
+    if name == "median":  # the mean of the entry, or the two, in the middle
+        z = np.mean(rows[(len(rows) - 1) // 2 : len(rows) // 2 + 1], axis=0)
+    elif method in _ENTRIES or (method == "linear" and shares.dtype.kind in "iu"):
         z = rows[place.astype(int)]
     else:
         z = _between(rows, place, weak=type(q) in (int, float))
