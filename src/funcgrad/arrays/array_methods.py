@@ -14,6 +14,7 @@ from funcgrad.arrays.reference import (
     Reference,
     assign,
     current,
+    dtype_of,
     holds_expr,
     is_numeric,
     layout_of,
@@ -28,7 +29,7 @@ from funcgrad.arrays.reference import (
     writable,
 )
 from funcgrad.arrays.subscripts import get_item, set_item
-from funcgrad.arrays.views import lay_out, viewed
+from funcgrad.arrays.views import lay_out, made_of, viewed
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import At
 from funcgrad.expr.registry import functions
@@ -38,6 +39,8 @@ from funcgrad.source import fail
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         value = self._value if self._state is None else current(self)
+        if type(value) is Expr and not args and not kwargs and name in functions:
+            return made_of(self, functions[name](value), None)
         if (args or kwargs) and type(value) is not Expr and holds_expr(unwrapped([args, kwargs])):
             value = functions["positive"](functions["array"](lent_value(self)))
         if type(value) is not Expr:
@@ -140,11 +143,8 @@ class ArrayMethods:
         )._state
 
     @property
-    def dtype(self: Any) -> np.dtype[Any]:
-        state = self._state
-        view = state is not None and state.base is not None
-        found: np.dtype[Any] = (layout_of(self) if view else self._value).dtype
-        return found
+    def dtype(self) -> np.dtype[Any]:
+        return dtype_of(self)
 
     @property
     def ndim(self) -> int:

@@ -8,37 +8,53 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from funcgrad.arrays.reference import Reference, current, lent_value, sibling, wrapped
-from funcgrad.arrays.views import lay_out
+from funcgrad.arrays.reference import Reference, current, lend, lent_value, wrapped
+from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
+from funcgrad.expr.registry import functions
 
 
-def _binary(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    function = getattr(python, name)
+def _binary(name: str, function: Any, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """An operator: of expressions the operation of that name, of numbers Python's own."""
 
     def operator(self: Any, other: Any) -> Any:
         # Written out for a cell that has not been viewed or written: this runs at every operation.
         x = self._value if self._state is None else current(self)
-        if isinstance(other, Reference):
+        kind = type(other)
+        if kind is float or kind is int or kind is Expr:
+            y = other
+        elif isinstance(other, Reference):
             y = other._value if other._state is None else current(other)
+            if type(x) is Expr and type(y) is not Expr:
+                y = lent_value(other)
+        elif other is None or kind is str:
+            return wrapped(self, function(x, other))
         else:
             y = other
-        if type(x) is not Expr and type(y) is Expr:
+        if type(x) is Expr:
+            made = functions[name](y, x) if swapped else functions[name](x, y)
+        elif type(y) is Expr:
             x = lent_value(self)
-        elif type(x) is Expr and isinstance(other, Reference) and type(y) is not Expr:
-            y = lent_value(other)
-        made = function(y, x) if swapped else function(x, y)
-        if type(made) is Expr:
-            shape = made.type.shape
-            if not shape:
-                return made
-            found = sibling(self, made)
-            if len(shape) > 1:
-                lay_out(found, (self, other), True)
-            return found
-        return wrapped(self, made)
+            made = functions[name](y, x) if swapped else functions[name](x, y)
+        else:
+            return wrapped(self, function(y, x) if swapped else function(x, y))
+        return made_of(self, made, (self, other))
 
-    operator.__name__ = operator.__qualname__ = f"__{name.strip('_')}__"
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _on_values(function: Any, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """An operator that expressions have by other rules than those of the operation."""
+
+    def operator(self: Any, other: Any) -> Any:
+        x = current(self)
+        y = current(other) if isinstance(other, Reference) else other
+        if type(x) is Expr or type(y) is Expr:
+            lend([self, other])
+        return made_of(self, function(y, x) if swapped else function(x, y), (self, other))
+
+    operator.__name__ = operator.__qualname__ = function.__name__
     return operator
 
 
@@ -46,10 +62,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     function = getattr(python, name)
 
     def operator(self: Any) -> Any:
-        made = wrapped(self, function(current(self)))
-        if isinstance(made, Reference):
-            lay_out(made, (self,), True)
-        return made
+        return made_of(self, function(current(self)), (self,))
 
     operator.__name__ = operator.__qualname__ = f"__{name.strip('_')}__"
     return operator
@@ -73,38 +86,38 @@ class ArrayOperators:
     __array_priority__: ClassVar[float] = 2000.0
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    __add__ = _binary("add")
-    __radd__ = _binary("add", swapped=True)
-    __sub__ = _binary("sub")
-    __rsub__ = _binary("sub", swapped=True)
-    __mul__ = _binary("mul")
-    __rmul__ = _binary("mul", swapped=True)
-    __truediv__ = _binary("truediv")
-    __rtruediv__ = _binary("truediv", swapped=True)
-    __floordiv__ = _binary("floordiv")
-    __rfloordiv__ = _binary("floordiv", swapped=True)
-    __mod__ = _binary("mod")
-    __rmod__ = _binary("mod", swapped=True)
-    __matmul__ = _binary("matmul")
-    __rmatmul__ = _binary("matmul", swapped=True)
-    __pow__ = _binary("pow")
-    __rpow__ = _binary("pow", swapped=True)
-    __and__ = _binary("and_")
-    __rand__ = _binary("and_", swapped=True)
-    __or__ = _binary("or_")
-    __ror__ = _binary("or_", swapped=True)
-    __xor__ = _binary("xor")
-    __rxor__ = _binary("xor", swapped=True)
-    __lshift__ = _binary("lshift")
-    __rlshift__ = _binary("lshift", swapped=True)
-    __rshift__ = _binary("rshift")
-    __rrshift__ = _binary("rshift", swapped=True)
-    __lt__ = _binary("lt")
-    __le__ = _binary("le")
-    __gt__ = _binary("gt")
-    __ge__ = _binary("ge")
-    __eq__: Callable[[Any, object], Any] = _binary("eq")
-    __ne__: Callable[[Any, object], Any] = _binary("ne")
+    __add__ = _binary("add", python.add)
+    __radd__ = _binary("add", python.add, swapped=True)
+    __sub__ = _binary("subtract", python.sub)
+    __rsub__ = _binary("subtract", python.sub, swapped=True)
+    __mul__ = _binary("multiply", python.mul)
+    __rmul__ = _binary("multiply", python.mul, swapped=True)
+    __truediv__ = _binary("divide", python.truediv)
+    __rtruediv__ = _binary("divide", python.truediv, swapped=True)
+    __floordiv__ = _binary("floor_divide", python.floordiv)
+    __rfloordiv__ = _binary("floor_divide", python.floordiv, swapped=True)
+    __mod__ = _binary("remainder", python.mod)
+    __rmod__ = _binary("remainder", python.mod, swapped=True)
+    __matmul__ = _binary("matmul", python.matmul)
+    __rmatmul__ = _binary("matmul", python.matmul, swapped=True)
+    __pow__ = _on_values(python.pow)
+    __rpow__ = _on_values(python.pow, swapped=True)
+    __and__ = _binary("bitwise_and", python.and_)
+    __rand__ = _binary("bitwise_and", python.and_, swapped=True)
+    __or__ = _binary("bitwise_or", python.or_)
+    __ror__ = _binary("bitwise_or", python.or_, swapped=True)
+    __xor__ = _binary("bitwise_xor", python.xor)
+    __rxor__ = _binary("bitwise_xor", python.xor, swapped=True)
+    __lshift__ = _on_values(python.lshift)
+    __rlshift__ = _on_values(python.lshift, swapped=True)
+    __rshift__ = _on_values(python.rshift)
+    __rrshift__ = _on_values(python.rshift, swapped=True)
+    __lt__ = _binary("less", python.lt)
+    __le__ = _binary("less_equal", python.le)
+    __gt__ = _binary("greater", python.gt)
+    __ge__ = _binary("greater_equal", python.ge)
+    __eq__: Callable[[Any, object], Any] = _binary("equal", python.eq)
+    __ne__: Callable[[Any, object], Any] = _binary("not_equal", python.ne)
     __neg__ = _unary("neg")
     __pos__ = _unary("pos")
     __abs__ = _unary("abs")

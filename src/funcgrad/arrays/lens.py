@@ -23,6 +23,9 @@ class Lens(Protocol):
     def look(self, array: np.ndarray[Any, Any]) -> Any:
         """NumPy's own view of an array of numbers."""
 
+    def lay(self, like: np.ndarray[Any, Any]) -> Any:
+        """The view's layout, from the base's."""
+
     def get(self, x: Any) -> Any:
         """The view's expression, from the base's."""
 
@@ -33,10 +36,15 @@ class Lens(Protocol):
 class IndexLens:
     """The entries that a basic index selects."""
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "probe")
 
-    def __init__(self, index: Any) -> None:
+    def __init__(self, index: Any, probe: Any) -> None:
         self.index = index
+        self.probe = probe
+        """The index with numbers in the place of traced integers."""
+
+    def lay(self, like: np.ndarray[Any, Any]) -> Any:
+        return like[self.probe]
 
     def look(self, array: np.ndarray[Any, Any]) -> Any:
         return array[self.index]
@@ -52,7 +60,7 @@ class FunctionLens:
     """The view that a function of NumPy's makes, such as ``a.T`` or ``np.reshape(a, shape)``."""
 
     def __init__(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> None:
-        self.look = function
+        self.look = self.lay = function
         self._shape = shape
 
     @cached_property
@@ -110,6 +118,9 @@ class PartLens:
 
     def look(self, array: np.ndarray[Any, Any]) -> Any:
         return array.imag if self.imaginary else array.real
+
+    def lay(self, like: np.ndarray[Any, Any]) -> Any:
+        return self.look(like)
 
     def get(self, x: Any) -> Any:
         return functions["imag" if self.imaginary else "real"](x)

@@ -16,15 +16,15 @@ from funcgrad.arrays.reference import (
     holds_expr,
     layout_of,
     lend,
-    state_of,
+    note_export,
     unwrapped,
     wrapped,
     writable,
 )
-from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, viewed
+from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.expr.registry import functions, ufuncs
+from funcgrad.expr.registry import functions, operation_table, ufuncs
 from funcgrad.source import fail
 
 
@@ -34,6 +34,11 @@ class ArrayProtocols:
     __slots__ = ()
 
     def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if len(inputs) == 1 and method == "__call__" and not kwargs:
+            value = self._value if self._state is None else current(self)
+            stand_in = ufuncs.get(ufunc.__name__) if type(value) is Expr else None
+            if stand_in is not None:
+                return made_of(self, stand_in(value), inputs)
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
         if method == "__call__" and not kwargs:
             if not any([type(item) is Expr for item in given]):
@@ -41,10 +46,7 @@ class ArrayProtocols:
             lend(inputs)
             stand_in = ufuncs.get(ufunc.__name__)
             if stand_in is not None:
-                made = wrapped(self, stand_in(*given))
-                if isinstance(made, Reference):
-                    lay_out(made, inputs, True)
-                return made
+                return made_of(self, stand_in(*given), inputs)
         if method == "at":
             return _at(ufunc, inputs)
         return _ufunc(self, ufunc, method, inputs, given, kwargs)
@@ -52,6 +54,10 @@ class ArrayProtocols:
     def __array_function__(
         self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if not kwargs.keys() & _OPTIONS:
+            value = self._value if self._state is None else current(self)
+            if type(value) is Expr and args[0] is self and func in _OF_ONE:
+                return made_of(self, operation_table.numpy[func](value, *args[1:], **kwargs), None)
         if func in IN_PLACE:
             return _changed(func, args, kwargs)
         if func in VIEW_FUNCTIONS or _is_view_of_one(func, args):
@@ -78,6 +84,12 @@ class ArrayProtocols:
             return np.array(value, dtype)
         return export(self)
 
+
+_OPTIONS = {"out", "where", "initial"}
+_OF_ONE = frozenset(
+    {np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cumsum, np.linalg.norm}
+)
+"""Functions of one array that are called often: their other arguments are plain."""
 
 _REDUCERS: dict[Any, Any] = {
     np.sum: np.add,
@@ -312,8 +324,8 @@ def _guarded(cell: Any, found: Any, operands: Any) -> Any:
                 root: Any = other
                 while root._state is not None and root._state.base is not None:
                     root = root._state.base
-                state_of(root).exports.append(weakref.ref(item._value))
-                state_of(item).exports.append(_always(root))
+                note_export(root, weakref.ref(item._value))
+                note_export(item, _always(root))
     return found
 
 

@@ -29,43 +29,29 @@ Place: TypeAlias = tuple[int, ...]
 class State:
     """What a reference cell needs once it is viewed, written or lent: most never are."""
 
-    __slots__ = (
-        "base",
-        "depth",
-        "epoch",
-        "exports",
-        "guessed",
-        "layout",
-        "lens",
-        "lent",
-        "pending",
-        "place",
-        "relied",
-        "viewed",
-    )
-
-    def __init__(self) -> None:
-        self.base: Reference | None = None
-        """Of a view, the array that it is a view of."""
-        self.lens: Lens | None = None
-        self.place: Place | None = None
-        """Of a view that is a row of the base at the end of the chain, where it stands there."""
-        self.viewed = False
-        self.epoch = 0
-        """Of a base, the number of its values so far; of a view, that of the value it has read."""
-        self.layout: Any = None
-        """An array of these strides, a function that makes one, or None: entries in C order."""
-        self.pending: dict[Place, Any] = {}
-        self.depth = 0
-        """How many indices the pending places have."""
-        self.guessed = False
-        """Whether NumPy's layout is not known: C order is a guess."""
-        self.relied = False
-        """Whether a view has been made that may be a copy in NumPy, by that guess."""
-        self.lent = False
-        """Whether the buffer is another's: an expression's, or that of an array given by the user."""
-        self.exports: list[Callable[[], Any]] = []
-        """The plain arrays that share the buffer, by weak references."""
+    base: Reference | None = None
+    """Of a view, the array that it is a view of."""
+    lens: Lens | None = None
+    place: Place | None = None
+    """Of a view that is a row of the base at the end of the chain, where it stands there."""
+    epoch = 0
+    """Of a base, the number of its values so far; of a view, that of the value it has read."""
+    layout: Any = None
+    """An array of NumPy's strides, or a function that makes one; None: of a view, as its base's says, and
+    else that of its value, in C order if that is an expression."""
+    pending: dict[Place, Any] | None = None
+    """The entries, or rows, that have been stored and stand in no value yet."""
+    depth = 0
+    """How many indices the pending places have."""
+    viewed = False
+    guessed = False
+    """Whether NumPy's layout is not known: C order is a guess."""
+    relied = False
+    """Whether a view has been made that may be a copy in NumPy, by that guess."""
+    lent = False
+    """Whether the buffer is another's: an expression's, or that of an array given by the user."""
+    exports: list[Callable[[], Any]] | None = None
+    """The plain arrays that share the buffer, by weak references."""
 
 
 class Reference:
@@ -112,14 +98,15 @@ def current(cell: Reference) -> Any:
             _flush(cell, state)
         return cell._value
     root = root_of(cell)
-    if root._state.pending:
+    if root._state is not None and root._state.pending:
         held = root._state.pending.get(state.place) if state.place is not None else None
         if held is not None:
             return held
         _flush(root, root._state)
-    if state.epoch != root._state.epoch:
-        for view in reversed(_stale(cell, root._state.epoch)):
-            _read(view, root._state.epoch)
+    epoch = 0 if root._state is None else root._state.epoch
+    if state.epoch != epoch:
+        for view in reversed(_stale(cell, epoch)):
+            _read(view, epoch)
     return cell._value
 
 
@@ -222,29 +209,41 @@ def holds_expr(tree: Any) -> bool:
 
 
 def lengths_of(cell: Any) -> tuple[int, ...]:
-    state = cell._state
-    if state is not None and state.base is not None:
-        found: tuple[int, ...] = layout_of(cell).shape
-        return found
-    shape: tuple[int, ...] = cell._value.shape
+    """The shape of an array."""
+    value = cell._value
+    shape: tuple[int, ...] = (layout_of(cell) if value is None else value).shape
     return shape
+
+
+def dtype_of(cell: Any) -> np.dtype[Any]:
+    """The dtype of an array."""
+    value = cell._value
+    dtype: np.dtype[Any] = (layout_of(cell) if value is None else value).dtype
+    return dtype
 
 
 # -- layout --------------------------------------------------------------------------------------
 def layout_of(cell: Any) -> np.ndarray[Any, Any]:
     """An array with the strides that NumPy's would have: what is a view of it, NumPy says."""
-    state = cell._state
-    if state is None:
-        if isinstance(cell._value, np.ndarray):
-            return cell._value
+    waiting: list[Any] = []
+    while cell._state is not None and cell._state.layout is None and cell._state.base is not None:
+        waiting.append(cell)
+        cell = cell._state.base
+    like = _own_layout(cell)
+    for view in reversed(waiting):
+        like = view._state.layout = view._state.lens.lay(like)
+    return like
+
+
+def _own_layout(cell: Any) -> np.ndarray[Any, Any]:
+    state, value = cell._state, cell._value
+    if state is None or state.layout is None:
+        if isinstance(value, np.ndarray):
+            return value
         state = state_of(cell)
-    if callable(state.layout):
+        state.layout = np.empty(value.shape, value.dtype)
+    elif callable(state.layout):
         state.layout = state.layout()
-    if state.layout is None:
-        value = cell._value
-        state.layout = (
-            value if isinstance(value, np.ndarray) else np.empty(value.shape, value.dtype)
-        )
     found: np.ndarray[Any, Any] = state.layout
     return found
 
@@ -252,28 +251,49 @@ def layout_of(cell: Any) -> np.ndarray[Any, Any]:
 def in_c_order(cell: Any) -> bool:
     """Whether the entries are known to stand in C order, without a look at NumPy's answer."""
     state = cell._state
-    if state is not None and state.layout is not None:
-        return isinstance(state.layout, np.ndarray) and state.layout.flags.c_contiguous
-    return not isinstance(cell._value, np.ndarray) or cell._value.flags.c_contiguous
+    if state is None or (state.layout is None and state.base is None):
+        return not isinstance(cell._value, np.ndarray) or cell._value.flags.c_contiguous
+    return isinstance(state.layout, np.ndarray) and state.layout.flags.c_contiguous
+
+
+def check_writable(cell: Any) -> None:
+    """Refuse a store into an array that NumPy would not write to, itself or through its base."""
+    while True:
+        state = cell._state
+        like = cell._value if state is None or state.layout is None else state.layout
+        if isinstance(like, np.ndarray) and not like.flags.writeable:
+            raise ValueError("assignment destination is read-only")
+        if state is None or state.base is None:
+            return
+        cell = state.base
 
 
 # -- views ---------------------------------------------------------------------------------------
-def view_of(base: Any, lens: Lens, like: np.ndarray[Any, Any], place: Place | None = None) -> Any:
-    """A view through a lens; ``like`` is the same view of the base's layout."""
-    root = root_of(base)
-    layout_of(root)
-    state_of(root)
-    base._state.viewed = True
+def view_of(
+    base: Any, lens: Lens, like: np.ndarray[Any, Any] | None = None, place: Place | None = None
+) -> Any:
+    """A view through a lens; ``like`` is the same view of the base's layout, if that is known."""
+    below = base._state
     view = object.__new__(base.__class__)
-    view._birth = root._birth
+    view._birth = base._birth
     state = view._state = State()
-    state.base, state.lens, state.layout = base, lens, like
-    state.epoch = -1
-    view._value = None
-    if root is base:
+    state.base, state.lens = base, lens
+    if like is not None:
+        state.layout = like
+    if below is None or below.base is None:
         state.place = place
-    elif place is not None and base._state.place is not None:
-        state.place = base._state.place + place
+    elif place is not None and below.place is not None:
+        state.place = below.place + place
+    root = base if below is None else root_of(base)
+    held = root._state
+    state_of(base).viewed = True
+    if held is not None and held.pending:
+        state.epoch = -1
+        view._value = None
+        return view
+    value = current(base)
+    view._value = lens.look(value) if isinstance(value, np.ndarray) else lens.get(value)
+    state.epoch = 0 if held is None else held.epoch
     return view
 
 
@@ -284,8 +304,7 @@ def writable(cell: Any) -> np.ndarray[Any, Any] | None:
         return None
     root = root_of(cell)
     state = root._state
-    if not layout_of(cell).flags.writeable:
-        raise ValueError("assignment destination is read-only")
+    check_writable(cell)
     if state is not None and state.lent:
         _refuse_exports(state)
         layout_of(root)
@@ -313,7 +332,7 @@ def assign(cell: Any, value: Any) -> None:
         changed = view._state.lens.put(below, changed)
         values.append(changed)
     root._value = changed
-    state.pending.clear()
+    state.pending = None
     state.epoch += 1
     for (view, _), known in zip(chain, values, strict=False):
         view._value = known
@@ -345,8 +364,7 @@ def make_expression(root: Any) -> None:
 def check_store(cell: Any, value: Any) -> None:
     """Refuse what would leak out of a trace inside, and what views are not to be written."""
     root = root_of(cell)
-    if not layout_of(cell).flags.writeable:
-        raise ValueError("assignment destination is read-only")
+    check_writable(cell)
     if isinstance(root._value, np.ndarray):
         _refuse_exports(root._state)
     if root._state is not None and root._state.relied:
@@ -377,15 +395,21 @@ def _refuse_exports(state: State | None) -> None:
         )
 
 
+def note_export(root: Any, export: Callable[[], Any]) -> None:
+    """Have an array know of a plain array that shares its buffer."""
+    state = state_of(root)
+    state.exports = [*(state.exports or ()), export]
+
+
 def export(cell: Any) -> np.ndarray[Any, Any]:
     """A plain array that shares the buffer: for code that knows NumPy's arrays alone."""
     import weakref
 
-    buffer: Any = writable(cell) if layout_of(cell).flags.writeable else current(cell)
+    buffer: Any = writable(cell) if current(cell).flags.writeable else current(cell)
     if not buffer.size:
         return np.asarray(buffer)
     shared = np.asarray(memoryview(buffer))  # its base is no array, and so stays that of its views
-    state_of(root_of(cell)).exports.append(weakref.ref(shared))
+    note_export(root_of(cell), weakref.ref(shared))
     return shared
 
 
@@ -396,6 +420,8 @@ def store_at(cell: Any, place: Place, value: Any) -> None:
     state = state_of(cell)
     if state.pending and state.depth != len(place):
         _flush(cell, state)
+    if state.pending is None:
+        state.pending = {}
     state.depth = len(place)
     state.pending[place] = value
     state.epoch += 1
@@ -417,11 +443,11 @@ def read_at(cell: Any, place: Place) -> Any:
 
 def _flush(cell: Any, state: State) -> None:
     """Store what is pending, in one operation."""
-    pending, depth = state.pending, state.depth
+    pending, depth = state.pending or {}, state.depth
     value = cell._value
     leading = value.shape[:depth]
     layout_of(cell)
-    state.pending = {}
+    state.pending = None
     if len(pending) == int(np.prod(leading, dtype=int)):
         entries = _joined([pending[place] for place in sorted(pending)], value.dtype)
         cell._value = functions["reshape"](entries, value.shape)

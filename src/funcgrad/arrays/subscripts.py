@@ -14,8 +14,10 @@ from funcgrad.arrays.reference import (
     assign,
     check_store,
     current,
+    dtype_of,
     expression_of,
     holds_expr,
+    is_numeric,
     layout_of,
     lengths_of,
     lent_value,
@@ -33,6 +35,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.values import converted, fitted_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.registry import functions
+from funcgrad.source import fail
 
 _PLAIN = (int, slice, type(None), type(...))
 
@@ -84,7 +87,14 @@ def as_place(index: Any, shape: tuple[int, ...]) -> Place | None:
     for item in items:
         if type(item) is not int:
             return None
-    return tuple([i + n if i < 0 else i for i, n in zip(items, shape, strict=False)])
+    place = tuple([i + n if i < 0 else i for i, n in zip(items, shape, strict=False)])
+    for axis, (i, n) in enumerate(zip(place, shape, strict=False)):
+        if not 0 <= i < n:
+            raise fail(
+                IndexError,
+                f"index {items[axis]} is out of bounds for axis {axis} with size {n}",
+            )
+    return place
 
 
 def get_item(cell: Any, index: Any) -> Any:
@@ -92,25 +102,44 @@ def get_item(cell: Any, index: Any) -> Any:
     index, basic, probe = read_index(index)
     if not basic:
         return _chosen(cell, index)
-    like = layout_of(cell)[probe]  # NumPy's own errors
-    place = as_place(index, lengths_of(cell))
-    if isinstance(like, np.ndarray):
-        if holds_expr(index):
-            make_expression(root_of(cell))
-        return view_of(cell, IndexLens(index), like, place)
+    shape = lengths_of(cell)
+    place = as_place(index, shape)
+    if place is None or len(place) < len(shape):
+        if is_numeric(cell):
+            return _of_numbers(cell, index, probe, place)
+        if _names_entry(index, len(shape)):
+            return functions["getitem"](current(cell), index)
+        return view_of(cell, IndexLens(index, probe), None, place)
     state = cell._state
-    if place is not None:
-        if state is None or state.base is None:
-            return read_at(cell, place)
-        if state.place is not None:
-            return read_at(root_of(cell), state.place + place)
+    if state is None or state.base is None:
+        return read_at(cell, place)
+    if state.place is not None:
+        return read_at(root_of(cell), state.place + place)
     value = current(cell)
-    if isinstance(value, np.ndarray) and not holds_expr(index):
-        return value[index]
-    return functions["getitem"](lent_value(cell), index)
+    return value[place] if isinstance(value, np.ndarray) else functions["getitem"](value, place)
+
+
+def _names_entry(index: Any, ndim: int) -> bool:
+    """Whether a basic index, some of it traced, names one entry."""
+    items = index if type(index) is tuple else (index,)
+    return len(items) == ndim and all([type(item) is int or type(item) is Expr for item in items])
+
+
+def _of_numbers(cell: Any, index: Any, probe: Any, place: Place | None) -> Any:
+    """A basic index into numbers; one that is traced makes an expression of them."""
+    if holds_expr(index):
+        if _names_entry(index, len(lengths_of(cell))):
+            return functions["getitem"](lent_value(cell), index)
+        make_expression(root_of(cell))
+        return view_of(cell, IndexLens(index, probe))
+    found = current(cell)[index]
+    if not isinstance(found, np.ndarray):
+        return found
+    return view_of(cell, IndexLens(index, probe), None, place)
 
 
 def _chosen(cell: Any, index: Any) -> Any:
+    """Entries that arrays choose, copied."""
     value = current(cell)
     if isinstance(value, np.ndarray) and not holds_expr(index):
         return wrapped(cell, value[index])
@@ -138,11 +167,10 @@ def set_item(cell: Any, index: Any, value: Any) -> None:
     if not basic:
         store_chosen(cell, index, value)
         return
-    like = layout_of(cell)[probe]
-    dtype = layout_of(cell).dtype
-    shape = like.shape if isinstance(like, np.ndarray) else ()
-    value = fitted_value(value, shape, dtype)
-    place = as_place(index, lengths_of(cell))
+    whole = lengths_of(cell)
+    place = as_place(index, whole)
+    shape = np.shape(layout_of(cell)[probe]) if place is None else whole[len(place) :]
+    value = fitted_value(value, shape, dtype_of(cell))
     state = cell._state
     if place is not None and (state is None or state.base is None):
         store_at(cell, place, value)

@@ -19,6 +19,7 @@ from funcgrad.arrays.reference import (
     wrapped,
 )
 from funcgrad.expr import Expr
+from funcgrad.expr.scope_order import next_in_order
 
 VIEW_FUNCTIONS: frozenset[Any] = frozenset(
     {
@@ -114,6 +115,22 @@ def _rely(cell: Any) -> None:
     root = root_of(cell)
     if root._state is not None and root._state.guessed:
         root._state.relied = True
+
+
+def made_of(cell: Reference, value: Any, operands: Sequence[Any] | None) -> Any:
+    """A new expression as a cell, if it is an array; laid out as the operands of an entrywise operation."""
+    if type(value) is not Expr:
+        return wrapped(cell, value)
+    shape = value.type.shape
+    if not shape:
+        return value
+    made: Any = object.__new__(cell.__class__)
+    made._value = value
+    made._state = None
+    made._birth = next_in_order()
+    if len(shape) > 1:
+        lay_out(made, (cell,) if operands is None else operands, operands is not None)
+    return made
 
 
 def lay_out(made: Any, operands: Sequence[Any], elementwise: bool) -> None:
