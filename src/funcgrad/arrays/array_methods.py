@@ -16,6 +16,7 @@ from funcgrad.arrays.reference import (
     current,
     dtype_of,
     holds_expr,
+    in_c_order,
     is_numeric,
     layout_of,
     lend,
@@ -67,11 +68,20 @@ _OPTIONS = {"out", "where", "initial"}
 def _view(name: str, function: Any = None) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given, named = unwrapped(args), unwrapped(kwargs)
+        if name in _SURE and not kwargs:
+            value = current(self)
+            if type(value) is Expr and (function is None or in_c_order(self)):
+                lens = FunctionLens(lambda array: getattr(array, name)(*given), value.type.shape)
+                return view_of(self, lens, read=getattr(value, name)(*given))
         return viewed(function, lambda values: getattr(values[0], name)(*given, **named), [self])
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As ``numpy.ndarray.{name}``: a view where NumPy gives one."
     return method
+
+
+_SURE = {"ravel", "reshape", "squeeze", "swapaxes", "transpose"}
+"""Views, if the entries stand in C order; without `diagonal`, which is not to be written."""
 
 
 def _attribute(name: str, function: Any = None) -> property:
@@ -187,7 +197,10 @@ class ArrayMethods:
     def flat(self, value: Any) -> None:
         FlatEntries(self)[...] = value
 
-    T = _attribute("T")
+    @property
+    def T(self) -> Any:
+        """The axes reversed: a view."""
+        return self.transpose()
 
     @property
     def mT(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from funcgrad.arrays.reference import Reference, current, lend, lent_value, wrapped
+from funcgrad.arrays.reference import Reference, current, lent_value, wrapped
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
@@ -50,8 +50,10 @@ def _on_values(function: Any, *, swapped: bool = False) -> Callable[[Any, Any], 
     def operator(self: Any, other: Any) -> Any:
         x = current(self)
         y = current(other) if isinstance(other, Reference) else other
-        if type(x) is Expr or type(y) is Expr:
-            lend([self, other])
+        if type(x) is not Expr and type(y) is Expr:
+            x = lent_value(self)
+        elif type(y) is not Expr and y is not other and type(x) is Expr:
+            y = lent_value(other)
         return made_of(self, function(y, x) if swapped else function(x, y), (self, other))
 
     operator.__name__ = operator.__qualname__ = function.__name__

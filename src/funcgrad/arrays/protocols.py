@@ -24,7 +24,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.expr.registry import functions, operation_table, ufuncs
+from funcgrad.expr.registry import functions, ufuncs
 from funcgrad.source import fail
 
 
@@ -56,8 +56,11 @@ class ArrayProtocols:
     ) -> Any:
         if not kwargs.keys() & _OPTIONS:
             value = self._value if self._state is None else current(self)
-            if type(value) is Expr and args[0] is self and func in _OF_ONE:
-                return made_of(self, operation_table.numpy[func](value, *args[1:], **kwargs), None)
+            if type(value) is Expr and args and args[0] is self and func not in _OTHERWISE:
+                rest = args[1:]
+                if not rest or _PLAIN.issuperset(map(type, rest)):
+                    made = functions["apply_numpy"](func, (value, *rest), kwargs)
+                    return made_of(self, made, None)
         if func in IN_PLACE:
             return _changed(func, args, kwargs)
         if func in VIEW_FUNCTIONS or _is_view_of_one(func, args):
@@ -86,10 +89,8 @@ class ArrayProtocols:
 
 
 _OPTIONS = {"out", "where", "initial"}
-_OF_ONE = frozenset(
-    {np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cumsum, np.linalg.norm}
-)
-"""Functions of one array that are called often: their other arguments are plain."""
+_OTHERWISE = frozenset({*IN_PLACE, *VIEW_FUNCTIONS, np.diag, np.einsum})
+_PLAIN = frozenset({int, float, str, bool, type(None), np.ndarray, Expr})
 
 _REDUCERS: dict[Any, Any] = {
     np.sum: np.add,

@@ -270,9 +270,13 @@ def check_writable(cell: Any) -> None:
 
 # -- views ---------------------------------------------------------------------------------------
 def view_of(
-    base: Any, lens: Lens, like: np.ndarray[Any, Any] | None = None, place: Place | None = None
+    base: Any,
+    lens: Lens,
+    like: np.ndarray[Any, Any] | None = None,
+    place: Place | None = None,
+    read: Any = None,
 ) -> Any:
-    """A view through a lens; ``like`` is the same view of the base's layout, if that is known."""
+    """A view through a lens; ``like`` is the same view of the base's layout, ``read`` its value."""
     below = base._state
     view = object.__new__(base.__class__)
     view._birth = base._birth
@@ -291,8 +295,10 @@ def view_of(
         state.epoch = -1
         view._value = None
         return view
-    value = current(base)
-    view._value = lens.look(value) if isinstance(value, np.ndarray) else lens.get(value)
+    if read is None:
+        value = current(base)
+        read = lens.look(value) if isinstance(value, np.ndarray) else lens.get(value)
+    view._value = read
     state.epoch = 0 if held is None else held.epoch
     return view
 

@@ -99,6 +99,8 @@ def as_place(index: Any, shape: tuple[int, ...]) -> Place | None:
 
 def get_item(cell: Any, index: Any) -> Any:
     """``cell[index]``: a view for a basic index, as in NumPy; else a copy; an entry is a scalar."""
+    if type(index) is slice and type(cell._value) is Expr:
+        return view_of(cell, IndexLens(index, index))
     index, basic, probe = read_index(index)
     if not basic:
         return _chosen(cell, index)
