@@ -17,7 +17,7 @@ from funcgrad.arrays.reference import (
     lend,
     unwrapped,
 )
-from funcgrad.arrays.subscripts import store_chosen, updated
+from funcgrad.arrays.subscripts import store_chosen
 from funcgrad.arrays.values import converted, fitted_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.registry import functions
@@ -62,7 +62,8 @@ def store_flat(a: Any, index: Any, value: Any) -> None:
     like = layout_of(a)
     places = np.arange(like.size)[index]
     flat = functions["reshape"](expression_of(a), (-1,))
-    changed = updated(flat, places, fitted_value(value, places.shape, like.dtype))
+    stored = fitted_value(value, places.shape, like.dtype)
+    changed = functions["index_update"](flat, places, stored, "set")
     assign(a, functions["reshape"](changed, like.shape))
 
 

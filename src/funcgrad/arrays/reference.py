@@ -3,27 +3,20 @@
 The value is an array of NumPy's, while nothing traced has been stored, or an expression. A store puts
 another value into the cell. A view holds its base and a lens; while the base has numbers, its buffer is
 NumPy's own view, so that aliasing is NumPy's.
-
-Stores of single entries, or of rows, wait in a table until the whole array is read: n of them make one
-operation, and an entry that is read back is what was stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from funcgrad.arrays.lens import Lens
 from funcgrad.expr import Expr, const, constant_of
-from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import innermost_scope, next_in_order
 from funcgrad.graph import Constant
 from funcgrad.source import fail
-
-Place: TypeAlias = tuple[int, ...]
-"""The leading indices of an entry, or of a row."""
 
 
 class State:
@@ -32,17 +25,11 @@ class State:
     base: Reference | None = None
     """Of a view, the array that it is a view of."""
     lens: Lens | None = None
-    place: Place | None = None
-    """Of a view that is a row of the base at the end of the chain, where it stands there."""
     epoch = 0
     """Of a base, the number of its values so far; of a view, that of the value it has read."""
     layout: Any = None
     """An array of NumPy's strides, or a function that makes one; None: of a view, as its base's says, and
     else that of its value, in C order if that is an expression."""
-    pending: dict[Place, Any] | None = None
-    """The entries, or rows, that have been stored and stand in no value yet."""
-    depth = 0
-    """How many indices the pending places have."""
     viewed = False
     guessed = False
     """Whether NumPy's layout is not known: C order is a guess."""
@@ -94,15 +81,8 @@ def current(cell: Reference) -> Any:
     if state is None:
         return cell._value
     if state.base is None:
-        if state.pending:
-            _flush(cell, state)
         return cell._value
     root = root_of(cell)
-    if root._state is not None and root._state.pending:
-        held = root._state.pending.get(state.place) if state.place is not None else None
-        if held is not None:
-            return held
-        _flush(root, root._state)
     epoch = 0 if root._state is None else root._state.epoch
     if state.epoch != epoch:
         for view in reversed(_stale(cell, epoch)):
@@ -144,8 +124,7 @@ def state_of(cell: Any) -> State:
 
 def is_numeric(cell: Any) -> bool:
     """Whether an array holds numbers alone."""
-    root = root_of(cell)
-    return isinstance(root._value, np.ndarray) and not (root._state and root._state.pending)
+    return isinstance(root_of(cell)._value, np.ndarray)
 
 
 def lent_value(cell: Any) -> Any:
@@ -273,7 +252,6 @@ def view_of(
     base: Any,
     lens: Lens,
     like: np.ndarray[Any, Any] | None = None,
-    place: Place | None = None,
     read: Any = None,
 ) -> Any:
     """A view through a lens; ``like`` is the same view of the base's layout, ``read`` its value."""
@@ -284,17 +262,9 @@ def view_of(
     state.base, state.lens = base, lens
     if like is not None:
         state.layout = like
-    if below is None or below.base is None:
-        state.place = place
-    elif place is not None and below.place is not None:
-        state.place = below.place + place
     root = base if below is None else root_of(base)
     held = root._state
     state_of(base).viewed = True
-    if held is not None and held.pending:
-        state.epoch = -1
-        view._value = None
-        return view
     if read is None:
         value = current(base)
         read = lens.look(value) if isinstance(value, np.ndarray) else lens.get(value)
@@ -338,7 +308,6 @@ def assign(cell: Any, value: Any) -> None:
         changed = view._state.lens.put(below, changed)
         values.append(changed)
     root._value = changed
-    state.pending = None
     state.epoch += 1
     for (view, _), known in zip(chain, values, strict=False):
         view._value = known
@@ -417,68 +386,3 @@ def export(cell: Any) -> np.ndarray[Any, Any]:
     shared = np.asarray(memoryview(buffer))  # its base is no array, and so stays that of its views
     note_export(root_of(cell), weakref.ref(shared))
     return shared
-
-
-# -- pending stores ------------------------------------------------------------------------------
-def store_at(cell: Any, place: Place, value: Any) -> None:
-    """Store an entry or a row, of its dtype and shape, of an array that is no view."""
-    check_store(cell, value)
-    state = state_of(cell)
-    if state.pending and state.depth != len(place):
-        _flush(cell, state)
-    if state.pending is None:
-        state.pending = {}
-    state.depth = len(place)
-    state.pending[place] = value
-    state.epoch += 1
-
-
-def read_at(cell: Any, place: Place) -> Any:
-    """An entry of an array that is no view, by all its indices."""
-    state = cell._state
-    if state is not None and state.pending:
-        if state.depth > len(place):
-            _flush(cell, state)
-        else:
-            held = state.pending.get(place[: state.depth])
-            if held is not None:
-                return held if state.depth == len(place) else held[place[state.depth :]]
-    value = cell._value
-    return value[place] if isinstance(value, np.ndarray) else functions["getitem"](value, place)
-
-
-def _flush(cell: Any, state: State) -> None:
-    """Store what is pending, in one operation."""
-    pending, depth = state.pending or {}, state.depth
-    value = cell._value
-    leading = value.shape[:depth]
-    layout_of(cell)
-    state.pending = None
-    if len(pending) == int(np.prod(leading, dtype=int)):
-        entries = _joined([pending[place] for place in sorted(pending)], value.dtype)
-        cell._value = functions["reshape"](entries, value.shape)
-        return
-    if isinstance(value, np.ndarray):
-        value = expression_of(cell)
-    if len(pending) == 1:
-        ((place, entry),) = pending.items()
-        cell._value = functions["index_update"](value, place, entry, "set")
-        return
-    places = sorted(pending)
-    entries = _joined([pending[place] for place in places], value.dtype)
-    cell._value = functions["index_update"](value, _as_index(places), entries, "set")
-
-
-def _as_index(places: Sequence[Place]) -> Any:
-    """The index of places in order: a slice, or one array of integers an axis."""
-    columns = [np.array(column) for column in zip(*places, strict=True)]
-    if len(columns) == 1 and columns[0][-1] - columns[0][0] + 1 == len(places):
-        return slice(int(columns[0][0]), int(columns[0][-1]) + 1)
-    return tuple(columns)
-
-
-def _joined(entries: Sequence[Any], dtype: np.dtype[Any]) -> Any:
-    """Entries or rows in one array."""
-    if not any([isinstance(entry, Expr) for entry in entries]):
-        return functions["astype"](np.array(entries, dtype), dtype)
-    return functions["astype"](functions["stack"](entries), dtype)
