@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.jit.capture_paths import Path, Subscript, named_paths
 from funcgrad.transforms.jit.captures import CapturedVariables
 from tests.transforms.jit.test_captures import check
 
@@ -304,32 +303,10 @@ def test_an_instance_that_holds_its_own_jitted_method_is_freed():
     assert alive() is None
 
 
-def test_the_paths_of_code():
-    def f(self, x):
-        part = self.part
-
-        def inner(y):
-            return y.own * self.deep.er["k"][0]
-
-        return part.w(x) + x.T + inner(x) + SETTINGS["a"].b
-
-    found = named_paths(f.__code__)
-    local = {(p.name, *p.steps) for p in found if not p.is_global and p.steps}
-    assert local == {
-        ("self", "part"),
-        ("self", "part", "w"),
-        ("self", "deep", "er", Subscript("k"), Subscript(0)),
-        ("x", "T"),
-    }
-    assert Path(True, "SETTINGS", (Subscript("a"), "b")) in found
-
-
-SETTINGS = {"a": types.SimpleNamespace(b=1.0)}
-
-
 def test_plain_functions_watch_no_more_than_their_names():
     w, scale = np.ones(3), 2.0
     places = [
         item.place.name for item in CapturedVariables(lambda x: np.sum(w.T * x) * scale).values()
     ]
-    assert places == ["scale", "w"]
+    # (A global could hide the builtin sum.)
+    assert places == ["scale", "w", "sum"]

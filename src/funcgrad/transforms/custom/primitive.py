@@ -15,6 +15,7 @@ from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all, spread
 from funcgrad.source import fail
+from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.transform_arguments import named_after
 from funcgrad.typing import Array
 
@@ -80,24 +81,32 @@ def primitive(
     title = str(name or getattr(f, "__name__", "primitive"))
     title = title if title.isidentifier() else "primitive"
     rules = _numerical(f, title, partials) if isinstance(partials, str) else partials
-    held = Foreign(f, title, rules, out)
+    # A derivative is derived once for each `Foreign`: what rules capture makes a new one when it changes.
+    watches = [CapturedVariables(rule) for rule in partials or () if callable(rule)]
+    seen = [watch.values() for watch in watches]
 
     @named_after(f)
     def operation(*args: Array) -> Any:
         args = tuple([plain_value(arg) for arg in args])
         if not any(isinstance(arg, Expr) for arg in args):
             return function(*args)
-        if isinstance(held.partials, list | tuple) and len(held.partials) != len(args):
+        if isinstance(rules, list | tuple) and len(rules) != len(args):
             raise fail(
                 TypeError,
-                f"{title}: expected as many arguments as partials ({len(held.partials)}), but got "
+                f"{title}: expected as many arguments as partials ({len(rules)}), but got "
                 f"{len(args)}",
             )
+        nonlocal seen
+        if not all(map(CapturedVariables.unchanged, watches, seen)):
+            seen = [watch.values() for watch in watches]
+            operation.foreign = Foreign(function, title, rules, out)  # type: ignore[attr-defined]
+        held = operation.foreign  # type: ignore[attr-defined]
         exprs = lift_all(args)
         if held.elementwise:
             exprs = _fitted(exprs)
         return foreign_op(*exprs, function=held)
 
+    operation.foreign = Foreign(function, title, rules, out)  # type: ignore[attr-defined]
     return operation
 
 

@@ -21,6 +21,7 @@ from funcgrad.trace.derive import closed_tree
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.interop.jax_tangents import compile_body, with_own_derivatives
+from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
 from funcgrad.transforms.jit.signature import Static, checked_static, is_static, structure
 from funcgrad.transforms.jit.signature_cache import Args, Keywords, Kinds, SignatureCache
 from funcgrad.transforms.jit.stage_text import Lowered
@@ -101,10 +102,12 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         found = self.entries.get(key)
         if found is None:
             before = self.captures()
+            generators = generator_states(before)
             found = self._compiled(self._traced(kinds, args, kwargs))
+            warn_of_draws(self.name, generators)
             self.misses.traced(self.fixed, key, (args, kwargs))
             self.latest = found
-            self.keep(key, found, before)
+            self.keep(key, found, self.after_trace(before, set(map(id, found.captured))))
         given = [leaf for leaf, kind in zip(leaves, kinds, strict=True) if not is_static(kind)]
         return found.rebuild(found.run(*given, *found.captured))
 

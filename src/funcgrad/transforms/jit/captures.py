@@ -1,39 +1,47 @@
-"""What a compiled function depends on beside its arguments: what it, and the functions that it calls, name.
+"""What a compiled function depends on beside its arguments: what it, and the functions that it calls, reach.
 
 Watched are closure cells, globals (also those not bound yet, and builtins that a global may hide),
 defaults, what partial functions hold, and the instances of methods: by identity; arrays by shape and type
-also, and small ones by content. Of each of these, and of the user's modules, the attributes and items
-that the code reads by name or by a constant key (``self.layer.w``, ``settings.K``, ``params["w"]``) are
-watched, too. So it is in plain functions that are named so, through partial functions, methods,
-properties, toolz's compositions and what is wrapped: in up to 64, nearest first.
+also, and by content, unless the program reads them at each call. From each of these the search goes on: to
+all items of a container, and to those attributes of an instance or a module of the user's whose names occur
+in the code of a function that is found (``co_names``), wherever it reads them. So a helper's ``model.w``, a
+loop over ``self.layers`` and ``params[key]`` are watched. It is the same in plain functions, through partial
+functions, methods, properties, toolz's compositions and what is wrapped: in up to 64, nearest first.
 
-Not watched is what would cost a call too much, or has no end: what is read by other keys, in a loop over
-a container or through `getattr`; attributes that a class computes in ``__getattr__`` or in a descriptor
-of its own; methods that are given to a class; names of modules, functions and classes of installed
-packages, and the code of a function that is given other code (``f.__code__ = ...``: 20 ns for each
-function, as much as all else).
+Not watched is what would cost a call too much, or has no end: the state of modules, functions and classes of
+installed packages (``os.environ``, random generators), what a descriptor of the user's own computes, and the
+code of a function that is given other code (``f.__code__ = ...``: 20 ns for each function).
 """
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import UserDict, UserList, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
+from itertools import starmap
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.transforms.jit.capture_paths import AccessStep, Path, Subscript, named_paths
+from funcgrad.source import warn
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
     ClassMember,
     ClosureCell,
-    Element,
+    Contents,
     Fixed,
     InstanceMember,
     NamespaceItem,
@@ -42,14 +50,17 @@ from funcgrad.transforms.jit.capture_sources import (
     checker,
     has_namespace,
     key_of,
+    namespace,
     owner_of,
+    same_items,
     seen,
 )
 
 MOST_FUNCTIONS = 64
 """Functions, found nearest first, beyond which none is looked into."""
 
-_MOST_CALLABLES = 1000
+MOST_VALUES = 10_000
+"""Values, found nearest first, beyond which none is looked into."""
 
 
 # -- all places of a function --------------------------------------------------------------------
@@ -59,22 +70,50 @@ class CapturedVariables:
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
 
-    def values(self) -> list[Snapshot]:
-        """What is held now."""
-        return [seen(place) for place in _places(self.f)]
+    def values(self, before: Sequence[Snapshot] = ()) -> list[Snapshot]:
+        """What is held now; of arrays of which ``before`` has the content, the content as well."""
+        whole = {key_of(item.place) for item in before if item.content is not None}
+        return [seen(place, key_of(place) in whole) for place in _places(self.f)]
+
+    def traced(
+        self, held: Sequence[Snapshot], read: Collection[int], before: Sequence[Snapshot] = ()
+    ) -> list[Snapshot]:
+        """What to watch after a trace, of what was held before it, with the contents of large arrays.
+
+        A program reads the arrays with ids in ``read`` at each call; of others f itself has taken something,
+        or nothing. The contents that ``before`` has are kept. A container that f has changed itself, such as
+        a list of calls, is not watched.
+        """
+        known = {key_of(item.place): item.content for item in before}
+        return [
+            item
+            if item.form is None or item.content is not None
+            else item._replace(content=known.get(key_of(item.place)))
+            if id(item.value) in read
+            else seen(item.place, True)
+            for item in held
+            if not (isinstance(item.place, Contents) and item.event(seen(item.place)))
+        ]
 
     def unchanged(self, before: Sequence[Snapshot]) -> bool:
         """Whether everything is what it was."""
         for item in before:
             now = item.place.get()
-            if now is not item.value or (item.form is not None and item.event(seen(item.place))):
+            if now is not item.value and not (
+                isinstance(item.place, Contents) and same_items(now, item.value)
+            ):
+                return False
+            if item.form is not None and item.event(seen(item.place, item.content is not None)):
                 return False
         return True
 
     def changed(self, before: Sequence[Snapshot], now: Sequence[Snapshot]) -> list[str]:
         """The names of what is not, with what has happened to them."""
         later = {key_of(item.place): item for item in now}
-        events = [item.event(later.get(key_of(item.place), item)) for item in before]
+        events = [
+            item.event(later.get(key_of(item.place)) or seen(item.place, item.content is not None))
+            for item in before
+        ]
         return list(dict.fromkeys([event for event in events if event]))
 
     def tests(self, before: Sequence[Snapshot], objects: dict[str, Any]) -> list[str] | None:
@@ -117,40 +156,213 @@ class Bound(NamedTuple):
 
 def _places(f: Callable[..., Any]) -> list[Any]:
     """The places that a callable, and the functions that it names, depend on."""
-    found: dict[Any, Any] = {}
-    waiting: deque[tuple[Any, bool, Bound]] = deque([(f, True, Bound())])
-    done: set[Any] = set()
-    count = 0
-    kept: list[Any] = []  # so that ids stay their own
-    while waiting and count < MOST_FUNCTIONS and len(done) < _MOST_CALLABLES:
-        item, own, bound = waiting.popleft()
-        if not own and not callable(item):
-            continue
-        # A bound method is made anew whenever it is asked for.
-        is_method = isinstance(item, MethodType)
-        parts = [MethodType, item.__func__, item.__self__] if is_method else [item]
-        identity = tuple(map(id, [*parts, *bound.args]))
-        if identity in done:
-            continue
-        done.add(identity)
-        kept.append((item, bound))
-        waiting.extend([(inner, own, args) for inner, args in _inside(item, bound)])
-        places = _held_by(item)
-        if isinstance(item, FunctionType) and not is_ours(item) and (own or not _installed(item)):
-            count += 1
-            places = _of_function(item, bound)
+    names: frozenset[str] = frozenset()
+    while True:
+        search = _Search(names)
+        search.run(f)
+        if search.met <= names:
+            return list(search.found.values())
+        names |= search.met
+
+
+class _Search:
+    """The walk over what a callable reaches, along attributes with some names.
+
+    ``found`` are the places, ``met`` the names that occur in the functions on the way.
+    """
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = sorted(names)
+        self.probes = not names.isdisjoint(_PROBING)
+        self.whole = not names.isdisjoint(_READING_ALL)
+        self.found: dict[Any, Any] = {}
+        self.met: set[str] = set()
+        self.waiting: deque[tuple[Any, str, bool, Bound]] = deque()
+        self.done: set[Any] = set()
+        self.kept: list[Any] = []  # so that ids stay their own
+        self.functions = 0
+
+    def run(self, f: Callable[..., Any]) -> None:
+        self.waiting.append((f, _name(f), True, Bound()))
+        while self.waiting:
+            if len(self.done) > MOST_VALUES:
+                warn(
+                    f"jit: {_name(f)} reaches more than {MOST_VALUES} values beside its arguments, and no "
+                    "change of further ones is noticed; hand them to it as arguments"
+                )
+                return
+            item, label, own, bound = self.waiting.popleft()
+            # A bound method is made anew whenever it is asked for.
+            is_method = isinstance(item, MethodType)
+            parts = [MethodType, item.__func__, item.__self__] if is_method else [item]
+            identity = tuple(map(id, [*parts, *bound.args]))
+            if identity not in self.done:
+                self.done.add(identity)
+                self.kept.append((item, bound))
+                self._visit(item, label, own, bound)
+
+    def _visit(self, item: Any, label: str, own: bool, bound: Bound) -> None:
+        if own or callable(item):
+            for inner, args in _inside(item, bound):
+                self.waiting.append((inner, label, own, args))
+            self._add(_held_by(item))
+        if isinstance(item, FunctionType):
+            theirs = is_ours(item) or (not own and _installed(item))
+            if not theirs and self.functions < MOST_FUNCTIONS:
+                self.functions += 1
+                self.met |= _names(item.__code__)
+                self._add(_of_function(item))
+                given = bound.of(item.__code__.co_varnames[: item.__code__.co_argcount])
+                self._add(starmap(Fixed, given.items()))
+                if bound.args and "super" in item.__code__.co_names:
+                    self._add(_inherited(bound.args[0], item.__code__.co_names))
+        else:
+            self._add(self._parts(item, label))
+
+    def _add(self, places: Iterable[Any]) -> None:
         for place in places:
             key = key_of(place)
-            if key not in found:
-                found[key] = place
-                waiting.append((place.get(), False, Bound()))
-    return list(found.values())
+            if key not in self.found:
+                fixed = isinstance(place, Fixed) and not isinstance(place.value, np.ndarray)
+                if not fixed:
+                    self.found[key] = place
+                if not isinstance(place, Contents):
+                    self._reach(place.get(), place.name)
+
+    def _reach(self, value: Any, label: str) -> None:
+        if type(value) not in _LEAVES:
+            self.waiting.append((value, label, False, Bound()))
+
+    def _parts(self, item: Any, label: str) -> Iterator[Any]:
+        """The places in a container, a module, a class or an instance."""
+        if isinstance(item, dict):
+            yield Contents(label, item)
+            yield from [Fixed(f"{label}[{key!r}]", value) for key, value in item.items()]
+        elif isinstance(item, list | tuple | set | frozenset | deque):
+            if not isinstance(item, tuple | frozenset):
+                yield Contents(label, item)
+            fields = getattr(item, "_fields", ())
+            names = [f".{name}" for name in fields] or [f"[{k}]" for k in range(len(item))]
+            yield from [Fixed(label + n, v) for n, v in zip(names, item, strict=True)]
+        elif isinstance(item, bytearray):
+            yield Contents(label, item)
+        elif isinstance(item, ModuleType):
+            if not _installed(item):
+                home = vars(item)
+                for name in self.names:
+                    if name in home and not isinstance(home[name], ModuleType):
+                        yield NamespaceItem(f"{label}.{name}", home, name)
+                    elif name in home:  # it is not bound anew
+                        self._reach(home[name], f"{label}.{name}")
+        elif isinstance(item, type):
+            for name in self.names:
+                yield from self._of_class(item, item, name, f"{label}.{name}")
+        elif type(item) not in _WITHOUT_ATTRIBUTES:
+            yield from self._of_instance(item, label)
+
+    def _of_instance(self, item: Any, label: str) -> Iterator[Any]:
+        own = namespace(item)
+        names = self.names
+        ours = type(item).__module__.startswith(
+            "funcgrad."
+        )  # such as a function with a custom rule
+        if self.whole or ours or isinstance(item, UserDict | UserList):
+            if has_namespace(item):
+                yield Contents(f"{label}.__dict__", own)
+            names = [*names, *[name for name in own if name not in names]]
+        for name in names:
+            place = InstanceMember(f"{label}.{name}", item, name)
+            in_it = place.get() is not ABSENT
+            in_class = owner_of(type(item), name) is not None
+            if in_it or ((in_class or self.probes) and has_namespace(item)):
+                yield place
+            if in_class and not in_it:
+                yield from self._of_class(type(item), item, name, place.name)
+        for method in _implicit_methods(type(item)):
+            self.waiting.append((MethodType(method, item), label, False, Bound()))
+
+    def _of_class(self, kind: type, holder: object, name: str, label: str) -> Iterator[Any]:
+        """What a class gives for an attribute of ``holder``: its place, and the functions that compute it.
+
+        Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
+        """
+        owner = owner_of(kind, name)
+        if owner is None or _installed(sys.modules.get(owner.__module__)):
+            return
+        value = vars(owner)[name]
+        code: Any = None
+        if isinstance(value, property | cached_property):
+            code = value.fget if isinstance(value, property) else value.func
+            code = code and MethodType(code, holder)
+        elif isinstance(value, classmethod):
+            code = MethodType(value.__func__, kind)
+        elif isinstance(value, staticmethod):
+            code = value.__func__
+        elif isinstance(value, FunctionType):
+            code = value if isinstance(holder, type) else MethodType(value, holder)
+            yield ClassMember(label, kind, name)
+        elif not hasattr(type(value), "__get__"):
+            yield ClassMember(label, kind, name)
+        if code is not None:
+            self.waiting.append((code, label, False, Bound()))
+
+
+@lru_cache(maxsize=1024)
+def _names(code: CodeType) -> frozenset[str]:
+    """The names of globals and attributes in code, and in the code of functions inside it.
+
+    Where it reads attributes by text, its texts as well.
+    """
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    found = frozenset(code.co_names).union(*map(_names, inside))
+    if found.isdisjoint(_PROBING):
+        return found
+    return found | {c for c in code.co_consts if isinstance(c, str) and c.isidentifier()}
+
+
+_READING_ALL = frozenset(("__dict__", "attrgetter", "getattr", "vars"))
+"""Names in code that may read any attribute."""
+_PROBING = _READING_ALL | {"AttributeError", "hasattr"}
+"""Names in code that may ask for attributes that are not there."""
+
+_NEVER_IMPLICIT = frozenset(
+    (
+        *(
+            "__init__",
+            "__new__",
+            "__post_init__",
+            "__init_subclass__",
+            "__del__",
+            "__class_getitem__",
+        ),
+        *("__repr__", "__str__", "__format__", "__hash__", "__setattr__", "__delattr__", "__dir__"),
+        *("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__replace__", "__eq__"),
+    )
+)
+
+
+def _implicit_methods(kind: type) -> Iterator[FunctionType]:
+    """The methods of the user's classes that operators and `getattr` call, such as ``__getitem__``."""
+    for base in kind.__mro__[:-1]:
+        if not _installed(sys.modules.get(base.__module__)):
+            for name, value in vars(base).items():
+                if (
+                    name[:2] == "__"
+                    and name not in _NEVER_IMPLICIT
+                    and isinstance(value, FunctionType)
+                ):
+                    yield value
 
 
 def _inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
     """The callables that a callable runs: what it wraps, and what it is bound to or made of."""
     if isinstance(item, FunctionType):
-        return [(item.__dict__.get("__wrapped__"), bound)]
+        foreign = item.__dict__.get("foreign") if is_ours(item) else None
+        if foreign is None:
+            return [(item.__dict__.get("__wrapped__"), bound)]
+        # A primitive's function runs at each call, but its rules are derived from once.
+        rules = foreign.partials if isinstance(foreign.partials, list | tuple) else ()
+        return [(rule, Bound()) for rule in rules]
     if isinstance(item, MethodType):
         return [(item.__func__, bound._replace(args=(item.__self__, *bound.args)))]
     if isinstance(item, partial):
@@ -162,7 +374,8 @@ def _inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
         parts = [getattr(item, name, None) for name in ("func", "first")]
         return [(part, Bound()) for part in (*parts, *getattr(item, "funcs", ()))]
     call = getattr(type(item), "__call__", None)  # noqa: B004  # its code is wanted
-    found = [(call, bound._replace(args=(item, *bound.args)))]
+    by_python = isinstance(call, FunctionType)
+    found = [(call, bound._replace(args=(item, *bound.args)))] if by_python else []
     try:
         # Without what a class does for attributes that are not there.
         return [*found, (object.__getattribute__(item, "__wrapped__"), bound)]
@@ -179,94 +392,27 @@ def _held_by(item: object) -> Iterator[Any]:
         yield from [NamespaceItem(name, words, name) for name in words]
 
 
-def _of_function(f: FunctionType, bound: Bound) -> Iterator[Any]:
+def _of_function(f: FunctionType) -> Iterator[Any]:
     """What a Python function takes from around it, functions inside it included."""
-    known: dict[str, Any] = {}
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        place = ClosureCell(name, cell)
-        known[name] = place.get()
-        yield place
+        yield ClosureCell(name, cell)
     if f.__defaults__:
         yield Attribute(f"{_name(f)}.__defaults__", f, "__defaults__")
         count = f.__code__.co_argcount
         names = f.__code__.co_varnames[count - len(f.__defaults__) : count]
-        known.update(zip(names, f.__defaults__, strict=True))
         yield from map(Fixed, names, f.__defaults__)
     words: Any = f.__kwdefaults__
     if words:
-        known.update(words)
         yield Attribute(f"{_name(f)}.__kwdefaults__", f, "__kwdefaults__")
         yield from [NamespaceItem(name, words, name) for name in words]
-    known.update(bound.of(f.__code__.co_varnames[: f.__code__.co_argcount]))
-    for path in named_paths(f.__code__):
-        if path.is_global:
-            yield from _of_global(f.__globals__, path)
-        elif path.name in known:
-            yield from _along(known[path.name], path.steps, path.name)
-    if bound.args and "super" in f.__code__.co_names:
-        yield from _inherited(bound.args[0], f.__code__.co_names)
-
-
-def _of_global(home: dict[str, Any], path: Path) -> Iterator[Any]:
-    """The places of a global's path; of a module of the user's, what is taken from it instead."""
-    names = (path.name, *path.steps)
-    for k, name in enumerate(names):
-        value = home.get(str(name), ABSENT)
-        if not isinstance(value, ModuleType):  # else it is not bound anew
-            label = ".".join(map(str, names[: k + 1]))
-            yield NamespaceItem(label, home, str(name))
-            yield from _along(value, names[k + 1 :], label)
-            return
-        if _installed(value):
-            return
-        home = vars(value)
-
-
-# -- attributes and items --------------------------------------------------------------------------
-def _along(holder: Any, steps: Sequence[AccessStep], label: str) -> Iterator[Any]:
-    """The places of attributes and items that are read one from the other, the first from ``holder``."""
-    for step in steps:
-        label += str(step) if isinstance(step, Subscript) else f".{step}"
-        place: Any = None
-        if isinstance(step, Subscript):
-            place = (
-                Element(label, holder, step.key) if type(holder) in (dict, list, tuple) else None
-            )
-        elif isinstance(holder, tuple) and step in getattr(holder, "_fields", ()):
-            place = Fixed(label, getattr(holder, step))
-        elif isinstance(holder, type):
-            place = _of_class(holder, holder, step, label)
-        elif type(holder) not in _WITHOUT_ATTRIBUTES:
-            place = InstanceMember(label, holder, step)
-            if place.get() is ABSENT:
-                if has_namespace(holder):
-                    yield place
-                place = _of_class(type(holder), holder, step, label)
-        if place is None:
-            return
-        yield place
-        holder = place.get()
-
-
-def _of_class(kind: type, holder: object, name: str, label: str) -> Any:
-    """What a class gives for an attribute of ``holder``: its code, as `Fixed`, or its place, or None.
-
-    Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
-    """
-    owner = owner_of(kind, name)
-    if owner is None or _installed(sys.modules.get(owner.__module__)):
-        return None
-    value = vars(owner)[name]
-    if isinstance(value, property | cached_property):
-        code = value.fget if isinstance(value, property) else value.func
-        return Fixed(label, MethodType(code, holder)) if code is not None else None
-    if isinstance(value, classmethod):
-        return Fixed(label, MethodType(value.__func__, kind))
-    if isinstance(value, staticmethod):
-        return Fixed(label, value.__func__)
-    if isinstance(value, FunctionType):
-        return Fixed(label, value if isinstance(holder, type) else MethodType(value, holder))
-    return None if hasattr(type(value), "__get__") else ClassMember(label, kind, name)
+    home = f.__globals__
+    named = _names(f.__code__)
+    for name in sorted(named):
+        value = home.get(name, ABSENT)
+        if isinstance(value, ModuleType):  # it is not bound anew
+            yield Fixed(name, value)
+        elif value is not ABSENT or hasattr(builtins, name) or "globals" in named:
+            yield NamespaceItem(name, home, name)
 
 
 def _inherited(holder: object, names: Sequence[str]) -> Iterator[Fixed]:
@@ -280,9 +426,13 @@ def _inherited(holder: object, names: Sequence[str]) -> Iterator[Fixed]:
 
 
 _WITHOUT_ATTRIBUTES = frozenset(
-    (float, int, bool, complex, str, bytes, type(None), list, tuple, dict, set, type(ABSENT))
-) | {np.ndarray, Expr, FunctionType, MethodType, BuiltinFunctionType, ModuleType, partial}
+    (float, int, bool, complex, str, bytes, type(None), type(ABSENT), np.ndarray)
+) | {Expr, FunctionType, MethodType, BuiltinFunctionType, ModuleType, partial}
 """Types whose attributes are those of their class, or are no part of what a function computes with."""
+
+
+_LEAVES = frozenset((float, int, bool, complex, str, bytes, type(None), type(ABSENT), np.ndarray))
+"""Types of values that lead to no other."""
 
 
 # -- whose they are ------------------------------------------------------------------------------
@@ -314,4 +464,4 @@ _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 
 
 def _name(f: object) -> str:
-    return str(getattr(f, "__name__", None) or getattr(_inside(f, Bound())[0][0], "__name__", "f"))
+    return str(getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", "f"))

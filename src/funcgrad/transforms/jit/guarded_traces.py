@@ -33,6 +33,7 @@ from funcgrad.transforms.jit.guard_tree import (
     TraceNode,
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
+from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
 from funcgrad.transforms.jit.signature import (
     DEFAULT_DTYPES,
     NUMBER_TYPES,
@@ -180,15 +181,18 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             if node is not None:
                 return found, (node.rebuild(results),)
         before = self.captures()
+        generators = generator_states(before)
         result, path = self._trace(found, before, key[0], args, kwargs, values)
         if path is None:
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
+        warn_of_draws(self.name, generators)
         if self._specializes_from_now(key[0], path):
             return None, None
         if found.tree.leaves >= MAX_PATHS:
             found.uncompiled = True
             self.misses.given_up(MAX_PATHS, path[0])
             return found, None
+        before = self.after_trace(before, found.read)
         node = found.tree.grow(*path)
         self.misses.traced(self.fixed, key, (args, kwargs), last, path[0])
         root = found.tree.root

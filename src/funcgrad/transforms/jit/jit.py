@@ -28,15 +28,16 @@ def jit(
     (``if``, ``while``, ``range(n)``, ``float(x)``) are followed.
 
     What f names is watched, and what plain functions and methods that it calls name (up to 64, not those
-    of installed packages): closure cells, globals, defaults, arguments of partial functions, and what is read
-    of these, of ``self`` and of your modules by name or by a constant key (``self.layer.w``, ``settings.K``,
-    ``params["w"]``). When one is bound anew, or an array among them changes its shape or type in place, or a
-    small one (64 KiB) its content, f is traced again; large ones are read at each call, where the program
-    uses them as they are, but not what is taken out of them first (``X[:50]``, ``X.sum()``). Not watched:
-    what is read by a key that is no constant, in a loop over a container (``for layer in self.layers``) or by
-    `getattr`, what ``__getattr__`` and descriptors other than properties compute, modules' own names, methods
-    that a class is given later, and code that is replaced. After such a change call ``clear()``, or hand the
-    value to f as an argument.
+    of installed packages): closure cells, globals, defaults and arguments of partial functions; all items of
+    containers that are reached from these; and attributes of instances, classes and your modules, by the
+    names that occur in the code of those functions. When one is bound anew or an array among them changes in
+    place, f is traced again; but a large array (64 KiB) that the program reads as it is counts with what it
+    holds at each call. (What f takes out of such an array as well, as in ``X[0] * np.sum(X * x)``, is not
+    watched.)
+    A container that f itself changes, such as a list of calls, is not watched, nor are the state of installed
+    packages, descriptors other than properties, and code that is replaced. After such a change call
+    ``clear()``, or hand the value to f as an argument. Random draws are repeated at later calls; if the
+    generator is NumPy's or Python's own, or is captured, a warning says so.
 
     The result has ``lower(*args)`` (every stage of a program, printable), ``program`` (the last one, which
     prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without

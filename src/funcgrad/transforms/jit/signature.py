@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -156,6 +156,8 @@ class SignatureTraces:
         self.labels = labels
         self.count = len(labels)
         self.tree = GuardTree()
+        self.read: set[int] = set()
+        """The ids of arrays that the program of the last trace reads at each call."""
         self.arrays: list[Any] = []
         self.uncompiled = False
         """Whether f runs uncompiled, since it took too many paths."""
@@ -172,6 +174,7 @@ class SignatureTraces:
         known = min(len(self.arrays), max(len(self.tree.inputs) - self.count, 0))
         del self.arrays[known:], self.tree.inputs[self.count + known :]
         given: list[Expr] = []
+        read: set[int] = set()
         for i, (type, value) in enumerate(zip(types, values, strict=True)):
             if i < self.count:
                 if i == len(self.tree.inputs):
@@ -179,6 +182,8 @@ class SignatureTraces:
                 given.append(self.tree.inputs[i])
                 continue
             origin = origins.get(id(value), value)
+            if origin is value or id(origin) in watched:
+                read |= {id(array) for array in _with_bases(origin)}
             if id(origin) not in watched and value.nbytes <= COPIED:
                 given.append(const(value))
                 continue
@@ -187,6 +192,7 @@ class SignatureTraces:
                 self.arrays.append(origin)
                 self.tree.inputs.append(_input(f"array {place}", type))
             given.append(self.tree.inputs[self.count + place])
+        self.read = read
         return given
 
     def _place(self, array: Any, watched: bool) -> int:
@@ -196,6 +202,13 @@ class SignatureTraces:
             if known is array or (not watched and alike and known.tobytes() == array.tobytes()):
                 return k
         return len(self.arrays)
+
+
+def _with_bases(array: Any) -> Iterator[Any]:
+    """An array, and those that it is a view of."""
+    while isinstance(array, np.ndarray):
+        yield array
+        array = array.base
 
 
 def _input(name: str, type: ArrayType) -> Expr:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
@@ -103,14 +103,18 @@ class SignatureCache(ABC, Generic[Cached]):
     # -- captured variables -----------------------------------------------------------------------
     def captures(self) -> Sequence[Snapshot]:
         """A snapshot of the variables that f captures."""
-        return () if self.watch is None else self.watch.values()
+        return () if self.watch is None else self.watch.values(self.watched)
+
+    def after_trace(self, before: Sequence[Snapshot], read: Collection[int]) -> Sequence[Snapshot]:
+        """What to watch for a program that reads the arrays with these ids at each call."""
+        return before if self.watch is None else self.watch.traced(before, read, self.watched)
 
     def drop_if_captures_changed(self) -> None:
         """Drop the entries if a captured variable has changed since they were made."""
         if self.watch is None or self.watch.unchanged(self.watched):
             return
         with self.lock:
-            now = self.watch.values()
+            now = self.watch.values(self.watched)
             changes = self.watch.changed(self.watched, now)
             if changes:
                 self.misses.rebound(changes)
@@ -118,7 +122,11 @@ class SignatureCache(ABC, Generic[Cached]):
             self.watched = now
 
     def keep(self, key: SignatureKey, entry: Cached, before: Sequence[Snapshot]) -> bool:
-        """Store an entry unless its trace changed a captured variable; whether it was stored."""
+        """Store an entry unless its trace changed a captured variable; whether it was stored.
+
+        ``before`` is from before the trace, with the contents of the large arrays that the program does not
+        read at each call.
+        """
         with self.lock:
             if self.watch is not None:
                 others = self.watch.changed(self.watched, before)
