@@ -17,7 +17,6 @@ from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.numpy.numpy_codegen import bindings, compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
-from funcgrad.compiler.passes import peephole as shortcuts
 from funcgrad.compiler.passes.fusion import blocked
 from funcgrad.compiler.passes.loop_cse import share_bodies
 from funcgrad.compiler.passes.loop_invariant_motion import hoisted
@@ -230,7 +229,6 @@ def check_rows(program, cache, short, pooled):
             patch.setattr(buffer_assignment, "_POOLED", 0)
             patch.setattr(buffer_assignment, "_LARGE", 0)
         patch.setattr(calls_room, "_BRANCHLESS", 2)
-        patch.setattr(shortcuts, "_ENTRIES", 2)
         patch.setattr(blocks, "_ENTRIES", 2)
         patch.setattr(blocks, "_TALL", 0, raising=False)
         patch.setattr(blocks, "_CACHE", cache)

@@ -14,21 +14,13 @@ BITS = {np.dtype("float64"): np.dtype("int64"), np.dtype("float32"): np.dtype("i
 """The integers as wide as each dtype for which this is done."""
 
 
-def masked(condition: Any, x: object, out: Any = None) -> Any:
+def masked(condition: Any, x: Any, out: Any = None) -> Any:
     """The entries of ``x`` where the condition is true, else 0. ``out`` is no operand.
 
     >>> masked(np.array([True, False, False]), np.array([-1.5, np.inf, 3.0]))
     array([-1.5, 0. , 0. ])
     """
-    return kept(np.negative(condition.view(np.int8)), x, out)
-
-
-def kept(ones: Any, x: Any, out: Any = None) -> Any:
-    """The entries of ``x`` where an array of int8 is -1, all ones; 0 where it is 0. ``out`` is no operand.
-
-    >>> kept(np.array([-1, 0, 0], np.int8), np.array([-1.5, np.inf, 3.0]))
-    array([-1.5, 0. , 0. ])
-    """
+    ones = np.negative(condition.view(np.int8))
     out = np.empty(ones.shape, x.dtype) if out is None else out
     kind: Any = BITS[x.dtype]
     bits = out.view(kind)

@@ -33,7 +33,6 @@ from funcgrad.compiler.numpy.instruction_selection import calls
 from funcgrad.compiler.passes.constant_factoring import factored
 from funcgrad.compiler.passes.fusion import blocked
 from funcgrad.compiler.passes.layout_assignment import swapped
-from funcgrad.compiler.passes.peephole import shortened
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.compiler.passes.strength_reduction import related, unsigned
 from funcgrad.compiler.pipeline import PIPELINE, Pipeline
@@ -83,7 +82,6 @@ def prepared(flat: Flat, pipeline: Pipeline = PIPELINE) -> Flat:
 
 STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     {
-        "peephole": shortened,
         "constant_factoring": factored,
         "softplus_sigmoid": related,
         "sign_cancellation": unsigned,
