@@ -26,7 +26,7 @@ from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
 from benchmarks.work import FAMILIES, NUMBA
-from funcgrad.compiler.pipeline import PASSES
+from funcgrad.compiler.pass_options import PASSES
 
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",

@@ -63,7 +63,7 @@ def _stored(call, operands, home):
 def check_effect(call, value, operands, constants, home, where, stage):
     """What a call returns is what its effect says, and it may write where its effect lets it."""
     shared = [x for x in (*operands, *constants) if _is_array(x) and np.shares_memory(value, x)]
-    if call.effect in ("fill", "product", "new"):
+    if call.effect in ("in_place_ok", "out_no_alias", "new"):
         must(stage, where, not shared, "a new array", "memory of an operand or a constant")
         must(stage, where, value.flags.writeable, "an array to write to", "a frozen one")
     if call.effect == "view":
@@ -73,7 +73,7 @@ def check_effect(call, value, operands, constants, home, where, stage):
     if call.takes_out:
         places = [np.full_like(value, 7)]
         given = [operands]
-        for k, x in enumerate(operands if call.effect == "fill" else ()):
+        for k, x in enumerate(operands if call.effect == "in_place_ok" else ()):
             if _is_array(x) and (x.shape, x.dtype) == (value.shape, value.dtype):
                 places.append(x.copy())
                 again = [places[-1] if y is x else y for y in operands]

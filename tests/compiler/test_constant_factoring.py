@@ -5,9 +5,9 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
-from funcgrad.compiler.passes.constant_factoring import factored
+from funcgrad.compiler.passes.constant_factoring import factor_constants
 from funcgrad.graph import CONSTANT
 
 X, Y, A = fg.var("x", (40, 30)), fg.var("y", (40, 30)), fg.var("A", (30, 3))
@@ -16,7 +16,7 @@ ROW = fg.var("r", 40)
 
 def products(flat):
     """The sizes of the products that a program's results need, in order."""
-    plan = calls(flat)
+    plan = select_instructions(flat)
     return [call.type.size for call in plan.calls if call.function.symbol == "multiply"]
 
 
@@ -45,7 +45,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_products_that_are_left(name):
     root, sizes = CASES[name]
-    assert products(factored(flatten_program([root], sorted_inputs(root)))) == sizes
+    assert products(factor_constants(flatten_program([root], sorted_inputs(root)))) == sizes
 
 
 def sorted_inputs(root):
@@ -67,19 +67,19 @@ def test_values_agree(name):
 def test_the_factor_of_opposites_is_positive():
     """A negative one takes an addition of 0.0 more, for the signs of zeros."""
     for root in (np.sum((-0.3) * X + 0.3 * Y, axis=0), np.sum(0.3 * X + (-0.3) * Y, axis=0)):
-        made = factored(flatten_program([root], [X, Y]))
+        made = factor_constants(flatten_program([root], [X, Y]))
         assert not any(step.op is CONSTANT and step.constant == 0.0 for step in made.steps)
 
 
 def test_what_is_needed_twice_keeps_its_factor():
     y = 0.3 * X
     flat = flatten_program([np.sum(y), y], [X])
-    assert products(factored(flat)) == [1200]
+    assert products(factor_constants(flat)) == [1200]
 
 
 def test_a_repeated_operand_that_is_needed_twice():
     y = X * ROW[:, None]
-    assert products(factored(flatten_program([np.exp(2 * y), y], [X, ROW]))) == [1200, 1200]
+    assert products(factor_constants(flatten_program([np.exp(2 * y), y], [X, ROW]))) == [1200, 1200]
 
 
 def test_infinities_stay():

@@ -86,7 +86,7 @@ def test_entries_are_bit_equal(op, dtype):
     if output.op is x[0].op:
         pytest.skip("the operand itself")
     other = output if output.dtype.kind == "b" else output * 2
-    # (Softplus is run in another form: tests/compiler/test_strength_reduction.py says how exact it is.)
+    # (Softplus is run in another form: tests/compiler/test_softplus_sigmoid.py says how exact it is.)
     ulps = 4 if op.name == "softplus" else None
     check([output, np.where(x[0] > 0, other, other)], x, values, ulps=ulps)
 

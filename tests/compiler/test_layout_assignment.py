@@ -6,10 +6,10 @@ import pytest
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.ir_rewriter import pruned
+from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
 from funcgrad.compiler.passes import layout_assignment as layout
-from funcgrad.compiler.passes.layout_assignment import swapped
+from funcgrad.compiler.passes.layout_assignment import assign_layouts
 from funcgrad.rewrite.simplify import simplify_all
 
 B, N, D = 6, 200, 3
@@ -63,9 +63,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_agree(name, every, monkeypatch):
     if every:  # whether or not it gains
-        monkeypatch.setattr(layout, "_ENTRIES", 1)
-        monkeypatch.setattr(layout, "_TIMES", 1)
-        monkeypatch.setattr(layout, "_WORTH", -1e12)
+        monkeypatch.setattr(layout, "_MIN_ENTRIES", 1)
+        monkeypatch.setattr(layout, "_MIN_RATIO", 1)
+        monkeypatch.setattr(layout, "_MIN_GAIN", -1e12)
     (root,) = simplify_all([CASES[name](*INPUTS)])
     roots = [root]
     if root.dtype.kind == "f":
@@ -76,7 +76,7 @@ def test_values_and_gradients_agree(name, every, monkeypatch):
     flat = flatten_program(roots, INPUTS)
     given = values()
     expected = interpret(flat, given)
-    changed = interpret(swapped(pruned(flat)), given)
+    changed = interpret(assign_layouts(eliminate_dead_steps(flat)), given)
     for got in (changed, compile_arrays(roots, INPUTS)(*given)):
         for a, b, of in zip(got, expected, roots, strict=True):
             assert np.shape(a) == np.shape(b) == of.shape
@@ -89,7 +89,7 @@ def test_values_and_gradients_agree(name, every, monkeypatch):
 
 def changed(root, inputs):
     flat = flatten_program([root], inputs)
-    return swapped(flat) is not flat
+    return assign_layouts(flat) is not flat
 
 
 def test_what_is_worth_it():
@@ -107,11 +107,11 @@ def test_what_is_worth_it():
 
 def test_products_exchange_their_operands():
     y, z, a = fg.var("y", (500, 3)), fg.var("z", (40, 1, 3)), fg.var("a", (40, 3, 3))
-    flat = swapped(flatten_program([np.sum(((y - z) @ a) ** 2, axis=2)], [y, z, a]))
+    flat = assign_layouts(flatten_program([np.sum(((y - z) @ a) ** 2, axis=2)], [y, z, a]))
     (product,) = steps(flat, "matmul")
     assert product.type.shape == (40, 3, 500)
     assert [flat.steps[k].type.shape for k in product.operands] == [(40, 3, 3), (40, 3, 500)]
-    assert len(steps(flat, "laid")) == 1  # of y, which is small
+    assert len(steps(flat, "contiguous")) == 1  # of y, which is small
 
 
 def test_nan_and_infinity_stay_where_they_are():

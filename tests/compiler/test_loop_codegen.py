@@ -1,4 +1,4 @@
-"""Compiled loops against the same loops run turn by turn."""
+"""Compiled loops against the same loops run iteration by iteration."""
 
 import threading
 
@@ -34,17 +34,17 @@ RUNS = {  # exact in every backend, so that results must agree to the bit
 
 
 def reference_loop(operands, body, cond, spec):
-    """What a loop computes, turn by turn: the oracle."""
+    """What a loop computes, iteration by iteration: the oracle."""
     n, middle = spec.num_carry, spec.num_carry + spec.num_xs
     state, sequences, fixed = operands[:n], operands[n:middle], operands[middle:]
     types, found, t = body.types[n:], {}, 0
     with np.errstate(all="ignore"):
         if cond is None:
-            turns = iterations_of(spec, operands)
+            iterations = iterations_of(spec, operands)
         else:
-            turns = iter(int, 1)
+            iterations = iter(int, 1)
         count = 0
-        for t in turns:
+        for t in iterations:
             if cond is not None and not cond.program.step([*state, *fixed])[0]:
                 break
             values = body.program.step([*state, *[q[t] for q in sequences], *fixed])
@@ -75,7 +75,7 @@ def agree(operands, body, cond, shape, exact=True):
 @settings(max_examples=80, deadline=None)
 @given(data=st.data(), shape=st.sampled_from([(), (3,)]), length=st.integers(0, 9))
 def test_random_loops_agree_to_the_bit(data, shape, length):
-    """Random bodies on floats, integers and truth values: states, items and what every turn sees."""
+    """Random bodies on floats, integers and truth values: states, items and what every iteration sees."""
     groups = [data.draw(st.lists(st.sampled_from("fib"), max_size=3)) for _ in range(3)]
     codes = [*groups[0], *groups[1], *groups[2], "f", "f", "i", "i", "b"]
     inputs = [symbol(f"x{k}", ArrayType(shape, KINDS[c])) for k, c in enumerate(codes)]
@@ -128,12 +128,12 @@ def test_numpy_takes_over_where_math_raises():
     """Overflow, division by zero and domain errors give what NumPy gives, and the loop goes on."""
     xs = np.array([1.0, 0.0, -2.0, 800.0, 0.5, np.inf, np.nan, 0.0, -0.0, 3.0])
 
-    def turn(total, x):
+    def iteration(total, x):
         y = np.exp(x) + 1 / x + np.log(x)
         return np.where(np.isfinite(y), total + y, total), (y, total)
 
     def f(xs):
-        total, (ys, totals) = fg.scan(turn, 0.0, np.tile(xs, 3))
+        total, (ys, totals) = fg.scan(iteration, 0.0, np.tile(xs, 3))
         return total, ys, totals
 
     total, ys, totals = f(xs)
@@ -155,22 +155,22 @@ def test_an_open_loop_goes_on_after_math_raises():
 
 def walk(checkpoint):
     def f(a, x, y, xs):
-        def turn(s, u):
+        def iteration(s, u):
             x, y = s
             k = np.sin(a * x * y) + u
             return (x + 0.1 * k, y - 0.1 * x), k * x
 
-        (x, y), ks = fg.scan(turn, (x, y), xs, checkpoint=checkpoint)
+        (x, y), ks = fg.scan(iteration, (x, y), xs, checkpoint=checkpoint)
         return x * y + np.sum(ks * ks)
 
     return f
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, fg.jit])
-@pytest.mark.parametrize("turns", [0, 1, 7, 50, 64])
-def test_gradients_of_loops_in_loops(transform, turns):
+@pytest.mark.parametrize("iterations", [0, 1, 7, 50, 64])
+def test_gradients_of_loops_in_loops(transform, iterations):
     """Reverse loops, and loops in loops that keep few states, give one gradient."""
-    xs = np.sin(np.arange(float(turns)))
+    xs = np.sin(np.arange(float(iterations)))
     args = (0.7, 0.3, 1.1, xs)
     found = []
     for checkpoint in (None, "sqrt", 3):
@@ -197,10 +197,12 @@ def test_loops_on_other_numbers_fall_back():
 
 
 def test_results_are_nobody_elses():
-    """Final states share no memory with operands or each other, after any number of turns."""
-    for turns in (0, 1, 30):
+    """Final states share no memory with operands or each other, after any number of iterations."""
+    for iterations in (0, 1, 30):
         a, b = np.ones(3), np.zeros(3)
-        (x, y, z), _ = fg.scan(lambda s, _: ((s[1], s[1], s[0]), None), (a, b, b), length=turns)
+        (x, y, z), _ = fg.scan(
+            lambda s, _: ((s[1], s[1], s[0]), None), (a, b, b), length=iterations
+        )
         arrays = [a, b, x, y, z]
         for i, p in enumerate(arrays):
             assert not any(np.shares_memory(p, q) for q in arrays[:i])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.compiler.passes.loop_invariant_motion import hoisted
+from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
 from funcgrad.expr import subexpressions
 from funcgrad.rewrite.evaluate import evaluate, variables
 from funcgrad.trace.leaves import parameter_names
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(0)
 def both(f, *args, rtol=1e-11):
     """The traced f as it is and with its loops relieved, run on args; how many nodes the loops have."""
     roots = flatten(fg.trace(f, *args)).leaves
-    moved = hoisted(roots)
+    moved = hoist_loop_invariants(roots)
     values = dict(zip(parameter_names(f, len(args)), args, strict=True))
     for old, new in zip(roots, moved, strict=True):
         assert old.type == new.type
@@ -37,7 +37,7 @@ def _inside(roots):
 def cell(kind):
     """A recurrent cell on the state h and the item x."""
 
-    def turn(w, u, b, h, x):
+    def iteration(w, u, b, h, x):
         z = x @ w + h @ u + b
         if kind == "tanh":
             return np.tanh(z)
@@ -46,28 +46,28 @@ def cell(kind):
         new = gate * np.tanh(z[..., n:])
         return np.concatenate([new, h[..., n:]], axis=-1)
 
-    return turn
+    return iteration
 
 
 @pytest.mark.parametrize("kind", ["tanh", "gates"])
 @pytest.mark.parametrize("rows", [(), (1,), (3,)])
-@pytest.mark.parametrize("turns", [0, 1, 4, 9])
+@pytest.mark.parametrize("iterations", [0, 1, 4, 9])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_gradients_of_recurrent_cells(kind, rows, turns, reverse):
+def test_gradients_of_recurrent_cells(kind, rows, iterations, reverse):
     """Each weight's gradient is a product of tall matrices, whatever the shape of a batch."""
-    turn = cell(kind)
+    iteration = cell(kind)
 
     def loss(w, u, b, h, xs):
         def step(h, x):
-            h = turn(w, u, b, h, x)
+            h = iteration(w, u, b, h, x)
             return h, np.sum(h * h, axis=-1)
 
         h, ys = fg.scan(step, h, xs, reverse=reverse)
         return np.sum(h) + np.sum(ys)
 
-    args = [RNG.normal(size=s) for s in [(3, 4), (4, 4), (4,), (*rows, 4), (turns, *rows, 3)]]
+    args = [RNG.normal(size=s) for s in [(3, 4), (4, 4), (4,), (*rows, 4), (iterations, *rows, 3)]]
     before, after = both(fg.grad(loss, (0, 1, 2, 3, 4)), *args)
-    assert after < before or turns < 4
+    assert after < before or iterations < 4
     for x, y in zip(
         fg.jit(fg.grad(loss, (0, 1, 2, 3, 4)))(*args),
         fg.grad(loss, (0, 1, 2, 3, 4))(*args),
@@ -82,8 +82,8 @@ BINARY = (np.add, np.multiply, np.matmul, np.subtract, lambda x, y: np.where(x >
 
 
 @settings(max_examples=150, deadline=None)
-@given(data=st.data(), turns=st.integers(0, 8), reverse=st.booleans())
-def test_random_loops(data, turns, reverse):
+@given(data=st.data(), iterations=st.integers(0, 8), reverse=st.booleans())
+def test_random_loops(data, iterations, reverse):
     """Random bodies of matrices, with states that add up, outputs nobody asks for and constants."""
     program = [
         (
@@ -99,7 +99,7 @@ def test_random_loops(data, turns, reverse):
     wanted = data.draw(st.sets(st.integers(0, 5), min_size=1))
 
     def f(a, b, total, xs, ys):
-        def turn(carry, items):
+        def iteration(carry, items):
             a_, b_, total_ = carry
             x, y = items
             values = [x, y, a, b, np.ones((2, 2)), a_, b_]
@@ -110,12 +110,12 @@ def test_random_loops(data, turns, reverse):
             more = total_ + pick[2] + np.transpose(pick[3]) @ pick[4]
             return (pick[0], pick[1], more), (pick[5], pick[6], np.sum(pick[5]))
 
-        (a_, b_, total_), ys = fg.scan(turn, (a, b, total), (xs, ys), reverse=reverse)
+        (a_, b_, total_), ys = fg.scan(iteration, (a, b, total), (xs, ys), reverse=reverse)
         every = [a_, b_, total_, *ys]
         return [every[k] for k in sorted(wanted)]
 
     args = [RNG.normal(size=(2, 2)) for _ in range(3)]
-    args += [RNG.normal(size=(turns, 2, 2)) for _ in range(2)]
+    args += [RNG.normal(size=(iterations, 2, 2)) for _ in range(2)]
     both(f, *args)
 
 
@@ -130,15 +130,15 @@ def test_what_never_changes_leaves_every_loop():
 
     w, x = RNG.normal(size=(3, 3)), RNG.normal(size=3)
     both(nested, w, x)
-    moved = hoisted(flatten(fg.trace(nested, w, x)).leaves)
+    moved = hoist_loop_invariants(flatten(fg.trace(nested, w, x)).leaves)
     assert "exp" in [e.op.name for e in subexpressions(*moved)]
 
     def tested(w, x):
-        turn = lambda s: (s[0] @ np.exp(w) * 0.1, s[1] + 1)  # noqa: E731
-        return fg.while_loop(lambda s: s[1] < 7, turn, (x, 0))[0]
+        iteration = lambda s: (s[0] @ np.exp(w) * 0.1, s[1] + 1)  # noqa: E731
+        return fg.while_loop(lambda s: s[1] < 7, iteration, (x, 0))[0]
 
     both(tested, w, x)
-    moved = hoisted(flatten(fg.trace(tested, w, x)).leaves)
+    moved = hoist_loop_invariants(flatten(fg.trace(tested, w, x)).leaves)
     assert "exp" in [e.op.name for e in subexpressions(*moved)]
 
 
@@ -148,14 +148,14 @@ def test_a_loop_that_is_a_map_vanishes():
 
     w, xs = RNG.normal(size=(3, 2)), RNG.normal(size=(6, 3))
     both(f, w, xs)
-    moved = hoisted(flatten(fg.trace(f, w, xs)).leaves)
+    moved = hoist_loop_invariants(flatten(fg.trace(f, w, xs)).leaves)
     assert "loop" not in [e.op.name for e in subexpressions(*moved)]
 
 
 def test_states_that_nobody_asks_for_are_dropped():
     def f(xs):
-        turn = lambda s, x: ((s[0] + x, s[1] * np.sin(x)), s[1])  # noqa: E731
-        return fg.scan(turn, (np.zeros(2), np.ones(2)), xs)[0][0]
+        iteration = lambda s, x: ((s[0] + x, s[1] * np.sin(x)), s[1])  # noqa: E731
+        return fg.scan(iteration, (np.zeros(2), np.ones(2)), xs)[0][0]
 
     xs = RNG.normal(size=(9, 2))
     before, after = both(f, xs)
@@ -174,13 +174,13 @@ def test_other_dtypes_keep_theirs(dtype):
 
 def test_gradients_of_weights_are_no_states():
     """The loop of the gradient carries cotangents of the state alone."""
-    turn = cell("gates")
+    iteration = cell("gates")
 
     def loss(w, u, b, h, xs):
-        return np.sum(fg.scan(lambda h, x: (turn(w, u, b, h, x), None), h, xs)[0])
+        return np.sum(fg.scan(lambda h, x: (iteration(w, u, b, h, x), None), h, xs)[0])
 
     args = [RNG.normal(size=s) for s in [(3, 4), (4, 4), (4,), (2, 4), (9, 2, 3)]]
-    moved = hoisted(flatten(fg.trace(fg.grad(loss, (0, 1, 2)), *args)).leaves)
+    moved = hoist_loop_invariants(flatten(fg.trace(fg.grad(loss, (0, 1, 2)), *args)).leaves)
     loops = [e for e in subexpressions(*moved) if e.op.name == "loop"]
     assert {dict(e.params)["spec"].num_carry for e in loops} == {1}
     back = next(n for n in loops if dict(n.params)["spec"].reverse)

@@ -1,4 +1,4 @@
-"""Loops as machine code against the same loops as generated Python, and turn by turn."""
+"""Loops as machine code against the same loops as generated Python, and iteration by iteration."""
 
 import itertools
 import math
@@ -52,7 +52,7 @@ def number(name, kind, shape=()):
 
 
 def at_once(body, cond, shape):
-    """A loop that is machine code from its first turn on."""
+    """A loop that is machine code from its first iteration on."""
     run = compile_loop(body, cond, shape)
     run.later._worth = 0
     return run
@@ -179,7 +179,7 @@ LENGTHS = [0, 1, 5, 10_000]
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), length=st.sampled_from(LENGTHS))
 def test_random_loops_agree_to_the_bit(data, length):
-    """Random bodies on floats, integers and truth values: states, items and what every turn sees."""
+    """Random bodies on floats, integers and truth values: states, items and what every iteration sees."""
     groups = [data.draw(st.lists(st.sampled_from("fib"), max_size=3)) for _ in range(3)]
     codes = [*groups[0], *groups[1], *groups[2], "f", "f", "i", "i", "b", "b"]
     inputs = [number(f"x{k}", c) for k, c in enumerate(codes)]
@@ -355,10 +355,10 @@ def test_a_loop_changes_over_in_the_midst_of_a_run():
         body, cond, shape = geometric(1000)
         shape = shape._replace(reverse=reverse)
         run = compile_loop(body, cond, shape)
-        run.later._worth = 400 * run.later._turn
+        run.later._worth = 400 * run.later._iteration
         got = flattened(run([np.float64(1.0), np.float64(0.5)]))
         assert run.later._run is not None
-        assert 400 <= run.later._ran // run.later._turn < 1000
+        assert 400 <= run.later._ran // run.later._iteration < 1000
         plain = reference_loop([np.float64(1.0), np.float64(0.5)], body, cond, shape)
         for a, b in zip(got, flattened(plain), strict=True):
             near(a, b)
@@ -369,7 +369,7 @@ def test_a_while_loop_changes_over_in_the_midst_of_a_run():
     body = body_of([x, n], [np.sqrt(x) - 0.5, n + 1, x, n])  # math raises, and NumPy gives nan
     cond = body_of([x, n], [n < 5000])
     run = compile_loop(body, cond, LoopSpec(2, 0, UNKNOWN_LENGTH))
-    run.later._worth = 700 * run.later._turn
+    run.later._worth = 700 * run.later._iteration
     operands = [np.float64(5.0), np.int64(0)]
     with np.errstate(all="ignore"):
         got = flattened(run(operands))
@@ -396,7 +396,7 @@ def test_short_loops_stay_in_python():
     run = compile_loop(*geometric(1000))
     for _ in range(20):
         run([np.float64(1.0), np.float64(0.5)])
-    assert run.later._ran == 20 * 1000 * run.later._turn
+    assert run.later._ran == 20 * 1000 * run.later._iteration
     assert run.later._run is None
     assert native._made == {}
 
@@ -522,7 +522,7 @@ def test_an_interrupted_loop_leaves_everything_usable():
 
 
 def test_a_loop_with_a_condition_inside_is_left_to_python():
-    """How long its turns take is not known, and machine code cannot be interrupted."""
+    """How long its iterations take is not known, and machine code cannot be interrupted."""
 
     x, r = number("x", "f"), number("r", "f")
 

@@ -17,7 +17,7 @@ from funcgrad.compiler.call_ir import last_reads
 from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import instruction_selection as calls_room
-from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, numpy_source
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.ops.base.array_capture import refer
@@ -117,7 +117,7 @@ def check_program(program, seed, every):
 
 def test_arrays_that_are_over_are_written_to():
     x = fg.var("x", 5)
-    text = numpy_source(calls(flatten_program([np.sin(np.exp(x) * x + 1) * x], [x])))
+    text = numpy_source(select_instructions(flatten_program([np.sin(np.exp(x) * x + 1) * x], [x])))
     assert "a1" not in text
 
 
@@ -130,9 +130,9 @@ def test_what_a_view_shows_is_not_over():
 
 def test_lifetimes_reach_through_views():
     x = fg.var("x", (3, 4))
-    plan = calls(flatten_program([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
+    plan = select_instructions(flatten_program([np.sum(np.exp(np.reshape(np.sin(x), (12,))))], [x]))
     effects = [call.effect for call in plan.calls]
-    assert effects == ["source", "fill", "view", "fill", "new"]
+    assert effects == ["source", "in_place_ok", "view", "in_place_ok", "new"]
     assert last_reads(plan) == [1, 3, 3, 4, 5]
 
 
@@ -174,7 +174,7 @@ def test_operations_of_others_run_in_the_context_of_the_caller():
     foreign.__module__ = "elsewhere"
     op = Op(name="foreign", run=foreign, infer=lambda type: type, edges=(None,))
     x = fg.var("x", 1)
-    plan = calls(flatten_program([op(x)], [x]))
+    plan = select_instructions(flatten_program([op(x)], [x]))
     assert plan.foreign
     assert compile_arrays([op(x)], [x])(np.ones(1))[0].tolist() == [1.0]
 
@@ -219,7 +219,7 @@ def test_tracebacks_show_the_line_and_go_with_the_function():
 def test_results_are_not_arrays_that_are_kept():
     x = fg.var("x", 40000)
     outputs = [np.exp(np.sin(x)), np.sum(np.cos(np.sin(x) * x)), np.reshape(np.cos(x), (200, 200))]
-    text = numpy_source(calls(flatten_program(outputs, [x])))
+    text = numpy_source(select_instructions(flatten_program(outputs, [x])))
     assert "pool.append(held)" in text
     check(outputs, [x], [np.linspace(0, 1, 40000)])
 

@@ -14,12 +14,12 @@ from funcgrad.compiler.numpy import block_loop, buffer_assignment
 from funcgrad.compiler.numpy import fused_kernel as inner
 from funcgrad.compiler.numpy import instruction_selection as calls_room
 from funcgrad.compiler.numpy import numpy_codegen as arrays
-from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.numpy.numpy_codegen import bindings, compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
-from funcgrad.compiler.passes.fusion import blocked
-from funcgrad.compiler.passes.loop_cse import share_bodies
-from funcgrad.compiler.passes.loop_invariant_motion import hoisted
+from funcgrad.compiler.passes.body_subsumption import subsume_bodies
+from funcgrad.compiler.passes.fusion import fuse
+from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.scalar_codegen import compile_scalar
@@ -52,9 +52,9 @@ def check_program(roots, inputs, values):
     verify_expressions.check_expressions(roots, inputs, "traced")
     simple = simplify_all(roots)
     after(roots, simple, inputs, values, "simplify")
-    shared = share_bodies(simple)
+    shared = subsume_bodies(simple)
     after(simple, shared, inputs, values, "share", exact=True)
-    moved = hoisted(shared)
+    moved = hoist_loop_invariants(shared)
     after(shared, moved, inputs, values, "hoist")
     check_lowered(moved, inputs, values)
     for name, body in all_bodies(moved).items():
@@ -87,9 +87,9 @@ def check_flat_passes(flat, values=None, expected=None, bounds=None):
     for cheaper in PASSES:
         flat = PRUNED(cheaper(flat))
         verify_steps.check_flat(flat, cheaper.__name__, loose=True)
-    plan = calls(flat)
+    plan = select_instructions(flat)
     verify_calls.check_plan(plan, "calls")
-    grouped = blocked(plan)
+    grouped = fuse(plan)
     verify_calls.check_plan(grouped, "blocks")
     if values is not None:
         for stage, program in (("calls", plan), ("blocks", grouped)):
@@ -397,7 +397,7 @@ def test_a_body_that_is_not_closed_or_does_not_fit_is_refused():
         verify_expressions.check_expressions(
             [loop_of(Body([t], [t * t]), LoopSpec(1, 0, 4), X)], [X]
         )
-    with refused(r"\(loop\): expected states after a turn"):
+    with refused(r"\(loop\): expected states after an iteration"):
         verify_expressions.check_expressions(
             [loop_of(Body([s], [np.sum(s)]), LoopSpec(1, 0, 4), X)], [X]
         )
@@ -461,7 +461,9 @@ def entrywise(run):
 
 
 def test_broken_calls_are_refused():
-    plan = calls(graph(np.sin, lambda x, y: x * y, lambda x, y, z: np.transpose(z + 2.0)))
+    plan = select_instructions(
+        graph(np.sin, lambda x, y: x * y, lambda x, y, z: np.transpose(z + 2.0))
+    )
     verify_calls.check_plan(plan)
     with refused(r"plan, call 2 \(multiply.*\): expected operands among 0..1"):
         verify_calls.check_plan(called(plan, 2, operands=(0, 3)))
@@ -484,7 +486,7 @@ def test_broken_calls_are_refused():
 
 def test_calls_that_are_not_what_they_say_are_refused():
     values = [np.array([0.3, 1.0, 2.0])]
-    plan = calls(graph(np.sin, lambda x, y: x * y))
+    plan = select_instructions(graph(np.sin, lambda x, y: x * y))
     (got,) = checker_plan.check_calls(plan, values)
     np.testing.assert_array_equal(got, np.sin(values[0]) * values[0])
     with refused(r"calls, call 1 .*: expected a value of type float64\[4\]"):
@@ -505,7 +507,7 @@ def test_calls_that_are_not_what_they_say_are_refused():
     wrong = called(plan, 2, function=entrywise(careless))
     with refused(r"calls, call 2 .* where it is told to write"):
         checker_plan.check_calls(wrong, values)
-    kept = called(plan, 2, function=entrywise(careless), effect="product")
+    kept = called(plan, 2, function=entrywise(careless), effect="out_no_alias")
     checker_plan.check_calls(kept, values)
 
 
@@ -595,7 +597,7 @@ def small_program():
     def view(x, y, z):
         return np.transpose(np.reshape(z, (3, 1))) @ np.reshape(y, (3, 1))
 
-    plan = calls(graph(lambda x: np.exp(x) + 1.0, lambda x, y: np.sin(y) * x, view))
+    plan = select_instructions(graph(lambda x: np.exp(x) + 1.0, lambda x, y: np.sin(y) * x, view))
     plan = plan._replace(results=(*plan.results, 0))
     return plan, arrays.numpy_source(plan)
 
@@ -693,7 +695,7 @@ _LIFETIMES = inner._Writer.lifetimes
 def only_first_use(self, place, member, given):
     """An operand of a block to write to, whether or not it is read again."""
     names = [n for n in given if n[0] == "s"]
-    return names[0] if names and member.call.effect == "fill" else None
+    return names[0] if names and member.call.effect == "in_place_ok" else None
 
 
 def all_but_the_last(part, places, own):
@@ -719,13 +721,13 @@ def test_broken_passes_are_refused(name, monkeypatch):
     view = np.transpose(e) * 2.0
     f, g = np.sin(e) * e, np.sin(y) * np.exp(y)
     roots = [np.sum(np.cos(f + np.tanh(f * 3.0)) * e) + np.sum(view * np.sin(view)), f]
-    plan = calls(flatten_program(roots, [x]))
+    plan = select_instructions(flatten_program(roots, [x]))
     flat = flatten_program([np.sin(g) + g * np.cos(y + g) * (np.tanh(g) + y) / np.cos(y + g)], [y])
     monkeypatch.setattr(blocks, "_CACHE", 1 << 16)
 
     def check():
         check_text_of_numbers(flat)
-        for how in (lambda plan: plan, blocked):
+        for how in (lambda plan: plan, fuse):
             grouped = how(plan)
             check_memory(plan, grouped, arrays.numpy_source(grouped))
 

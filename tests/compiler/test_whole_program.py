@@ -49,7 +49,7 @@ def oscillator(n, xs=None):
     def field(x, v, mu):
         return v, mu * (1.0 - x * x) * v - x
 
-    def turn(state, push):
+    def iteration(state, push):
         x, v, mu = state
         a, b = field(x, v, mu)
         c, d = field(x + 0.01 * a, v + 0.01 * b, mu)
@@ -57,7 +57,7 @@ def oscillator(n, xs=None):
         return (x + 0.005 * (a + c), v + 0.005 * (b + d) + kick, mu), None
 
     def loss(x, v, mu):
-        (x, v, _), _ = fg.scan(turn, (x, v, mu), xs, length=None if xs is not None else n)
+        (x, v, _), _ = fg.scan(iteration, (x, v, mu), xs, length=None if xs is not None else n)
         return x * x + v * v / mu
 
     return loss

@@ -7,13 +7,13 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.numpy.buffer_assignment import scheduled
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, planned, prepared
-from funcgrad.compiler.pipeline import Pipeline
+from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
+from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, make_plan, run_step_passes
+from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.expr import subexpressions
 from funcgrad.rewrite.evaluate import variables
 
-CHECKED = Pipeline(verify=True)
+CHECKED = PassOptions(verify=True)
 
 
 def names(*roots):
@@ -174,8 +174,8 @@ def test_the_tangent_of_a_store_is_a_store():
 # -- stores in place -------------------------------------------------------------------------------
 def arrays_made(roots, inputs):
     """How many calls of a compiled program make an array of their own, or copy one."""
-    plan = planned(prepared(flatten_program(roots, inputs)))
-    return sum(p.how == "new" for p in scheduled(plan).placed)
+    plan = make_plan(run_step_passes(flatten_program(roots, inputs)))
+    return sum(p.how == "new" for p in assign_buffers(plan).placed)
 
 
 def chain(n, x, i):

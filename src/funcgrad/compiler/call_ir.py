@@ -16,11 +16,17 @@ import numpy as np
 
 from funcgrad.graph import ArrayType, Params
 
-Effect = Literal["source", "fill", "product", "new", "view", "unknown", "none"]
-"""The memory of a call's value. ``source``: an input or a constant. ``fill``: an array that the caller may
-provide (``out=``), even that of an operand. ``product``: an array that the caller may provide, but no
-operand's. ``new``: an array that the function allocates. ``view``: that of its operand, each entry once.
-``unknown``: perhaps that of an operand. ``none``: no value; the call writes into its operands."""
+Effect = Literal["source", "in_place_ok", "out_no_alias", "new", "view", "may_alias", "none"]
+"""The memory of a call's value.
+
+- ``source``: an input or a constant.
+- ``in_place_ok``: an array that the caller may provide (``out=``), even an operand's.
+- ``out_no_alias``: an array that the caller may provide, but no operand's.
+- ``new``: an array that the function allocates.
+- ``view``: the operand's array, each entry once (must-alias).
+- ``may_alias``: perhaps an operand's array.
+- ``none``: no value; the call writes into its operands.
+"""
 
 
 class CallForm(Enum):
@@ -80,8 +86,8 @@ class Call(NamedTuple):
 
     @property
     def takes_out(self) -> bool:
-        """Whether the function can be told where to write."""
-        return self.effect in ("fill", "product") and self.form not in (
+        """Whether the function takes ``out=``."""
+        return self.effect in ("in_place_ok", "out_no_alias") and self.form not in (
             CallForm.EMPTY,
             CallForm.STORE,
         )
@@ -108,7 +114,7 @@ def constant_call(number: int, array: np.ndarray[Any, Any]) -> Call:
 
 def ufunc_call(ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     """A call of one of NumPy's elementwise functions."""
-    return Call(Callee(ufunc.__name__, CallForm.ENTRYWISE, ufunc), operands, type, "fill")
+    return Call(Callee(ufunc.__name__, CallForm.ENTRYWISE, ufunc), operands, type, "in_place_ok")
 
 
 def reduction(ufunc: np.ufunc, axis: tuple[int, ...], operand: int, type: ArrayType) -> Call:
@@ -158,14 +164,26 @@ def last_reads(plan: Plan) -> list[int]:
     for i in reversed(range(end)):
         call = plan.calls[i]
         for k in call.operands:
-            last[k] = max(last[k], last[i] if call.effect in ("view", "unknown") else i)
+            last[k] = max(last[k], last[i] if call.effect in ("view", "may_alias") else i)
     return last
 
 
 # -- schedules ---------------------------------------------------------------------------------------
-How = Literal["new", "operand", "spare", "pool", "view", "unknown", "number", "source", "none"]
-"""Where a call's value stands: in a new array; in that of an operand, of a dead value, or of an earlier
-run; in its operand's, for certain or perhaps; in none, being a number; where it was; nowhere."""
+Placement = Literal[
+    "new", "in_place", "reused", "pool", "view", "may_alias", "number", "source", "none"
+]
+"""The memory that buffer assignment gives to a call's value.
+
+- ``new``: a new array.
+- ``in_place``: the array of an operand that is dead after the call.
+- ``reused``: the array of another dead value.
+- ``pool``: an array that is kept from run to run.
+- ``view``: the operand's array (must-alias).
+- ``may_alias``: perhaps the operand's array.
+- ``number``: none; the value is a scalar.
+- ``source``: that of an input or a constant.
+- ``none``: the call has no value.
+"""
 
 
 class Placed(NamedTuple):
@@ -174,25 +192,24 @@ class Placed(NamedTuple):
     call: int
     reads: tuple[str, ...]
     writes: str
-    how: How
-    spared: tuple[str, ...] = ()
+    how: Placement
+    reusable: tuple[str, ...] = ()
     """Dead arrays that a later call writes to."""
-    over: tuple[str, ...] = ()
-    """Other dead values: their names are free for others."""
+    dead: tuple[str, ...] = ()
+    """Other dead values, whose names are free."""
     deleted: tuple[str, ...] = ()
     """The large arrays among these, whose memory is given back at once."""
 
 
-HowReturned = Literal["array", "copy", "item", "scalar", "present"]
-"""How a result is handed to the caller: as an array of its own; as a copy; as Python's number or NumPy's; or
-whichever `present` gives."""
+ReturnForm = Literal["array", "copy", "item", "scalar", "present"]
+"""How a result is returned: its array, a copy, a Python scalar (``item``), NumPy's, or by `present`."""
 
 
 class Returned(NamedTuple):
-    """A result: the name of its value, and how it is handed to the caller."""
+    """A result: the name of its value, and how it is returned."""
 
     name: str
-    how: HowReturned
+    how: ReturnForm
 
 
 class CallSchedule(NamedTuple):

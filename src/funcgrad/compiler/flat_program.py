@@ -53,7 +53,7 @@ class Flat(NamedTuple):
 
 
 def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
-    """The distinct steps between inputs and roots. What lies below an input is not looked at.
+    """The distinct steps between inputs and roots. Traversal stops at inputs.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

@@ -1,4 +1,4 @@
-"""Writing one flat program from another, step by step, and dead-code elimination: what step passes share."""
+"""What passes over steps share: a builder of the rewritten program, and dead-code elimination."""
 
 from __future__ import annotations
 
@@ -11,48 +11,50 @@ from funcgrad.graph import CONSTANT, ArrayType, Constant
 
 
 class Rewrite:
-    """Steps that are being made, and where the value of each step of the old program stands among them."""
+    """The steps of the new program, and the new index of each old step's value."""
 
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
         self.steps = flat.steps
-        self.made: list[FlatStep] = []
-        self.where: dict[int, int] = {}
-        self.known: dict[Any, int] = {}
+        self.new_steps: list[FlatStep] = []
+        self.new_index: dict[int, int] = {}
+        self.unique: dict[Any, int] = {}
 
-    def put(self, step: FlatStep) -> int:
-        """A new step's number."""
-        self.made.append(step)
-        return len(self.made) - 1
+    def emit(self, step: FlatStep) -> int:
+        """The index of a step, which is appended."""
+        self.new_steps.append(step)
+        return len(self.new_steps) - 1
 
-    def moved(self, step: FlatStep) -> FlatStep:
-        """An old step, on the new numbers of its operands."""
-        return step._replace(operands=tuple([self.where[k] for k in step.operands]))
+    def remapped(self, step: FlatStep) -> FlatStep:
+        """An old step on the new indices of its operands."""
+        return step._replace(operands=tuple([self.new_index[k] for k in step.operands]))
 
-    def apply(self, op: object, type: ArrayType, *operands: int, **params: object) -> int:
-        """The number of an operation on new steps, which is made once."""
+    def emit_op(self, op: object, type: ArrayType, *operands: int, **params: object) -> int:
+        """The index of an operation on new steps; equal operations are emitted once."""
         step = FlatStep(op, operands, tuple(params.items()), type)
-        if step not in self.known:
-            self.known[step] = self.put(step)
-        return self.known[step]
+        if step not in self.unique:
+            self.unique[step] = self.emit(step)
+        return self.unique[step]
 
     def constant(self, value: object, dtype: np.dtype[Any]) -> int:
-        """The number of a constant scalar, which is made once for each dtype."""
+        """The index of a constant scalar; equal ones of a dtype are emitted once."""
         row = repr(value), dtype
-        if row not in self.known:
+        if row not in self.unique:
             array = np.array(value, dtype)
             array.flags.writeable = False
             type = ArrayType((), array.dtype)
-            self.known[row] = self.put(FlatStep(CONSTANT, (), (("value", Constant(array)),), type))
-        return self.known[row]
+            self.unique[row] = self.emit(
+                FlatStep(CONSTANT, (), (("value", Constant(array)),), type)
+            )
+        return self.unique[row]
 
     def result(self) -> Flat:
         """The new program."""
-        results = tuple([self.where[i] for i in self.flat.results])
-        return Flat(tuple(self.made), self.flat.inputs, results)
+        results = tuple([self.new_index[i] for i in self.flat.results])
+        return Flat(tuple(self.new_steps), self.flat.inputs, results)
 
 
-def pruned(flat: Flat) -> Flat:
+def eliminate_dead_steps(flat: Flat) -> Flat:
     """The program without steps that no result needs."""
     needed = set(flat.results)
     for i in reversed(range(len(flat.steps))):
@@ -60,15 +62,15 @@ def pruned(flat: Flat) -> Flat:
             needed.update(flat.steps[i].operands)
     if len(needed | set(range(flat.inputs))) == len(flat.steps):
         return flat
-    walk = Rewrite(flat)
+    rewrite = Rewrite(flat)
     for i, step in enumerate(flat.steps):
         if i in needed or i < flat.inputs:
-            walk.where[i] = walk.put(walk.moved(step))
-    return walk.result()
+            rewrite.new_index[i] = rewrite.emit(rewrite.remapped(step))
+    return rewrite.result()
 
 
 def uses_of(flat: Flat) -> list[int]:
-    """How often each step's value is asked for, as an operand or as a result."""
+    """How often each step's value is used, as an operand or as a result."""
     uses = [0] * len(flat.steps)
     for k in (*flat.results, *[k for step in flat.steps for k in step.operands]):
         uses[k] += 1

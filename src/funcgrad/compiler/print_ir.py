@@ -1,4 +1,4 @@
-"""Flat programs as people read them: a line a step, with its type.
+"""The printer of flat programs: a line a step, with its type.
 
 Lines are made one by one, when they are asked for, so that the first of a long program cost no more than
 those of a short one. Schedules are in `funcgrad.compiler.print_schedule`.
@@ -65,7 +65,7 @@ def closed_in(params: Params) -> list[Any]:
 
 
 def params_shown(params: Params, bodies: Mapping[Any, str]) -> Iterator[str]:
-    """What an operation is told beside its operands, with closed subgraphs by their names."""
+    """The params of an operation as text, with closed subgraphs by their names."""
     given = dict(params)
     if "wiring" in given:
         return
@@ -111,7 +111,7 @@ class Steps(NamedTuple):
     names: tuple[str, ...]
     bodies: Mapping[Any, str] = NO_BODIES
     outputs: tuple[str, ...] = ()
-    """Names of the last results, those that are handed on."""
+    """The names of the last results, which are passed on."""
 
     def lines(self) -> Iterator[str]:
         """One line a step, and one for the results; constants stand where they are used."""
@@ -176,7 +176,7 @@ def closed_below(*flats: Flat) -> tuple[Inner, ...]:
             for body in closed_in(step.params):
                 if body not in bodies:
                     bodies[body] = f"body{len(bodies) + 1}"
-                    # A loop runs its turns as they are; what runs once has its own loops relieved.
+                    # A loop runs its iterations as they are; what runs once has its own loops relieved.
                     loop = "spec" in dict(step.params)
                     flat = flat_of(body) if loop else body.program._flat()
                     found.append((body, flat))

@@ -11,28 +11,28 @@ from funcgrad.compiler.numpy.numpy_codegen import expression, kernel_source
 from funcgrad.compiler.print_ir import NO_BODIES, bounded, number, params_shown
 
 _HOW = {
-    "operand": "in the place of its operand",
-    "spare": "in an array that was free",
+    "in_place": "in place",
+    "reused": "in a dead array",
     "view": "a view",
-    "unknown": "perhaps a view",
+    "may_alias": "may be a view",
     "number": "",
 }
 
 
 class Calls(NamedTuple):
-    """The calls of an array program: what each reads and writes, and when what it wrote is over.
+    """The calls of an array program: what each reads and writes, and which values are dead after it.
 
     >>> import numpy as np
     >>> import funcgrad as fg
-    >>> from funcgrad.compiler.numpy.buffer_assignment import scheduled
-    >>> from funcgrad.compiler.numpy.numpy_codegen import planned, prepared
+    >>> from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
+    >>> from funcgrad.compiler.numpy.numpy_codegen import make_plan, run_step_passes
     >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x", 3)
-    >>> plan = planned(prepared(flatten_program([np.sum(np.exp(-x))], [x])))
-    >>> Calls(plan, scheduled(plan), ("x",))
+    >>> plan = make_plan(run_step_passes(flatten_program([np.sum(np.exp(-x))], [x])))
+    >>> Calls(plan, assign_buffers(plan), ("x",))
     a0 = negative(x) : float64[3], new, 24 bytes
-    a0 = exp(a0) : float64[3], in the place of its operand
-    a1 = add.reduce(a0, (0,)) : float64; a0 is over
+    a0 = exp(a0) : float64[3], in place
+    a1 = add.reduce(a0, (0,)) : float64; a0 is dead
     return a1
     1 array, 24 bytes in all
     """
@@ -55,7 +55,7 @@ class Calls(NamedTuple):
                 arrays, taken = arrays + 1, taken + max(bytes_of(call.type), 0)
                 owned.add(placed.writes)
             yield from self._call(call, placed, texts, _ends(placed, owned))
-            owned.difference_update(placed.over)
+            owned.difference_update(placed.dead)
         returned = [_plain(result, texts) for result in self.schedule.returned]
         yield f"return {', '.join(returned)}".rstrip()
         if arrays:
@@ -74,18 +74,18 @@ class Calls(NamedTuple):
         return texts
 
     def _call(
-        self, call: Call, placed: Placed, texts: Mapping[str, str], over: Sequence[str]
+        self, call: Call, placed: Placed, texts: Mapping[str, str], ends: Sequence[str]
     ) -> Iterator[str]:
         given = [texts.get(name, name) for name in placed.reads]
         if call.form is CallForm.KERNEL:
-            yield from self._kernel(call, given, texts, over)
+            yield from self._kernel(call, given, texts, ends)
             return
         count = bytes_of(call.type)  # an axis as long as a loop happens to run counts -1
         size = f"{count:,} bytes" if count >= 0 else "as long as the loop ran"
-        own = {"new": f"new, {size}", "pool": f"kept from run to run, {size}"}
+        own = {"new": f"new, {size}", "pool": f"pooled, {size}"}
         how = "" if call.type.dtype.kind == "O" else own.get(placed.how) or _HOW[placed.how]
         where = f"{placed.writes} = {self._text(call, given)} : {call.type}"
-        yield "; ".join([", ".join([where, how]) if how else where, *over])
+        yield "; ".join([", ".join([where, how]) if how else where, *ends])
 
     def _text(self, call: Call, given: Sequence[str]) -> str:
         if call.form is CallForm.EMPTY:
@@ -97,7 +97,7 @@ class Calls(NamedTuple):
         )
 
     def _kernel(
-        self, call: Call, given: Sequence[str], texts: Mapping[str, str], over: Sequence[str]
+        self, call: Call, given: Sequence[str], texts: Mapping[str, str], ends: Sequence[str]
     ) -> Iterator[str]:
         kernel: Kernel = call.function.run
         blocks = kernel.blocks
@@ -115,7 +115,7 @@ class Calls(NamedTuple):
             f"{', by threads' if blocks.threaded else ''}",
             f"scratch of {sum(map(bytes_of, rows)) * blocks.rows:,} bytes",
         ]
-        yield "; ".join([*parts, *over])
+        yield "; ".join([*parts, *ends])
         for line in kernel_source(kernel).splitlines():
             yield f"  {line}"
 
@@ -127,8 +127,8 @@ def _plain(result: Returned, texts: Mapping[str, str]) -> str:
 
 
 def _ends(placed: Placed, owned: Container[str]) -> list[str]:
-    kept = [name for name in placed.over if name in owned and name not in placed.deleted]
-    ends = [(placed.spared, "free"), (placed.deleted, "deleted"), (kept, "over")]
+    kept = [name for name in placed.dead if name in owned and name not in placed.deleted]
+    ends = [(placed.reusable, "reusable"), (placed.deleted, "deleted"), (kept, "dead")]
     return [
         f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
         for names, what in ends

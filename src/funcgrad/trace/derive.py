@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
-from funcgrad.compiler.passes.loop_cse import share_bodies
+from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, const, subexpressions, var
 from funcgrad.gc_pause import Paused
@@ -75,7 +75,7 @@ def derived(
             outputs = transform(simple, inputs[:leaves])
             made = simplify_all(outputs, simplifier=of_derivatives)
             has_tuples = of_values.holds_tuples or of_derivatives.holds_tuples
-            return share_bodies(made) if has_tuples else made
+            return subsume_bodies(made) if has_tuples else made
 
         how = derivation_name(transform, leaves)
         return lower(remembered(how, [*wanted, *inputs], make), inputs)

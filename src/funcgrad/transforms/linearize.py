@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.autodiff.accumulate import pushforward
-from funcgrad.compiler.passes.loop_cse import share_bodies
+from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, assemble_node, by_key, concrete, const, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, dependent
@@ -107,7 +107,7 @@ def split_program(
     residuals = _residuals(linear, seeds)
     names = [seed_input(f"r{k}", item.type) for k, item in enumerate(residuals)]
     given = {item.key: name for item, name in zip(residuals, names, strict=True)}
-    first = lower(share_bodies([*simple, *residuals]), inputs)
+    first = lower(subsume_bodies([*simple, *residuals]), inputs)
     second = lower(substitute_all(linear, given), [*names, *seeds])
     return Split(first, second, len(seeds))
 

@@ -20,8 +20,13 @@ from funcgrad.compiler.native import bytecode
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import numpy_codegen as arrays
-from funcgrad.compiler.numpy.buffer_assignment import scheduled
-from funcgrad.compiler.numpy.numpy_codegen import kernel_source, kernels_of, planned, prepared
+from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
+from funcgrad.compiler.numpy.numpy_codegen import (
+    kernel_source,
+    kernels_of,
+    make_plan,
+    run_step_passes,
+)
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.print_ir import MOST, Steps, bounded, closed_below, number
 from funcgrad.compiler.print_schedule import Calls
@@ -60,9 +65,9 @@ class Reader:
             self.bodies[name] = names, [line[2:] for line in rest]
 
     def run(self, env):
-        return self.turn(self.lines, dict(env))
+        return self.iteration(self.lines, dict(env))
 
-    def turn(self, lines, env):
+    def iteration(self, lines, env):
         with np.errstate(all="ignore"):
             for line in lines[:-1]:
                 number, name, operands, _ = LINE.fullmatch(line).groups()
@@ -116,7 +121,7 @@ class Reader:
 
     def called(self, name, values):
         names, lines = self.bodies[name]
-        return self.turn(lines, dict(zip(names, values, strict=True)))
+        return self.iteration(lines, dict(zip(names, values, strict=True)))
 
     def loop(self, values, body, num_carry=0, num_xs=0, trip_count=-1, reverse=False, cond=None):
         middle = num_carry + num_xs
@@ -177,7 +182,7 @@ def test_a_program_on_arrays():
           return %3, %2
         schedule
           a0 = exp(w) : float64[3], new, 24 bytes
-          a0 = multiply(0.1, a0) : float64[3], in the place of its operand
+          a0 = multiply(0.1, a0) : float64[3], in place
           a1 = add.reduce(a0, (0,)) : float64
           return a1, a0
           1 array, 24 bytes in all
@@ -229,15 +234,15 @@ def test_a_loop():
         text(
             """
             the loop around body1 as it runs
-              def run(turns, at, state, rest, met):
+              def run(iterations, at, state, rest, met):
                   x0, = state
                   q1, x2, x3, = rest
                   try:
-                      for t in turns[at:]:
+                      for t in iterations[at:]:
                           x1 = q1[t]
                           x0 = ((x0 * x2) + (x3 * x1))
                   except (ArithmeticError, ValueError):
-                      return turns.index(t), (x0, )
+                      return iterations.index(t), (x0, )
                   return -1, (x0, )
             """
         )
@@ -364,24 +369,24 @@ def test_groups_and_arrays_that_are_kept(monkeypatch):
     wide = repr(
         jit(lambda x: np.sum(np.exp(-x * x) @ np.ones(200))).lower(np.ones((100, 200))).schedule
     )
-    assert "p0 = square(x) : float64[100, 200], kept from run to run, 160,000 bytes" in wide
+    assert "p0 = square(x) : float64[100, 200], pooled, 160,000 bytes" in wide
 
 
 def test_arrays_that_are_free_are_written_to():
     x = fg.var("x", 3000)
     root = np.cumsum(np.exp(x)) * np.sort(np.cumsum(np.sin(x)) + 2.0)
-    plan = planned(prepared(flatten_program([root], [x])))
-    lines = repr(Calls(plan, scheduled(plan), ("x",))).splitlines()
-    assert any("in an array that was free" in line for line in lines)
-    assert any(line.endswith("is free") for line in lines)
+    plan = make_plan(run_step_passes(flatten_program([root], [x])))
+    lines = repr(Calls(plan, assign_buffers(plan), ("x",))).splitlines()
+    assert any("in a dead array" in line for line in lines)
+    assert any(line.endswith("is reusable") for line in lines)
     assert any(line.endswith("is deleted") for line in lines)
 
 
 def test_calls_tell_dtypes_and_what_runs():
     x = fg.var("x", 2)
     root = np.broadcast_to(np.sum(x), (3,))
-    plan = planned(prepared(flatten_program([np.ravel(root), np.sort(x)], [x])))
-    shown = repr(Calls(plan, scheduled(plan), ("w",)))
+    plan = make_plan(run_step_passes(flatten_program([np.ravel(root), np.sort(x)], [x])))
+    shown = repr(Calls(plan, assign_buffers(plan), ("w",)))
     assert "spread(a0, (3,), float64) : float64[3], new, 24 bytes" in shown
     assert "argsort(w, axis=0) : int64[2], new, 16 bytes" in shown
 
@@ -515,26 +520,26 @@ def test_guards_hand_on_what_the_results_are_made_of(x, transform):
 
 
 def replay(plan, schedule):
-    """Nobody reads a name that is over, or writes to an array that someone still needs."""
+    """Nobody reads a name that is dead, or writes to an array that someone still needs."""
     live, free = {}, {}
     for placed in schedule.placed:
         call = plan.calls[placed.call]
         for name in placed.reads:
             assert name in live or name[0] in "ks"
-        if placed.how == "operand":
+        if placed.how == "in_place":
             assert placed.writes in placed.reads
-        elif placed.how == "spare":
+        elif placed.how == "reused":
             assert free.pop(placed.writes) == call.type
         elif placed.how != "none":
             assert placed.writes not in live
             assert placed.writes not in free
         if placed.writes:
             live[placed.writes] = call.type
-        for name in placed.spared:
+        for name in placed.reusable:
             free[name] = live.pop(name)
-        for name in placed.over:
+        for name in placed.dead:
             del live[name]
-        assert set(placed.deleted) <= set(placed.over)
+        assert set(placed.deleted) <= set(placed.dead)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -557,8 +562,8 @@ def test_random_programs(program, seed, large):
         if large:
             patch.setattr(buffer_assignment, "_POOLED", 0)
             patch.setattr(buffer_assignment, "_LARGE", 0)
-        plan = planned(prepared(flat))
-        repr(Calls(plan, scheduled(plan), names))
+        plan = make_plan(run_step_passes(flat))
+        repr(Calls(plan, assign_buffers(plan), names))
 
 
 @pytest.mark.parametrize("start", [0.5, np.full(3, 0.5)], ids=["numbers", "arrays"])

@@ -1,8 +1,8 @@
 """Derived programs on disk, where the environment names a directory for them: FUNCGRAD_CACHE.
 
-An entry (`entry_format`) is written beside its place and then moved there, so that processes may
-share a directory. What cannot be read, for whatever reason, is made again and written over. Nothing
-is ever taken away: the directory, and any file in it, may be at any time.
+An entry (`entry_format`) is written to a temporary file and then moved to its path, so that processes may
+share a directory. An entry that cannot be read, for whatever reason, is derived again and overwritten. The
+cache deletes nothing; the directory, and any file in it, may be deleted at any time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is kept on disk of a derived program: expressions, under a name, in a file that cannot do harm.
+"""The file format of the disk cache: expressions, read by a restricted unpickler.
 
 Its identity says what they are derived from, by what, and with which versions. The name of the file is
 made of it, and it stands in the file, too, so that no file counts as another that it was renamed to.
@@ -28,7 +28,7 @@ _START = len(_FORMAT) + 64
 
 
 def identity(how: str, exprs: Sequence[Expr]) -> bytes:
-    """What tells an entry from all others: what it is derived from, and ``how``, as a digest."""
+    """The digest that identifies an entry: the source program, and the derivation ``how``."""
     versions = f"{sys.version_info[:2]} {np.__version__} {_own_version()}"
     digest = hashlib.sha256(f"{versions} {how} ".encode())
     for expr in exprs:
@@ -37,7 +37,7 @@ def identity(how: str, exprs: Sequence[Expr]) -> bytes:
 
 
 def place(home: str, identity: bytes) -> Path:
-    """Where the entry of an identity is."""
+    """The path of the entry of an identity."""
     return Path(home) / identity.hex()[:40]
 
 
@@ -71,7 +71,7 @@ def _head(identity: bytes, body: bytes) -> bytes:
 
 
 def write_entry(path: Path, identity: bytes, exprs: list[Expr]) -> None:
-    """Keep expressions, in one step: nobody reads half an entry."""
+    """Write an entry atomically: no process reads a part of it."""
     body = pickle.dumps(
         together_op(*exprs), protocol=5
     )  # one, so that what is shared is stored once
@@ -87,7 +87,7 @@ def write_entry(path: Path, identity: bytes, exprs: list[Expr]) -> None:
 
 
 class _Reader(pickle.Unpickler):
-    """Makes expressions and arrays only: any other name in an entry is refused."""
+    """A restricted unpickler: it refuses every name but those of expressions and arrays."""
 
     _KNOWN = frozenset(
         {

@@ -1,4 +1,4 @@
-"""Branches and loops in libraries that run as they are called: Python's own."""
+"""Branches and loops for eager libraries: Python's own."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Runs = Callable[..., tuple[Any, ...]]
 
 
 def call(run: Runs, *operands: Array) -> Any:
-    """A closed subgraph, run."""
+    """Run a closed subgraph."""
     return run(*operands)
 
 
 def branch(runs: Sequence[Runs], index: int, *operands: Array) -> Any:
-    """The one that the index says, which is clamped."""
+    """The branch at the index, which is clamped."""
     return runs[min(max(int(index), 0), len(runs) - 1)](*operands)
 
 
 def loop(
     stack: Callable[[list[Any]], Any], empty: Callable[[ArrayType, Any], Any]
 ) -> Callable[..., Any]:
-    """A loop, given what joins the turns' outputs, and what stands for those of no turn."""
+    """A loop, given the function that stacks outputs, and the one that gives outputs for no iteration."""
 
     def run_loop(
         run: Runs,

@@ -1,4 +1,4 @@
-"""Programs on JAX's arrays. Under JAX's own tracing only shapes and dtypes are asked for."""
+"""Programs on JAX's arrays. Under JAX's own tracing only shapes and dtypes are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ jnp: Any = LazyModule("jax.numpy")
 
 
 def _dtype(dtype: np.dtype[Any]) -> Any:
-    """The dtype that JAX computes in: half as wide, where it was not told to know float64."""
+    """The dtype that JAX computes in: half as wide unless jax_enable_x64 is set."""
     return jax.dtypes.canonicalize_dtype(dtype)
 
 

@@ -1,8 +1,7 @@
 """From a flat program to Python that calls a library's functions, and the tables that say which.
 
-A closed subgraph becomes a function of its own, printed the same way; a library says how its branches and
-loops run those. A room below knows the operations that hold such subgraphs, so that they are met here by
-their names and by what their bodies have: inputs and outputs.
+A closed subgraph becomes a function of its own, printed the same way; the `Library` record has the functions
+that run calls, branches, loops and custom derivatives.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def _as_it_is(run: object) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Library:
-    """What a library has for a program. ``home`` is where the arrays of a call are: a device, or None."""
+    """A library as a backend. ``home`` is the device of a call's arrays, or None."""
 
     name: str
     module: Any
@@ -121,7 +120,7 @@ def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
 
 
 def _shared(flat: Flat) -> list[bool]:
-    """Which results could share memory with something else."""
+    """For each result, whether it could share memory with another value."""
     places = flat.results
     return [_may_alias(flat.steps[i]) or i in places[:place] for place, i in enumerate(places)]
 
@@ -137,7 +136,7 @@ def _built(
     bound: dict[str, Any] = {"own": library.own}
     names = [f"v{i}" for i in range(len(flat.steps))]
     lines = [f"def run({', '.join(['home', *names[: flat.inputs]])}):"]
-    over = _over(flat)
+    dead = _dead_after(flat)
     for i, step in enumerate(flat.steps):
         if i >= flat.inputs:
             given = [names[k] for k in step.operands]
@@ -150,8 +149,8 @@ def _built(
             else:
                 bound[f"f{i}"] = _function(step, library)
             lines.append(f"    {names[i]} = f{i}({', '.join(given)})")
-        if over[i]:
-            lines.append(f"    del {', '.join([names[k] for k in over[i]])}")
+        if dead[i]:
+            lines.append(f"    del {', '.join([names[k] for k in dead[i]])}")
     results = [
         f"own({names[i]})" if own else names[i] for i, own in zip(flat.results, shared, strict=True)
     ]
@@ -159,16 +158,16 @@ def _built(
     return build(library.name, "\n".join(lines) + "\n", bound)
 
 
-def _over(flat: Flat) -> list[list[int]]:
-    """For each step, the values that nobody asks for after it."""
-    over: list[list[int]] = [[] for _ in flat.steps]
+def _dead_after(flat: Flat) -> list[list[int]]:
+    """For each step, the values that are dead after it."""
+    dead: list[list[int]] = [[] for _ in flat.steps]
     seen = set(flat.results)
     for i in reversed(range(len(flat.steps))):
         for k in (*flat.steps[i].operands, i):
             if k not in seen:
                 seen.add(k)
-                over[i].append(k)
-    return over
+                dead[i].append(k)
+    return dead
 
 
 def _function(step: FlatStep, library: Library) -> Callable[..., Any]:
@@ -240,8 +239,8 @@ def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[
         raise fail(
             TypeError,
             f"{library.name}: expected arrays whose lengths are known before the program runs, but got the "
-            "derivative of a while_loop in reverse, which keeps every turn; write the loop as a scan of "
-            "the most turns, or use forward mode",
+            "derivative of a while_loop in reverse, which keeps every iteration; write the loop as a scan of "
+            "the most iterations, or use forward mode",
         )
     run = _body(body, library, bodies)
     holds = None if cond is None else _body(cond, library, bodies)

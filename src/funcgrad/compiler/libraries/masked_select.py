@@ -1,4 +1,4 @@
-"""Selections that survive transposition: what is not selected is cut off before it is multiplied, too.
+"""The double-where transformation: operands of a selection are masked, too, so that its transpose has no NaN.
 
 ``mask(p, t*h)`` is 0 where p does not hold, also where h is infinite. A library that transposes it by its
 own rules multiplies a cotangent of 0 by that h, and gets nan. ``mask(p, mask(p, t)*mask(p, h))`` has the

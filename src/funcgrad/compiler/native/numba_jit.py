@@ -1,9 +1,8 @@
-"""Generated text as machine code, where numba is installed (the extra `fast`); the VM (`vm`) needs it, too.
+"""Compilation of generated source to machine code by numba (the extra `fast`).
 
-Nothing here is needed for a right result: where there is no numba, or it cannot compile a text, there is
-no function, and the caller runs the text as Python. Compiled functions compute on NumPy's terms, with infs
-and nans for errors; they let go of Python's lock, and cannot be interrupted: callers enter them for a
-bounded time.
+No result depends on it: without numba, or if numba cannot compile a source, the caller runs it as Python.
+Compiled functions give infinities and NaN for floating-point errors, as NumPy does; they release the GIL, and
+cannot be interrupted: so callers enter them for a bounded time.
 """
 
 from __future__ import annotations
@@ -165,8 +164,8 @@ def native_template(op: Op, use: ScalarUse) -> str | None:
     return text and templates.unqualified(text)
 
 
-def plain(x: Any, dtype: npt.DTypeLike) -> Any:
-    """An array as machine code reads it."""
+def as_native_array(x: Any, dtype: npt.DTypeLike) -> Any:
+    """The array in the dtype and the C order that machine code reads; itself if it is so already."""
     flags = x.flags
     if type(x) is np.ndarray and x.dtype == dtype and flags.c_contiguous and flags.aligned:
         return x
@@ -186,59 +185,59 @@ _NEVER = 1 << 60
 
 
 class Later:
-    """A function that is compiled when the same work, in Python, has taken about as long as compiling.
+    """Deferred compilation: a function is compiled when Python has run for about as long as compiling takes.
 
     That is counted, not measured: a program does the same in every run. ``write`` gives the text, in which
-    so many operations are ``written``; a turn of it has so many, which differ where a loop is in it.
+    so many operations are ``written``; an iteration of it has so many, which differ where a loop is in it.
 
-    >>> later = Later(lambda: None, (), written=100, turn=100)
+    >>> later = Later(lambda: None, (), written=100, iteration=100)
     >>> later.function(), later.chunk
     (None, 500000)
     """
 
     __slots__ = (
+        "_finished",
+        "_iteration",
         "_lock",
-        "_over",
         "_ran",
         "_run",
         "_signature",
-        "_turn",
         "_worth",
         "_write",
         "chunk",
     )
 
     def __init__(
-        self, write: Callable[[], str | None], signature: Signature, written: int, turn: int
+        self, write: Callable[[], str | None], signature: Signature, written: int, iteration: int
     ) -> None:
-        self._write, self._signature, self._turn = write, signature, max(turn, 1)
+        self._write, self._signature, self._iteration = write, signature, max(iteration, 1)
         self._worth = _WORTH + written * _WORTH_EACH
-        self._over = written > _LONGEST
-        self.chunk = max(ENTERED // self._turn, 1)
+        self._finished = written > _LONGEST
+        self.chunk = max(ENTERED // self._iteration, 1)
         self._ran = 0
         self._run: Callable[..., Any] | None = None
         self._lock = threading.Lock()
 
-    def ran(self, turns: int) -> None:
-        """So many turns were done in Python."""
-        self._ran += turns * self._turn
+    def ran(self, iterations: int) -> None:
+        """Count iterations that Python has run."""
+        self._ran += iterations * self._iteration
 
-    def turns(self) -> int:
-        """After how many more turns in Python it is time to ask again."""
-        if self._over or not available():
+    def iterations(self) -> int:
+        """The number of iterations in Python after which compiling pays."""
+        if self._finished or not available():
             return _NEVER
-        return max(self._worth - self._ran, self._worth // 8) // self._turn + 1
+        return max(self._worth - self._ran, self._worth // 8) // self._iteration + 1
 
     def function(self) -> Callable[..., Any] | None:
-        """The compiled function, if it is time for it, and if there is one."""
-        if self._over or self._ran < self._worth or not available():
+        """The compiled function; None before compiling pays, or if it fails."""
+        if self._finished or self._ran < self._worth or not available():
             return self._run
         if self._lock.acquire(blocking=False):  # other threads go on in Python meanwhile
             try:
-                if not self._over:
+                if not self._finished:
                     text = self._write()
                     self._run = None if text is None else compiled(text, self._signature)
-                    self._over = True
+                    self._finished = True
             finally:
                 self._lock.release()
         return self._run

@@ -50,7 +50,7 @@ WIDTHS: dict[str, int] = {
 """How many integers an execution of each instruction takes; 0 if its second integer, the count, says so."""
 OPCODES = {name: opcode for opcode, name in enumerate(WIDTHS)}
 
-_U = np.uint64  # numba would test signed indices for being negative
+_U = np.uint64  # unsigned indices avoid numba's test for negative ones
 
 
 @_compiled

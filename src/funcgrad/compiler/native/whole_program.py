@@ -1,10 +1,9 @@
 """Programs of numbers around loops as one function of machine code: no arrays pass between its loops.
 
-A loop alone becomes machine code when it has run for long (loop_codegen.py); around a forward loop and a
-reverse one stay then the arrays that one hands to the other, and some twenty calls of NumPy's on numbers.
-Where a program is short enough to be entered without a look at interrupts, it is compiled as a whole
-instead, to the same bits: what stands around the loops has to be exact operations, of which NumPy has no
-other result.
+A loop alone becomes machine code when it has run for long (`compiler/python/loop_codegen.py`); between a
+forward and a reverse loop there remain arrays and some twenty NumPy calls on numbers. A program that is short
+enough to need no interrupt checks is compiled as a whole instead, to the same bits. Legal if the operations
+around the loops are correctly rounded, so that NumPy's results are bit-identical (`Columns.transcendental`).
 Gain (docs/passes.md): without it RK4 on numbers, with numba, takes 1.21 of the time.
 """
 
@@ -20,7 +19,7 @@ from funcgrad.control.loop import UNKNOWN_LENGTH, loop_op
 
 
 def later(flat: Flat) -> native.Later | None:
-    """The program as a function that is compiled in time; None where it is not of this kind."""
+    """The deferred compilation of the program; None if the pass does not apply."""
     steps = flat.steps
     if not native.available() or not any(step.op is loop_op for step in steps):
         return None
@@ -32,11 +31,11 @@ def later(flat: Flat) -> native.Later | None:
         params = dict(step.params)
         if step.op is loop_op and (params["cond"] or params["spec"].trip_count == UNKNOWN_LENGTH):
             return None  # how long it runs is not known
-    written, turn = operations(flat)
-    if turn > native.ENTERED:
+    written, iteration = operations(flat)
+    if iteration > native.ENTERED:
         return None
     signature = tuple([(type.dtype.name, len(type.shape), False) for type in given])
-    return native.Later(lambda: native_source(flat), signature, written, turn)
+    return native.Later(lambda: native_source(flat), signature, written, iteration)
 
 
 def native_source(flat: Flat) -> str | None:
@@ -67,18 +66,18 @@ def native_source(flat: Flat) -> str | None:
     return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
 
 
-def entering(flat: Flat) -> tuple[list[str], dict[str, Any]]:
-    """The first lines of a program that turns to machine code in time, and what they name."""
+def native_entry(flat: Flat) -> tuple[list[str], dict[str, Any]]:
+    """The prologue of a program, which calls its machine code once there is any, and its bindings."""
     found = later(flat)
     if found is None:
         return [], {}
-    bound: dict[str, Any] = {"later": found, "plain": native.plain}
+    bound: dict[str, Any] = {"later": found, "as_native_array": native.as_native_array}
     given = []
     for i, step in enumerate(flat.steps[: flat.inputs]):
         kind, dtype = KINDS[step.type.dtype], step.type.dtype
         if step.type.shape:
             bound[f"w{i}"] = dtype
-            given.append(f"plain(x{i}, w{i})")
+            given.append(f"as_native_array(x{i}, w{i})")
         else:
             given.append(f"{kind.__name__}(x{i})")
     return [

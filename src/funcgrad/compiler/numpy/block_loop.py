@@ -14,7 +14,7 @@ from funcgrad.graph import ArrayType
 
 
 class Blocks(NamedTuple):
-    """How a kernel is run: rows in all and at a time, scratch, what a run left, and whether by threads."""
+    """The tiling of a kernel: its rows, the rows of a block, scratch memory, and whether threads run it."""
 
     length: int
     rows: int
@@ -26,7 +26,7 @@ class Blocks(NamedTuple):
 
 
 def each_block(block: Callable[..., None], blocks: Blocks, *arrays: object) -> None:
-    """Run a group's function on all rows, a few at a time."""
+    """Run a kernel on all rows, block by block."""
     length, rows, spare = blocks.length, blocks.rows, blocks.spare
     count = -(-length // rows)
 

@@ -1,7 +1,7 @@
-"""Selection without branches, for compiled programs: `numpy.where` of a random condition waits for the CPU.
+"""Branchless selection: `numpy.where` on a random condition suffers branch mispredictions.
 
-A condition becomes a mask of ones or zeros as wide as the entries, and the entries are combined bit by
-bit; so what is selected is exact, and an inf or a nan that is not selected leaves no trace.
+A condition becomes a bit mask of the entries' width, and the entries are combined by bitwise operations. So
+the selected entries are exact, and an infinity or NaN that is not selected has no effect.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Buffer assignment, a linear scan over liveness: where each call writes, and when its value is dead.
 
-A call that may be told where to write takes the array of an operand that it reads for the last time, else a
-dead array of its type, else a large one that an earlier run has left. Only what this run has allocated, or a
-run before it has left for it, is ever written to; no result shares memory with an input, a constant, another
-result, or what is left for the next run.
+A call that takes ``out=`` writes to the array of an operand that is dead after it, else to another dead array
+of its type, else to a pooled array, which is kept from run to run. It never writes to an input or a constant;
+no result shares memory with an input, a constant, another result, or the pool.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from funcgrad.compiler.call_ir import (
     Call,
     CallForm,
     CallSchedule,
-    How,
-    HowReturned,
     Placed,
+    Placement,
     Plan,
     Returned,
+    ReturnForm,
     bytes_of,
     last_reads,
 )
@@ -32,19 +31,21 @@ _LARGE = 1 << 14
 _POOLED, _HELD = 1 << 17, 1 << 28
 
 
-def scheduled(plan: Plan) -> CallSchedule:
+def assign_buffers(plan: Plan) -> CallSchedule:
     """The buffer of each call's value, and when it is dead.
 
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> from funcgrad.compiler.flat_program import flatten_program
-    >>> from funcgrad.compiler.numpy.instruction_selection import calls
+    >>> from funcgrad.compiler.numpy.instruction_selection import select_instructions
     >>> x = fg.var("x", 3)
-    >>> for placed in scheduled(calls(flatten_program([np.exp(-x)], [x]))).placed:
+    >>> for placed in assign_buffers(
+    ...     select_instructions(flatten_program([np.exp(-x)], [x]))
+    ... ).placed:
     ...     print(placed.reads, placed.writes, placed.how)
     () x0 source
     ('x0',) a0 new
-    ('a0',) a0 operand
+    ('a0',) a0 in_place
     """
     assignment = _Assignment(plan)
     placed = assignment.placed()
@@ -52,7 +53,7 @@ def scheduled(plan: Plan) -> CallSchedule:
 
 
 class _Assignment:
-    """Gives each value a name, and each call a buffer to write to, in the order of the calls."""
+    """Assigns a name to each value, and a buffer to each call, in the order of the calls."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -69,12 +70,12 @@ class _Assignment:
 
     @staticmethod
     def fillable(call: Call) -> bool:
-        return call.effect in ("fill", "product") and bool(call.type.shape)
+        return call.effect in ("in_place_ok", "out_no_alias") and bool(call.type.shape)
 
     def owns(self, i: int) -> bool:
         """Whether a value is an array of its own, made in this run."""
         call = self.plan.calls[i]
-        return call.effect in ("fill", "product", "new") and bool(call.type.shape)
+        return call.effect in ("in_place_ok", "out_no_alias", "new") and bool(call.type.shape)
 
     def placed(self) -> list[Placed]:
         ending: dict[int, list[int]] = {}
@@ -91,23 +92,23 @@ class _Assignment:
             freed = [
                 k for k in ending.get(i, ()) if self.plan.calls[k].effect not in ("source", "none")
             ]
-            over = self.release(i, [k for k in freed if self.names[k] != self.names[i] or k == i])
-            placed.append(Placed(i, reads, self.names[i], how, *over))
+            dead = self.release(i, [k for k in freed if self.names[k] != self.names[i] or k == i])
+            placed.append(Placed(i, reads, self.names[i], how, *dead))
         return placed
 
-    def assign(self, i: int, call: Call, reads: Sequence[str]) -> How:
-        """Name a call's value: by an array that it is written to, or anew."""
+    def assign(self, i: int, call: Call, reads: Sequence[str]) -> Placement:
+        """Name a call's value: by the array that it is written to, or by a new name."""
         pooled = len(self.pooled)
         place = self.place(i, call) if self.fillable(call) else None
         if place is not None:
             self.names[i] = place
             if len(self.pooled) > pooled:
                 return "pool"
-            return "operand" if place in reads else "spare"
+            return "in_place" if place in reads else "reused"
         self.names[i] = "" if call.effect == "none" else self.fresh()
         if call.effect == "none":
             return "none"
-        shared: How = call.effect if call.effect in ("view", "unknown") else "new"
+        shared: Placement = call.effect if call.effect in ("view", "may_alias") else "new"
         return shared if call.type.shape else "number"
 
     def operand(self, i: int, scalar: bool) -> str:
@@ -124,22 +125,22 @@ class _Assignment:
         return f"a{self.made - 1}"
 
     def place(self, i: int, call: Call) -> str | None:
-        """The name of an array that is over and fits: an operand, if it may be, else a spare one."""
-        mine = self.last[i] == len(self.plan.calls)  # of a result: nothing from the pool
+        """The name of a dead array of the type, an operand's if that is legal; None if there is none."""
+        is_result = self.last[i] == len(self.plan.calls)  # it takes no pooled array
         # (An array of one entry as operand and result: NumPy takes twice the time.)
         stores = call.form is CallForm.STORE
-        if call.effect == "fill" and (call.type.size > 1 or stores):
+        if call.effect == "in_place_ok" and (call.type.size > 1 or stores):
             for k in self.targets(call) if stores else call.operands:
                 mine_to_write = self.owns(k) or (stores and k in self.plan.donated)
-                over = self.last[k] == i and mine_to_write and self.plan.calls[k].type == call.type
-                if over and not (mine and self.names[k][0] == "p"):
+                dead = self.last[k] == i and mine_to_write and self.plan.calls[k].type == call.type
+                if dead and not (is_result and self.names[k][0] == "p"):
                     return self.names[k]
         spare = self.spare.get(call.type, [])
         for n in reversed(range(len(spare))):
-            if not (mine and spare[n][0] == "p"):
+            if not (is_result and spare[n][0] == "p"):
                 return spare.pop(n)
         size = bytes_of(call.type)
-        if mine or size < _POOLED or size + sum(map(bytes_of, self.pooled)) > _HELD:
+        if is_result or size < _POOLED or size + sum(map(bytes_of, self.pooled)) > _HELD:
             return None
         self.pooled.append(call.type)
         return f"p{len(self.pooled) - 1}"
@@ -150,7 +151,7 @@ class _Assignment:
 
         def viewed(k: int) -> tuple[int, ...]:
             source = self.plan.calls[k]
-            return source.operands if source.effect in ("view", "unknown") else ()
+            return source.operands if source.effect in ("view", "may_alias") else ()
 
         seen: dict[int, bool] = {}
         folded(others, lambda k, _: True, seen, viewed, int)
@@ -159,30 +160,32 @@ class _Assignment:
     def release(
         self, now: int, values: Sequence[int]
     ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Let go of values that are over: names of arrays to write to, other names, and those to delete."""
-        spared, over, gone = [], [], []
+        """Release dead values: the names of reusable arrays, the other names, and those to delete."""
+        reusable, dead, deleted = [], [], []
         for k in values:
             type, name = self.plan.calls[k].type, self.names[k]
             if self.owns(k) and self.wanted.get(type, -1) > now:
                 self.spare.setdefault(type, []).append(name)
-                spared.append(name)
+                reusable.append(name)
                 continue
-            over.append(name)
+            dead.append(name)
             if name[0] == "p":
                 continue
             self.unused.append(name)
             if bytes_of(type) >= _LARGE:
-                gone.append(name)
-        return tuple(spared), tuple(over), tuple(gone)
+                deleted.append(name)
+        return tuple(reusable), tuple(dead), tuple(deleted)
 
     def returned(self) -> list[Returned]:
         taken: set[int] = set()
         return [Returned(self.names[i], self.result(i, taken)) for i in self.plan.results]
 
-    def result(self, i: int, taken: set[int]) -> HowReturned:
+    def result(self, i: int, taken: set[int]) -> ReturnForm:
         call = self.plan.calls[i]
         if not call.type.shape:
-            if call.effect == "unknown":  # a part of a loop's value may be Python's number already
+            if (
+                call.effect == "may_alias"
+            ):  # a part of a loop's value may be Python's number already
                 return "present"
             return "item" if call.type.dtype.char in "dl?D" else "scalar"
         root = i

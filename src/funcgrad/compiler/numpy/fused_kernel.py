@@ -1,4 +1,4 @@
-"""Fused kernels: what a group of calls does to one block of rows, as statements over scratch memory.
+"""Fused kernels: the statements that execute a group of calls on one block of rows, in scratch memory.
 
 A block's values stand in scratch arrays of a few rows, which are reused as soon as a value is dead. Where
 rows are small arrays that are broadcast or reduced, scratch is *transposed*: its rows are the last axis in
@@ -19,7 +19,7 @@ from funcgrad.graph import ArrayType
 
 
 class Member(NamedTuple):
-    """A call of a group: which of its operands come by rows, and whether it totals over them."""
+    """A call of a group: which operands are read block by block, and whether it reduces over all rows."""
 
     call: Call
     number: int
@@ -28,7 +28,7 @@ class Member(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The block's rows of an array from outside."""
+    """A slice of an operand: the rows of the block."""
 
     target: str
     source: str
@@ -51,14 +51,14 @@ class Compute(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Rows written to where they are read from outside."""
+    """The rows of the block, stored to a result array."""
 
     target: str
     source: str
 
 
 class Total(NamedTuple):
-    """The block's part of a total."""
+    """The block's partial reduction."""
 
     target: str
     call: Call
@@ -69,7 +69,7 @@ KernelStatement = Rows | Copy | Compute | Store | Total
 
 
 class Kernel(NamedTuple):
-    """A function of a block: its parameters and statements, and how it is run on all rows."""
+    """A kernel: the parameters and statements of a function of one block, and the blocks that it runs on."""
 
     symbol: str
     parameters: tuple[str, ...]
@@ -117,7 +117,7 @@ class KernelBody(NamedTuple):
 
 
 def kernel_body(plan: Plan, members: Sequence[Member], leaving: Sequence[int]) -> KernelBody:
-    """What a group does to a block of rows."""
+    """The statements of a group for one block of rows."""
     writer = _Writer(plan, members, leaving)
     statements = tuple(writer.statements())
     scratch, outside = tuple(writer.scratch), tuple(writer.outside)
@@ -169,7 +169,7 @@ def _entries(call: Call) -> int:
 
 
 class _Writer:
-    """Gives each value of a block a name: that of scratch, of rows from outside, or of a view."""
+    """Assigns each value of a block a name: of scratch, of a slice of an operand, or of a view."""
 
     def __init__(self, plan: Plan, members: Sequence[Member], leaving: Sequence[int]) -> None:
         self.plan, self.members = plan, members
@@ -191,7 +191,7 @@ class _Writer:
         """For each value, the place of the last member that reads its memory."""
         last: dict[int, int] = {}
         for place, member in enumerate(self.members):
-            if member.call.effect in ("view", "unknown"):
+            if member.call.effect in ("view", "may_alias"):
                 k = member.call.operands[0]
                 self.root[member.number] = self.root.get(k, k)
             for k in member.call.operands:
@@ -224,7 +224,7 @@ class _Writer:
         return f"v{self.outside.index(k)}"
 
     def repeat(self, member: Member, k: int) -> str:
-        """What is the same for every row: once for each row where that makes inner loops long."""
+        """Replicate row-invariant operands in scratch, once for each row, if that makes inner loops long."""
         type, ndim = self.plan.calls[k].type, len(member.call.type.shape)
         if not self.transposed or member.call.form is not CallForm.ENTRYWISE or type.size == 1:
             return self.whole(k)
@@ -301,15 +301,15 @@ class _Writer:
             name = f"r{len(self.names)}"
             self.written.append(Rows(name, f"o{out}"))
         else:
-            name = self.over(place, member, reads) or self.place(row)
+            name = self.in_place_operand(place, member, reads) or self.place(row)
         self.names[member.number] = name
         self.written.append(Compute(name, member.call, reads, True))
         if out is not None and not direct:
             self.written.append(Store(f"o{out}", name))
 
-    def over(self, place: int, member: Member, given: Sequence[str]) -> str | None:
-        """An operand that may be written to, since it is read for the last time."""
-        if member.call.effect != "fill":
+    def in_place_operand(self, place: int, member: Member, given: Sequence[str]) -> str | None:
+        """An operand that is dead after the call, and so may be written to."""
+        if member.call.effect != "in_place_ok":
             return None
         for k, name in zip(member.call.operands, given, strict=True):
             same = _row(self.plan.calls[k].type) == _row(member.call.type) and name[0] == "s"

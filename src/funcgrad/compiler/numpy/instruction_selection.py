@@ -1,7 +1,7 @@
 """Instruction selection: the calls of NumPy that compute a flat program, with broadcasts left to NumPy.
 
-`calls` selects one call for each operation, or a few (`multi_call_ops`). A call says whether its value is an
-array of its own, and whether the function can be told where to write.
+`select_instructions` selects one call for each operation, or a few (`multi_call_ops`). A call's effect says
+whether its value is a new array, and whether the function takes ``out=``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.indexing import getitem_op
 
 
-def calls(flat: Flat) -> Plan:
-    """The calls that compute the results."""
-    operands = [elided(flat, step) for step in flat.steps]
+def select_instructions(flat: Flat) -> Plan:
+    """The calls that compute a flat program."""
+    operands = [elide_broadcasts(flat, step) for step in flat.steps]
     needed = set(flat.results)
     for i in reversed(range(len(flat.steps))):
         if i in needed:
@@ -75,13 +75,13 @@ def copied_entries(x: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
 
 
 def is_foreign(run: Any) -> bool:
-    """Whether a function is neither NumPy's nor the package's, so that it may look at its context."""
+    """Whether a function is user code, which may read NumPy's error state."""
     home = str(getattr(run, "__module__", "")).partition(".")[0]
     return not isinstance(run, np.ufunc) and home not in ("funcgrad", "numpy")
 
 
-def elided(flat: Flat, step: FlatStep) -> tuple[int, ...]:
-    """The operands as they are run: broadcast ones as they were, where another gives the shape."""
+def elide_broadcasts(flat: Flat, step: FlatStep) -> tuple[int, ...]:
+    """The operands without explicit broadcasts, if NumPy's own broadcasting gives the same shape."""
     steps = flat.steps
     wide = [i for i in step.operands if steps[i].op is broadcast_to]
     if not wide or not isinstance(step.op, Elementwise):
@@ -92,7 +92,7 @@ def elided(flat: Flat, step: FlatStep) -> tuple[int, ...]:
 
 
 def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
-    """The number of the call that has a step's value, which is added to the calls."""
+    """Append the calls of a step, and return the number of the one with its value."""
     name, op = step.op.name, step.op
     if op is INPUT:
         return put(made, Call(Callee(f"x{len(made)}", CallForm.INPUT), (), step.type, "source"))
@@ -103,12 +103,12 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
     if name in STAGES and _is_plain(made[operands[0]].type):
         return STAGES[name](made, step, operands[0])
     if op.columns.takes_out:
-        return put(made, _entrywise(name, op.run, operands, step.type, "product"))
+        return put(made, _entrywise(name, op.run, operands, step.type, "out_no_alias"))
     if _is_store(step):
         repeats = any([made[k].type.shape for k in operands[2:]])
         symbol = name.replace("index", "store")
         function = Callee(symbol, CallForm.STORE, name="add.at" if repeats else "")
-        return put(made, Call(function, operands, step.type, "fill", step.params))
+        return put(made, Call(function, operands, step.type, "in_place_ok", step.params))
     if name in ("where", "mask"):
         return _select_selection(made, step, operands)
     return put(made, _call(made, step, operands))
@@ -136,13 +136,13 @@ def _select_selection(made: list[Call], step: FlatStep, operands: tuple[int, ...
     if not wide or type.size < _BRANCHLESS:
         return put(made, _entrywise("where", np.where, operands, type, "new"))
     if len(operands) == 2:
-        return put(made, _entrywise("masked", masked, operands, type, "product"))
+        return put(made, _entrywise("masked", masked, operands, type, "out_no_alias"))
     numbers = [made[k].function.run for k in operands[1:] if made[k].form is CallForm.CONSTANT]
     if [x.ndim for x in numbers] == [0, 0] and (found := affine(*[x[()] for x in numbers])):
         a, b = [put_constant(made, np.array(x, dtype)) for x in found]
         scaled = put(made, ufunc_call(np.multiply, (operands[0], a), type))
         return put(made, ufunc_call(np.add, (scaled, b), type))
-    return put(made, _entrywise("chosen", chosen, operands, type, "product"))
+    return put(made, _entrywise("chosen", chosen, operands, type, "out_no_alias"))
 
 
 _OPERAND = "{0}"
@@ -161,22 +161,22 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
     if name == "transpose":
         return Call(Callee(name, CallForm.TRANSPOSE), operands, type, "view", step.params)
     if name == "broadcast_to":
-        spread = _entrywise("spread", broadcast_copy, operands, type, "product")
+        spread = _entrywise("spread", broadcast_copy, operands, type, "out_no_alias")
         return spread._replace(params=(*step.params, ("dtype", type.dtype)))
     ufunc = op.columns.reduces
     if isinstance(ufunc, np.ufunc) and params["axis"]:
         return reduction(ufunc, params["axis"], operands[0], type)
     if name == "getitem" and "array" not in params["spec"]:
-        return Call(Callee(name, CallForm.GETITEM), operands, type, "unknown", step.params)
+        return Call(Callee(name, CallForm.GETITEM), operands, type, "may_alias", step.params)
     fresh = op.columns.fresh or name == "getitem" or (name == "einsum" and len(operands) > 1)
     function = Callee(f"f{len(made)}", CallForm.ROUTINE, op.run, name)
-    return Call(function, operands, type, "new" if fresh else "unknown", step.params)
+    return Call(function, operands, type, "new" if fresh else "may_alias", step.params)
 
 
 def broadcast_copy(
     x: object, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None
 ) -> np.ndarray[Any, Any]:
-    """An array of its own where `numpy.broadcast_to` gives a view: a sixth of its time, if small.
+    """A broadcast copy, for which `numpy.broadcast_to` gives a view: a sixth of its time, if small.
 
     >>> broadcast_copy(1.5, (2,), np.dtype(float))
     array([1.5, 1.5])
@@ -187,7 +187,7 @@ def broadcast_copy(
 
 
 def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> bool:
-    """Whether an index does no more than drop or add axes of length 1: then it is a reshape, both ways."""
+    """Whether an index only drops or adds axes of length 1, so that it and its transpose are reshapes."""
     spec = params["spec"]
     forward = all(not isinstance(item, tuple) or item[3] in (None, 1) for item in spec)
     return before.size == after.size > 0 and "array" not in spec and forward
@@ -198,10 +198,10 @@ def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: A
         function, first = Callee(ufunc.__name__, CallForm.MATMUL, ufunc), made[operands[0]]
         if first.form is CallForm.TRANSPOSE and first.axes == (1, 0):
             swapped = (*first.operands, operands[1])
-            return Call(function, swapped, type, "product", (("transposed", True),))
-        return Call(function, operands, type, "product")
+            return Call(function, swapped, type, "out_no_alias", (("transposed", True),))
+        return Call(function, operands, type, "out_no_alias")
     own = ufunc.__name__
     known = getattr(np, own, None) is ufunc
     form: CallForm = CallForm.ROUTINE if ufunc.signature else CallForm.ENTRYWISE
     function = Callee(own if known else f"f{len(made)}", form, ufunc, "" if known else own)
-    return Call(function, operands, type, "product" if ufunc.signature else "fill")
+    return Call(function, operands, type, "out_no_alias" if ufunc.signature else "in_place_ok")

@@ -1,4 +1,4 @@
-"""Operations that are selected as a few calls of NumPy, each of which can be told where to write."""
+"""Expansion of operations into several NumPy calls that take ``out=``: softplus, sigmoid, logsumexp, norm."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from funcgrad.ops.elementwise.exponential import largest_exponent
 
 
 def put(calls: list[Call], call: Call) -> int:
-    """The number of a call that is added."""
+    """Append a call, and return its number."""
     calls.append(call)
     return len(calls) - 1
 
 
 def put_constant(calls: list[Call], array: np.ndarray[Any, Any]) -> int:
-    """The number of a constant that is added."""
+    """Append a constant, and return its number."""
     return put(calls, constant_call(len(calls), array))
 
 
@@ -53,7 +53,7 @@ def _softplus(calls: list[Call], step: FlatStep, x: int) -> int:
 def _logsumexp(calls: list[Call], step: FlatStep, x: int) -> int:
     axes, type, wide = dict(step.params)["axis"], step.type, calls[x].type
     top = put(calls, reduction(np.maximum, axes, x, type))
-    top = put(calls, Call(Callee("tamed", CallForm.ENTRYWISE, tamed), (top,), type, "unknown"))
+    top = put(calls, Call(Callee("tamed", CallForm.ENTRYWISE, tamed), (top,), type, "may_alias"))
     kept = tuple([1 if i in axes else n for i, n in enumerate(wide.shape)])
     view = put(calls, reshape_call(kept, top, ArrayType(kept, type.dtype)))
     e = _apply(calls, wide, np.exp, _apply(calls, wide, np.subtract, x, view))
@@ -73,4 +73,4 @@ STAGES: dict[str, Callable[[list[Call], FlatStep, int], int]] = {
     "logsumexp": _logsumexp,
     "norm": _norm,
 }
-"""What adds the calls of an operation of floats, by its name: the number of the call that has its value."""
+"""Expansions by operation: each appends calls, and returns the number of the last."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import Call, CallForm, Placed, Plan, Returned, aligned
 from funcgrad.compiler.flat_program import Flat, build, flatten_program
-from funcgrad.compiler.ir_rewriter import pruned
-from funcgrad.compiler.native.whole_program import entering
+from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
+from funcgrad.compiler.native.whole_program import native_entry
 from funcgrad.compiler.numpy.block_loop import each_block
-from funcgrad.compiler.numpy.buffer_assignment import scheduled
+from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.fused_kernel import (
     Compute,
     Copy,
@@ -29,13 +29,14 @@ from funcgrad.compiler.numpy.fused_kernel import (
     Store,
     Total,
 )
-from funcgrad.compiler.numpy.instruction_selection import calls
-from funcgrad.compiler.passes.constant_factoring import factored
-from funcgrad.compiler.passes.fusion import blocked
-from funcgrad.compiler.passes.layout_assignment import swapped
+from funcgrad.compiler.numpy.instruction_selection import select_instructions
+from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.passes.constant_factoring import factor_constants
+from funcgrad.compiler.passes.fusion import fuse
+from funcgrad.compiler.passes.layout_assignment import assign_layouts
+from funcgrad.compiler.passes.sign_cancellation import cancel_signs
+from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
-from funcgrad.compiler.passes.strength_reduction import related, unsigned
-from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.expr import Expr
 from funcgrad.rewrite.evaluate import present
 
@@ -45,7 +46,7 @@ _KEYWORD = (np.maximum, np.minimum)
 
 
 def compile_arrays(
-    roots: Sequence[Expr], inputs: Sequence[Expr], pipeline: Pipeline = PIPELINE
+    roots: Sequence[Expr], inputs: Sequence[Expr], options: PassOptions = PASS_OPTIONS
 ) -> Callable[..., tuple[Any, ...]]:
     """A function from the inputs' values to the roots' values.
 
@@ -57,23 +58,23 @@ def compile_arrays(
     >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
     (3.0, array([2., 2., 2.]))
     """
-    flat = prepared(flatten_program(roots, inputs), pipeline)
-    plan = planned(flat, pipeline)
-    first, bound = entering(flat) if pipeline.runs("whole_program") else ([], {})
+    flat = run_step_passes(flatten_program(roots, inputs), options)
+    plan = make_plan(flat, options)
+    first, bound = native_entry(flat) if options.runs("whole_program") else ([], {})
     text = numpy_source(plan, first)
-    if pipeline.verify:
+    if options.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_source
 
-        verify_source(calls(flat), plan, text, bound)
+        verify_source(select_instructions(flat), plan, text, bound)
     return build("array", text, {**bindings(plan), **bound})
 
 
-def prepared(flat: Flat, pipeline: Pipeline = PIPELINE) -> Flat:
+def run_step_passes(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Flat:
     """The steps after all passes over steps, each followed by dead-code elimination."""
     for name, run in STEP_PASSES.items():
-        if pipeline.runs(name):
-            before, flat = flat, pruned(run(flat))
-            if pipeline.verify:
+        if options.runs(name):
+            before, flat = flat, eliminate_dead_steps(run(flat))
+            if options.verify:
                 from funcgrad.compiler.verify.verify_pipeline import verify_step_pass
 
                 verify_step_pass(before, flat, name)
@@ -82,20 +83,20 @@ def prepared(flat: Flat, pipeline: Pipeline = PIPELINE) -> Flat:
 
 STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     {
-        "constant_factoring": factored,
-        "softplus_sigmoid": related,
-        "sign_cancellation": unsigned,
-        "layout_assignment": swapped,
+        "constant_factoring": factor_constants,
+        "softplus_sigmoid": softplus_sigmoid,
+        "sign_cancellation": cancel_signs,
+        "layout_assignment": assign_layouts,
         "store_scheduling": read_before_stores,
     }
 )
 """The passes from steps to steps, in order."""
 
 
-def planned(flat: Flat, pipeline: Pipeline = PIPELINE) -> Plan:
-    """The calls for prepared steps, those on large arrays in groups."""
-    plan = calls(flat)
-    return blocked(plan) if pipeline.runs("fusion") else plan
+def make_plan(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Plan:
+    """Instruction selection and fusion: the plan for the steps after all passes."""
+    plan = select_instructions(flat)
+    return fuse(plan) if options.runs("fusion") else plan
 
 
 # -- printing ----------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> x = fg.var("x", 3)
-    >>> print(numpy_source(calls(flatten_program([np.exp(-x * x) * x], [x]))))
+    >>> print(numpy_source(select_instructions(flatten_program([np.exp(-x * x) * x], [x]))))
     def body(x0):
         a0 = negative(x0)
         multiply(a0, x0, a0)
@@ -122,7 +123,7 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
         if not call.type.shape:
             dtype = dtype_symbol(call.type.dtype)
             lines.append(f"    if type({name}) is not ndarray: {name} = asarray({name}, {dtype})")
-    schedule = scheduled(plan)
+    schedule = assign_buffers(plan)
     written = [line for placed in schedule.placed for line in _lines(plan, placed)]
     results = "".join([f"{_returned(result)}, " for result in schedule.returned]).rstrip()
     returned = f"({results})"
@@ -144,7 +145,7 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
 
 
 def _lines(plan: Plan, placed: Placed) -> list[str]:
-    """The statements that carry out a call, and give back memory after it."""
+    """The statements of a call, and the deletions after it."""
     call, gone = plan.calls[placed.call], []
     if placed.deleted:
         gone.append(f"del {', '.join(placed.deleted)}")
@@ -156,8 +157,8 @@ def _lines(plan: Plan, placed: Placed) -> list[str]:
             f"{target} = {source}.copy()" if placed.how == "new" else f"copyto({target}, {source})"
         )
         stored = store_statement(call, (target, *placed.reads[1:]))
-        return [*([] if placed.how == "operand" else [copy]), stored, *gone]
-    if placed.how in ("operand", "spare", "pool"):
+        return [*([] if placed.how == "in_place" else [copy]), stored, *gone]
+    if placed.how in ("in_place", "reused", "pool"):
         if call.form is CallForm.EMPTY:
             return gone
         keyword = "out=" if call.function.run in _KEYWORD else ""
@@ -276,7 +277,7 @@ def _blocks_symbol(kernel: str) -> str:
 
 
 def bindings(plan: Plan) -> dict[str, Any]:
-    """What the names in the text of a plan mean."""
+    """The objects that are bound to the names in the source of a plan."""
     bound: dict[str, Any] = {**_RUNTIME, "pool": []}
     for call in plan.calls:
         symbol, form, run, _ = call.function
@@ -298,7 +299,7 @@ def bindings(plan: Plan) -> dict[str, Any]:
 
 
 def _present(value: object) -> Any:
-    """`present`, in a tenth of the time for what it mostly is."""
+    """`present` with a fast path for float64 scalars."""
     return value.item() if type(value) is np.float64 else present(value)
 
 

@@ -1,4 +1,4 @@
-"""A few threads for programs on large arrays: NumPy lets go of Python's lock while its loops run.
+"""A thread pool for programs on large arrays: NumPy releases the GIL while its loops run.
 
 `each` runs a task on numbers 0, 1, ..., here and on threads that wait for work. They are made when first
 wanted, and again after a fork. Which thread takes which number is not known; so a task must not depend on it.
@@ -17,7 +17,7 @@ _MOST = 4
 
 
 class _Job:
-    """Numbers to be taken one by one, by whoever comes."""
+    """A shared counter, from which threads take task numbers one by one."""
 
     def __init__(self, work: Callable[[Callable[[], int]], None], count: int, context: Any) -> None:
         self.work = work
@@ -50,7 +50,7 @@ class _Job:
                 self.idle.notify_all()
 
     def close(self) -> None:
-        """Wait for those who help; who comes later finds nothing to do."""
+        """Wait for the helping threads; later ones find no task."""
         with self.lock:
             self.closed = True
             while self.helping:

@@ -1,4 +1,4 @@
-"""Constant factoring: constant factors leave large arrays for the small ones that are made of them.
+"""Constant factoring: scalar constants move out of sums and matrix products, onto smaller operands.
 
 Laws: sum(c*x) = c*sum(x), (c*x) @ y = c*(x @ y), c*x + c*y = c*(x + y), and c*(x*y) = x*(c*y) where y is
 small and broadcast. They round differently in the last place; a zero keeps its sign.
@@ -27,13 +27,13 @@ _LEAST, _MOST = 1e-12, 1e12
 
 
 class _Product(NamedTuple):
-    """A value as a constant, by its number, times what a step makes."""
+    """A value as the product of a constant and a step."""
 
     factor: int
     rest: int | FlatStep
 
 
-def factored(flat: Flat) -> Flat:
+def factor_constants(flat: Flat) -> Flat:
     """The program with constant factors taken out of sums and products of matrices."""
     steps = flat.steps
     if not any(step.op in (sum_op, matmul_op, multiply) for step in steps):
@@ -46,7 +46,7 @@ def factored(flat: Flat) -> Flat:
 
 
 class _Walk:
-    """Goes through the steps and writes others."""
+    """Builds the rewritten steps, in order."""
 
     def __init__(self, steps: Sequence[FlatStep], results: Sequence[int]) -> None:
         self.steps = steps
@@ -108,14 +108,14 @@ class _Walk:
         return self.steps[k].type.size >= _SMALLER * max(1, step.type.size)
 
     def after(self, step: FlatStep, place: int, found: _Product) -> int:
-        """The step on what is left of its operand, and then the factor."""
+        """The step on its operand without the factor, times the factor."""
         operands = [self.where[k] for k in step.operands]
         operands[place] = self.written(found.rest)
         inside = self.put(step._replace(operands=tuple(operands)))
         total = self.scaled(found.factor, inside, step.type)
         if self.steps[found.factor].constant >= 0:
             return total
-        # A sum that is zero is 0.0, which a negative factor turns into -0.0.
+        # A sum that is zero is 0.0, which a negative factor makes -0.0.
         number = scalar(0.0, step.type.dtype)
         zero = self.put(FlatStep(CONSTANT, (), number.params, number.type))
         return self.put(FlatStep(add, (total, zero), (), step.type))
@@ -124,7 +124,7 @@ class _Walk:
         return self.where[rest] if isinstance(rest, int) else self.put(self.moved(rest))
 
     def product(self, k: int) -> _Product | None:
-        """A value that is needed here alone, as a product; None if it is none."""
+        """A value with no other use as a product; None if it is none."""
         step = self.steps[k]
         if self.uses[k] != 1 or len(step.operands) != 2:
             return None

@@ -1,7 +1,7 @@
 """Loop fusion and tiling: groups of calls on large arrays become kernels that run on blocks of rows.
 
 A group is a run of a plan's calls that act on each row of their operands alone, or total over all rows
-(`fusion_legality`). `blocked` puts one call in its place, of a kernel that does a few rows at a time in
+(`fusion_legality`). `fuse` puts one call in its place, of a kernel that does a few rows at a time in
 scratch memory, so that what its calls hand on stays in the cache. What leaves the group is written where it
 belongs; a total is one for each block, added up at the end, and so is as accurate as NumPy's sums by pairs.
 The blocks do not depend on how many threads take them.
@@ -31,12 +31,12 @@ _THREADED = 1 << 21
 _TALL = 64
 # What is computed twice and not stored, where its operands have so many times fewer entries.
 _CHEAP, _FEW = (np.add, np.subtract, np.multiply), 8
-_VIEWS = ("view", "unknown")
+_VIEWS = ("view", "may_alias")
 _EMPTY = Callee("empty", CallForm.EMPTY, np.empty)
 
 
-def blocked(plan: Plan) -> Plan:
-    """The plan, with calls on large arrays run in groups."""
+def fuse(plan: Plan) -> Plan:
+    """The plan with runs of calls on large arrays fused into kernels."""
     lengths = {call.type.shape[0] for call in plan.calls if _large(call.type)}
     return _Grouping(plan, lengths).run() if lengths else plan
 
@@ -47,7 +47,7 @@ def _large(type: ArrayType) -> bool:
 
 # -- groups -------------------------------------------------------------------------------------------
 class _Grouping:
-    """Walks through a plan's calls, and writes another plan."""
+    """Builds the fused plan: visits the calls in order, and keeps one group open."""
 
     def __init__(self, plan: Plan, lengths: set[int]) -> None:
         self.plan, self.lengths = plan, lengths
@@ -55,99 +55,100 @@ class _Grouping:
         self.made: list[Call] = []
         self.where: dict[int, int] = {}
         self.kernels = 0
-        self.again: set[int] = set()  # what is computed where it is asked for
+        self.recomputed: set[int] = set()  # cheap values that are recomputed by their users
         self.begin()
 
     def begin(self) -> None:
         self.members: dict[int, Member] = {}
         self.length = 0
-        self.later: dict[int, Call] = {}  # calls that wait for the group
+        self.deferred: dict[int, Call] = {}  # calls that run after the group
 
     def run(self) -> Plan:
         for i, call in enumerate(self.plan.calls):
             if call.effect == "source":
-                self.put(i, call)
+                self.emit(i, call)
             else:
-                self.take(i, call)
+                self.visit(i, call)
         self.close()
         results = tuple([self.where[i] for i in self.plan.results])
         return self.plan._replace(calls=tuple(self.made), results=results)
 
-    def put(self, i: int, call: Call) -> None:
+    def emit(self, i: int, call: Call) -> None:
         self.where[i] = len(self.made)
         self.made.append(call._replace(operands=tuple([self.where[k] for k in call.operands])))
 
-    def take(self, i: int, call: Call) -> None:
+    def visit(self, i: int, call: Call) -> None:
         found = member(self.plan.calls, i, self.lengths, _TALL)
-        if call.effect == "view" and not any([self.is_new(k) for k in call.operands]):
-            self.put(i, call)  # once for all blocks
+        if call.effect == "view" and not any([self.depends_on_group(k) for k in call.operands]):
+            self.emit(i, call)  # once for all blocks
             return
         if found is not None:
             if not self.fits(found):
                 self.close()
             self.length = self.length or self.rows_of(found)
-            self.renew(call)
+            self.rematerialize(call)
             self.members[i] = found
             return
-        self.renew(call)
-        waits = any(k in self.members or k in self.later for k in call.operands)
+        self.rematerialize(call)
+        waits = any(k in self.members or k in self.deferred for k in call.operands)
         if self.members and call.effect not in _VIEWS and call.type.size >= _ENTRIES:
             self.close()  # so that no more large arrays are alive than before
             waits = False
         if waits:
-            self.later[i] = call
+            self.deferred[i] = call
         else:
-            self.put(i, call)
+            self.emit(i, call)
 
-    def is_new(self, k: int) -> bool:
-        """Whether a value is only there in the group that is being made, or after it, or not at all."""
-        return k in self.members or k in self.later or k in self.again
+    def depends_on_group(self, k: int) -> bool:
+        """Whether a value is computed in the open group, after it, or is not stored."""
+        return k in self.members or k in self.deferred or k in self.recomputed
 
-    def renew(self, call: Call) -> None:
-        """Compute again what a call needs of what was not worth storing."""
+    def rematerialize(self, call: Call) -> None:
+        """Recompute the operands of a call that were too cheap to store."""
         for k in call.operands:
-            if k not in self.again:
+            if k not in self.recomputed:
                 continue
-            self.again.remove(k)
+            self.recomputed.remove(k)
             found = member(self.plan.calls, k, self.lengths, _TALL)
             if found is not None and self.length == self.rows_of(found):
                 self.members[k] = found
             else:
-                self.put(k, self.plan.calls[k])
+                self.emit(k, self.plan.calls[k])
 
     def rows_of(self, found: Member) -> int:
         return self.plan.calls[found.call.operands[found.rows.index(True)]].type.shape[0]
 
     def fits(self, found: Member) -> bool:
-        """Whether what a call needs is there, block by block or from before."""
+        """Whether a call's operands are available in the open group, by blocks of rows or from before."""
         if not self.members:
-            return not any(k in self.later for k in found.call.operands)
+            return not any(k in self.deferred for k in found.call.operands)
         if self.rows_of(found) != self.length:
             return False
         for k, by_rows in zip(found.call.operands, found.rows, strict=True):
             inside = self.members.get(k)
-            if k in self.later or (inside is not None and (inside.total or not by_rows)):
+            if k in self.deferred or (inside is not None and (inside.total or not by_rows)):
                 return False
         return True
 
     def close(self) -> None:
-        """Write the group, if it is worth it, and then what has waited for it."""
-        members, later, length = self.members, self.later, self.length
+        """Emit the group, as a kernel if that pays, and then the deferred calls."""
+        members, deferred, length = self.members, self.deferred, self.length
         self.begin()
-        before, inside, after = self.parted(members)
+        before, inside, after = self.partition(members)
         for i in before:
-            self.put(i, self.plan.calls[i])
-        if not self.grouped([members[i] for i in inside], length):
+            self.emit(i, self.plan.calls[i])
+        if not self.emit_group([members[i] for i in inside], length):
             after = [*inside, *after]
-        later.update((i, self.plan.calls[i]) for i in after)
-        for i in sorted(later):
-            self.renew(later[i])
-            self.put(i, later[i])
+        deferred.update((i, self.plan.calls[i]) for i in after)
+        for i in sorted(deferred):
+            self.rematerialize(deferred[i])
+            self.emit(i, deferred[i])
 
-    def parted(self, members: dict[int, Member]) -> tuple[list[int], list[int], list[int]]:
-        """What is done before a group, in it, and after it: small arrays are not worth a call for each block.
+    def partition(self, members: dict[int, Member]) -> tuple[list[int], list[int], list[int]]:
+        """The members that run before a group, in it, and after it.
 
-        They are members where they stand between large ones. (A mixture's gradient takes 0.9 of the time.)
+        A call on small arrays does not pay block by block, except between calls on large ones.
+        (A mixture's gradient takes 0.9 of the time.)
         """
         calls = self.plan.calls
         large = {
@@ -171,21 +172,21 @@ class _Grouping:
             [i for i in members if i in late - early],
         )
 
-    def grouped(self, members: Sequence[Member], length: int) -> bool:
-        """Write the calls that run a group; False, and nothing, where it is not worth while."""
+    def emit_group(self, members: Sequence[Member], length: int) -> bool:
+        """Emit the calls that run a group as a kernel; False, and nothing, if that does not pay."""
         inside = {m.number for m in members}
-        again = {m.number for m in members if self.is_cheap(m, inside)}
+        cheap = {m.number for m in members if self.is_cheap(m, inside)}
         members = [
             m
             for m in members
             if any([k in inside for k in self.users[m.number]])
-            or (m.number not in again and self.outlives(m.number, inside))
+            or (m.number not in cheap and self.outlives(m.number, inside))
         ]
         working = [m for m in members if m.call.effect not in _VIEWS]
         if len(working) < 2:
             return False
         leaving = [
-            m.number for m in members if m.number not in again and self.outlives(m.number, inside)
+            m.number for m in members if m.number not in cheap and self.outlives(m.number, inside)
         ]
         body = kernel_body(self.plan, members, leaving)
         rows = max(1, _CACHE // max(1, body.row_bytes))
@@ -196,7 +197,7 @@ class _Grouping:
         totals = [m for m in members if m.total]
         if sum(m.call.type.size for m in totals) * count * _TALL > length * body.row_bytes:
             return False
-        self.again |= again
+        self.recomputed |= cheap
         work = sum([self.plan.calls[m.call.operands[0]].type.size for m in working])
         threaded = work >= _THREADED and count > 1
         blocks = Blocks(length, rows, body.scratch, body.repeated, body.transposed, [], threaded)
@@ -204,7 +205,7 @@ class _Grouping:
         return True
 
     def is_cheap(self, found: Member, inside: set[int]) -> bool:
-        """Whether it takes less to compute a large array again, from small ones, than to write and read it.
+        """Whether recomputing a large array from small ones takes less time than storing and reading it.
 
         (A difference in L2 takes 60 us where writing it out takes 220; a mixture's gradient 0.9 of the time.)
         """
@@ -235,7 +236,7 @@ class _Grouping:
             else:
                 self.where[i] = given[-1]
             params = (("shape", shape), ("dtype", type.dtype))
-            self.made.append(Call(_EMPTY, (), type, "fill", params))
+            self.made.append(Call(_EMPTY, (), type, "in_place_ok", params))
         kernel = Kernel(f"block{self.kernels}", body.parameters, body.statements, blocks)
         function = Callee(kernel.symbol, CallForm.KERNEL, kernel)
         self.made.append(Call(function, tuple(given), ArrayType((), np.dtype(bool)), "none"))

@@ -55,7 +55,7 @@ def member(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Membe
 
 
 def _product(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Member | None:
-    """The product of a tall matrix and a narrow one, or of what lies down with a tall one."""
+    """A product by rows, tall @ narrow; or a total over rows, a row vector or a transposed matrix @ tall."""
     call = calls[i]
     k, m = call.operands
     a, b = calls[k].type.shape, calls[m].type.shape
@@ -68,8 +68,8 @@ def _product(calls: Sequence[Call], i: int, lengths: set[int], tall: int) -> Mem
         return Member(call, i, (True, False), False)
     if b[0] not in lengths or call.type.size * tall > calls[m].type.size:
         return None
-    lies = len(a) == 1 or (bool(call.params) and columns <= _NARROW)
-    return Member(call, i, (True, True), True) if lies else None
+    reduces_rows = len(a) == 1 or (bool(call.params) and columns <= _NARROW)
+    return Member(call, i, (True, True), True) if reduces_rows else None
 
 
 def _stack(calls: Sequence[Call], i: int, lengths: set[int]) -> Member | None:

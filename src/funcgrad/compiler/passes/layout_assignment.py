@@ -1,7 +1,7 @@
 """Layout assignment: arrays with a short last axis, such as 25 x 1000 x 10, have their last two axes swapped.
 
 NumPy's inner loops go along the last axis: where entries are broadcast along it, or summed over it or over
-the one before, they are ten long, and cost up to eight times what loops of a thousand do. So `swapped`
+the one before, they are ten long, and cost up to eight times what loops of a thousand do. So `assign_layouts`
 writes such steps for the other order of axes. Laws: f(x)^T = f(x^T) entry by entry, (x @ y)^T = y^T @ x^T,
 and a reduction names another axis. It does so for all steps that hand such arrays on to each other, where
 that gains more than the copies at the borders cost.
@@ -23,24 +23,26 @@ from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.contraction import matmul_op
 
 # The last axis is at most so long, the one before at least so many times as long, and the array no smaller.
-_SHORT, _TIMES, _ENTRIES = 32, 8, 1 << 12
+_MAX_LAST, _MIN_RATIO, _MIN_ENTRIES = 32, 8, 1 << 12
 # Nanoseconds an entry: of a reduction and of a broadcast with short loops, and of swapping in memory.
-_REDUCED, _SPREAD, _MOVED = 1.3, 0.7, 1.5
+_NS_REDUCED, _NS_BROADCAST, _NS_COPIED = 1.3, 0.7, 1.5
 # What is gained is at least so much.
-_WORTH = 5e3
+_MIN_GAIN = 5e3
 
 
-def swapped(flat: Flat) -> Flat:
+def assign_layouts(flat: Flat) -> Flat:
     """The program with arrays in the order of axes that is better for all that is done to them.
 
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x, y = fg.var("x", (1000, 3)), fg.var("y", (50, 1, 3))
-    >>> for step in swapped(flatten_program([np.sum(np.abs(x - y), axis=2)], [x, y])).steps[2:]:
+    >>> for step in assign_layouts(flatten_program([np.sum(np.abs(x - y), axis=2)], [x, y])).steps[
+    ...     2:
+    ... ]:
     ...     print(step.op.name, step.type.shape)
     transpose (3, 1000)
-    laid (3, 1000)
+    contiguous (3, 1000)
     broadcast_to (50, 3, 1000)
     reshape (50, 3, 1)
     broadcast_to (50, 3, 1000)
@@ -56,10 +58,10 @@ def swapped(flat: Flat) -> Flat:
 
 
 def _is_tall(type: ArrayType) -> bool:
-    if len(type.shape) < 3 or type.size < _ENTRIES:
+    if len(type.shape) < 3 or type.size < _MIN_ENTRIES:
         return False
     *_, long, short = type.shape
-    return 1 < short <= _SHORT and long >= _TIMES * short
+    return 1 < short <= _MAX_LAST and long >= _MIN_RATIO * short
 
 
 def _is_swap(step: FlatStep) -> bool:
@@ -113,8 +115,8 @@ def _chosen(flat: Flat) -> set[int]:
                 gains[leader(k)] = gains.get(leader(k), 0.0) + _gain(steps, step, k, able)
     for i in flat.results:
         if i in able:
-            gains[leader(i)] = gains.get(leader(i), 0.0) - _MOVED * steps[i].type.size
-    return {i for i in able if gains.get(leader(i), 0.0) > _WORTH}
+            gains[leader(i)] = gains.get(leader(i), 0.0) - _NS_COPIED * steps[i].type.size
+    return {i for i in able if gains.get(leader(i), 0.0) > _MIN_GAIN}
 
 
 def _is_able(steps: Sequence[FlatStep], step: FlatStep, able: set[int]) -> bool:
@@ -132,14 +134,14 @@ def _gain(steps: Sequence[FlatStep], step: FlatStep, k: int, able: set[int]) -> 
     if step.op is matmul_op or _is_swap(step):
         return 0.0  # BLAS takes either
     if (axes := _axes(step)) and k in able:
-        return _REDUCED * type.size if _last(axes, type) == 1 else 0.0
+        return _NS_REDUCED * type.size if _last(axes, type) == 1 else 0.0
     if k not in able:
-        return -_MOVED * type.size if _is_wide(type) else 0.0
+        return -_NS_COPIED * type.size if _is_wide(type) else 0.0
     if not (_is_tall(step.type) and _is_able(steps, step, able)):
-        return -_MOVED * type.size
+        return -_NS_COPIED * type.size
     if steps[k].op is broadcast_to and step.op is not broadcast_to:
         long, short = (1, 1, *steps[steps[k].operands[0]].type.shape)[-2:]
-        return _SPREAD * type.size if (long == 1) != (short == 1) else 0.0
+        return _NS_BROADCAST * type.size if (long == 1) != (short == 1) else 0.0
     return 0.0
 
 
@@ -148,7 +150,7 @@ def _is_wide(type: ArrayType) -> bool:
 
 
 # -- writing -----------------------------------------------------------------------------------------
-def laid(x: Any, out: Any = None) -> Any:
+def contiguous(x: Any, out: Any = None) -> Any:
     """The array in the order of its axes in memory, whatever order it had."""
     out = aligned(x.shape, x.dtype) if out is None else out
     out[...] = x
@@ -156,8 +158,8 @@ def laid(x: Any, out: Any = None) -> Any:
 
 
 _infer: Any = None
-LAID = Elementwise(
-    name="laid", run=laid, infer=_infer, edges=(None,), columns=Columns(takes_out=True)
+CONTIGUOUS = Elementwise(
+    name="contiguous", run=contiguous, infer=_infer, edges=(None,), columns=Columns(takes_out=True)
 )
 
 
@@ -175,65 +177,75 @@ class _Swapped(Rewrite):
 
     def run(self) -> Flat:
         for i, step in enumerate(self.steps):
-            self.where[i] = self.inside(step) if i in self.chosen else self.outside(step)
+            self.new_index[i] = (
+                self.rewrite_chosen(step) if i in self.chosen else self.rewrite_other(step)
+            )
         results = [
-            self.laid(self.plain(i), self.steps[i].type) if i in self.chosen else self.where[i]
+            self.contiguous_copy(self.unswapped(i), self.steps[i].type)
+            if i in self.chosen
+            else self.new_index[i]
             for i in self.flat.results
         ]
-        return Flat(tuple(self.made), self.flat.inputs, tuple(results))
+        return Flat(tuple(self.new_steps), self.flat.inputs, tuple(results))
 
-    def laid(self, k: int, type: ArrayType) -> int:
-        return self.apply(LAID, type, k)
+    def contiguous_copy(self, k: int, type: ArrayType) -> int:
+        return self.emit_op(CONTIGUOUS, type, k)
 
-    def turned(self, k: int, type: ArrayType) -> int:
+    def swapped_view(self, k: int, type: ArrayType) -> int:
         """A new step's value as a view with its last two axes swapped."""
         *rest, a, b = range(len(type.shape))
-        return self.apply(shape.transpose_op, _swap(type), k, axes=(*rest, b, a))
+        return self.emit_op(shape.transpose_op, _swap(type), k, axes=(*rest, b, a))
 
-    def plain(self, k: int) -> int:
+    def unswapped(self, k: int) -> int:
         """The value of an old step as it was."""
         if k not in self.chosen:
-            return self.where[k]
-        return self.turned(self.where[k], _swap(self.steps[k].type))
+            return self.new_index[k]
+        return self.swapped_view(self.new_index[k], _swap(self.steps[k].type))
 
-    def other(self, k: int) -> int:
+    def swapped_operand(self, k: int) -> int:
         """The value of an old step swapped, perhaps as a view."""
-        return self.where[k] if k in self.chosen else self.turned(self.where[k], self.steps[k].type)
+        return (
+            self.new_index[k]
+            if k in self.chosen
+            else self.swapped_view(self.new_index[k], self.steps[k].type)
+        )
 
-    def entries(self, k: int) -> int:
+    def elementwise_operand(self, k: int) -> int:
         """The value of an old step swapped, for operations on entries."""
         type = self.steps[k].type
         if k in self.chosen or not type.shape:
-            return self.where[k]
+            return self.new_index[k]
         if _is_wide(type):
-            return self.laid(self.other(k), _swap(type))
-        turned = _swap(ArrayType((1, *type.shape), type.dtype)).shape
-        kept = ArrayType(turned[-max(2, len(type.shape)) :], type.dtype)
-        return self.apply(shape.reshape_op, kept, self.where[k], shape=kept.shape)
+            return self.contiguous_copy(self.swapped_operand(k), _swap(type))
+        swapped = _swap(ArrayType((1, *type.shape), type.dtype)).shape
+        kept = ArrayType(swapped[-max(2, len(type.shape)) :], type.dtype)
+        return self.emit_op(shape.reshape_op, kept, self.new_index[k], shape=kept.shape)
 
-    def inside(self, step: FlatStep) -> int:
+    def rewrite_chosen(self, step: FlatStep) -> int:
         type = _swap(step.type)
         if _is_swap(step):
-            return self.plain(step.operands[0])
+            return self.unswapped(step.operands[0])
         if step.op is matmul_op:
             x, y = step.operands
-            return self.apply(step.op, type, self.other(y), self.other(x))
+            return self.emit_op(step.op, type, self.swapped_operand(y), self.swapped_operand(x))
         if step.op is broadcast_to:
-            return self.apply(step.op, type, self.entries(step.operands[0]), shape=type.shape)
+            return self.emit_op(
+                step.op, type, self.elementwise_operand(step.operands[0]), shape=type.shape
+            )
         if _axes(step):
-            return self.put(self.moved(step)._replace(type=type))
-        operands = tuple([self.entries(k) for k in step.operands])
-        return self.put(step._replace(operands=operands, type=type))
+            return self.emit(self.remapped(step)._replace(type=type))
+        operands = tuple([self.elementwise_operand(k) for k in step.operands])
+        return self.emit(step._replace(operands=operands, type=type))
 
-    def outside(self, step: FlatStep) -> int:
+    def rewrite_other(self, step: FlatStep) -> int:
         if step.operands and step.operands[0] in self.chosen:
             k = step.operands[0]
             if _is_swap(step):
-                return self.where[k]
+                return self.new_index[k]
             axes, last = _axes(step), len(self.steps[k].type.shape) - 1
             if axes and _last(axes, self.steps[k].type):
                 there = {last: last - 1, last - 1: last}
                 moved = tuple(sorted([there.get(axis, axis) for axis in axes]))
                 params = tuple([(n, moved if n == "axis" else v) for n, v in step.params])
-                return self.put(step._replace(operands=(self.where[k],), params=params))
-        return self.put(step._replace(operands=tuple([self.plain(k) for k in step.operands])))
+                return self.emit(step._replace(operands=(self.new_index[k],), params=params))
+        return self.emit(step._replace(operands=tuple([self.unswapped(k) for k in step.operands])))

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion and loop fission: work leaves a loop where no iteration has to wait for it.
+"""Loop-invariant code motion and loop fission: work that is not loop-carried leaves the loop.
 
 What depends on no state and no sequence is computed before the loop; what depends on sequences, but on no
 state, is computed before it as one batch; what no state depends on is computed after it, from the values
@@ -17,9 +17,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.numpy.instruction_selection import is_foreign
-from funcgrad.compiler.passes.loop_body_batching import factors, regrouped, summands, tall_of
+from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.passes.loop_body_regrouping import (
+    factors,
+    flatten_batch,
+    regroup_loop_body,
+    summands,
+)
 from funcgrad.compiler.passes.scattered_sums import is_scattered, parts_of, scattered_sum
-from funcgrad.compiler.pipeline import PIPELINE, Pipeline
 from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
@@ -31,16 +36,16 @@ from funcgrad.ops.stores import index_add_op
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.substitute import substitute_all
 
-# Loops of fewer turns, and values of more entries a turn, gain nothing by a batch; nor do batches that
-# leave the cache, but those of products and what they are made of, which are worth more memory.
-_TURNS, _ENTRIES, _CACHE, _MEMORY = 4, 8192, 1 << 22, 1 << 26
+# Loops of fewer iterations, and values of more entries, gain nothing by a batch; nor do batches of more bytes
+# than the cache, except those of matrix products and their operands, which may take more memory.
+_MIN_ITERATIONS, _ENTRIES, _CACHE, _MEMORY = 4, 8192, 1 << 22, 1 << 26
 # How many operations on numbers have to go for each batch that a loop reads instead: to make a list of an
 # array and to read it takes as long as three of them.
 _WORTH = 6
 
 
-def hoisted(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
-    """The roots, with the loops below them relieved of what need not be done at each turn.
+def hoist_loop_invariants(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
+    """The roots, with loop-invariant and independent work moved out of the loops below them.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -48,12 +53,14 @@ def hoisted(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
     >>> root = fg.trace(f, np.ones((3, 2)), np.ones((5, 3)))
     >>> [
     ...     e.op.name
-    ...     for e in subexpressions(*hoisted([root[0] if isinstance(root, tuple) else root]))
+    ...     for e in subexpressions(
+    ...         *hoist_loop_invariants([root[0] if isinstance(root, tuple) else root])
+    ...     )
     ... ]
     ['constant', 'input', 'input', 'matmul', 'loop', 'pick']
     """
     exprs = subexpressions(*roots)
-    if not (pipeline.runs("loop_invariant_motion") and any([_is_loop(expr) for expr in exprs])):
+    if not (options.runs("loop_invariant_motion") and any([_is_loop(expr) for expr in exprs])):
         return list(roots)
     wanted: dict[Key, dict[int, None]] = {}
     whole = {root.key for root in roots}
@@ -70,7 +77,7 @@ def hoisted(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
             return parts[expr.args[0].key][expr.params[0][1]]
         new = rebuild(expr, args)
         if _is_loop(expr) and expr.key not in whole:
-            parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ())), pipeline).parts()
+            parts[expr.key] = _Loop(new, sorted(wanted.get(expr.key, ())), options).parts()
         return new
 
     return folded_by_key(roots, step)
@@ -80,31 +87,31 @@ def _is_loop(expr: Expr) -> bool:
     return expr.op is loop_op and expr.type.dtype.kind == "O"
 
 
-_FIXED, _ITEM, _TURN = 0, 1, 2  # what a value in a body depends on, at most
+_INVARIANT, _PER_ITERATION, _LOOP_CARRIED = 0, 1, 2  # the dependence lattice of values in a body
 
 
 class _Loop:
-    """One loop, taken apart: which values are computed before it, in it, and after it."""
+    """One loop and its fission: which values are computed before it, in it, and after it."""
 
-    def __init__(self, loop: Expr, wanted: Sequence[int], pipeline: Pipeline) -> None:
+    def __init__(self, loop: Expr, wanted: Sequence[int], options: PassOptions) -> None:
         params = dict(loop.params)
         self.loop, self.wanted = loop, wanted
         self.body, self.cond, self.spec = params["body"], params["cond"], params["spec"]
         self.inputs = self.body.inputs
-        self.outputs = hoisted(self.body.outputs, pipeline)
-        self.n, self.turns = self.spec.num_carry, self.spec.trip_count
+        self.outputs = hoist_loop_invariants(self.body.outputs, options)
+        self.n, self.iterations = self.spec.num_carry, self.spec.trip_count
         self.live = self._live()
         self.exprs = self._exprs()
         self.numbers = not any([expr.type.shape for expr in self.exprs])
         # A loop whose length is not known, or with a test, runs as it is but for what never changes.
-        self.batches = self.cond is None and self.turns >= _TURNS
+        self.batches = self.cond is None and self.iterations >= _MIN_ITERATIONS
         self.kind = self._kinds()
         if self.numbers and self.batches and not self._is_worth_it():
             self.batches = False
             self.kind = self._kinds()
-        if not self.numbers and pipeline.runs("loop_body_batching"):
+        if not self.numbers and options.runs("loop_body_regrouping"):
             states = {x.key for x in self.inputs[: self.n]}
-            self.outputs = regrouped(self.outputs, states, _ENTRIES)
+            self.outputs = regroup_loop_body(self.outputs, states, _ENTRIES)
             self.exprs = self._exprs()
             self.kind = self._kinds()
         self.sums: dict[int, list[Expr]] = {}
@@ -116,7 +123,7 @@ class _Loop:
 
     # -- looking -----------------------------------------------------------------------------------
     def _live(self) -> list[int]:
-        """The outputs that what is wanted depends on."""
+        """The live outputs: those that the used ones depend on."""
         number = {x.key: i for i, x in enumerate(self.inputs[: self.n])}
         tested = [] if self.cond is None else list(self.cond.outputs)
         pairs = zip(self.body.inputs, [] if self.cond is None else self.cond.inputs, strict=False)
@@ -139,52 +146,54 @@ class _Loop:
         kind: dict[Key, int] = {}
         middle = self.n + self.spec.num_xs
         for i, x in enumerate(self.inputs):
-            kind[x.key] = _TURN if i < self.n else _ITEM if i < middle else _FIXED
+            kind[x.key] = (
+                _LOOP_CARRIED if i < self.n else _PER_ITERATION if i < middle else _INVARIANT
+            )
 
         def step(expr: Expr, kinds: tuple[int, ...]) -> int:
-            known = max(kinds, default=_FIXED)
-            held = known == _ITEM and not (self.batches and self._in_batches(expr))
-            held = held or (known == _FIXED and expr.args != () and not self._always(expr))
-            return _TURN if held else known
+            known = max(kinds, default=_INVARIANT)
+            held = known == _PER_ITERATION and not (self.batches and self._in_batches(expr))
+            held = held or (known == _INVARIANT and expr.args != () and not self._always(expr))
+            return _LOOP_CARRIED if held else known
 
         folded_by_key(self.exprs, step, kind)
         return kind
 
     def _always(self, expr: Expr) -> bool:
-        """Whether an operation may run even where no turn does, and once instead of at each turn."""
+        """Whether an operation may run once before the loop, even if the loop has no iteration."""
         if is_foreign(expr.op.run):
             return False
-        return self.turns > 0 or isinstance(expr.op, Elementwise) or expr.op is matmul_op
+        return self.iterations > 0 or isinstance(expr.op, Elementwise) or expr.op is matmul_op
 
     def _in_batches(self, expr: Expr) -> bool:
-        """Whether a value may be computed for all turns at once."""
+        """Whether a value may be computed for all iterations by one batched operation."""
         most = _MEMORY if expr.op is matmul_op else _CACHE
         if not self._is_small(expr, most) or is_foreign(expr.op.run):
             return False
         return isinstance(expr.op, Elementwise) or expr.op.batch is not None
 
     def _is_small(self, expr: Expr, most: int) -> bool:
-        """Whether a batch of a value takes no more than so many bytes."""
+        """Whether a batch of a value takes at most so many bytes."""
         if expr.type.dtype.kind == "O" or expr.size > _ENTRIES:
             return False
-        size: int = expr.size * expr.dtype.itemsize * self.turns
+        size: int = expr.size * expr.dtype.itemsize * self.iterations
         return size <= most
 
     def _is_worth_it(self) -> bool:
-        """Whether a loop on numbers gets rid of more operations than it gets values to read."""
-        gone = [e for e in self.exprs if self.kind[e.key] == _ITEM and e.args]
+        """Whether fission of a loop on numbers removes more operations than it adds reads."""
+        gone = [e for e in self.exprs if self.kind[e.key] == _PER_ITERATION and e.args]
         read = {
             arg.key
             for e in self.exprs
-            if self.kind[e.key] == _TURN
+            if self.kind[e.key] == _LOOP_CARRIED
             for arg in e.args
-            if self.kind[arg.key] == _ITEM and arg.args
+            if self.kind[arg.key] == _PER_ITERATION and arg.args
         }
         return len(gone) >= _WORTH * len(read)
 
     # -- deciding ----------------------------------------------------------------------------------
     def _decide(self) -> None:
-        """Which states are sums, and which values the turns have to compute."""
+        """Partition the values: sums after the loop, and values that are computed in it."""
         many = self.batches and not self.numbers
         states = [k for k in self.live if k < self.n]
         self.sums = {}
@@ -210,25 +219,25 @@ class _Loop:
 
     def _move_inside(self, roots: Iterable[Expr]) -> None:
         def operands(expr: Expr) -> tuple[Expr, ...]:
-            moves = self.kind[expr.key] == _TURN and expr.key not in self.inside
+            moves = self.kind[expr.key] == _LOOP_CARRIED and expr.key not in self.inside
             return expr.args if moves else ()
 
         below = subexpressions(*roots, operands=operands)
-        self.inside.update([expr.key for expr in below if self.kind[expr.key] == _TURN])
+        self.inside.update([expr.key for expr in below if self.kind[expr.key] == _LOOP_CARRIED])
 
     def _keep_what_is_large(self) -> None:
-        """Move inside what comes after, but cannot be done from batches of few bytes."""
+        """Keep in the loop what cannot be computed after it from batches of at most so many bytes."""
         ends = [self.outputs[k] for k in self.live if k >= self.n]
         ends.extend([part for terms in self.sums.values() for t in terms for part in parts_of(t)])
         for expr in subexpressions(*ends):
             key = expr.key
-            if self.kind[key] != _TURN or key in self.inside:
+            if self.kind[key] != _LOOP_CARRIED or key in self.inside:
                 continue
             if not (expr.args and self._in_batches(expr) and all(map(self._at_hand, expr.args))):
                 self._move_inside([expr])
 
     def _at_hand(self, expr: Expr) -> bool:
-        """Whether a value is known after the loop, for all turns."""
+        """Whether the values of all iterations are available after the loop."""
         return expr.key not in self.inside or self._is_small(expr, _MEMORY)
 
     def _summed(self, term: Expr) -> bool:
@@ -240,7 +249,7 @@ class _Loop:
         return uses
 
     def _terms(self, k: int, uses: dict[Key, int]) -> list[Expr] | None:
-        """What a state adds up, if that is all that is done with it."""
+        """The terms that a state accumulates; None if the state has another use."""
         x, node = self.inputs[k], self.outputs[k]
         if x.dtype.kind not in "fc" or uses.get(x.key) != 1 or node.key == x.key:
             return None
@@ -269,13 +278,13 @@ class _Loop:
 
     # -- building ----------------------------------------------------------------------------------
     def parts(self) -> dict[int, Expr]:
-        """What stands for each output that is wanted."""
+        """The expression of each used output."""
         self._decide()
-        self.known: dict[Key, Expr] = {}  # of all turns, or, where fixed, of each
+        self.known: dict[Key, Expr] = {}  # of all iterations, or, where fixed, of each
         for x, operand in zip(self.inputs, self.loop.args, strict=True):
-            if self.kind[x.key] != _TURN:
+            if self.kind[x.key] != _LOOP_CARRIED:
                 self.known[x.key] = operand
-        before = [expr for expr in self.exprs if self.kind[expr.key] != _TURN]
+        before = [expr for expr in self.exprs if self.kind[expr.key] != _LOOP_CARRIED]
         folded_by_key(before, self._computed, self.known)
         stacks = self._stacks()
         states = [k for k in self.live if k < self.n and k not in self.sums]
@@ -297,22 +306,22 @@ class _Loop:
         return found
 
     def _is_batch(self, expr: Expr) -> bool:
-        return self.kind[expr.key] != _FIXED
+        return self.kind[expr.key] != _INVARIANT
 
     def _batch(self, expr: Expr) -> Expr:
         known = self.known[expr.key]
-        batch: Expr = known if self._is_batch(expr) else spread(known, self.turns)
+        batch: Expr = known if self._is_batch(expr) else spread(known, self.iterations)
         return batch
 
     def _computed(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
         if not self._is_batch(expr):
             return rebuild(expr, args)
         flags = tuple([self._is_batch(arg) for arg in expr.args])
-        batch: Expr = on_batch(expr.op, self.turns, flags, args, dict(expr.params))
+        batch: Expr = on_batch(expr.op, self.iterations, flags, args, dict(expr.params))
         return batch
 
     def _after(self) -> list[Expr]:
-        """What is computed after the loop, in order."""
+        """The values that are computed after the loop, in order."""
         ends = [self.outputs[k] for k in self.live if k >= self.n]
         for terms in self.sums.values():
             for term in terms:
@@ -320,11 +329,11 @@ class _Loop:
         return [
             e
             for e in subexpressions(*ends)
-            if self.kind[e.key] == _TURN and e.key not in self.inside
+            if self.kind[e.key] == _LOOP_CARRIED and e.key not in self.inside
         ]
 
     def _stacks(self) -> list[Expr]:
-        """The values that the turns meet and that are needed after them."""
+        """The values of all iterations that are used after the loop."""
         needed = [self.outputs[k] for k in self.live if k >= self.n]
         for terms in self.sums.values():
             for term in terms:
@@ -333,20 +342,20 @@ class _Loop:
         return list({e.key: e for e in needed if e.key in self.inside}.values())
 
     def _rolled(self, states: Sequence[int], stacks: Sequence[Expr]) -> Expr:
-        """The loop that is left."""
+        """The remaining loop."""
         outputs = [*[self.outputs[k] for k in states], *stacks]
         middle = self.n + self.spec.num_xs
         tested = [] if self.cond is None else list(range(middle, len(self.inputs)))
         kept = {self.inputs[i].key: self.inputs[i] for i in tested}
         for expr in [*outputs, *[a for e in self.exprs if e.key in self.inside for a in e.args]]:
-            while expr.op is broadcast_to and self.kind[expr.key] != _TURN:
+            while expr.op is broadcast_to and self.kind[expr.key] != _LOOP_CARRIED:
                 expr = expr.args[0]
-            if self.kind[expr.key] != _TURN and expr.op is not CONSTANT:
+            if self.kind[expr.key] != _LOOP_CARRIED and expr.op is not CONSTANT:
                 kept[expr.key] = expr
-        if self.turns < 0 and self.cond is None:  # the sequences say how often it runs
+        if self.iterations < 0 and self.cond is None:  # the sequences say how often it runs
             kept.update({x.key: x for x in self.inputs[self.n : middle]})
-        items = [e for e in kept.values() if self.kind[e.key] == _ITEM]
-        fixed = [e for e in kept.values() if self.kind[e.key] == _FIXED]
+        items = [e for e in kept.values() if self.kind[e.key] == _PER_ITERATION]
+        fixed = [e for e in kept.values() if self.kind[e.key] == _INVARIANT]
         inner = [*[self.inputs[k] for k in states], *items, *fixed]
         names = [_symbol(f"i{k}", e.type) for k, e in enumerate(inner)]
         given = {e.key: name for e, name in zip(inner, names, strict=True)}
@@ -366,15 +375,15 @@ class _Loop:
         return loop
 
     def _sum(self, term: Expr) -> Any:
-        """The sum of a term over all turns."""
+        """The sum of a term over all iterations."""
         pair = factors(term)
         if pair:
             tall, wide = [self._batch(x) for x in pair]
-            return np.matmul(np.transpose(tall_of(tall)), tall_of(wide))
+            return np.matmul(np.transpose(flatten_batch(tall)), flatten_batch(wide))
         if is_scattered(term):
             return scattered_sum(term, [self._batch(x) for x in parts_of(term)])
         if not self._is_batch(term):
-            return self.known[term.key] * self.turns
+            return self.known[term.key] * self.iterations
         return np.sum(self.known[term.key], axis=0)
 
 

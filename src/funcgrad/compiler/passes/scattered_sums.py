@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.passes.loop_body_batching import factors
+from funcgrad.compiler.passes.loop_body_regrouping import factors
 from funcgrad.expr import Expr
 from funcgrad.ops.base.index_batching import chosen_axes
 from funcgrad.ops.indexing import scatter_op

@@ -22,12 +22,13 @@ def read_before_stores(flat: Flat) -> Flat:
     >>> [step.op.name for step in flat.steps][-3:]
     ['constant', 'broadcast_to', 'multiply']
     >>> [step.op.name for step in read_before_stores(flat).steps][-3:]
+    ['broadcast_to', 'multiply', 'index_add']
     """
     ops = [step.op for step in flat.steps]
     order = reads_first(ops, [step.operands for step in flat.steps])
     if order is None:
         return flat
-    walk = Rewrite(flat)
+    rewrite = Rewrite(flat)
     for i in order:
-        walk.where[i] = walk.put(walk.moved(flat.steps[i]))
-    return walk.result()
+        rewrite.new_index[i] = rewrite.emit(rewrite.remapped(flat.steps[i]))
+    return rewrite.result()

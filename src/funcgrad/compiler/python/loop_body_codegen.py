@@ -1,7 +1,7 @@
-"""Loops on numbers as text: the `for` or `while` with its turn written out, states in locals.
+"""Source of loops on numbers: a `for` or `while` with the body of an iteration inline, states in locals.
 
-In two dialects: Python over `math`, on lists, and what numba compiles, on arrays. A loop in such a loop is
-a function beside it. Python's leaves a turn where `math` raises; the other one computes on NumPy's terms.
+In two dialects: Python over `math`, on lists, and Python for numba, on arrays. A loop in such a loop is a
+function of its own. The first leaves an iteration if `math` raises; the second computes infinities and NaN.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def flat_of(body: Body) -> Flat:
 
 
 def local_names(flat: Flat, spec: LoopSpec) -> tuple[list[str], list[str]]:
-    """The inputs: states, sequences and what every turn sees, as the loop and as a turn names them."""
+    """The inputs (states, sequences and loop invariants), by their names in the loop and in an iteration."""
     middle = spec.num_carry + spec.num_xs
     whole = [f"{'q' if spec.num_carry <= i < middle else 'x'}{i}" for i in range(flat.inputs)]
     return whole, [f"{name}[t]" if name[0] == "q" else name for name in whole]
@@ -65,42 +65,42 @@ def numbers_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> str | None:
     >>> x, y, a = fg.var("x"), fg.var("y"), fg.var("a")
     >>> spec = SimpleNamespace(num_carry=1, num_xs=1, trip_count=3, reverse=False)
     >>> print(numbers_text(flatten_program([fg.exp(x) * y + a, x], [x, y, a]), None, spec))
-    def run(turns, at, state, rest, met):
+    def run(iterations, at, state, rest, met):
         x0, = state
         q1, x2, = rest
         y0, = met
         try:
-            for t in turns[at:]:
+            for t in iterations[at:]:
                 x1 = q1[t]
                 y0[t] = x0
                 x0 = ((exp(x0) * x1) + x2)
         except (ArithmeticError, ValueError):
-            return turns.index(t), (x0, )
+            return iterations.index(t), (x0, )
         return -1, (x0, )
     """
     writer = Writer()
-    turn = writer.turn(flat, test, spec)
-    if turn is None:
+    iteration = writer.iteration(flat, test, spec)
+    if iteration is None:
         return None
     n = spec.num_carry
     whole, _ = local_names(flat, spec)
     states = tuple_of(whole[:n])
     ys = _stacks(flat, spec)
     lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
-    lines.extend(["try:", *indented(["for t in turns[at:]:", *indented(turn)])])
-    failed = [f"return turns.index(t), {states}"]
+    lines.extend(["try:", *indented(["for t in iterations[at:]:", *indented(iteration)])])
+    failed = [f"return iterations.index(t), {states}"]
     if test is not None:
-        lines.extend(indented(["else:", f"    return len(turns), {states}"]))
+        lines.extend(indented(["else:", f"    return len(iterations), {states}"]))
         failed.insert(0, "for y in met: del y[t:]")
     lines.extend(["except (ArithmeticError, ValueError):", *indented(failed)])
     lines.append(f"return {'-1' if test is None else '~t'}, {states}")
-    head = "def run(turns, at, state, rest, met):"
+    head = "def run(iterations, at, state, rest, met):"
     return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
 
 
 # -- numba ---------------------------------------------------------------------------------------
 def native_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> str | None:
-    """The text of such a loop for numba, or None: turns from ``at`` to ``stop``, on arrays.
+    """The text of such a loop for numba, or None: iterations from ``at`` to ``stop``, on arrays.
 
     The first result says where it is: before ``stop``, if the condition no longer holds.
 
@@ -117,17 +117,17 @@ def native_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> str | None:
         return (stop, x0, )
     """
     writer = Writer(native=True)
-    turn = writer.turn(flat, test, spec)
-    if turn is None:
+    iteration = writer.iteration(flat, test, spec)
+    if iteration is None:
         return None
     whole, _ = local_names(flat, spec)
     ys = _stacks(flat, spec)
-    lines = ["for t in range(at, stop):", *indented(turn)]
+    lines = ["for t in range(at, stop):", *indented(iteration)]
     if spec.reverse:
         lines[0] = "for t in range(length - 1 - at, length - 1 - stop, -1):"
     end = "stop"
     if test is not None:
-        lines = ["t = at", "while t < stop:", *indented([*turn, "t += 1"])]
+        lines = ["t = at", "while t < stop:", *indented([*iteration, "t += 1"])]
         end = "t"
     lines.append(f"return {tuple_of([end, *whole[: spec.num_carry]])}")
     head = f"def run({', '.join(['length', 'at', 'stop', *whole, *ys])}):"
@@ -152,14 +152,14 @@ def _row(type: ArrayType, stacked: bool, filled: bool) -> tuple[str, int, bool]:
 
 # -- both ----------------------------------------------------------------------------------------
 def operations(flat: Flat, test: Flat | None = None) -> tuple[int, int]:
-    """How many operations are written in a loop, and how many a turn has, with the turns of inner loops.
+    """The operations in a loop's text, and those that an iteration executes, inner loops included.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
     >>> operations(flatten_program([x * x + 1.0], [x]))
     (2, 2)
     """
-    written = turn = 0
+    written = iteration = 0
     for step in [*flat.steps, *(() if test is None else test.steps)]:
         if step.op is loop_op:
             params = dict(step.params)
@@ -168,30 +168,30 @@ def operations(flat: Flat, test: Flat | None = None) -> tuple[int, int]:
                 flat_of(params["body"]), None if asked is None else flat_of(asked)
             )
             written += more
-            turn += each * max(params["spec"].trip_count, 1)
+            iteration += each * max(params["spec"].trip_count, 1)
         elif step.operands:
             written += 1
-            turn += 1
-    return written, turn
+            iteration += 1
+    return written, iteration
 
 
 def _stacks(flat: Flat, spec: LoopSpec) -> list[str]:
     return [f"y{k}" for k in range(len(flat.results) - spec.num_carry)]
 
 
-# Statements beyond which a turn is left to the array program, which compiles in less time.
+# Statements beyond which an iteration is left to the array program, which compiles in less time.
 _LONGEST = 20000
 
 
 class Writer:
-    """Writes turns; loops in them become functions, the ``helpers``."""
+    """Writes iterations; loops in them become functions, the ``helpers``."""
 
     def __init__(self, native: bool = False) -> None:
         self.native = native
         self.helpers: list[str] = []
 
-    def turn(self, flat: Flat, test: Flat | None, spec: LoopSpec) -> list[str] | None:
-        """The lines of one turn, that of a loop with a condition with its test."""
+    def iteration(self, flat: Flat, test: Flat | None, spec: LoopSpec) -> list[str] | None:
+        """The lines of one iteration, with the test if the loop has a condition."""
         n, results = spec.num_carry, flat.results
         if any(flat.steps[i].type.shape for i in [*range(n), *results[:n]]):
             return None
@@ -277,8 +277,8 @@ class Writer:
             return None
         flat, test = flat_of(params["body"]), None if cond is None else flat_of(cond)
         types = [flat.steps[i].type for i in flat.results[spec.num_carry :]]
-        turn = self.turn(flat, test, spec)
-        if turn is None:
+        iteration = self.iteration(flat, test, spec)
+        if iteration is None:
             return None
         name = f"loop{len(self.helpers)}"
         whole, _ = local_names(flat, spec)
@@ -294,7 +294,7 @@ class Writer:
             room = _room if self.native else "[None] * {0}".format
             lines = [f"{y} = {room(length, type)}" for y, type in zip(ys, types, strict=True)]
             lines.append(f"for t in {_range(length, spec.reverse)}:")
-        lines.extend(indented(turn))
+        lines.extend(indented(iteration))
         lines.append(f"return {tuple_of([*whole[: spec.num_carry], *ys])}")
         self.helpers.extend([f"def {name}({', '.join(whole)}):", *indented(lines)])
         return f"{name}({', '.join([f'{{{k}}}' for k in range(len(whole))])})"

@@ -1,9 +1,9 @@
-"""Rolled loops as one generated function: the `for` or `while` stands in it, with its turn written out.
+"""Rolled loops as one generated function: a `for` or `while` with the body of an iteration inline.
 
 A loop on numbers alone is printed over `math`, its states in locals; a loop in such a loop is a function
-beside it. Any other is printed around its body's array program. Where `math` raises, NumPy does that
-turn, and more turns each time that it happens, before numbers are tried again. Where numba is installed, a
-loop on numbers that has run for long becomes machine code, in the midst of a run if need be.
+beside it. Any other is printed around its body's array program. If `math` raises, NumPy runs that iteration,
+and more iterations each time that this happens, before numbers are tried again. If numba is installed, a
+loop on numbers that has run for long becomes machine code, even within a run (on-stack replacement).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build
-from funcgrad.compiler.native.numba_jit import Later, plain
+from funcgrad.compiler.native.numba_jit import Later, as_native_array
 from funcgrad.compiler.numpy import numpy_codegen as arrays
-from funcgrad.compiler.numpy.buffer_assignment import scheduled
-from funcgrad.compiler.numpy.instruction_selection import calls
+from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
+from funcgrad.compiler.numpy.instruction_selection import select_instructions
+from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
-from funcgrad.compiler.pipeline import PIPELINE
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.loop_body_codegen import (
     KINDS,
@@ -40,7 +40,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import LoopSpec, iterations_of, reference_loop, stacked
 
 Rolled = Callable[[Sequence[Any]], tuple[Sequence[Any], list[Any]]]
-"""From a loop's operands to its final states, and what it put out, stacked."""
+"""From a loop's operands to its final states and its stacked outputs."""
 
 
 def compile_loop(body: Body, cond: Body | None, spec: LoopSpec) -> Rolled:
@@ -53,7 +53,7 @@ def compile_loop(body: Body, cond: Body | None, spec: LoopSpec) -> Rolled:
 
 
 def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
-    """The text of that function: of numbers, or with its turn as an array program.
+    """The text of that function: of numbers, or with its iteration as an array program.
 
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
@@ -66,10 +66,10 @@ def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
         return (a0,)
     def run(x0, x1):
         return quiet.copy().run(body, x0, x1)
-    def run(turns, state, rest, met):
+    def run(iterations, state, rest, met):
         x0, = state
         q1, = rest
-        for t in turns:
+        for t in iterations:
             r0, = body(x0, q1[t])
             x0, = r0,
         return (x0, )
@@ -77,7 +77,7 @@ def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
     flat = flat_of(body)
     text = numbers_text(flat, None if cond is None else flat_of(cond), spec)
     return (
-        _text_on_arrays(_turn(flat, spec.num_carry, cond is not None), flat, cond, spec)
+        _text_on_arrays(_iteration(flat, spec.num_carry, cond is not None), flat, cond, spec)
         if text is None
         else text
     )
@@ -85,29 +85,29 @@ def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
 
 # -- tiers ---------------------------------------------------------------------------------------
 class TieredLoop:
-    """A loop as it runs: turn by turn at first, compiled when it has run for some turns."""
+    """A loop in tiers: interpreted iteration by iteration at first, compiled after some iterations."""
 
-    __slots__ = ("body", "compiled", "cond", "spec", "turns")
+    __slots__ = ("body", "compiled", "cond", "iterations", "spec")
 
     def __init__(self, body: Body, cond: Body | None, spec: LoopSpec) -> None:
         self.body = body
         self.cond = cond
         self.spec = spec
         # Remembered for speed.
-        self.turns = 0
+        self.iterations = 0
         self.compiled: Rolled | None = None
 
     def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
         if self.compiled is None:
             if self.cond is None:
-                self.turns += len(iterations_of(self.spec, operands))
-                if self.turns < _FEW:
+                self.iterations += len(iterations_of(self.spec, operands))
+                if self.iterations < _FEW:
                     return reference_loop(operands, self.body, None, self.spec)
             self.compiled = compile_loop(self.body, self.cond, self.spec)
         return self.compiled(operands)
 
 
-# Compiling takes about as long as so many turns.
+# Compiling takes about as long as so many iterations.
 _FEW = 20
 
 run_loop = lru_cache(maxsize=1024)(TieredLoop)
@@ -116,7 +116,7 @@ run_loop = lru_cache(maxsize=1024)(TieredLoop)
 
 # -- numbers -------------------------------------------------------------------------------------
 class _OnNumbers:
-    """A loop on numbers: by generated Python, by NumPy where `math` raises, and by machine code in time."""
+    """A loop on numbers: generated Python, NumPy where `math` raises, later machine code."""
 
     def __init__(
         self, text: str, flat: Flat, body: Body, cond: Body | None, spec: LoopSpec
@@ -134,31 +134,33 @@ class _OnNumbers:
 
     def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
         state = [kind(x) for kind, x in zip(self.kinds, operands[: self.n], strict=False)]
-        turns = range(sys.maxsize) if self.cond is not None else iterations_of(self.spec, operands)
-        short = [len(q) < len(turns) for q in operands[self.n : self.middle]]
+        iterations = (
+            range(sys.maxsize) if self.cond is not None else iterations_of(self.spec, operands)
+        )
+        short = [len(q) < len(iterations) for q in operands[self.n : self.middle]]
         native = None if any(short) else self.later.function()
         if native is not None:
             return self._natively(
-                native, operands, turns, 0, state, [[] for _ in self.results[self.n :]]
+                native, operands, iterations, 0, state, [[] for _ in self.results[self.n :]]
             )
-        return self._in_python(operands, turns, state, not any(short))
+        return self._in_python(operands, iterations, state, not any(short))
 
     def _in_python(
-        self, operands: Sequence[Any], turns: range, state: Sequence[Any], may: bool
+        self, operands: Sequence[Any], iterations: range, state: Sequence[Any], may: bool
     ) -> tuple[Sequence[Any], list[Any]]:
         rest = [
             x.tolist() if isinstance(x, np.ndarray) else kind(x)
             for x, kind in zip(operands[self.n :], self.kinds[self.n :], strict=True)
         ]
-        size = 0 if self.cond is not None else len(turns)
+        size = 0 if self.cond is not None else len(iterations)
         met: list[list[Any]] = [[None] * size for _ in self.results[self.n :]]
         at, patience = 0, 1
         while True:
-            start, stop = at, len(turns)
+            start, stop = at, len(iterations)
             if may:
-                stop = min(stop, at + self.later.turns())
-            at, state = self.enter(turns[:stop], at, state, rest, met)
-            ended = at < 0 and (self.cond is not None or stop == len(turns))
+                stop = min(stop, at + self.later.iterations())
+            at, state = self.enter(iterations[:stop], at, state, rest, met)
+            ended = at < 0 and (self.cond is not None or stop == len(iterations))
             if at < 0:
                 at = stop if self.cond is None else ~at
             self.later.ran(at - start)
@@ -166,11 +168,11 @@ class _OnNumbers:
                 break
             native = self.later.function() if may else None
             if native is not None:
-                return self._natively(native, operands, turns, at, state, met)
-            if at == stop < len(turns):
+                return self._natively(native, operands, iterations, at, state, met)
+            if at == stop < len(iterations):
                 continue
             start = at
-            at, state = self._by_numpy(operands, turns, at, state, met, patience)
+            at, state = self._by_numpy(operands, iterations, at, state, met, patience)
             self.later.ran((max(at, ~at) - start) * _SLOWER)
             if at < 0:
                 break
@@ -186,13 +188,13 @@ class _OnNumbers:
     def _by_numpy(
         self,
         operands: Sequence[Any],
-        turns: range,
+        iterations: range,
         at: int,
         state: Sequence[Any],
         met: list[list[Any]],
         most: int,
     ) -> tuple[int, Sequence[Any]]:
-        """So many turns, and where that leads: ~ of it where the condition ends the loop."""
+        """Run iterations: the next index and the states; ``~index`` if the condition ended the loop."""
         state = self._wide(state)
         fixed = operands[self.middle :]
         for _ in range(most):
@@ -202,9 +204,9 @@ class _OnNumbers:
                     break
                 for found in met:
                     found.append(None)
-            elif at == len(turns):
+            elif at == len(iterations):
                 break
-            t = turns[at]
+            t = iterations[at]
             items = [sequence[t] for sequence in operands[self.n : self.middle]]
             values = self.body.program.step([*state, *items, *fixed])
             state = values[: self.n]
@@ -217,20 +219,20 @@ class _OnNumbers:
         self,
         run: Any,
         operands: Sequence[Any],
-        turns: range,
+        iterations: range,
         at: int,
         state: Sequence[Any],
         met: Sequence[Sequence[Any]],
     ) -> tuple[Sequence[Any], list[Any]]:
-        """The turns from ``at`` on; what those before it put out is in ``met``."""
+        """Run the iterations from ``at`` on; the outputs of earlier ones are in ``met``."""
         types = self.results[self.n :]
         pairs = zip(operands[self.n :], self.inputs[self.n :], self.kinds[self.n :], strict=True)
         rest = [
-            plain(x, type.dtype) if isinstance(x, np.ndarray) and x.ndim else kind(x)
+            as_native_array(x, type.dtype) if isinstance(x, np.ndarray) and x.ndim else kind(x)
             for x, type, kind in pairs
         ]
         if self.cond is None:
-            count, done = len(turns), turns[:at]
+            count, done = len(iterations), iterations[:at]
             ys = [np.empty((count, *type.shape), type.dtype) for type in types]
             for y, found in zip(ys, met, strict=True):
                 for t in done:
@@ -252,12 +254,12 @@ class _OnNumbers:
 
 
 _SLOWER = 50  # how much longer than Python NumPy takes for an operation on numbers
-_FIRST = 1024  # turns that a machine-coded loop with a condition makes room for at first
+_FIRST = 1024  # iterations that a machine-coded loop with a condition makes room for at first
 
 
 # -- arrays --------------------------------------------------------------------------------------
 def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
-    plan = _turn(flat, spec.num_carry, cond is not None)
+    plan = _iteration(flat, spec.num_carry, cond is not None)
     text = _text_on_arrays(plan, flat, cond, spec)
     bound = arrays.bindings(plan)
     if cond is not None:
@@ -271,17 +273,19 @@ def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
             met: list[Any] = [[] for _ in types]
             state = enter((), operands[:n], operands[n:], met)
             return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
-        turns = iterations_of(spec, operands)
-        met = [np.empty((len(turns), *type.shape), type.dtype) for type in types]
-        return enter(turns, operands[:n], operands[n:], met), met
+        iterations = iterations_of(spec, operands)
+        met = [np.empty((len(iterations), *type.shape), type.dtype) for type in types]
+        return enter(iterations, operands[:n], operands[n:], met), met
 
     return run
 
 
-def _turn(flat: Flat, states: int, tested: bool) -> Plan:
+def _iteration(flat: Flat, states: int, tested: bool) -> Plan:
     """The plan of one iteration, which may store into states that it does not hand on as they are."""
-    turn = flat._replace(results=tuple(_computed(flat)))
-    plan = calls(read_before_stores(turn) if PIPELINE.runs("store_scheduling") else turn)
+    iteration = flat._replace(results=tuple(_computed(flat)))
+    plan = select_instructions(
+        read_before_stores(iteration) if PASS_OPTIONS.runs("store_scheduling") else iteration
+    )
     return plan._replace(donated=frozenset(_donated(flat, states, tested)))
 
 
@@ -310,14 +314,14 @@ def _computed(flat: Flat) -> list[int]:
 
 def _copied(plan: Plan, flat: Flat, spec: LoopSpec) -> list[str]:
     """The states that are copied before the loop: all arrays, if an iteration stores into one of them."""
-    written = {p.writes for p in scheduled(plan).placed if p.how == "operand"}
+    written = {p.writes for p in assign_buffers(plan).placed if p.how == "in_place"}
     if not written.intersection([f"x{i}" for i in plan.donated]):
         return []
     return [f"x{i}" for i in range(spec.num_carry) if flat.steps[i].type.shape]
 
 
 def arrays_text(flat: Flat, tested: bool, spec: LoopSpec, copied: Sequence[str] = ()) -> str:
-    """The text of a loop around ``body``, a function of a turn's inputs; ``holds`` tells whether to go on.
+    """The text of a loop around ``body``, a function of an iteration's inputs, with the test ``holds``.
 
     >>> import funcgrad as fg
     >>> from types import SimpleNamespace
@@ -325,11 +329,11 @@ def arrays_text(flat: Flat, tested: bool, spec: LoopSpec, copied: Sequence[str] 
     >>> x, y = fg.var("x", 3), fg.var("y", 3)
     >>> spec = SimpleNamespace(num_carry=1, num_xs=1, trip_count=9, reverse=False)
     >>> print(arrays_text(flatten_program([x * y, x], [x, y]), False, spec))
-    def run(turns, state, rest, met):
+    def run(iterations, state, rest, met):
         x0, = state
         q1, = rest
         y0, = met
-        for t in turns:
+        for t in iterations:
             r0, = body(x0, q1[t])
             y0[t] = x0
             x0, = r0,
@@ -343,11 +347,13 @@ def arrays_text(flat: Flat, tested: bool, spec: LoopSpec, copied: Sequence[str] 
     lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
     lines.extend([f"{name} = {name}.copy()" for name in copied])
     given = ", ".join(items)
-    lines.append(f"while holds({given})[0]:" if tested else "for t in turns:")
-    turn = unpacked([names[i] for i in _computed(flat)], f"body({given})")
+    lines.append(f"while holds({given})[0]:" if tested else "for t in iterations:")
+    iteration = unpacked([names[i] for i in _computed(flat)], f"body({given})")
     store = "{}.append({})" if tested else "{}[t] = {}"
-    turn.extend([store.format(y, names[i]) for y, i in zip(ys, flat.results[n:], strict=True)])
+    iteration.extend([store.format(y, names[i]) for y, i in zip(ys, flat.results[n:], strict=True)])
     if n:
-        turn.append(f"{', '.join(whole[:n])}, = {', '.join([names[i] for i in flat.results[:n]])},")
-    lines.extend([*indented(turn), f"return {tuple_of(whole[:n])}"])
-    return "\n".join(["def run(turns, state, rest, met):", *indented(lines)]) + "\n"
+        iteration.append(
+            f"{', '.join(whole[:n])}, = {', '.join([names[i] for i in flat.results[:n]])},"
+        )
+    lines.extend([*indented(iteration), f"return {tuple_of(whole[:n])}"])
+    return "\n".join(["def run(iterations, state, rest, met):", *indented(lines)]) + "\n"

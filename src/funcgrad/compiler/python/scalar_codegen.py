@@ -52,7 +52,7 @@ def compile_scalar(
 
 
 def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
-    """`compile_scalar` of what is flat already."""
+    """`compile_scalar` of a flat program."""
     text = scalar_source(flat)
     if text is None:
         return None
@@ -184,7 +184,7 @@ def _names(text: str) -> list[int]:
 
 
 def allocated(part: Sequence[Statement], places: dict[int, int], own: dict[int, int]) -> list[str]:
-    """The statements with names reused once their last use is over.
+    """The statements with names reused after their last use.
 
     Steps of other parts are read from their places in ``m``, and those of ``own`` are stored there.
     """

@@ -15,15 +15,15 @@ from funcgrad.graph import ArrayType
 _EFFECTS: Mapping[CallForm, tuple[Effect, ...]] = {
     CallForm.INPUT: ("source",),
     CallForm.CONSTANT: ("source",),
-    CallForm.EMPTY: ("fill",),
-    CallForm.ENTRYWISE: ("fill", "product", "new", "unknown"),
+    CallForm.EMPTY: ("in_place_ok",),
+    CallForm.ENTRYWISE: ("in_place_ok", "out_no_alias", "new", "may_alias"),
     CallForm.REDUCE: ("new",),
-    CallForm.MATMUL: ("product",),
+    CallForm.MATMUL: ("out_no_alias",),
     CallForm.RESHAPE: ("view",),
     CallForm.TRANSPOSE: ("view",),
-    CallForm.GETITEM: ("unknown",),
-    CallForm.STORE: ("fill",),
-    CallForm.ROUTINE: ("product", "new", "unknown"),
+    CallForm.GETITEM: ("may_alias",),
+    CallForm.STORE: ("in_place_ok",),
+    CallForm.ROUTINE: ("out_no_alias", "new", "may_alias"),
     CallForm.KERNEL: ("none",),
 }
 """What a call of each form may do to memory."""
@@ -34,7 +34,7 @@ _COUNTS |= dict.fromkeys(
 
 
 def shown_call(i: int, call: Call) -> str:
-    """A call as messages name it."""
+    """The text of a call in messages."""
     if call.effect == "source":
         return f"call {i} ({call.function.symbol})"
     return f"call {i} ({expression(call, [f't{k}' for k in call.operands])})"
@@ -49,7 +49,7 @@ def count_of(call: Call) -> int | None:
 
 
 def can_write(call: Call) -> bool:
-    """Whether a function can be told where to write."""
+    """Whether a function takes ``out=``."""
     run = call.function.run
     return isinstance(run, np.ufunc) or (
         call.form is CallForm.ENTRYWISE and "out" in inspect.signature(run).parameters

@@ -49,17 +49,17 @@ def bodies_of(params: Params) -> list[Body]:
 
 
 def check_wiring(stage: str, where: str, types: tuple[Any, ...], params: Params) -> None:
-    """The operands of a node with a body are what the body takes, and a turn's states what the next takes."""
+    """The operands of a node with a body match the body's inputs, and an iteration's states the next's."""
     given = dict(params)
     if "spec" in given and "body" in given:
         body, cond, spec = given["body"], given["cond"], given["spec"]
         n, middle = spec.num_carry, spec.num_carry + spec.num_xs
         for k in range(n, middle):
-            must_be(stage, where, f"turns in sequence {k}", spec.trip_count, types[k].shape[0])
+            must_be(stage, where, f"iterations in sequence {k}", spec.trip_count, types[k].shape[0])
         items = [ArrayType(t.shape[1:], t.dtype) for t in types[n:middle]]
-        turn = (*types[:n], *items, *types[middle:])
-        must_be(stage, where, "inputs of the body", turn, tuple(x.type for x in body.inputs))
-        must_be(stage, where, "states after a turn", types[:n], body.types[:n])
+        iteration = (*types[:n], *items, *types[middle:])
+        must_be(stage, where, "inputs of the body", iteration, tuple(x.type for x in body.inputs))
+        must_be(stage, where, "states after an iteration", types[:n], body.types[:n])
         if cond is not None:
             asked = (*types[:n], *types[middle:])
             must_be(stage, where, "inputs of the test", asked, tuple(x.type for x in cond.inputs))

@@ -1,4 +1,4 @@
-"""Verifies what generated text does to names and memory, by running it on symbols.
+"""Verifies the memory of generated source by symbolic execution.
 
 Every array is a buffer with a version, which each write makes anew. A name holds a *term*, what has been
 computed, and the versions of the buffers that it is read from; a name whose buffer has been given to another
@@ -176,7 +176,7 @@ class Machine:
         term = self.terms.make(name, *parts)
         if out is not None:
             return self.write(out.id, term, refs, name, env)
-        if effect in ("fill", "product", "new"):
+        if effect in ("in_place_ok", "out_no_alias", "new"):
             return self.new(term)
         return self.new(term, *[place for ref in refs for place in ref.places])
 
@@ -231,7 +231,7 @@ class Machine:
         self.fail(owned, "memory of this run to write to", f"{name!r}, of {buffer.kind}")
         if any(b is buffer for ref in refs for b, _ in ref.places):
             entrywise = isinstance(self.bound.get(function), np.ufunc)
-            fills = entrywise and self.calls[function].effect == "fill"
+            fills = entrywise and self.calls[function].effect == "in_place_ok"
             self.fail(fills, f"{function} to write beside its operands", f"{name!r}, an operand")
         self.store(buffer, term)
         env[name] = of(buffer)
@@ -365,13 +365,13 @@ class Machine:
             inner[param] = of(Buffer("scratch", None, inner[params[k]].term))
         for node in function.body:
             self.where = f"{name}, line {node.lineno}: {ast.unparse(node)}"
-            self.turn(node, inner, outs, blocks)
+            self.iteration(node, inner, outs, blocks)
         for arg, buffer, kind in outs.values():
             must_be(self.stage, name, f"times that {arg} is written", 1, buffer.writes)
             buffer.kind = kind
             env[arg] = of(buffer)
 
-    def turn(self, node: Any, env: Env, outs: Outs, blocks: Blocks) -> None:
+    def iteration(self, node: Any, env: Env, outs: Outs, blocks: Blocks) -> None:
         """A statement of a block."""
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as value):

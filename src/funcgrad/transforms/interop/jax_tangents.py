@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.compiler.libraries import compile_namespace
 from funcgrad.compiler.libraries.masked_select import guarded
-from funcgrad.compiler.passes.loop_cse import share_bodies
+from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.control.closed_program import Body, body_of, jvp_of_body, symbol
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, Key, dependent
@@ -19,7 +19,7 @@ from funcgrad.rewrite.substitute import substitute_all
 
 def compile_body(body: Body, backend: str) -> Callable[..., tuple[Any, ...]]:
     """A body as a program of a library, which differentiates it by its own rules."""
-    return compile_namespace(share_bodies(body.outputs), body.inputs, backend)
+    return compile_namespace(subsume_bodies(body.outputs), body.inputs, backend)
 
 
 def with_own_derivatives(body: Body) -> Callable[..., tuple[Any, ...]]:
@@ -29,7 +29,7 @@ def with_own_derivatives(body: Body) -> Callable[..., tuple[Any, ...]]:
     to every order. JAX transposes what is linear.
     """
     jax = import_module("jax")
-    program = compile_namespace(share_bodies(body.outputs), body.inputs, "jax", compiled=False)
+    program = compile_namespace(subsume_bodies(body.outputs), body.inputs, "jax", compiled=False)
     function: Any = jax.custom_jvp(program)
     derived: dict[tuple[int, ...], _Tangents] = {}
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.compiler.disk_cache.cache import remembered
-from funcgrad.compiler.passes.loop_cse import share_bodies
+from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower, part
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import (
@@ -307,7 +307,7 @@ def _program(body: Body, mode: Mode) -> Program:
     """The compiled program of a body, cached: a function that is jitted again is not compiled again."""
 
     def made() -> list[Expr]:
-        return share_bodies(simplify_all(body.outputs, mode=mode))
+        return subsume_bodies(simplify_all(body.outputs, mode=mode))
 
     how = "as it is" if mode == "value" else "a part as it is"
     return lower(remembered(how, [*body.outputs, *body.inputs], made), body.inputs)

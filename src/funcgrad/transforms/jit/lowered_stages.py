@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funcgrad.compiler.flat_program import Flat, flatten_program, source_text
-from funcgrad.compiler.numpy.buffer_assignment import scheduled
-from funcgrad.compiler.numpy.numpy_codegen import planned, prepared
+from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
+from funcgrad.compiler.numpy.numpy_codegen import make_plan, run_step_passes
 from funcgrad.compiler.print_ir import Inner, Steps, closed_below, input_names
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.program import Program, lower
@@ -71,9 +71,9 @@ def _run(
     closed = closed_below(flat)
     bodies = closed[0].steps.bodies if closed else {}
     steps = Steps(flat, names, bodies)
-    ready = prepared(flatten_program(program._outputs(), program.inputs))
-    plan = planned(ready)
-    calls = Calls(plan, scheduled(plan), names, bodies)
+    ready = run_step_passes(flatten_program(program._outputs(), program.inputs))
+    plan = make_plan(ready)
+    calls = Calls(plan, assign_buffers(plan), names, bodies)
     other = None if ready == flat else Steps(ready, names, bodies)
     return steps, closed, other, calls, tuple(_loops(flat, bodies))
 

@@ -81,7 +81,7 @@ class Lowered(NamedTuple):
     guards: tuple[Guard, ...] = ()
     """The guards, in order; their programs run first."""
     shared: Sequence[Expr] = ()
-    """The program after `loop_cse`, if that changed it."""
+    """The program after `body_subsumption`, if that changed it."""
     hoisted: Sequence[Expr] = ()
     """The program after loop-invariant code motion, if that changed it."""
     steps: Steps | None = None

@@ -1,8 +1,8 @@
-"""Common-subexpression elimination for loops and calls: one run of a closed subgraph serves two users.
+"""Subsumption of closed subgraphs: of two loops or calls on equal operands, the larger one serves both.
 
-The reverse program of a loop asks for the states that the loop met, and so for a loop that puts out more.
-Where both stand in one program, on the same operands, the longer one does for both; values are the same to
-the bit.
+A kind of common-subexpression elimination. The reverse program of a loop needs the loop's states at each
+iteration, and so contains the loop with these as additional outputs. Legal if the outputs of one body begin
+with those of the other; values are the same to the bit.
 Gain (docs/passes.md): without it the LSTM with one example takes 1.28 of the time, with sixteen 1.21.
 """
 
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.compiler.pipeline import PIPELINE, Pipeline
+from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
 
 
-def share_bodies(roots: Sequence[Expr], pipeline: Pipeline = PIPELINE) -> list[Expr]:
+def subsume_bodies(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
     """The roots, with each node whose body's outputs begin another's computed by that other.
 
     ``kept`` is not looked at: it says what a derivative does, and derivatives have been taken.
     """
-    if not pipeline.runs("loop_cse"):
+    if not options.runs("body_subsumption"):
         return list(roots)
     longest: dict[Any, Expr] = {}
     for expr in subexpressions(*roots):

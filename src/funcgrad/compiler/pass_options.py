@@ -1,4 +1,4 @@
-"""The optional passes of the compiler, by name, and the switches for those who work on it.
+"""The names of the optional passes, and the environment variables that disable or verify them.
 
 ``FUNCGRAD_WITHOUT`` names passes that are left out, separated by commas, to measure their gain
 (``python -m benchmarks --without PASS``). With ``FUNCGRAD_VERIFY=1`` the verifier runs after every pass.
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 WITHOUT, VERIFY = "FUNCGRAD_WITHOUT", "FUNCGRAD_VERIFY"
 PASSES = (
-    "loop_cse",
+    "body_subsumption",
     "loop_invariant_motion",
-    "loop_body_batching",
+    "loop_body_regrouping",
     "constant_factoring",
     "softplus_sigmoid",
     "sign_cancellation",
@@ -27,10 +27,10 @@ PASSES = (
 """The optional passes: they change the speed of programs, and their values by no more than rounding."""
 
 
-class Pipeline(NamedTuple):
-    """Which passes programs go through.
+class PassOptions(NamedTuple):
+    """Which passes are disabled, and whether the verifier runs.
 
-    >>> Pipeline(frozenset({"fusion"})).runs("fusion")
+    >>> PassOptions(frozenset({"fusion"})).runs("fusion")
     False
     """
 
@@ -48,10 +48,10 @@ class Pipeline(NamedTuple):
         return name not in self.without
 
 
-def from_environment(variables: Mapping[str, str]) -> Pipeline:
-    """The pipeline that environment variables ask for.
+def from_environment(variables: Mapping[str, str]) -> PassOptions:
+    """The options that environment variables ask for.
 
-    >>> from_environment({"FUNCGRAD_WITHOUT": "fusion, loop_cse"}).runs("loop_cse")
+    >>> from_environment({"FUNCGRAD_WITHOUT": "fusion, body_subsumption"}).runs("body_subsumption")
     False
 
     Raises:
@@ -62,8 +62,8 @@ def from_environment(variables: Mapping[str, str]) -> Pipeline:
         raise ValueError(
             f"{WITHOUT}: expected passes among {', '.join(PASSES)}, but got {', '.join(unknown)}"
         )
-    return Pipeline(names, variables.get(VERIFY, "") not in ("", "0"))
+    return PassOptions(names, variables.get(VERIFY, "") not in ("", "0"))
 
 
-PIPELINE = from_environment(os.environ)
-"""The pipeline of this process."""
+PASS_OPTIONS = from_environment(os.environ)
+"""The options of this process."""

@@ -1,4 +1,4 @@
-"""Batching within loop bodies: fewer calls in an iteration, since small arrays cost a call each.
+"""Regrouping of loop bodies: fewer calls an iteration, since each call on a small array costs the same.
 
 Laws: a sum of arrays that are zero but for slices side by side is one concatenation; x + y + z = (x + z) +
 y, so that a sum starts with its loop-invariant terms; and f(x[a]), f(x[b]) are f(x)[a], f(x)[b] where f
@@ -23,18 +23,18 @@ from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.shape import concatenate, reshape_op, transpose_op
 
 
-def regrouped(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
-    """The roots with sums and slices regrouped; ``states`` are the inputs that change at each turn.
+def regroup_loop_body(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
+    """The roots with sums and slices regrouped; ``states`` are the inputs that change at each iteration.
 
     Functions are computed beyond the slices that are asked for in arrays of ``most`` entries or fewer.
 
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> h, x, b = fg.var("h", 2), fg.var("x", 2), fg.var("b", 2)
-    >>> regrouped([x + h + b], {h.key}, 99)
+    >>> regroup_loop_body([x + h + b], {h.key}, 99)
     [x + b + h]
     >>> z = fg.var("z", 4)
-    >>> regrouped([np.exp(z[:2]) * np.exp(z[2:])], {z.key}, 99)[0].args[0]
+    >>> regroup_loop_body([np.exp(z[:2]) * np.exp(z[2:])], {z.key}, 99)[0].args[0]
     exp(z)[:2]
     """
     return _sums(_slices(roots, states, most), states)
@@ -52,7 +52,7 @@ def _sums(roots: Sequence[Expr], states: Collection[Key]) -> list[Expr]:
         users.setdefault(root.key, []).append(None)
 
     def is_part(expr: Expr) -> bool:
-        """Whether a sum stands in one other sum, and nowhere else."""
+        """Whether the only use of a sum is another sum."""
         by = users[expr.key]
         user = by[0]
         return _is_add(expr) and len(by) == 1 and user is not None and _is_add(user)
@@ -64,7 +64,7 @@ def _sums(roots: Sequence[Expr], states: Collection[Key]) -> list[Expr]:
         if _is_add(expr) and expr.dtype.kind in "fc" and not is_part(expr) and expr.key in changing:
             terms = list(unnested(expr, lambda e: e.args if e is expr or is_part(e) else ()))
             joined = _joined(terms, became)
-            joined = _still_first(terms, changing, became) if joined is None else joined
+            joined = _invariant_terms_first(terms, changing, became) if joined is None else joined
         return rebuild(expr, args) if joined is None else joined
 
     return folded_by_key(roots, step, became)
@@ -75,10 +75,10 @@ def _is_add(expr: Expr) -> bool:
     return named
 
 
-def _still_first(
+def _invariant_terms_first(
     terms: Sequence[Expr], changing: Collection[Key], became: Mapping[Key, Expr]
 ) -> Expr | None:
-    """The sum that starts with what does not change, where there are several such terms."""
+    """The sum with its loop-invariant terms first; None if there are fewer than two."""
     still = [term for term in terms if term.key not in changing]
     if len(still) < 2:
         return None
@@ -90,7 +90,7 @@ def _still_first(
 
 
 def _joined(terms: Sequence[Expr], became: Mapping[Key, Expr]) -> Expr | None:
-    """The terms put together, where they are slices that fill an axis, with zeros around them."""
+    """The concatenation of terms that are zero outside of slices, if these fill an axis; else None."""
     places = [_slice_of(term) for term in terms]
     known = [place for place in places if place is not None]
     if len(known) < len(terms) or len({axis for axis, _, _ in known}) != 1:
@@ -109,7 +109,7 @@ def _joined(terms: Sequence[Expr], became: Mapping[Key, Expr]) -> Expr | None:
 
 
 def _slice_of(term: Expr) -> tuple[int, int, int] | None:
-    """The axis, the start and the stop of the one slice that an array is zero outside of."""
+    """The axis, start and stop of the slice outside of which a term is zero; None if there is none."""
     if term.op is not scatter_op or len(term.args) != 1:
         return None
     spec: Any = dict(term.params)["spec"]
@@ -129,7 +129,7 @@ def _slice_of(term: Expr) -> tuple[int, int, int] | None:
 
 # -- slices --------------------------------------------------------------------------------------
 def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[Expr]:
-    """Functions of slices that fill half of an array or more as slices of one function of the array."""
+    """f(x[a]), f(x[b]) as f(x)[a], f(x)[b], if the slices fill half of x or more."""
     exprs = list(by_key(*roots).values())
     changing = dependent(exprs, states)
     groups: dict[tuple[Any, Any, Key], list[Expr]] = {}
@@ -159,9 +159,9 @@ def _slices(roots: Sequence[Expr], states: Collection[Key], most: int) -> list[E
     return folded_by_key(roots, step, became)
 
 
-# -- sums over turns -------------------------------------------------------------------------------
+# -- sums over iterations -------------------------------------------------------------------------------
 def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
-    """A sum's terms, where they are matrix products or nothing else looks at the sum."""
+    """The terms of nested sums, which have no other use or contain matrix products."""
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
         nested = expr.op is add and uses[expr.key] == 1 and any(map(factors, expr.args))
@@ -171,7 +171,7 @@ def summands(term: Expr, uses: dict[Key, int]) -> list[Expr]:
 
 
 def factors(term: Expr) -> list[Expr] | None:
-    """a and b where a term is a.T @ b, or the outer product of two vectors."""
+    """The factors (a, b) of a term a.T @ b, or of an outer product; None for other terms."""
     op, args = term.op, term.args
     if op is matmul_op and len(term.shape) == 2 and args[0].op is transpose_op:
         return [args[0].args[0], args[1]]
@@ -189,6 +189,6 @@ def factors(term: Expr) -> list[Expr] | None:
     return None if tall is None or wide is None else [tall, wide]
 
 
-def tall_of(batch: Any) -> Any:
+def flatten_batch(batch: Any) -> Any:
     """A batch of matrices as one tall matrix."""
     return batch if batch.ndim == 2 else np.reshape(batch, (-1, batch.shape[-1]))
