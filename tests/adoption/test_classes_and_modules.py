@@ -127,6 +127,27 @@ def test_a_marker_keeps_its_identity():
     assert fg.grad(fg.adopt(lambda x: f(x, missing)))(0.5) == math.cos(0.5)
 
 
+class Planet:
+    def __init__(self, radius):
+        self.radius = radius
+
+    def height(self, x):
+        return self.radius * math.sin(x)
+
+
+Planet.EARTH = Planet(2.0)
+
+
+def test_an_instance_among_the_attributes_of_a_class_is_adopted():
+    assert fg.grad(fg.adopt(lambda x: Planet.EARTH.height(x)))(0.5) == 2.0 * math.cos(0.5)
+
+
+def test_results_have_the_original_classes():
+    result = fg.adopt(lambda x: [Gaussian(x), {"point": Point(x, x)}])(1.0)
+    assert type(result[0]) is Gaussian
+    assert type(result[1]["point"]) is Point
+
+
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     files = {

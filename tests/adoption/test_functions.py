@@ -120,6 +120,7 @@ FUNCTIONS = [
     lambda x: cached(x) + cached(1.0),
     lambda x: math.hypot(x, 1.0, 2.0) + math.log(x, 3),
     lambda x: statistics.stdev([x, 1.0, 2.0]),
+    lambda x: math.erf(x) * math.erfc(x) + math.gamma(x) + math.lgamma(x),
 ]
 
 
@@ -167,6 +168,15 @@ def test_a_cell_that_holds_another_function_by_now_is_seen():
     assert g(0.5) == math.cos(0.5)
     step = math.exp
     assert g(0.5) == math.exp(0.5)
+
+
+def test_a_builtin_that_a_global_hides_later_is_seen(monkeypatch):
+    f = fg.adopt(lambda x: abs(x))
+    assert f(-2.0) == 2.0
+    monkeypatch.setitem(globals(), "abs", lambda x: 10 * x)
+    assert f(-2.0) == -20.0
+    monkeypatch.delitem(globals(), "abs")
+    assert f(-2.0) == 2.0
 
 
 def test_an_assignment_to_a_global_reaches_the_original(monkeypatch):

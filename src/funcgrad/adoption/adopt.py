@@ -10,6 +10,7 @@ from types import MethodType, ModuleType
 from typing import Any
 
 from funcgrad.adoption import builtin_names
+from funcgrad.adoption.adopted_classes import restored
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept, is_kept_namespace
 from funcgrad.adoption.redirect import globals_of, redirect
@@ -60,7 +61,7 @@ class AdoptedFunction:
         self.__wrapped__: Callable[..., Any] = f
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return adopted(self.__wrapped__)(*args, **kwargs)
+        return restored(adopted(self.__wrapped__)(*args, **kwargs))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

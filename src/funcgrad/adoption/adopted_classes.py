@@ -48,6 +48,13 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: _Redirect) -> type:
         return found  # type: ignore[no-any-return]
     adopted = _subclass(kind, redirect) if may_be_adopted(kind) else kind
     keep_adopted(home, kind, adopted)
+    if adopted is not kind:
+        # Instances among the attributes, which may be of this class, are seen through views of theirs.
+        for name, member in vars(kind).items():
+            if name not in vars(adopted) and not isinstance(member, type | property):
+                seen = redirect(member)
+                if seen is not member:
+                    setattr(adopted, name, seen)
     return adopted
 
 

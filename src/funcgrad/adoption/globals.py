@@ -95,7 +95,8 @@ class AdoptedGlobals(dict[str, Any]):
         """Drop the names that are bound anew, of this module and of those that its names lead to."""
         homes = {id(self): self}
         for home in (waiting := [self]):
-            new = {key: value for key, value in home.linked.items() if key not in homes}
+            linked = list(home.linked.items())
+            new = {key: value for key, value in linked if key not in homes}
             homes |= new
             waiting.extend(new.values())
         if any([home._is_stale() for home in homes.values()]):
@@ -103,16 +104,18 @@ class AdoptedGlobals(dict[str, Any]):
                 home.forget()
 
     def _is_stale(self) -> bool:
+        # Copies, since another thread may look up names, and a function may be collected.
         get = self.original.get
-        for name, value in self._bindings.items():
+        for name, value in list(self._bindings.items()):
             if get(name, _ABSENT) is not value:
                 return True
-        return any([entry.is_stale() for entry in self.entries.values() if entry.cells])
+        return any([entry.is_stale() for entry in list(self.entries.values()) if entry.cells])
 
     def forget(self, name: str | None = None) -> None:
         """Look up again where a name leads, or each name."""
         for key in list(self._bindings) if name is None else [name]:
-            if self._bindings.pop(key, _ABSENT) is not _ABSENT:
+            if key in self._bindings:
+                del self._bindings[key]
                 super().pop(key, None)
 
     # -- as ``globals()`` shows them ----------------------------------------------------------

@@ -7,7 +7,7 @@ round (`floor`, `gcd`, ...) answer by value, since their derivative is zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import mul
 from typing import Any
@@ -109,10 +109,25 @@ def _float(x: Any) -> Any:
     return astype(x, float) if any_traced(x) else float(x)
 
 
+def _special(name: str) -> Callable[[Any], Any]:
+    """A function of `funcgrad.scipy.special`, which needs SciPy, imported where a traced value enters it."""
+
+    def function(x: Any) -> Any:
+        from funcgrad.scipy import special
+
+        return getattr(special, name)(x)
+
+    return function
+
+
 _SAME = """acos=arccos acosh=arccosh asin=arcsin asinh=arcsinh atan=arctan atan2=arctan2 atanh=arctanh cbrt
 copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf isnan log10 log1p log2 radians sin sinh
 sqrt tan tanh"""
 _OTHER = {
+    "erf": _special("erf"),
+    "erfc": _special("erfc"),
+    "gamma": _special("gamma"),
+    "lgamma": _special("gammaln"),
     "frexp": _frexp,
     "isclose": _isclose,
     "ldexp": _ldexp,
