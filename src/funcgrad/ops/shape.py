@@ -97,16 +97,29 @@ def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def atleast_1d(x: npt.ArrayLike) -> Any:
-    """As `numpy.atleast_1d` of one array."""
-    x = lift_fully(x)
-    return x if x.ndim >= 1 else reshape(x, (1,))
+def atleast_1d(*arrays: Any) -> Any:
+    """As `numpy.atleast_1d`."""
+    return _each(arrays, lambda x: x if x.ndim >= 1 else reshape(x, (1,)))
 
 
-def atleast_2d(x: object) -> Any:
-    """As `numpy.atleast_2d` of one array."""
-    x = lift_fully(x)
-    return x if x.ndim >= 2 else reshape(x, (1, x.size))
+def atleast_2d(*arrays: Any) -> Any:
+    """As `numpy.atleast_2d`."""
+    return _each(arrays, lambda x: x if x.ndim >= 2 else reshape(x, (1, x.size)))
+
+
+def atleast_3d(*arrays: Any) -> Any:
+    """As `numpy.atleast_3d`."""
+
+    def deepened(x: Expr) -> Any:
+        return reshape(x, (1, x.size, 1) if x.ndim < 2 else (*x.shape, 1)) if x.ndim < 3 else x
+
+    return _each(arrays, deepened)
+
+
+def _each(arrays: tuple[Any, ...], change: Callable[[Expr], Any]) -> Any:
+    """The change of an array, or of each of several."""
+    changed = tuple([change(lift_fully(x)) for x in arrays])
+    return changed[0] if len(changed) == 1 else changed
 
 
 # -- transpose -----------------------------------------------------------------------------------

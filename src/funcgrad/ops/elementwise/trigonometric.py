@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from funcgrad.ops.base.columns import function
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.elementwise.exponential import sqrt
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.typing import Array
 
 sin = elementwise(
     "sin",
@@ -52,10 +54,17 @@ tan = elementwise(
         vm=True,
     ),
 )
+
+
+def _root(x: Array) -> Any:
+    """sqrt(1 - x**2); of complex numbers, on the side of the cuts that the sign of a zero tells."""
+    return sqrt(-((x - 1) * (x - -1))) if x.dtype.kind == "c" else sqrt(1 - x**2)
+
+
 arcsin = elementwise(
     "arcsin",
     np.arcsin,
-    lambda z, x: Quotient(sqrt(1 - x**2)),
+    lambda z, x: Quotient(_root(x)),
     columns=function(
         "asin",
         mpmath="asin",
@@ -68,7 +77,7 @@ arcsin = elementwise(
 arccos = elementwise(
     "arccos",
     np.arccos,
-    lambda z, x: -1 / sqrt(1 - x**2),
+    lambda z, x: -1 / _root(x),
     columns=function(
         "acos",
         mpmath="acos",

@@ -46,13 +46,13 @@ from funcgrad.ops.elementwise import (
     trigonometric,
 )
 from funcgrad.ops.numpy import by_value as asked
+from funcgrad.ops.numpy import complex_numbers, statistics
 from funcgrad.ops.numpy import interpolation as samples
 from funcgrad.ops.numpy import linalg as matrices
 from funcgrad.ops.numpy import nan_reductions as missing
 from funcgrad.ops.numpy import polynomial as polynomials
 from funcgrad.ops.numpy import rearrange as arranging
 from funcgrad.ops.numpy import select_compare as choices
-from funcgrad.ops.numpy import statistics
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -81,6 +81,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     subscripts,
     arranging,
     choices,
+    complex_numbers,
     contraction,
     fourier,
     linalg,
@@ -148,9 +149,11 @@ def numpy_functions(
     result[np.linalg.norm] = matrices.any_norm
     for name in ("tile", "split", "rot90", "delete"):
         result[getattr(np, name)] = asked.counted(functions[name])
+    result.update(complex_numbers.EMATH)
     result |= {np.copy: lambda x, **_: x, np.where: where}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
+    result |= {np.isrealobj: lambda x: x.dtype.kind != "c"}
     return MappingProxyType(result)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail
@@ -108,17 +108,49 @@ def delete(x: Any, obj: Array, axis: int | None = None) -> Any:
     return np.take(x, kept, place)
 
 
-def pad(x: object, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """As `numpy.pad` in mode ``constant``."""
+_PAD_BY_PLACE = ("edge", "reflect", "symmetric", "wrap")
+
+
+def pad(
+    x: object,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: Any = 0,
+    reflect_type: str = "even",
+) -> Any:
+    """As `numpy.pad` in the modes that pad with a constant, or with entries of the array itself."""
     x = lift_fully(x)
-    if mode != "constant":
-        raise fail(TypeError, f"pad: expected mode 'constant', but got {mode!r}")
+    if mode not in ("constant", *_PAD_BY_PLACE) or reflect_type != "even":
+        known = ", ".join(("constant", *_PAD_BY_PLACE))
+        raise fail(
+            TypeError,
+            f"pad: expected one of the modes {known}, with reflect_type='even', but got mode {mode!r} and "
+            f"reflect_type {reflect_type!r}; join the parts with np.concatenate",
+        )
     if x.ndim == 0:
         return x
+    if mode in _PAD_BY_PLACE:
+        places = np.pad(np.arange(x.size).reshape(x.shape), pad_width, mode)  # type: ignore[call-overload]
+        return x.reshape(-1)[places]
     widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
     frame = np.pad(np.zeros(x.shape, x.dtype), widths, constant_values=constant_values)
     return lift_fully(frame).at[inside].set(x)
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    """As `numpy.broadcast_arrays`."""
+    given = lift_all(args)
+    shape = np.broadcast_shapes(*[x.shape for x in given])
+    return tuple([np.broadcast_to(x, shape) for x in given])
+
+
+def rollaxis(a: object, axis: int, start: int = 0) -> Any:
+    """As `numpy.rollaxis`."""
+    x = lift_fully(a)
+    axes = np.rollaxis(np.empty(range(x.ndim)), axis, start).shape
+    return np.transpose(x, axes)
 
 
 def _triangle(keep: Any, x: object, k: int) -> Any:
