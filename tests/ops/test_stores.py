@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+import funcgrad.numpy as fnp
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, make_plan, run_step_passes
@@ -307,3 +308,70 @@ def test_a_loop_that_swaps_its_arrays_and_stores_into_one():
         for got, wanted in zip(fg.jit(f)(a, b), plain(a, b), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-14)
     fg.check_grads(lambda a, b: np.sum(f(a, b)[1]), (a, b))
+
+
+# -- indices that are computed ---------------------------------------------------------------------
+def bilinear(f, x, y):
+    """The entries of a periodic grid at places between its points."""
+    n, m = f.shape
+    i, j = np.floor(x).astype(int), np.floor(y).astype(int)
+    s, t = x - i, y - j
+    i0, i1, j0, j1 = i % n, (i + 1) % n, j % m, (j + 1) % m
+    near = (1 - t) * f[i0, j0] + t * f[i0, j1]
+    return (1 - s) * near + s * ((1 - t) * f[i1, j0] + t * f[i1, j1])
+
+
+def advected(u, v, density):
+    """Semi-Lagrangian steps of a fluid, which is carried by its own velocity."""
+    rows, columns = np.meshgrid(*map(np.arange, density.shape), indexing="ij")
+    for _ in range(3):
+        x, y = rows - 0.7 * u, columns - 0.7 * v
+        u, v, density = bilinear(u, x, y), bilinear(v, x, y), bilinear(density, x, y)
+    return np.sum(density**2) + np.sum(u * v)
+
+
+def is_compiled_once(f, *args):
+    """Whether no question stands in the program of a jitted function."""
+    return not str(fg.jit(f).lower(*args)).startswith("guards")
+
+
+def test_a_fluid_step_gathers_in_the_program():
+    fields = np.random.default_rng(0).normal(size=(3, 8, 8))
+    gradient = fg.grad(advected, argnums=(0, 1, 2))
+    jitted = fg.jit(gradient)
+    for scale in (1.0, 1.5, 1.0):
+        given = scale * fields
+        np.testing.assert_allclose(fg.jit(advected)(*given), advected(*given), rtol=1e-13)
+        for got, wanted in zip(jitted(*given), gradient(*given), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    assert is_compiled_once(advected, *fields)
+    assert is_compiled_once(gradient, *fields)
+
+
+def test_computed_indices_into_arrays_of_the_package_are_no_questions():
+    table = np.arange(10.0) ** 2
+
+    def stored(x):
+        a = fnp.zeros(9)
+        a[np.floor(x).astype(int)] = x * x
+        np.add.at(a, np.floor(x).astype(int), x)
+        return np.sum(a * a)
+
+    reads = {
+        "asarray": lambda x: np.sum(fnp.asarray(table)[np.floor(x).astype(int)] * x),
+        "scalar": lambda x: np.sum(fnp.asarray(table)[np.floor(x[0]).astype(int)] * x),
+        "take": lambda x: np.sum(fnp.take(table, np.floor(x).astype(int)) * x),
+        "stored": stored,
+    }
+    for name, f in reads.items():
+        jitted = fg.jit(f)
+        for x in (np.array([1.5, 2.5, 1.75]), np.array([4.5, 8.5, 0.25])):
+            assert is_compiled_once(f, x), name
+            step = 1e-6 * np.eye(3)
+            slope = [(float(jitted(x + e)) - float(jitted(x - e))) / 2e-6 for e in step]
+            np.testing.assert_allclose(fg.grad(f)(x), slope, rtol=1e-6)
+            np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slope, rtol=1e-6)
+    x = np.array([1.5, 2.5, 1.75])
+    assert reads["take"](x) == np.sum(table[[1, 2, 1]] * x)
+    wanted = np.array([x[2] ** 2 + x[0] + x[2], x[1] ** 2 + x[1]])  # of two stores the last
+    np.testing.assert_allclose(fg.jit(stored)(x), np.sum(wanted**2), rtol=1e-14)

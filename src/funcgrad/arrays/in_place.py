@@ -153,12 +153,13 @@ IN_PLACE: Mapping[Any, Callable[..., None]] = MappingProxyType(
 def update_at(ufunc: np.ufunc, a: Reference, indices: Any, values: tuple[Any, ...]) -> None:
     """As `numpy.ufunc.at`: an entry that is named several times is changed as often, in order."""
     like = layout_of(a)
-    index = _known_index(indices)
     if ufunc is np.add and values:
         lend(values)
         added = converted(unwrapped(values[0]), like.dtype)
+        index = _current_index(indices)
         assign(a, functions["index_update"](expression_of(a), index, added, "add"))
         return
+    index = _known_index(indices)
     numbers = np.arange(like.size).reshape(like.shape)
     places = numbers[index]
     lend(values)
@@ -188,6 +189,11 @@ def _rounds(places: Any) -> list[Any]:
     counts = np.diff(np.concatenate([starts, [places.size]])) if places.size else np.zeros(0, int)
     times = np.arange(places.size) - np.repeat(starts, counts) if places.size else places
     return [np.sort(order[times == k]) for k in range(int(counts.max(initial=0)))]
+
+
+def _current_index(index: Any) -> Any:
+    index = unwrapped(index)
+    return tuple(map(_current_index, index)) if isinstance(index, tuple) else index
 
 
 def _known_index(index: Any) -> Any:

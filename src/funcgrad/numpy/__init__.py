@@ -55,6 +55,7 @@ from funcgrad.numpy.creation import pad as pad
 from funcgrad.numpy.creation import repeat as repeat
 from funcgrad.numpy.creation import resize as resize
 from funcgrad.numpy.creation import stack as stack
+from funcgrad.numpy.creation import take as take
 from funcgrad.numpy.creation import tile as tile
 from funcgrad.numpy.creation import tri as tri
 from funcgrad.numpy.creation import tril as tril

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
+from funcgrad.ops import indexing
 from funcgrad.ops import shape as shapes
 
 
@@ -272,3 +273,17 @@ def ndenumerate(arr: Any) -> Any:
     """As `numpy.ndenumerate`: pairs of an index and the entry there."""
     given = asarray(arr)
     return ((place, given[place]) for place in np.ndindex(given.shape))
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: Any = None,
+    out: Any = None,
+    mode: Literal["raise", "wrap", "clip"] = "raise",
+) -> Any:
+    """As `numpy.take`, which does not dispatch on its indices: traced ones select in the program."""
+    places: Any = unwrapped(indices)
+    if not isinstance(places, Expr) or isinstance(unwrapped(a), Expr) or out is not None:
+        return np.take(a, indices, axis, out, mode)
+    return _mutable(indexing.take(np.asarray(a), places, axis, mode=mode))

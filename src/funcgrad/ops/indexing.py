@@ -178,9 +178,9 @@ scatter_op = Op(
 
 
 # -- as users write it ---------------------------------------------------------------------------
-def take(x: npt.ArrayLike, indices: Array, axis: int | None = None, *, mode: str = "raise") -> Any:
+def take(x: npt.ArrayLike, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """As `numpy.take`."""
-    x = lift_fully(x)
+    x = lift_fully(x, (indices,))
     if axis is None or x.ndim == 0:
         x, axis = np.ravel(x), 0
     place = normalize_axis_index(axis, x.ndim)
