@@ -208,6 +208,15 @@ def test_a_large_array_that_was_used_keeps_what_it_held():
     assert gradient[0] == 60000.0
 
 
+def test_jit_notices_a_store_into_a_captured_array():
+    weights = fnp.ones(3)
+    f = fg.jit(adopted("def f(x): return (W * x).sum()", W=weights))
+    assert f(2.0) == 6.0
+    assert f(2.0) == 6.0
+    weights[0] = 5.0
+    assert f(2.0) == 14.0
+
+
 def test_a_store_out_of_a_loops_body_is_an_error():
     f = adopted(
         "def f(x):\n    a = np.zeros(3)\n    def body(i, c):\n        a[i] = c\n        return c * x[0]\n"

@@ -18,12 +18,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.reference import plain_value
+from funcgrad.expr import Expr
 from funcgrad.ops.base.array_capture import COPIED
 
 ABSENT = object()
 """What a name stands for that is not bound. (A builtin is such among the globals.)"""
 
 _content = np.ndarray.tobytes
+
+
+def content_of(array: Any) -> bytes:
+    """The content of an array; of one that holds an expression, its key."""
+    value = plain_value(array)
+    return bytes(value.key) if isinstance(value, Expr) else _content(value)
 
 
 class ClosureCell(NamedTuple):
@@ -273,8 +282,9 @@ class Snapshot(NamedTuple):
             objects[f"v{k}"], (objects[f"f{k}"], objects[f"d{k}"]) = self.value, self.form
             yield f"v{k}.shape == f{k} and v{k}.dtype is d{k}"
         if self.content is not None:
-            objects[f"b{k}"], objects["content0"] = self.content, _content
-            yield f"content0(v{k}) == b{k}"
+            how, function = ("0", _content) if type(self.value) is np.ndarray else ("1", content_of)
+            objects[f"b{k}"], objects[f"content{how}"] = self.content, function
+            yield f"content{how}(v{k}) == b{k}"
 
 
 def key_of(place: Any) -> Any:
@@ -285,6 +295,8 @@ def key_of(place: Any) -> Any:
 def seen(place: Any, whole: bool = False) -> Snapshot:
     """A place as it is now, with the content of an array, if that is small or ``whole`` is true."""
     value = place.get()
+    if isinstance(value, MutableArray):
+        return Snapshot(place, value, (value.shape, value.dtype), content_of(value))
     if not isinstance(value, np.ndarray):
         return Snapshot(place, value)
     content = _content(value) if whole or value.nbytes <= COPIED else None
