@@ -8,6 +8,7 @@ of another shape come back (the blocks of a Jacobian, one example of a batch), t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -160,9 +161,8 @@ def _column(value: Any) -> Any:
         return value
     if value.dtype.kind == "b":  # a mask
         return concrete_value(value, "an array of pandas")
-    from funcgrad.trace.pandas_columns import TracedColumn
-
-    return TracedColumn(value)
+    # A module that imports pandas: it is needed only where pandas is in use.
+    return import_module("funcgrad.trace.pandas_columns").TracedColumn(value)
 
 
 _CLASSES: Mapping[str, Callable[[Any], TreeNode]] = MappingProxyType(
