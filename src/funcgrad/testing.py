@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.trace.derive import concretize
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.vjp import vjp
@@ -100,7 +102,8 @@ def _difference(f: Callable[..., Any], args: tuple[Any, ...], direction: tuple[A
 
     def at(step: float) -> list[Any]:
         moved = [_combine(arg, v, step) for arg, v in zip(args, direction, strict=True)]
-        value, _ = vjp(f, *moved)  # traced, since f may use methods that arrays lack, such as x.at
+        # Traced, since f may use methods that arrays lack, such as x.at.
+        value = concretize(*run_on_leaves(f, moved, {}))
         return [np.asarray(leaf) for leaf in flatten(value).leaves]
 
     near = [(a - b) / (2 * _STEP) for a, b in zip(at(_STEP), at(-_STEP), strict=True)]

@@ -124,7 +124,7 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize("f", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: getattr(f, "__name__", "partial"))
 @pytest.mark.parametrize("transformed", [fg.grad, lambda f: fg.jit(fg.grad(f))])
 def test_the_derivative_of_an_adopted_function_is_that_of_the_original(f, transformed):
     x, h = 0.37, 1e-6

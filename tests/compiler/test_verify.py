@@ -43,7 +43,7 @@ from tests.show.programs import ALL, values_of
 
 # What `compile_arrays` does to steps before it makes calls of them.
 PASSES = tuple(arrays.STEP_PASSES.values())
-PRUNED = rewrite.pruned
+PRUNED = rewrite.eliminate_dead_steps
 
 
 # -- the pipeline, pass by pass ------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """linearize and vjp: the linear map computed once, used often, transposed, nested."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,19 @@ def test_aux_and_loops():
 def test_bad_input(act, message):
     with pytest.raises(TypeError, match=message):
         act()
+
+
+@pytest.mark.parametrize(
+    "slope",
+    [
+        lambda f, x: fg.vjp(f, x)[1](1.0)[0],
+        lambda f, x: fg.linearize(f, x)[1](1.0),
+        lambda f, x: fg.jvp(f, (x,), (1.0,))[1],
+    ],
+)
+def test_a_constant_derivative_inside_another_is_no_cause_for_a_warning(slope):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fg.grad(lambda x: slope(lambda y: 3 * y, x))(2.0) == 0.0
+        assert fg.jvp(lambda x: slope(lambda y: 3 * y, x), (2.0,), (1.0,)) == (3.0, 0.0)
+        fg.check_grads(lambda x: 3 * x, (2.0,))

@@ -8,13 +8,14 @@ from typing import Any, Never
 
 import numpy as np
 
+from funcgrad.arrays.array_subscripts import get_item, set_item
 from funcgrad.arrays.flat import FlatEntries
 from funcgrad.arrays.lens import FunctionLens
 from funcgrad.arrays.reference import (
     Reference,
     assign,
+    cell_dtype,
     current,
-    dtype_of,
     holds_expr,
     in_c_order,
     is_numeric,
@@ -29,7 +30,6 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
-from funcgrad.arrays.subscripts import get_item, set_item
 from funcgrad.arrays.views import lay_out, made_of, viewed
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import At
@@ -154,7 +154,7 @@ class ArrayMethods:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return dtype_of(self)
+        return cell_dtype(self)
 
     @property
     def ndim(self) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.arrays.in_place import store_flat
+from funcgrad.arrays.array_stores import store_flat
+from funcgrad.arrays.array_subscripts import get_item
 from funcgrad.arrays.reference import current, holds_expr, layout_of, unwrapped, writable
-from funcgrad.arrays.subscripts import get_item
 from funcgrad.expr.registry import functions
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.in_place import IN_PLACE, store_where, update_at
+from funcgrad.arrays.array_stores import IN_PLACE, store_where, update_at
 from funcgrad.arrays.reference import (
     Reference,
     current,

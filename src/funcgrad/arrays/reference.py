@@ -194,7 +194,7 @@ def lengths_of(cell: Any) -> tuple[int, ...]:
     return shape
 
 
-def dtype_of(cell: Any) -> np.dtype[Any]:
+def cell_dtype(cell: Any) -> np.dtype[Any]:
     """The dtype of an array."""
     value = cell._value
     dtype: np.dtype[Any] = (layout_of(cell) if value is None else value).dtype

@@ -74,7 +74,7 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
             )
             for seed in matching_seeds("linearize", "tangent", tangent, like, own)
         ]
-        return shape.rebuild(linear_part(parts, residuals, seeds))
+        return shape.rebuild(linear_part(parts, found, residuals, seeds))
 
     labels = [f"d{item.label or 'x'}" for item in leaves]
     flow.expr = shape.rebuild(_expressions(parts, residuals, labels))  # type: ignore[attr-defined]
@@ -153,17 +153,30 @@ def primal_part(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], l
     return [result(v) for v in values[:count]], values[count:]
 
 
-def linear_part(parts: Split, residuals: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+def linear_part(
+    parts: Split, found: Skeleton, residuals: Sequence[Any], seeds: Sequence[Any]
+) -> list[Any]:
+    """The results that are linear in the seeds, on the residuals of a traced program.
+
+    Inside another trace they are marked as derivatives (`rebuilt`), since they may be constant.
+    """
     given = [*residuals, *seeds]
     if any(isinstance(value, Expr) for value in given):
         made = parts.second.inline(given)
-        # Values of an enclosing trace that has ended are numbers.
-        return (
-            list(made)
-            if any(map(_is_alive, made))
-            else [result(concrete(x, "a value")) for x in made]
-        )
-    return [result(v) for v in parts.second.run(given)]
+        if not any(map(_is_alive, made)):
+            # Values of an enclosing trace that has ended are numbers.
+            return [result(concrete(x, "a value")) for x in made]
+        return [leaf(x, scope=None, place=0) for x in made] if _in_trace(found) else list(made)
+    values = [result(v) for v in parts.second.run(given)]
+    if _in_trace(found):
+        return [leaf(const(value), scope=None, place=0) for value in values]
+    return values
+
+
+def _in_trace(found: Skeleton) -> bool:
+    """Whether the inputs are values of another trace that is running."""
+    given = [value for value in found.inputs if isinstance(value, Expr)]
+    return any(value.traced and _is_alive(value) for value in given)
 
 
 def _is_alive(expr: Expr) -> bool:

@@ -57,7 +57,8 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
 
     def pullback(cotangent: object) -> tuple[Any, ...]:
         seeds = matching_seeds("pullback", "cotangent", cotangent, shape, roots)
-        return tuple(rebuild_arguments(trees, linear_part(parts, residuals, seeds), single=False))
+        slopes = linear_part(parts, found, residuals, seeds)
+        return tuple(rebuild_arguments(trees, slopes, single=False))
 
     value = shape.rebuild(values)
     return (value, pullback, concretize(aux, leaves)) if has_aux else (value, pullback)

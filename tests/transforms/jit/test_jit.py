@@ -563,15 +563,17 @@ def test_many_questions_cost_in_proportion():
 
     compiled = jit(f)
     walked = []
-    plain = guards._inside
-    guards._inside = lambda roots, stop: walked.append(len(found := plain(roots, stop))) or found
+    plain = guards._reachable_until
+    guards._reachable_until = lambda roots, stop: (
+        walked.append(len(found := plain(roots, stop))) or found
+    )
     try:
         for n in (100, 400):
             walked.clear()
             assert compiled(1.0, n) == f(1.0, n)
             assert sum(walked) < 30 * n
     finally:
-        guards._inside = plain
+        guards._reachable_until = plain
 
 
 def test_globals_with_the_names_of_arguments(monkeypatch):

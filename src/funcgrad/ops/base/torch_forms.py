@@ -18,13 +18,13 @@ from funcgrad.ops.base.index_spec import restore
 from funcgrad.ops.reduction import rooted, squared
 from funcgrad.source import fail
 
-torch: Any = import_module("torch")
+_torch: Any = import_module("torch")
 
 
 @lru_cache(maxsize=64)
 def torch_dtype(dtype: np.dtype[Any]) -> Any:
     """The tensors' dtype for an array's."""
-    found = getattr(torch, dtype.name, None) if dtype.kind in "biufc" else None
+    found = getattr(_torch, dtype.name, None) if dtype.kind in "biufc" else None
     if found is None:
         raise fail(
             TypeError,
@@ -41,38 +41,38 @@ def astype(x: Any, dtype: np.dtype[Any]) -> Any:
 
 def imag(x: Any) -> Any:
     """As `numpy.imag`."""
-    return x.imag if x.is_complex() else torch.zeros_like(x)
+    return x.imag if x.is_complex() else _torch.zeros_like(x)
 
 
 def cbrt(x: object) -> Any:
     """As `numpy.cbrt`."""
-    root = torch.pow(torch.abs(x), 1 / 3)
+    root = _torch.pow(_torch.abs(x), 1 / 3)
     # 1/3 is rounded, which shows in large roots: one step of Newton's method corrects it.
-    fine = (root > 0) & torch.isfinite(root)
-    safe = torch.where(fine, root, torch.ones_like(root))
-    better = torch.where(fine, safe - (safe - torch.abs(x) / (safe * safe)) / 3, root)
-    return torch.copysign(better, x)
+    fine = (root > 0) & _torch.isfinite(root)
+    safe = _torch.where(fine, root, _torch.ones_like(root))
+    better = _torch.where(fine, safe - (safe - _torch.abs(x) / (safe * safe)) / 3, root)
+    return _torch.copysign(better, x)
 
 
 # -- comparisons: NumPy orders complex numbers by the real part, then by the imaginary one ---------------
 def less(x: Any, y: Any) -> Any:
     """As `numpy.less`."""
-    return _ordered(torch.less, torch.less, x, y)
+    return _ordered(_torch.less, _torch.less, x, y)
 
 
 def less_equal(x: Any, y: Any) -> Any:
     """As `numpy.less_equal`."""
-    return _ordered(torch.less_equal, torch.less, x, y)
+    return _ordered(_torch.less_equal, _torch.less, x, y)
 
 
 def greater(x: Any, y: Any) -> Any:
     """As `numpy.greater`."""
-    return _ordered(torch.greater, torch.greater, x, y)
+    return _ordered(_torch.greater, _torch.greater, x, y)
 
 
 def greater_equal(x: Any, y: Any) -> Any:
     """As `numpy.greater_equal`."""
-    return _ordered(torch.greater_equal, torch.greater, x, y)
+    return _ordered(_torch.greater_equal, _torch.greater, x, y)
 
 
 def _ordered(compare: Callable[..., Any], strict: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -84,55 +84,55 @@ def _ordered(compare: Callable[..., Any], strict: Callable[..., Any], x: Any, y:
 # -- along axes: for torch, no axes mean all of them --------------------------------------------------------
 def sum_over(x: Any, axis: tuple[int, ...]) -> Any:
     """As `numpy.sum` over a tuple of axes."""
-    return _as_unsigned(x, torch.sum(x, dim=axis) if axis else torch.sum(x.unsqueeze(0), dim=0))
+    return _as_unsigned(x, _torch.sum(x, dim=axis) if axis else _torch.sum(x.unsqueeze(0), dim=0))
 
 
 def _as_unsigned(x: Any, total: Any) -> Any:
     """A total in NumPy's dtype: unsigned for unsigned integers."""
-    return total.to(torch.uint64) if str(x.dtype).startswith("torch.uint") else total
+    return total.to(_torch.uint64) if str(x.dtype).startswith("_torch.uint") else total
 
 
 def cumsum(x: Any, axis: int) -> Any:
     """As `numpy.cumsum`."""
-    return _as_unsigned(x, torch.cumsum(x, dim=axis))
+    return _as_unsigned(x, _torch.cumsum(x, dim=axis))
 
 
 def argmax(x: Any, axis: int) -> Any:
     """As `numpy.argmax`."""
-    return torch.argmax(_comparable(x), dim=axis)
+    return _torch.argmax(_comparable(x), dim=axis)
 
 
 def argmin(x: Any, axis: int) -> Any:
     """As `numpy.argmin`."""
-    return torch.argmin(_comparable(x), dim=axis)
+    return _torch.argmin(_comparable(x), dim=axis)
 
 
 def _comparable(x: Any) -> Any:
-    return x.to(torch.uint8) if x.dtype == torch.bool else x
+    return x.to(_torch.uint8) if x.dtype == _torch.bool else x
 
 
 def prod(x: object, axis: tuple[int, ...]) -> Any:
     """As `numpy.prod` over a tuple of axes."""
     given = x
     for place in sorted(axis, reverse=True):
-        x = torch.prod(x, dim=place)
+        x = _torch.prod(x, dim=place)
     return _as_unsigned(given, x)
 
 
 def norm(x: object, axis: tuple[int, ...]) -> Any:
     """The 2-norm over a tuple of axes."""
-    return rooted(torch, sum_over(squared(torch, x), axis))
+    return rooted(_torch, sum_over(squared(_torch, x), axis))
 
 
 def logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
     """The logarithm of the sum of exponentials over a tuple of axes."""
     if not x.numel():
-        return torch.log(sum_over(torch.exp(x), axis))
+        return _torch.log(sum_over(_torch.exp(x), axis))
     if x.is_complex():
-        top = torch.amax(x.real.detach(), dim=axis, keepdim=True)
-        total = torch.log(sum_over(torch.exp(x - top), axis))
+        top = _torch.amax(x.real.detach(), dim=axis, keepdim=True)
+        total = _torch.log(sum_over(_torch.exp(x - top), axis))
         return total + top.reshape(total.shape)
-    return torch.logsumexp(x, dim=axis)
+    return _torch.logsumexp(x, dim=axis)
 
 
 # -- indexing ------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _with_positive_steps(x: Any, spec: tuple[Any, ...]) -> tuple[Any, tuple[Any,
             flipped.append(axis)
         new.append(item)
         axis += x.ndim - taken if item == "..." else item != "new"
-    return torch.flip(x, flipped), tuple(new)
+    return _torch.flip(x, flipped), tuple(new)
 
 
 def _with_index_arrays(
@@ -176,8 +176,8 @@ def _with_index_arrays(
     new, found = [], []
     for item in spec:
         if item == "array" or isinstance(item, int):
-            a = next(rest) if item == "array" else torch.tensor(item, device=home)
-            found.append(a.to(torch.int64).reshape((1,) * (rank - a.ndim) + tuple(a.shape)))
+            a = next(rest) if item == "array" else _torch.tensor(item, device=home)
+            found.append(a.to(_torch.int64).reshape((1,) * (rank - a.ndim) + tuple(a.shape)))
             item = "array"
         new.append(item)
     return tuple(new), tuple(found)
@@ -188,8 +188,8 @@ def _places(g: Any, arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     size = math.prod(shape)
     if not arrays:
         numbers = np.arange(size).reshape(shape)[restore(spec, ())]
-        return torch.tensor(np.array(numbers).reshape(-1), device=g.device)
-    whole = torch.arange(size, device=g.device).reshape(shape)
+        return _torch.tensor(np.array(numbers).reshape(-1), device=g.device)
+    whole = _torch.arange(size, device=g.device).reshape(shape)
     return getitem(whole, *arrays, spec=spec, shape=tuple(g.shape)).reshape(-1)
 
 
@@ -203,8 +203,8 @@ def index_set(x: Any, v: Any, *arrays: Any, spec: Any, unique: bool) -> Any:
     """``x`` with the entries at an index replaced; of repeated ones the last value remains."""
     places, values = _places(v, arrays, spec, tuple(x.shape)), v.reshape(-1)
     if not unique:  # torch does not say which value remains: give all the last one
-        order = torch.arange(values.numel(), device=v.device)
-        last = torch.zeros(x.numel(), dtype=order.dtype, device=v.device)
+        order = _torch.arange(values.numel(), device=v.device)
+        last = _torch.zeros(x.numel(), dtype=order.dtype, device=v.device)
         values = values[last.scatter_reduce(0, places, order, "amax")[places]]
     return x.reshape(-1).index_copy(0, places, values).reshape(x.shape)
 

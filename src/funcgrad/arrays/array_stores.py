@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.array_subscripts import store_chosen
 from funcgrad.arrays.reference import (
     Reference,
     assign,
@@ -17,7 +18,6 @@ from funcgrad.arrays.reference import (
     lend,
     unwrapped,
 )
-from funcgrad.arrays.subscripts import store_chosen
 from funcgrad.arrays.values import converted, fitted_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.registry import functions
