@@ -161,16 +161,17 @@ def linear_part(
     Inside another trace they are marked as derivatives (`rebuilt`), since they may be constant.
     """
     given = [*residuals, *seeds]
+    values: list[Any]
     if any(isinstance(value, Expr) for value in given):
-        made = parts.second.inline(given)
-        if not any(map(_is_alive, made)):
+        values = list(parts.second.inline(given))
+        if not any(map(_is_alive, values)):
             # Values of an enclosing trace that has ended are numbers.
-            return [result(concrete(x, "a value")) for x in made]
-        return [leaf(x, scope=None, place=0) for x in made] if _in_trace(found) else list(made)
-    values = [result(v) for v in parts.second.run(given)]
-    if _in_trace(found):
-        return [leaf(const(value), scope=None, place=0) for value in values]
-    return values
+            values = [result(concrete(x, "a value")) for x in values]
+    else:
+        values = [result(v) for v in parts.second.run(given)]
+    return (
+        [leaf(lift_fully(v), scope=None, place=0) for v in values] if _in_trace(found) else values
+    )
 
 
 def _in_trace(found: Skeleton) -> bool:
