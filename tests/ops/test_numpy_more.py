@@ -251,3 +251,16 @@ def test_what_changes_in_place_says_what_to_write(change):
         TypeError, match=r"would change an array in place.*write x = x\.at\[i\]\.set"
     ):
         fg.grad(lambda x: change(x) or np.sum(x))(np.eye(3))
+
+
+def test_a_ufunc_of_another_package_is_not_taken_for_the_one_of_its_name():
+    numba = pytest.importorskip("numba")
+
+    def square(x):
+        return x * x + 1.0
+
+    foreign = numba.vectorize(["float64(float64)"])(square)
+    assert foreign.__name__ == "square"
+    assert not fg.supports(foreign)
+    with pytest.raises(TypeError, match="square: expected a function with a derivative rule"):
+        fg.grad(foreign)(2.0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad.adoption.namespaces import replacements
 from funcgrad.expr import operation_table
+from funcgrad.expr.registry import stand_in_of
 from funcgrad.ops.numpy.by_value import is_answered_by_value
 from funcgrad.source import fail
 
@@ -38,7 +39,7 @@ def supports(function: Callable[..., Any] | str) -> bool:
             f"supports: expected a function or its name, but got {type(function).__name__}; write "
             'supports(np.sin) or supports("np.sin")',
         )
-    if isinstance(function, np.ufunc) and function.__name__ in operation_table.ufuncs:
+    if isinstance(function, np.ufunc) and stand_in_of(function) is not None:
         return True
     if id(function) in replacements():
         return True

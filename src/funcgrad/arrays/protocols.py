@@ -24,7 +24,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.expr.registry import functions, ufuncs
+from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import fail
 
 
@@ -36,7 +36,7 @@ class ArrayProtocols:
     def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if len(inputs) == 1 and method == "__call__" and not kwargs:
             value = self._value if self._state is None else current(self)
-            stand_in = ufuncs.get(ufunc.__name__) if type(value) is Expr else None
+            stand_in = stand_in_of(ufunc) if type(value) is Expr else None
             if stand_in is not None:
                 return made_of(self, stand_in(value), inputs)
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
@@ -44,7 +44,7 @@ class ArrayProtocols:
             if not any([type(item) is Expr for item in given]):
                 return wrapped(self, ufunc(*given))
             lend(inputs)
-            stand_in = ufuncs.get(ufunc.__name__)
+            stand_in = stand_in_of(ufunc)
             if stand_in is not None:
                 return made_of(self, stand_in(*given), inputs)
         if method == "at":

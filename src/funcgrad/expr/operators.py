@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from funcgrad.expr.concrete import assignment, concrete_value
 from funcgrad.expr.plain_numbers import remedy
-from funcgrad.expr.registry import functions, ufuncs
+from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -282,7 +282,7 @@ class Operators:
     # -- NumPy's protocols ------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            stand_in = ufuncs.get(ufunc.__name__)
+            stand_in = stand_in_of(ufunc)
             if stand_in is not None:
                 try:
                     return stand_in(*inputs)

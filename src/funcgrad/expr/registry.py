@@ -6,9 +6,13 @@ handed over once, where the package is assembled (`assemble`); nothing else is b
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from funcgrad.graph import Operation
 
@@ -19,7 +23,7 @@ class OperationTable(NamedTuple):
     functions: Mapping[str, Callable[..., Any]]
     """Operators and methods, by their NumPy name."""
     ufuncs: Mapping[str, Callable[..., Any]]
-    """Ufuncs, NumPy's and SciPy's, by their ``__name__``."""
+    """Ufuncs, NumPy's and SciPy's, by their ``__name__`` (`stand_in_of`)."""
     numpy: Mapping[Any, Callable[..., Any]]
     """The replacement of each ``numpy`` function."""
 
@@ -36,6 +40,18 @@ operation_table = OperationTable(*(MappingProxyType(part) for part in _filled))
 # The table's functions and ufuncs as plain dicts, for the operators: a tenth of what building a sum costs.
 functions: Mapping[str, Callable[..., Any]] = _filled[0]
 ufuncs: Mapping[str, Callable[..., Any]] = _filled[1]
+
+
+@lru_cache(maxsize=1024)
+def is_well_known(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc is NumPy's or SciPy's own: another package's may bear the same name."""
+    homes = (np, sys.modules.get("scipy.special"))
+    return any(getattr(home, ufunc.__name__, None) is ufunc for home in homes)
+
+
+def stand_in_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """The function of the package in the place of a ufunc; None if it has none."""
+    return ufuncs.get(ufunc.__name__) if is_well_known(ufunc) else None
 
 
 def assemble(given: OperationTable) -> None:

@@ -7,7 +7,7 @@ stands in for it. What has no stand-in is a TypeError that names it and the near
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from funcgrad import expr as expr_module
 from funcgrad.expr import Expr
+from funcgrad.expr.registry import is_well_known
 from funcgrad.ops import (
     contraction,
     decompositions,
@@ -286,6 +287,8 @@ def apply_ufunc(
 ) -> Any:
     """Answer ``__array_ufunc__``."""
     name = ufunc.__name__
+    if not is_well_known(ufunc):
+        raise _unsupported(name, ())
     if kwargs.pop("out", None) is not None:
         raise _no_out(name)
     dtype = kwargs.pop("dtype", None)
@@ -328,11 +331,13 @@ def _no_out(name: str) -> Any:
     )
 
 
-def _unsupported(name: str, known: Iterable[str]) -> Any:
+def _unsupported(name: str, known: Collection[str]) -> Any:
     from difflib import get_close_matches
 
     near = get_close_matches(name.partition(".")[0], list(known), 1, 0.6)
     hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
+    if not known:
+        hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
     return fail(
         TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
     )
