@@ -256,7 +256,7 @@ def test_an_array_of_expressions_has_the_axes_asked_for():
     assert fnp.array([x, x], ndmin=4, copy=True).shape == (1, 1, 2, 3)
     assert fnp.array([1.0], ndmin=2).shape == (1, 1)
     assert fnp.asarray(x, float).sum().key == x.sum().key
-    with pytest.raises(TypeError, match="array: expected no subok with expressions"):
+    with pytest.raises(TypeError, match="array: expected no subok with traced values"):
         fnp.array(x, subok=True)
 
 

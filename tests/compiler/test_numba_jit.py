@@ -61,7 +61,7 @@ def at_once(body, cond, shape):
 def in_python(body, cond, shape):
     """A loop that never is."""
     run = compile_loop(body, cond, shape)
-    run.later._over = True
+    run.later._finished = True
     return run
 
 

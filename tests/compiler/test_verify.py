@@ -708,7 +708,7 @@ BROKEN = {
     "sooner": (buffer_assignment, "last_reads", sooner),
     "taken": (buffer_assignment._Assignment, "place", never_over),
     "rows": (inner._Writer, "lifetimes", broken_by_rows),
-    "over": (inner._Writer, "over", only_first_use),
+    "in place": (inner._Writer, "in_place_operand", only_first_use),
     "numbers": (scalar, "allocated", all_but_the_last),
 }
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.fuzz.programs import OPERAND, Input, Instruction, Program
-from tests.fuzz.relations import Relation, evaluate_is_numpy
+from tests.fuzz.relations import Relation, evaluate_is_numpy, jit_is_numpy
 
 
 class Known(NamedTuple):
@@ -32,6 +32,13 @@ def _one(text: str, value: Any) -> tuple[Program, tuple[Any, ...]]:
 
 
 KNOWN: tuple[Known, ...] = (
+    Known(
+        "a complex number has the powers of an array, whose zeros have other signs",
+        *_one("a**-1", complex(0.5, 0.0)),
+        jit_is_numpy,
+        re.compile(r"\*\*(-1|2)$"),
+        "c",
+    ),
     Known(
         "complex zeros lose their signs in a quotient by an absolute value",
         *_one("np.sign(a)", complex(-0.0, 1.0)),

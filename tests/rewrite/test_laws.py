@@ -90,7 +90,24 @@ def _triangle(x):
     return np.triu(np.broadcast_to(x, (x.size, x.size)))
 
 
+def _stored(x, *stores):
+    """A copy of x after stores: what is done, where, and the value."""
+    if not isinstance(x, fg.Expr):
+        x = x.copy()
+    for how, i, value in stores:
+        if isinstance(x, fg.Expr):
+            x = getattr(x.at[i], how)(value)
+        else:
+            x[i] = value if how == "set" else x[i] + value
+    return x
+
+
 PROGRAMS = {
+    "stored_entry": lambda x: _stored(x, ("set", 0, x[1]))[0],
+    "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
+    "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
+    "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),
+    "cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
     "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),

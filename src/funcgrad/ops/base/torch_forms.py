@@ -89,7 +89,7 @@ def sum_over(x: Any, axis: tuple[int, ...]) -> Any:
 
 def _as_unsigned(x: Any, total: Any) -> Any:
     """A total in NumPy's dtype: unsigned for unsigned integers."""
-    return total.to(_torch.uint64) if str(x.dtype).startswith("_torch.uint") else total
+    return total.to(_torch.uint64) if str(x.dtype).startswith("torch.uint") else total
 
 
 def cumsum(x: Any, axis: int) -> Any:

@@ -99,8 +99,8 @@ def _holds(op: Op, types: tuple[ArrayType, ...], params: Params, declared: Array
     open_axes = any([-1 in t.shape for t in (*types, declared)])
     if open_axes or not all([_is_brief(value) for _, value in params]):
         return True
-    if any(["shape" in key for key, _ in params]):
-        # Lengths stand in the params, so that the types must stay as they are. Views cost nothing.
+    if any(["shape" in key or key == "spec" for key, _ in params]):
+        # Lengths or indices stand in the params, so that the types must stay as they are. Views cost nothing.
         touched = 0 if op.moves else declared.size + sum(t.size for t in types)
         return touched > LARGEST or _bears_out(op, types, params)
     small = _shortened(types)

@@ -43,7 +43,8 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
     kind: Any = type(value)
     if isinstance(value, static):
         return static_kind(value)
-    if not (isinstance(value, type) or callable(value) or is_static_value(value)):
+    known = isinstance(value, type | int | float | complex) or callable(value)
+    if not (known or is_static_value(value)):
         instead = "name it in static_argnums" if who == "jit" else "let the function capture it"
         raise fail(
             TypeError,

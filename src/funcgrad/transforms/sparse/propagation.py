@@ -12,9 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from funcgrad.control.loop import UNKNOWN_LENGTH
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Edge, Semiring, sum_product
-from funcgrad.graph import ancestors
+from funcgrad.graph import ArrayType, TupleType, ancestors
 from funcgrad.ops.base.op import columns_of, differentiable
 from funcgrad.ops.tuples import together_op
 from funcgrad.transforms.sparse.edge_patterns import (
@@ -61,11 +62,18 @@ def _pattern(expr: Expr, place: int, known: Facts) -> Pattern:
         return edge_pattern(expr, place, known)
     found = matrix((), (), (expr.size, expr.args[place].size))
     for part in rule(expr, place):
+        if any([_has_open_axis(x.type) for x in subexpressions(*part.roots)]):
+            return DENSE  # the length of what an open loop met is known only when it has run
         pairs = [(x, known[i]) for x, i in part.given if known and known[i] is not None]
         inside = facts(part.roots, {id(x): value for x, value in pairs})
         pattern = jacobian_pattern(part.roots, part.leaves, inside)
         found = found + (pattern.T.tocsr() if part.transposed else pattern)
     return found
+
+
+def _has_open_axis(type: ArrayType | TupleType) -> bool:
+    parts = type.parts if isinstance(type, TupleType) else (type,)
+    return any([UNKNOWN_LENGTH in part.shape for part in parts])
 
 
 def _offsets(exprs: Sequence[Expr]) -> list[int]:
