@@ -7,7 +7,7 @@ stands in for it. What has no stand-in is a TypeError that names it and the near
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -331,12 +331,13 @@ def _no_out(name: str) -> Any:
     )
 
 
-def _unsupported(name: str, known: Collection[str]) -> Any:
+def _unsupported(name: str, known: Iterable[str]) -> Any:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.partition(".")[0], list(known), 1, 0.6)
+    names = list(known)
+    near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
     hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
-    if not known:
+    if not names:
         hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
     return fail(
         TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
