@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.libraries import eager_control_flow as eager
-from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
+from funcgrad.ops.base.lazy_import import LazyModule
 
 cupy: Any = LazyModule("cupy")
 

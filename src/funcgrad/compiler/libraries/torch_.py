@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.libraries import eager_control_flow as eager
-from funcgrad.compiler.libraries.lazy_import import LazyModule
 from funcgrad.compiler.libraries.library_codegen import Library
 from funcgrad.graph import ArrayType
+from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.ops.base.torch_forms import torch_dtype
 from funcgrad.typing import Array
 

@@ -1,7 +1,7 @@
 """PyTorch's forms of operations that its functions of the same name do not compute as NumPy does.
 
-The records of operations name these functions in their column ``libraries``; this module, and with it torch,
-is imported when one is first read.
+The records of operations name these functions in their column ``libraries``; this module is imported when
+one is first read, and torch when one first runs.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.base.index_spec import restore
+from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.ops.reduction import rooted, squared
 from funcgrad.source import fail
 
-_torch: Any = import_module("torch")
+_torch: Any = LazyModule("torch")
 
 
 @lru_cache(maxsize=64)
