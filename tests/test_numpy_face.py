@@ -22,3 +22,13 @@ def test_a_dtype_converts_expressions_and_is_a_dtype(name):
     assert fnp.finfo(kind).eps == np.finfo(theirs).eps
     assert kind(fg.var("x", 2)).dtype == theirs
     assert fg.grad(lambda x: abs(kind(x) * 3))(2.0) == 3.0
+
+
+def test_an_array_is_copied_in_numpys_copy_modes():
+    modes = type(np._CopyMode.IF_NEEDED)
+    for mode in (True, None, modes.ALWAYS, modes.IF_NEEDED):
+        gradient = fg.grad(lambda x, mode=mode: np.sum(fnp.array(x, copy=mode) ** 2))
+        np.testing.assert_array_equal(gradient(np.array([1.0, 2.0])), [2.0, 4.0])
+    given = fnp.array([1.0, 2.0])
+    assert fnp.array(given, copy=modes.IF_NEEDED) is given
+    assert fnp.array(given, copy=modes.ALWAYS) is not given

@@ -228,6 +228,13 @@ def tmm_reflectance(thickness, polarization):
     return found["R"], found["T"]
 
 
+def tmm_unpolarized(angle):
+    from tmm import unpolarized_RT
+
+    found = unpolarized_RT(N_LIST, [np.inf, 100.0, 80.0, np.inf], angle, 400.0)
+    return found["R"]
+
+
 def tmm_ellipsometry(thickness):
     from tmm import ellips
 

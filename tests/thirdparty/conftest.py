@@ -11,6 +11,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if report.when == "call" and "thirdparty" in report.nodeid:
             counts.update((str(route), str(found)) for route, found in report.user_properties)
     for route in sorted({route for route, _ in counts}):
-        right, refused = counts[route, "right"], counts[route, "refused"]
-        share = 100.0 * right / (right + refused)
-        terminalreporter.write_line(f"{route}: {right} right, {refused} refused ({share:.0f} %)")
+        right, refused, wrong = [counts[route, found] for found in ("right", "refused", "wrong")]
+        share = 100.0 * right / (right + refused + wrong)
+        terminalreporter.write_line(
+            f"{route}: {right} right ({share:.0f} %), {refused} refused, {wrong} wrong"
+        )

@@ -8,6 +8,8 @@ from types import MappingProxyType
 REFUSED = MappingProxyType(
     {
         "array: expected numbers": (
+            "HydroErr.spearman_r",
+            "pybaselines.utils.whittaker_smooth",
             "ahrs.common.frames.enu2aer",
             "ahrs.common.orientation.ecompass",
             "bct.eigenvector_centrality_und",
@@ -80,25 +82,7 @@ REFUSED = MappingProxyType(
             "polliwog.tri.barycentric_coordinates_of_points",
             "thermofeel.calculate_heat_index_adjusted",
         ),
-        "float": (
-            "blackscholes_black76",
-            "blackscholes_call[delta]",
-            "blackscholes_call[price]",
-            "blackscholes_call[rho]",
-            "blackscholes_call[theta]",
-            "geographiclib_direct",
-            "geographiclib_inverse",
-        ),
-        "_CopyMode.IF_NEEDED is neither True nor False.": (
-            "HydroErr.g_mean_diff",
-            "HydroErr.spearman_r",
-            "pybaselines.utils.whittaker_smooth",
-            "sk_dsp_comm.sigsys.cascade_filters",
-        ),
-        "broadcast_arrays: expected a function": (
-            "numpy_financial.ipmt",
-            "rowan.from_euler",
-        ),
+        "broadcast_arrays: expected a function": ("rowan.from_euler",),
         "eig: expected a function": (
             "bct.diffusion_efficiency",
             "bct.mean_first_passage_time",
@@ -113,13 +97,17 @@ REFUSED = MappingProxyType(
         "argument": ("csaps_smooth",),
         "getitem: index": ("filterpy.stats.norm_cdf",),
         "dct": ("python_speech_features.base.mfcc",),
-        "arcsin: expected a function": (),
         "roots: expected a function": ("numpy_financial.irr",),
         "vectorize: a signature is not supported": ("pymanopt_stiefel_retraction",),
-        "isrealobj: expected a function": ("pymanopt_positive_definite_distance",),
         "too many indices for array: array is": ("control_frequency_response",),
-        "isreal: expected a function": ("control_feedback_dcgain",),
         "polyval": ("numpy.polynomial.polynomial.polyval2d",),
         "_beta_pdf: expected a function": ("scipy.stats.beta.pdf",),
     }
 )
+
+WRONG = MappingProxyType(
+    {
+        "tmm_unpolarized": "nan, as in JAX: 0, the cotangent of an entry that nothing reads, times infinity",
+    }
+)
+"""The functions whose gradients are known to be wrong, with the reason. None may be added."""

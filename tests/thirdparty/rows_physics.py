@@ -109,6 +109,7 @@ ROWS = [
     Case("ht.radiation.blackbody_spectral_radiance", (D(800.0), 4e-6)),
     Case("ht.hx.effectiveness_from_NTU", (D(5.0), 0.7), {"subtype": "counterflow"}),
     Case("ht.conv_free_immersed.Nu_vertical_plate_Churchill", (0.69, D(2.63e9))),
+    Case("chemicals.dippr.EQ107", (D(300.0), 33363.0, 26790.0, 2610.5, 8896.0, 1169.0)),
     Case("chemicals.vapor_pressure.Antoine", (D(100.0), 8.7687, 395.744, -6.469)),
     Case(
         "chemicals.vapor_pressure.Wagner",

@@ -196,6 +196,7 @@ ROWS = [
     Case(calls.tmm_reflectance, (D(100.0), "s"), label="s"),
     Case(calls.tmm_reflectance, (D(100.0), "p"), label="p"),
     Case("tmm.interface_R", ("p", 1.0, D(1.5), 0.3, 0.2)),
+    Case(calls.tmm_unpolarized, (D(0.3),)),
     Case(calls.tmm_ellipsometry, (D(100.0),)),
     Case("miepython.core.efficiencies_mx", (1.5 - 0.1j, D(2.3))),
     Case("miepython.core.an_bn", (1.5 - 0.1j, D(2.3))),

@@ -227,6 +227,43 @@ def test_the_trace_around_is_not_forgotten():
         fg.grad(lambda x: float(fg.grad(lambda y: y * y * x)(1.0)) * x)(2.0)
 
 
+@pytest.mark.parametrize(
+    "slope",
+    [
+        fg.grad,
+        lambda f: fg.jit(fg.grad(f)),
+        lambda f: fg.grad(fg.jit(f)),
+        lambda f: lambda x: fg.jvp(f, (x,), (1.0,))[1],
+        lambda f: lambda x: fg.vjp(f, x)[1](1.0)[0],
+        fg.hessian,
+        lambda f: fg.grad(lambda x: fg.grad(f)(x)),
+    ],
+)
+@pytest.mark.parametrize("caught", [TypeError, Exception, BaseException])
+def test_a_refusal_that_the_function_catches_is_raised_when_it_returns(slope, caught):
+    def f(x):
+        try:
+            return x * math.exp(x)
+        except caught:
+            return x
+
+    with pytest.raises(TypeError, match=r"write np.exp in the place of math.exp"):
+        slope(f)(AT)
+    assert f(AT) == AT * math.exp(AT)
+    assert fg.jit(f)(AT) == f(AT)
+    assert fg.grad(fg.adopt(f))(AT) == pytest.approx((1 + AT) * math.exp(AT))
+
+
+def test_an_array_may_be_tried_as_a_number():
+    def f(x):
+        try:
+            return float(x)
+        except TypeError:
+            return np.sum(x**2)
+
+    np.testing.assert_array_equal(fg.grad(f)(np.array([1.0, 2.0])), [2.0, 4.0])
+
+
 def test_a_value_whose_trace_has_ended_is_a_number():
     kept = []
     fg.grad(lambda x: kept.append(x * x) or x)(3.0)
@@ -240,7 +277,8 @@ def test_a_value_whose_trace_has_ended_is_a_number():
         kept.append(x)
         return x
 
-    fg.grad(f)(4.0)
+    with pytest.raises(TypeError, match="float"):  # though f has caught it
+        fg.grad(f)(4.0)
     assert isinstance(asked[0], TypeError)
     assert float(kept[-1]) == 4.0
 

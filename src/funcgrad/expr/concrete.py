@@ -183,15 +183,24 @@ def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
 
 
 def refuse_varied(root: ExprBase, asker: str) -> None:
-    """Refuse to give the value of an expression that depends differentiably on a leaf of a running trace."""
-    if root.traced is not None and functions["is_varied"](root):
-        raise fail(
-            TypeError,
-            f"{asker}: expected a value without a derivative, but got one that is being differentiated, "
-            f"and a plain number would lose the derivative; {advice()}, or write {_stopped(asker)} if "
-            "the derivative is meant to be zero",
-            USERS,
-        )
+    """Refuse to give the value of an expression that depends differentiably on a leaf of a running trace.
+
+    The trace keeps the refusal of a number, and raises it where the function catches it and returns. An array
+    has no number, so that code which tries ``float(x)`` to tell the two apart may go on.
+    """
+    if root.traced is None or not functions["is_varied"](root):
+        return
+    refusal = fail(
+        TypeError,
+        f"{asker}: expected a value without a derivative, but got one that is being differentiated, "
+        f"and a plain number would lose the derivative; {advice()}, or write {_stopped(asker)} if "
+        "the derivative is meant to be zero",
+        USERS,
+    )
+    context = root._varied
+    if root.size == 1 and context is not None:
+        context.refusal = refusal
+    raise refusal
 
 
 def _stopped(asker: str) -> str:

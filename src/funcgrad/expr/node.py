@@ -27,6 +27,8 @@ class TraceContext(Protocol):
     """Whether derivatives are taken in its leaves, so that a number read off them would lose one."""
     open: bool
     """Whether the function still runs."""
+    refusal: Exception | None
+    """The error by which a number was refused, if one was."""
 
     def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None:
         """Called for each question of Python: the traced value, the function that reads it, the answer."""

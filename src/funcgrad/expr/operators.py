@@ -310,8 +310,9 @@ class Operators:
 
 
 _BUILD = (
-    "write np.stack([...]) or funcgrad.numpy.array([...]), full or arange to build an array of expressions, "
-    "x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index an array with an expression"
+    "write fg.adopt(f) for the function, or np.stack([...]) or funcgrad.numpy.array([...]), full or arange "
+    "to build an array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index "
+    "an array with an expression"
 )
 
 

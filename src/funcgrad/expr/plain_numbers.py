@@ -64,7 +64,7 @@ def remedy() -> str:
     if name == "fill" or _ASSIGNED.search(position(source)):
         return (
             "write x = x.at[i].set(v) in the place of x[i] = v, with x an expression, or build the array by "
-            "np.stack([...])"
+            "np.stack([...]), or write fg.adopt(f) for the function"
         )
     return ""
 

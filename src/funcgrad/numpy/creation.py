@@ -26,11 +26,15 @@ from funcgrad.ops import indexing
 from funcgrad.ops import shape as shapes
 
 
+_IF_NEEDED = 2
+"""The value of NumPy's copy mode IF_NEEDED, which means ``copy=None``."""
+
+
 def array(
     value: Any,
     dtype: Any = None,
     *,
-    copy: bool | None = True,
+    copy: Any = True,
     order: Any = "K",
     ndmin: int = 0,
     **kwargs: Any,
@@ -41,6 +45,8 @@ def array(
     >>> array([fg.var("x"), 1.0]).shape
     (2,)
     """
+    copy = getattr(copy, "value", copy)  # of NumPy's enum of copy modes, which SciPy uses
+    copy = None if copy == _IF_NEEDED else copy
     if isinstance(value, MutableArray) and not copy and _is_as_asked(value, dtype, order):
         missing = (1,) * (ndmin - value.ndim)
         return value.reshape(missing + value.shape) if missing else value

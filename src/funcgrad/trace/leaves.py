@@ -28,7 +28,7 @@ class Scope:
     All expressions of the leaves refer to it (`funcgrad.expr.TraceContext`). It records no questions.
     """
 
-    __slots__ = ("arrays", "number", "open")
+    __slots__ = ("arrays", "number", "open", "refusal")
     records = False
     differentiates = True
 
@@ -38,6 +38,8 @@ class Scope:
         """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
         """The captured arrays that were copied."""
+        self.refusal: Exception | None = None
+        """The error by which a number was refused, which the function may catch: its result is wrong then."""
 
     def record(self, asked: Expr, reading: Callable[[Any], Any], answer: Any) -> None:
         """Called for each question of Python."""
@@ -87,6 +89,8 @@ def run_on_leaves(
 
     ``traced`` has the flattened arguments to trace, by number; all are traced if it is None. ``scope`` is
     given by a caller that reads it afterwards.
+
+    Raises the refusal of a number that f has caught (`funcgrad.expr.concrete.refuse_varied`).
     """
     if traced is None:
         traced = flatten_arguments(f, args, range(len(args)))
@@ -105,9 +109,13 @@ def run_on_leaves(
         if written:
             called = [_borrow(arg) for arg in called]
             kwargs = {name: _borrow(arg) for name, arg in kwargs.items()}
-        return f(*called, **kwargs), leaves
+        output = f(*called, **kwargs)
+        if scope.refusal is not None:
+            raise scope.refusal
+        return output, leaves
     finally:
         scope.open = False
+        scope.refusal = None  # its traceback refers to this frame
 
 
 # -- arrays that can be written --------------------------------------------------------------------
