@@ -91,7 +91,6 @@ REFUSED = MappingProxyType(
             "filterpy.stats.covariance_ellipse",
             "filterpy.stats.logpdf",
         ),
-        "pad: expected mode 'constant'": ("pybaselines.utils.padded_convolve",),
         "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
         "operands could not be broadcast together": ("nibabel.affines.apply_affine",),
         "argument": ("csaps_smooth",),

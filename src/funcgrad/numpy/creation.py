@@ -25,7 +25,6 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shapes
 
-
 _IF_NEEDED = 2
 """The value of NumPy's copy mode IF_NEEDED, which means ``copy=None``."""
 
