@@ -1,5 +1,6 @@
 """Functions of SciPy: their values are SciPy's, their derivatives those of central differences."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 import scipy.linalg
@@ -117,6 +118,75 @@ def test_special_functions_have_scipys_values_and_their_derivatives(name, args):
 def test_the_first_argument_of_special_functions_is_differentiated_too(name):
     slope = fg.grad(getattr(special, name))(*MORE[name])
     assert slope == pytest.approx(difference(getattr(scipy.special, name), MORE[name], 0), rel=1e-7)
+
+
+EXACT = {
+    "dawsn": lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x),
+    "ellipe": mp.ellipe,
+    "ellipk": mp.ellipk,
+    "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
+    "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
+    "exprel": lambda x: mp.expm1(x) / x,
+    "rgamma": mp.rgamma,
+}
+"""Functions whose derivatives cancel in the formulas of handbooks."""
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(
+    "x",
+    [
+        -1e8,
+        -300.0,
+        -21.0,
+        -19.0,
+        -5.0,
+        -1e-3,
+        -1e-8,
+        1e-16,
+        1e-8,
+        1e-3,
+        0.09,
+        0.11,
+        19.0,
+        21.0,
+        1e4,
+        1e8,
+    ],
+)
+def test_derivatives_keep_their_digits(name, x):
+    f = getattr(special, name)
+    if not np.isfinite(f(x)):
+        return
+    with mp.workdps(80):
+        point, step = mp.mpf(x), mp.mpf(10) ** -25 * max(1, abs(x))
+        wanted = mp.diff(EXACT[name], point, h=step)
+        curvature = mp.diff(EXACT[name], point, 2, h=step)
+    assert fg.grad(f)(x) == pytest.approx(float(wanted), rel=1e-11)
+    bound = 1e-7 if name in ("ellipe", "ellipk", "exprel") else 1e-4
+    if abs(x) < 15 and name != "rgamma":
+        assert fg.grad(fg.grad(f))(x) == pytest.approx(float(curvature), rel=bound)
+
+
+@pytest.mark.parametrize(
+    "z", [30 + 1j, 1e8 + 2j, -40 + 0.5j, 25 - 0.5j, 3 - 2j, 0.1 + 0.2j, 5 - 21j]
+)
+def test_the_derivative_of_wofz_keeps_its_digits(z):
+    with mp.workdps(80):
+        point = mp.mpc(z)
+        value = mp.exp(-point * point) * mp.erfc(-1j * point)
+        wanted = 2j / mp.sqrt(mp.pi) - 2 * point * value
+    found = fg.jvp(special.wofz, (z,), (1.0 + 0j,))[1]
+    assert abs(found - complex(wanted)) <= 1e-11 * abs(complex(wanted))
+
+
+@pytest.mark.parametrize("name", ["ellipeinc", "ellipkinc"])
+@pytest.mark.parametrize("m", [0.0, 1e-16, 1e-9, -1e-7, 1e-5])
+def test_incomplete_integrals_near_no_modulus(name, m):
+    exact = {"ellipeinc": mp.ellipe, "ellipkinc": mp.ellipf}[name]
+    with mp.workdps(60):
+        wanted = float(mp.diff(lambda m: exact(mp.mpf(1), m), mp.mpf(m), h=mp.mpf(10) ** -20))
+    assert fg.grad(getattr(special, name), argnums=1)(1.0, m) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["gammainc", "jv", "hyp1f1", "zeta"])

@@ -53,6 +53,74 @@ def _over(x: Array, numerator: Array, at_zero: float) -> Any:
     return np.where(zero, at_zero, numerator / np.where(zero, 1.0, x))
 
 
+# -- stable forms, where the formula of a derivative cancels ---------------------------------
+_FAR = 20.0
+
+
+def _tail(t: Array) -> Any:
+    """The sum of (2k - 1)!! t**k over k from 1 to 12: an asymptotic series for small t."""
+    total: Any = 0.0
+    for k in range(12, 0, -1):
+        total = t * (2 * k - 1) * (1 + total)
+    return total
+
+
+def _dawsn(x: Array) -> Any:
+    far = np.abs(x) > _FAR
+    distant = np.where(far, x, _FAR)
+    return np.where(far, -_tail(0.5 / (distant * distant)), 1 - 2 * x * _s("dawsn", x))
+
+
+def _erfcx(x: Array) -> Any:
+    far = x > _FAR
+    distant = np.where(far, x, _FAR)
+    near = 2 * x * _s("erfcx", x) - 2 / _ROOT_PI
+    return np.where(far, 2 / _ROOT_PI * _tail(-0.5 / (distant * distant)), near)
+
+
+def _wofz(z: Array) -> Any:
+    far = np.abs(z) > _FAR
+    distant = np.where(far, z, _FAR)
+    series = -2j / _ROOT_PI * _tail(0.5 / (distant * distant))
+    # w(z) = 2 exp(-z**2) - w(-z), and the series is that of the upper half plane.
+    lower = far & (np.imag(z) < 0)
+    below = np.where(lower, z, 0.0)
+    beyond = series - np.where(lower, 4 * below * np.exp(-below * below), 0.0)
+    return np.where(far, beyond, 2j / _ROOT_PI - 2 * z * _s("wofz", z))
+
+
+def _rgamma(x: Array) -> Any:
+    if np.iscomplexobj(x):
+        return -_s("rgamma", x) * _psi(x)
+    pole = (x <= 0) & (x == np.floor(x))
+    parity = np.where(x % 2 == 0, 1.0, -1.0)
+    elsewhere = np.where(pole, 0.5, x)
+    slope = -_s("rgamma", elsewhere) * _psi(elsewhere)
+    return np.where(pole, parity * _s("gamma", np.where(pole, 1 - x, 1.0)), slope)
+
+
+def _carlson(m: Array) -> Any:
+    """(K(m) - E(m))/m, in Carlson's form, which does not cancel at 0."""
+    return primitive(lambda m: _scipy.elliprd(0, 1 - m, 1) / 3, [_carlson_slope], name="carlson")(m)
+
+
+def _carlson_slope(m: Array) -> Any:
+    small = np.abs(m) < 1e-4
+    away = np.where(small, 0.5, m)
+    series = math.pi * (3 / 32 + m * (15 / 128 + m * (525 / 4096 + m * 2205 / 16384)))
+    formula = _s("ellipk", away) - (2 - away) * _carlson(away)
+    return np.where(small, series, formula / (2 * away * (1 - away)))
+
+
+def _incomplete(phi: Array, m: Array, power: float, formula: Callable[..., Any]) -> Any:
+    """The integral of sin**2*(1 - m sin**2)**power up to phi, halved: by a formula but near m = 0."""
+    small = np.abs(m) < 1e-6
+    second = phi / 2 - np.sin(2 * phi) / 4
+    fourth = 3 * phi / 8 - np.sin(2 * phi) / 4 + np.sin(4 * phi) / 32
+    away = formula(phi, np.where(small, 0.5, m))
+    return np.where(small, (second - power * m * fourth) / 2, away)
+
+
 def _neighbors(name: str, left: float, right: float) -> Partial:
     """The derivative of a Bessel function in x, from those of the next orders."""
 
@@ -68,13 +136,13 @@ def _slope(n: Array, factor: Array | float, name: str, *args: Any) -> Any:
 
 
 _ONE: Mapping[str, Partial] = {
-    "dawsn": lambda x: 1 - 2 * x * _s("dawsn", x),
-    "ellipe": lambda m: _over(m, (_s("ellipe", m) - _s("ellipk", m)) / 2, -math.pi / 8),
-    "ellipk": lambda m: _over(m, (_s("ellipe", m) / (1 - m) - _s("ellipk", m)) / 2, math.pi / 8),
+    "dawsn": _dawsn,
+    "ellipe": lambda m: -_carlson(m) / 2,
+    "ellipk": lambda m: (_s("ellipk", m) - _carlson(m)) / (2 * (1 - m)),
     "erf": lambda x: 2 / _ROOT_PI * np.exp(-x * x),
     "erfc": lambda x: -2 / _ROOT_PI * np.exp(-x * x),
     "erfcinv": lambda x: -_ROOT_PI / 2 * np.exp(_s("erfcinv", x) ** 2),
-    "erfcx": lambda x: 2 * x * _s("erfcx", x) - 2 / _ROOT_PI,
+    "erfcx": _erfcx,
     "erfi": lambda x: 2 / _ROOT_PI * np.exp(x * x),
     "erfinv": lambda x: _ROOT_PI / 2 * np.exp(_s("erfinv", x) ** 2),
     "exp1": lambda x: -np.exp(-x) / x,
@@ -90,13 +158,13 @@ _ONE: Mapping[str, Partial] = {
     "k0e": lambda x: _s("k0e", x) - _s("k1e", x),
     "k1": lambda x: -_s("k0", x) - _s("k1", x) / x,
     "k1e": lambda x: _s("k1e", x) - _s("k0e", x) - _s("k1e", x) / x,
-    "log_ndtr": lambda x: np.exp(-x * x / 2 - _s("log_ndtr", x)) / _ROOT_TAU,
+    "log_ndtr": lambda x: math.sqrt(2 / math.pi) / _s("erfcx", -x / math.sqrt(2)),
     "loggamma": _psi,
     "ndtr": _density,
     "ndtri": lambda x: _ROOT_TAU * np.exp(_s("ndtri", x) ** 2 / 2),
-    "rgamma": lambda x: -_s("rgamma", x) * _psi(x),
+    "rgamma": _rgamma,
     "spence": lambda x: np.log(x) / np.where(x == 1, -1.0, 1 - x),
-    "wofz": lambda z: 2j / _ROOT_PI - 2 * z * _s("wofz", z),
+    "wofz": _wofz,
     "y0": lambda x: -_s("y1", x),
     "y1": lambda x: _s("y0", x) - _s("y1", x) / x,
 }
@@ -124,14 +192,26 @@ _MORE: Mapping[str, Sequence[Partial | None]] = {
     ),
     "ellipeinc": (
         lambda phi, m: np.sqrt(1 - m * np.sin(phi) ** 2),
-        lambda phi, m: (_s("ellipeinc", phi, m) - _s("ellipkinc", phi, m)) / (2 * m),
+        lambda phi, m: (
+            -_incomplete(
+                phi,
+                m,
+                -0.5,
+                lambda phi, m: (_s("ellipkinc", phi, m) - _s("ellipeinc", phi, m)) / (2 * m),
+            )
+        ),
     ),
     "ellipkinc": (
         lambda phi, m: 1 / np.sqrt(1 - m * np.sin(phi) ** 2),
-        lambda phi, m: (
-            _s("ellipeinc", phi, m) / (2 * m * (1 - m))
-            - _s("ellipkinc", phi, m) / (2 * m)
-            - np.sin(2 * phi) / (4 * (1 - m) * np.sqrt(1 - m * np.sin(phi) ** 2))
+        lambda phi, m: _incomplete(
+            phi,
+            m,
+            -1.5,
+            lambda phi, m: (
+                _s("ellipeinc", phi, m) / (2 * m * (1 - m))
+                - _s("ellipkinc", phi, m) / (2 * m)
+                - np.sin(2 * phi) / (4 * (1 - m) * np.sqrt(1 - m * np.sin(phi) ** 2))
+            ),
         ),
     ),
     "eval_chebyt": (None, lambda n, x: _slope(n, n, "eval_chebyu", x)),
@@ -287,8 +367,11 @@ def exp10(x: Array) -> Any:
 
 @_composed
 def exprel(x: Array) -> Any:
-    zero = x == 0
-    return np.where(zero, 1 + x / 2, np.expm1(x) / np.where(zero, 1.0, x))
+    small = np.abs(x) < 0.1
+    away = np.where(small, 1.0, x)
+    near = np.where(small, x, 0.0)
+    series = np.polyval([1 / math.factorial(k + 1) for k in range(12, -1, -1)], near)
+    return np.where(small, series, np.expm1(away) / away)
 
 
 @_composed
