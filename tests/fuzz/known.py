@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.fuzz.programs import OPERAND, Input, Instruction, Program
-from tests.fuzz.relations import Relation, evaluate_is_numpy, jit_is_numpy
+from tests.fuzz.relations import Relation, jit_is_numpy
 
 
 class Known(NamedTuple):
@@ -37,27 +37,6 @@ KNOWN: tuple[Known, ...] = (
         *_one("a**-1", complex(0.5, 0.0)),
         jit_is_numpy,
         re.compile(r"\*\*(-1|2)$"),
-        "c",
-    ),
-    Known(
-        "complex zeros lose their signs in a quotient by an absolute value",
-        *_one("np.sign(a)", complex(-0.0, 1.0)),
-        evaluate_is_numpy,
-        re.compile(r"np\.sign\("),
-        "c",
-    ),
-    Known(
-        "complex zeros lose their signs where parts are joined",
-        *_one("np.nan_to_num(a)", complex(0.0, -0.0)),
-        evaluate_is_numpy,
-        re.compile("nan_to_num"),
-        "c",
-    ),
-    Known(
-        "complex numbers are rounded as a whole",
-        *_one("np.round(a, 1)", complex(0.0, -0.0)),
-        evaluate_is_numpy,
-        re.compile("round"),
         "c",
     ),
 )

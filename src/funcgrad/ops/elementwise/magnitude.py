@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr import Expr
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, Form, any_kind, function
 from funcgrad.ops.base.op import Elementwise, Op, elementwise, lift_fully
@@ -23,13 +25,21 @@ def sign(x: object) -> Any:
     x = lift_fully(x)
     if x.dtype.kind != "c":
         return sign_op(x)
-    size, re, im = absolute(x), real(x), imag(x)
-    one = x.dtype.type(1)
-    along_re, along_im = np.where(re > 0, one, -one), np.where(im > 0, one * 1j, np.conj(one * 1j))
-    direction = np.where(np.isinf(re), np.where(np.isinf(im), one * np.nan, along_re), along_im)
+    re, im = real(x), imag(x)
+    size = np.hypot(
+        re, im
+    )  # not np.abs, which differs from what np.sign divides by in the last place
     far = np.isinf(size)
-    near = mask(x != 0, x / np.where(far, np.ones_like(size), size))
-    return np.where(far, direction, near)
+    scale = np.where(far | (size == 0), np.ones_like(size), size)
+    # The parts apart, since a quotient of complex numbers loses signs of zeros.
+    near = mask(x != 0, complex_(re / scale, im / scale))
+    return np.where(far, complex_(_far_part(re, im), _far_part(im, re)), near)
+
+
+def _far_part(part: Array, other: Array) -> Any:
+    """A part of the sign of a complex number of which one part is infinite."""
+    zero = np.zeros_like(part)
+    return np.where(np.isinf(part), np.where(np.isinf(other), zero + np.nan, sign_op(part)), zero)
 
 
 def _absolute_edge(z: Array, x: Array) -> LinearMap:
@@ -148,6 +158,42 @@ imag = _part(
         may_alias=True,
     ),
 )
+
+
+def _complex_loop(re: npt.DTypeLike, im: npt.DTypeLike) -> tuple[np.dtype[Any], ...]:
+    part = np.result_type(re, im, np.float32)
+    return part, part, np.result_type(part, np.complex64)
+
+
+def _complex_run(re: Array, im: Array) -> Any:
+    part = np.result_type(re, im, np.float32)
+    joined = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(part, 1j))
+    joined.real, joined.imag = re, im
+    return joined[()]
+
+
+def _complex_source(z: Expr, texts: Sequence[str]) -> str:
+    return f"np.stack([{', '.join(texts)}], axis=-1).view(np.{z.dtype})[..., 0]"
+
+
+complex_: Op = Elementwise(
+    name="complex",
+    run=_complex_run,
+    infer=_complex_loop,  # type: ignore[arg-type]
+    edges=(
+        lambda z, re, im: Structural(lambda v: complex_(v, np.zeros_like(v)), np.real),
+        lambda z, re, im: Structural(
+            lambda v: complex_(np.zeros_like(v), v), lambda g: -np.imag(g)
+        ),
+    ),
+    columns=Columns(
+        decompose=lambda re, im: re + im * 1j,
+        mpmath=lambda mp, re, im: mp.mpc(re, im),
+        numpy=_complex_source,
+        libraries={"jax": "jax.lax:complex", "torch": "complex"},
+    ),
+)
+"""The complex number of two parts: ``re + 1j * im`` loses signs of zeros, and is NaN for an infinite im."""
 conjugate = elementwise_from_edges(
     "conjugate",
     np.conjugate,
