@@ -295,3 +295,46 @@ def test_adopt_refuses_what_does_not_run():
         TypeError, match="adopt: expected a function, a class, a module or the name"
     ):
         fg.adopt(3.0)
+
+
+# -- calls from code that is not adopted ---------------------------------------------------------------
+def with_entry(y):
+    z = 2.0 * y
+    z[0] = 1.0
+    return z
+
+
+def cleared(y):
+    y[0] = 0.0
+    return y
+
+
+def test_arguments_of_an_adopted_function_are_arrays():
+    function = fg.adopt(with_entry)
+    x = fg.grad(lambda x: (function(x * x) ** 2).sum())(np.array([3.0, 2.0]))
+    assert np.array_equal(x, [0.0, 4 * 2.0**3 * 4])
+
+
+def test_a_store_that_the_caller_would_not_see_is_refused():
+    function = fg.adopt(cleared)
+
+    def caller(x):
+        y = x * x
+        function(y)
+        return y.sum()
+
+    with pytest.raises(ValueError, match=r"read-only.*write to a\.copy\(\)"):
+        fg.grad(caller)(np.array([3.0, 2.0]))
+
+
+def test_numbers_stored_into_an_argument_reach_the_caller():
+    def stored(y, v):
+        y[0] = v
+
+    function = fg.adopt(lambda y, x: cleared(y).dot([x, x * x]))
+    buffer = np.array([3.0, 2.0])
+    assert fg.grad(lambda x: function(buffer, x))(3.0) == 12.0
+    assert np.array_equal(buffer, [0.0, 2.0])
+    with pytest.raises(TypeError, match="held here alone"):
+        fg.grad(lambda x: fg.adopt(stored)(buffer, x))(3.0)
+    assert np.array_equal(buffer, [0.0, 2.0])

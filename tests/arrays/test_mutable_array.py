@@ -34,6 +34,11 @@ def slope(f, x):
 
 
 BODIES = {
+    "a product of transposed arrays": (
+        "m = np.outer(x[:3], x[:3])\np = np.ones((4, 3)) @ m.T + x[:3]\nq = p.reshape(12)\nq[0] = x[0]**2\n"
+        "return (p*p).sum()"
+    ),
+    "a constant's method": "return (np.arange(9.0).reshape(3, 3).dot(x[:3])**2).sum()",
     "entries": "a = np.zeros(3)\nfor i in range(3): a[i] = x[i]**2\nreturn a.sum()",
     "a recurrence": "a = np.zeros(5)\na[0] = x[0]\nfor i in range(1, 5): a[i] = a[i-1]*x[1]\nreturn a @ a",
     "rows": "a = np.zeros((3, 2))\nfor i in range(3): a[i] = x[:2]*i\na[1] = a[2]\nreturn (a*a).sum()",

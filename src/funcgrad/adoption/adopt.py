@@ -11,9 +11,11 @@ from typing import Any
 
 from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import restored
+from funcgrad.adoption.builtin_names import is_traced
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept, is_kept_namespace
 from funcgrad.adoption.redirect import globals_of, redirect
+from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.source import fail
 
 
@@ -61,6 +63,9 @@ class AdoptedFunction:
         self.__wrapped__: Callable[..., Any] = f
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any([is_traced(value) for value in (*args, *kwargs.values())]):
+            args = tuple([shared_argument(value) for value in args])
+            kwargs = {name: shared_argument(value) for name, value in kwargs.items()}
         return restored(adopted(self.__wrapped__)(*args, **kwargs))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

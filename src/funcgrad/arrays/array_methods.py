@@ -42,15 +42,14 @@ def _method(name: str) -> Callable[..., Any]:
         value = self._value if self._state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
             return made_of(self, functions[name](value), None)
-        if (args or kwargs) and type(value) is not Expr and holds_expr(unwrapped([args, kwargs])):
-            value = functions["positive"](functions["array"](lent_value(self)))
         if type(value) is not Expr:
-            out = kwargs.get("out")
-            if isinstance(out, Reference):
-                return getattr(np, name)(self, *args, **kwargs)
+            if (args or kwargs) and (
+                isinstance(kwargs.get("out"), Reference) or holds_expr([args, kwargs])
+            ):
+                return _by_function(name, self, args, kwargs)
             return wrapped(self, getattr(value, name)(*unwrapped(args), **unwrapped(kwargs)))
         if kwargs.keys() & _OPTIONS or not hasattr(value, name):
-            return getattr(np, name)(self, *args, **kwargs)
+            return _by_function(name, self, args, kwargs)
         lend([args, kwargs])
         made = wrapped(self, getattr(value, name)(*unwrapped(args), **unwrapped(kwargs)))
         if isinstance(made, Reference):
@@ -60,6 +59,14 @@ def _method(name: str) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As ``numpy.ndarray.{name}``."
     return method
+
+
+def _by_function(name: str, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What NumPy's function of a method's name gives: it asks which code runs for its operands."""
+    if name == "compress":  # its array comes second
+        condition = args[0] if args else kwargs.pop("condition")
+        return np.compress(condition, cell, *args[1:], **kwargs)
+    return getattr(np, name)(cell, *args, **kwargs)
 
 
 _OPTIONS = {"out", "where", "initial"}

@@ -38,7 +38,7 @@ def _binary(name: str, function: Any, *, swapped: bool = False) -> Callable[[Any
             made = functions[name](y, x) if swapped else functions[name](x, y)
         else:
             return wrapped(self, function(y, x) if swapped else function(x, y))
-        return made_of(self, made, (self, other))
+        return made_of(self, made, () if name == "matmul" else (self, other))
 
     operator.__name__ = operator.__qualname__ = name
     return operator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from funcgrad.arrays.array_methods import ArrayMethods
 from funcgrad.arrays.array_operators import ArrayOperators
 from funcgrad.arrays.protocols import ArrayProtocols
-from funcgrad.arrays.reference import Reference, current, state_of
+from funcgrad.arrays.reference import Reference, current, note_export, state_of
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
 
@@ -61,3 +62,20 @@ def borrowed(array: np.ndarray[Any, Any]) -> MutableArray:
     cell = cell_of(array)
     state_of(cell).lent = True
     return cell
+
+
+def shared_argument(value: Any) -> Any:
+    """An array of code that is not adopted, as an adopted function is given it; anything else as it is.
+
+    The caller sees what is stored: numbers reach its array, and a store of a traced value is refused. An
+    expression of the caller is an array that is read alone.
+    """
+    if type(value) is np.ndarray:
+        cell = cell_of(value)
+        note_export(cell, weakref.ref(value))
+        return cell
+    if type(value) is not Expr or not value.type.shape:
+        return value
+    like = np.empty(value.type.shape, value.type.dtype)
+    like.flags.writeable = False
+    return mutable(value, like)

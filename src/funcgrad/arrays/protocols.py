@@ -45,8 +45,8 @@ class ArrayProtocols:
                 return wrapped(self, ufunc(*given))
             lend(inputs)
             stand_in = stand_in_of(ufunc)
-            if stand_in is not None:
-                return made_of(self, stand_in(*given), inputs)
+            if stand_in is not None and (ufunc.signature is None or ufunc is np.matmul):
+                return made_of(self, stand_in(*given), _laid_out_as(ufunc, inputs))
         if method == "at":
             return _at(ufunc, inputs)
         return _ufunc(self, ufunc, method, inputs, given, kwargs)
@@ -103,6 +103,11 @@ _REDUCERS: dict[Any, Any] = {
 
 
 # -- ufuncs --------------------------------------------------------------------------------------
+def _laid_out_as(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands by which a result is laid out: none of matmul, which gives C order."""
+    return () if ufunc is np.matmul else inputs
+
+
 def _at(ufunc: Any, inputs: tuple[Any, ...]) -> None:
     cell, index, *values = inputs
     if not isinstance(cell, Reference):
@@ -159,7 +164,8 @@ def _ufunc(
         found = wrapped(cell, several if isinstance(made, tuple) else several[0])
         for item in found if isinstance(found, tuple) else (found,):
             if isinstance(item, Reference):
-                lay_out(item, inputs, method == "__call__")
+                entrywise = method == "__call__" and ufunc.signature is None
+                lay_out(item, _laid_out_as(ufunc, inputs), entrywise)
         return found
     for item, target in zip(several, targets, strict=True):
         if target is not None:

@@ -241,7 +241,11 @@ def check_writable(cell: Any) -> None:
         state = cell._state
         like = cell._value if state is None or state.layout is None else state.layout
         if isinstance(like, np.ndarray) and not like.flags.writeable:
-            raise ValueError("assignment destination is read-only")
+            raise fail(
+                ValueError,
+                "assignment destination is read-only, as a result of np.broadcast_to is, or a traced array "
+                "that a function which is not adopted has given to one that is; write to a.copy()",
+            )
         if state is None or state.base is None:
             return
         cell = state.base
