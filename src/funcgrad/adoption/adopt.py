@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial, update_wrapper, wraps
+from functools import cache, update_wrapper, wraps
 from importlib import import_module
 from types import MethodType, ModuleType
 from typing import Any
@@ -13,8 +13,8 @@ from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import restored
 from funcgrad.adoption.builtin_names import is_traced
 from funcgrad.adoption.modules import SecondCopy
-from funcgrad.adoption.namespaces import is_kept, is_kept_namespace
-from funcgrad.adoption.redirect import globals_of, redirect
+from funcgrad.adoption.namespaces import is_kept
+from funcgrad.adoption.redirect import redirect, refresh
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.source import fail
 
@@ -87,12 +87,7 @@ def adopted(f: Any) -> Any:
     """What a transform runs for a function: its code over the globals of adopted code, as they are now."""
     if type(f) is AdoptedFunction:
         f = f.__wrapped__
-    inner = f
-    while isinstance(inner, partial | MethodType):
-        inner = inner.func if isinstance(inner, partial) else inner.__func__
-    home = getattr(inner, "__globals__", None)
-    if type(home) is dict and not is_kept_namespace(home):
-        globals_of(home).refresh()
+    refresh()
     return redirect(f)
 
 

@@ -15,8 +15,13 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from funcgrad.adoption.adopted_functions import keep_adopted, known_adopted, redirected
-from funcgrad.adoption.globals import AdoptedGlobals
+from funcgrad.adoption.adopted_functions import (
+    function_parts,
+    keep_adopted,
+    known_adopted,
+    redirected,
+)
+from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 
 ORIGINAL = "__funcgrad_original__"
 
@@ -47,7 +52,7 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: _Redirect) -> type:
     if found is not None:
         return found  # type: ignore[no-any-return]
     adopted = _subclass(kind, redirect) if may_be_adopted(kind) else kind
-    keep_adopted(home, kind, adopted)
+    keep_adopted(home, kind, adopted, class_parts)
     if adopted is not kind:
         # Instances among the attributes, which may be of this class, are seen through views of theirs.
         for name, member in vars(kind).items():
@@ -56,6 +61,19 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: _Redirect) -> type:
                 if seen is not member:
                     setattr(adopted, name, seen)
     return adopted
+
+
+def class_parts(kind: type) -> tuple[Any, ...]:
+    """The methods and objects among the attributes of a class and its bases, with the parts of functions."""
+    found: list[Any] = []
+    for base in kind.__mro__:
+        if base.__flags__ & _HEAP:
+            for member in vars(base).values():
+                if type(member) not in NEVER_REDIRECTED:
+                    found.append(member)
+                    inner = getattr(member, "__func__", member)
+                    found.extend(function_parts(inner) if type(inner) is FunctionType else ())
+    return tuple(found)
 
 
 def _subclass(kind: type, redirect: _Redirect) -> type:

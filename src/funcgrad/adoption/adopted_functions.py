@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache, update_wrapper
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from opcode import opmap
+from operator import is_
 from types import CellType, CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
@@ -15,40 +17,67 @@ from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals, St
 Redirect = Callable[[Any], Any]
 
 
-class Entry(NamedTuple):
-    """What has been adopted, and the contents of cells that were redirected for it.
-
-    The original and the contents are referred to weakly: often they lead to each other.
-    """
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class Entry:
+    """What has been adopted, and the parts of the original that it was made from."""
 
     original: ref[Any]
-    adopted: Any
-    cells: tuple[tuple[int, Callable[[], Any]], ...] = ()
+    adopted: Callable[[], Any]
+    parts: Callable[[Any], tuple[Any, ...]]
+    """The parts of an original that its adoption depends on."""
+    known: tuple[Any, ...]
+    """Those of this one."""
+    cells: tuple[tuple[int, Any], ...] = ()
     """Places of cells in the original's closure, and what they held."""
 
     def is_stale(self) -> bool:
-        """Whether one of the cells holds something else by now."""
-        f = self.original()
-        return f is None or any([_contents(f.__closure__[i]) is not old() for i, old in self.cells])
+        """Whether the original has other code, defaults, methods, or contents of cells by now."""
+        value = self.original()
+        if value is None or not same_items(self.parts(value), self.known):
+            return True
+        return any([_contents(value.__closure__[i]) is not old for i, old in self.cells])
+
+
+def same_items(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Whether two tuples have the same objects."""
+    return len(a) == len(b) and all(map(is_, a, b))
+
+
+def function_parts(f: FunctionType) -> tuple[Any, ...]:
+    """The code and the defaults of a function."""
+    named = f.__kwdefaults__
+    return (f.__code__, f.__defaults__, *(named.values() if named else ()))
 
 
 def known_adopted(home: AdoptedGlobals, value: Any) -> Any:
     """What has been adopted for a function or a class of a module; None if nothing has, or it is stale."""
-    entry = home.entries.get(id(value))
-    if entry is None or entry.original() is not value or (entry.cells and entry.is_stale()):
+    known = home.entries.get(id(value))
+    entry = None if known is None else known()
+    if entry is None or entry.original() is not value or entry.is_stale():
         return None
-    return entry.adopted
+    return entry.adopted()
 
 
 def keep_adopted(
     home: AdoptedGlobals,
     value: Any,
     adopted: Any,
-    cells: tuple[tuple[int, Callable[[], Any]], ...] = (),
+    parts: Callable[[Any], tuple[Any, ...]],
+    cells: tuple[tuple[int, Any], ...] = (),
 ) -> None:
-    """Keep what has been adopted for as long as the original is there."""
+    """Keep what has been adopted for as long as the original is there.
+
+    An original that is no attribute of its module may die, and is often what its closure, or the adopted
+    class, refers to. So what has been adopted for it is kept for as long as something else refers to that.
+    """
     key, entries = id(value), home.entries
-    entries[key] = Entry(ref(value, lambda _: entries.pop(key, None)), adopted, cells)
+    original = ref(value, lambda _: entries.pop(key, None))
+    if home.original.get(value.__qualname__) is value:
+        entry = Entry(original, lambda: adopted, parts, parts(value), cells)
+        entries[key] = lambda: entry
+    else:
+        entry = home.owned[adopted] = Entry(original, ref(adopted), parts, parts(value), cells)
+        entries[key] = ref(entry)
 
 
 def adopt_function(
@@ -78,7 +107,7 @@ def adopt_function(
     # Made before the contents are redirected, since a recursive function is the content of its own cell.
     made = _over(f, over, tuple(cells))
     result = _flushing(made, over) if isinstance(over, StoringGlobals) else made
-    keep_adopted(home, f, result, tuple(zip(changed, map(_weak, contents), strict=True)))
+    keep_adopted(home, f, result, function_parts, tuple(zip(changed, contents, strict=True)))
     for i, content in zip(changed, contents, strict=True):
         cells[i].cell_contents = redirect(content)
     made.__defaults__ = redirected(f.__defaults__, redirect)
@@ -87,13 +116,6 @@ def adopt_function(
         values = redirected(tuple(named.values()), redirect)
         made.__kwdefaults__ = dict(zip(named, values, strict=True))
     return result
-
-
-def _weak(value: Any) -> Callable[[], Any]:
-    try:
-        return ref(value)
-    except TypeError:
-        return lambda: value
 
 
 def redirected(values: Any, redirect: Redirect) -> Any:

@@ -3,7 +3,7 @@
 `AdoptedGlobals` is a dict, since a function's globals must be one. Python looks a name up in the dict
 itself, and asks ``__missing__`` for the others, which reads the original at each lookup. Only names that
 lead to modules, functions, classes or built-ins are kept in the dict itself, since their lookups are most
-frequent. A transform calls `refresh` before it runs a function: it drops names that have been bound anew.
+frequent. Before an adopted function runs, `funcgrad.adoption.redirect.refresh` drops what is stale.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import builtins
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,7 +40,7 @@ NEVER_REDIRECTED = frozenset(
 
 _ABSENT = object()
 _BUILTIN = object()
-_KEPT = (ModuleType, FunctionType, type, BuiltinFunctionType)
+_KEPT = (ModuleType, FunctionType, type, BuiltinFunctionType, np.ufunc, type(np.sum))
 
 
 class AdoptedGlobals(dict[str, Any]):
@@ -51,8 +52,8 @@ class AdoptedGlobals(dict[str, Any]):
         "_redirect",
         "_replaced",
         "entries",
-        "linked",
         "original",
+        "owned",
     )
 
     def __init__(
@@ -67,10 +68,10 @@ class AdoptedGlobals(dict[str, Any]):
         self._redirect = redirect
         self._replaced = replaced
         self._bindings: dict[str, Any] = {}  # what the names that are kept here are bound to
-        self.entries: dict[int, Any] = {}
+        self.entries: dict[int, Callable[[], Any]] = {}
         """What has been adopted of the module, by the id of the original."""
-        self.linked: dict[int, AdoptedGlobals] = {}
-        """The globals of the functions of other modules to which names of this one lead."""
+        self.owned: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        """Entries that are kept by what has been adopted."""
 
     def __missing__(self, name: str) -> Any:
         value = self.original.get(name, _ABSENT)
@@ -81,38 +82,27 @@ class AdoptedGlobals(dict[str, Any]):
             found = vars(builtins)[name] if found is _ABSENT else found
         else:
             found = self._redirect(value)
-            if found is value and not isinstance(value, _KEPT):
-                return value
-        home = getattr(found, "__globals__", None)
-        if isinstance(home, AdoptedGlobals) and home is not self:
-            self.linked[id(home)] = home
+            if not isinstance(value, _KEPT):
+                return found
         self._bindings[name] = value
         super().__setitem__(name, found)
         return found
 
     # -- what has changed since ---------------------------------------------------------------
-    def refresh(self) -> None:
-        """Drop the names that are bound anew, of this module and of those that its names lead to."""
-        homes = {id(self): self}
-        for home in (waiting := [self]):
-            linked = list(home.linked.items())
-            new = {key: value for key, value in linked if key not in homes}
-            homes |= new
-            waiting.extend(new.values())
-        if any([home._is_stale() for home in homes.values()]):
-            for home in homes.values():
-                home.forget()
-
-    def _is_stale(self) -> bool:
+    def is_stale(self) -> bool:
+        """Whether a name is bound anew, or what has been adopted has changed."""
         # Copies, since another thread may look up names, and a function may be collected.
         get = self.original.get
         for name, value in list(self._bindings.items()):
             if get(name, _ABSENT) is not value:
                 return True
-        return any([entry.is_stale() for entry in list(self.entries.values()) if entry.cells])
+        entries = [known() for known in list(self.entries.values())]
+        return any([entry.is_stale() for entry in entries if entry is not None])
 
     def forget(self, name: str | None = None) -> None:
-        """Look up again where a name leads, or each name."""
+        """Look up again where a name leads, or each name, and adopt again."""
+        if name is None:
+            self.entries.clear()  # adopted functions and classes hold each other
         for key in list(self._bindings) if name is None else [name]:
             if key in self._bindings:
                 del self._bindings[key]

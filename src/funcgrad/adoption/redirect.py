@@ -62,6 +62,8 @@ def _function(f: Any) -> Any:
     home = f.__globals__
     if MARK in home or is_kept_namespace(home):
         return f
+    if f.__code__.co_filename.startswith("<funcgrad"):  # a compiled program
+        return f
     return adopt_function(f, globals_of(home), redirect, original_of_value)
 
 
@@ -133,19 +135,22 @@ def _view(instance: Any, kind: Any) -> Any:
     if not has_methods(kind):
         return instance
     entry = _VIEWED.get(id(instance))
-    if entry is not None and entry[0]() is instance and type(entry[1]) is kind:
-        return entry[1]
+    if entry is not None and entry[0]() is instance:
+        known = entry[1]()
+        if type(known) is kind:
+            return known
     made = view(instance, kind)
     if made is not instance:
         key = id(instance)
         try:
-            _VIEWED[key] = ref(instance, lambda _: _VIEWED.pop(key, None)), made
+            # The view shares the attributes of the instance, which may lead to it.
+            _VIEWED[key] = ref(instance, lambda _: _VIEWED.pop(key, None)), ref(made)
         except TypeError:  # without weak references there is no memo
             return instance
     return made
 
 
-_VIEWED: dict[int, tuple[Any, Any]] = {}
+_VIEWED: dict[int, tuple[Callable[[], Any], Callable[[], Any]]] = {}
 
 
 def _python_function(compiled: Any) -> Any:
@@ -189,6 +194,17 @@ def globals_of(original: dict[str, Any]) -> AdoptedGlobals:
         if isinstance(name, str) and getattr(sys.modules.get(name), "__dict__", None) is original:
             _OF_MODULES[name] = found
     return found
+
+
+def refresh() -> None:
+    """Forget what has been adopted if a name, a function or a class has changed in any module.
+
+    A function reaches those of other modules by names, objects and imports, so all modules are compared.
+    """
+    homes = list(_GLOBALS.values())
+    if any([home.is_stale() for home in homes]):
+        for home in homes:
+            home.forget()
 
 
 def original_of_value(value: Any) -> Any:
