@@ -20,7 +20,7 @@ from typing import Any as _Any
 from funcgrad import expr as _expr
 from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
 from funcgrad.compiler.program import lower as _lower
-from funcgrad.expr import Expr, const, var
+from funcgrad.expr import Expr, const, same, var, vars
 from funcgrad.fold import (
     COUNTING,
     LONGEST,
@@ -67,11 +67,12 @@ from funcgrad.ops.elementwise.trigonometric import (
 from funcgrad.ops.numpy import dispatch as _dispatch
 from funcgrad.ops.numpy.dispatch import clip
 from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
-from funcgrad.rewrite.evaluate import evaluate, evaluate_all
+from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute
 from funcgrad.trace.derive import trace
 from funcgrad.trace.labeled_arrays import with_labels as _with_labels
+from funcgrad.trace.run_formula import evaluate
 from funcgrad.trace.static import static
 from funcgrad.trace.tree_nodes import register_tree
 from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
@@ -175,7 +176,7 @@ _ELSEWHERE = {
     "array": "funcgrad.numpy.array([...]), or pass NumPy arrays as they are",
     "Variable": "fg.var('x')",
     "Symbol": "fg.var('x')",
-    "symbols": "fg.var('x') for each",
+    "symbols": "fg.vars('x y')",
     "diff": "fg.gradient(expr, x)",
     "backward": "fg.grad(f)(x), or fg.backprop(expr)",
     "no_grad": "fg.stop_gradient(x)",
@@ -329,6 +330,7 @@ __all__ = [
     "register_tree",
     "relu",
     "rounding",
+    "same",
     "scan",
     "sigmoid",
     "sign",
@@ -365,6 +367,7 @@ __all__ = [
     "trace",
     "value_and_grad",
     "var",
+    "vars",
     "vjp",
     "vmap",
     "where",

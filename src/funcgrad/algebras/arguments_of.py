@@ -102,8 +102,8 @@ def expressions(who: str, program: object) -> tuple[list[Expr], Callable[[Sequen
 
 
 def check_names(who: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse values for other variables than there are."""
-    if wanted.keys() != given.keys():
+    """Refuse values that leave a variable without one."""
+    if not wanted.keys() <= given.keys():
         raise fail(
             TypeError,
             f"{who}: expected values for {', '.join(wanted) or 'no variables'}, but got "

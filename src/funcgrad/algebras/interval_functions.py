@@ -221,7 +221,7 @@ def xlogx(run: Callable[..., Any], x: Bounds) -> Bounds:
     return np.where(holds, np.minimum(lo, -bottom * (1 + 4 * EPS)), lo), hi
 
 
-def same(x: Bounds) -> Bounds:
+def unchanged(x: Bounds) -> Bounds:
     return x
 
 

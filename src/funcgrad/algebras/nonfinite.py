@@ -91,7 +91,7 @@ def find_nonfinite(program: object, /, *args: object, **values: object) -> Nonfi
 
 
 def _first_nonfinite(given: Subject) -> Nonfinite | None:
-    known = values_by_key(given.roots, numpy_algebra(given.roots[0], given.by_name))
+    known = values_by_key(given.roots, numpy_algebra(given.by_name))
     culprit = _origin(given.roots, known)
     if culprit is not None:
         return _of_value(culprit, known, reaches=True)
@@ -177,7 +177,7 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
     if len(given.roots) != 1 or root.shape or root.dtype.kind != "f" or not smooth:
         return None
     slopes = gradients(simplify(root), smooth)
-    final = values_by_key(slopes, numpy_algebra(root, given.by_name))
+    final = values_by_key(slopes, numpy_algebra(given.by_name))
     if all(_finite(final[slope.key]) for slope in slopes):
         return None
     # The program as it is written has the lines; where its own cotangents are masked, simplified ones do.
@@ -186,7 +186,7 @@ def _in_gradient(given: Subject, known: dict[Key, Any]) -> Nonfinite | None:
     keys = [key for key, cotangent in cotangents.items() if isinstance(cotangent, Expr)]
     flat = simplify_all([cotangents[key] for key in keys], mode="derivative")
     simple = dict(zip(keys, flat, strict=True))
-    computed = values_by_key(list(simple.values()), numpy_algebra(root, given.by_name))
+    computed = values_by_key(list(simple.values()), numpy_algebra(given.by_name))
     flows = {key: computed[simple[key].key] for key in keys}
     for expr in reversed(by_key(root).values()):
         for arg in expr.args:
@@ -215,7 +215,7 @@ def _partial_is_finite(expr: Expr, arg: Expr, cotangent: Expr, given: Subject) -
     if total is None:
         return True
     (simple,) = simplify_all([total], mode="derivative")
-    return _finite(fold(simple, numpy_algebra(simple, given.by_name)))
+    return _finite(fold(simple, numpy_algebra(given.by_name)))
 
 
 def _of_edge(expr: Expr, arg: Expr, flows: dict[Key, Any], known: dict[Key, Any]) -> Nonfinite:

@@ -105,7 +105,7 @@ def rounding(program: object, /, *args: object, **values: object) -> Rounding:
 
 
 def _attributed(root: Expr, given: Subject) -> Rounding:
-    floats = values_by_key([root], numpy_algebra(root, given.by_name))
+    floats = values_by_key([root], numpy_algebra(given.by_name))
     exact = arithmetic(DIGITS)
     cotangents = backprop(root, wrt=given.inputs).map
     flows = [flow for flow in cotangents.values() if isinstance(flow, Expr)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr, by_key
+from funcgrad.expr.registry import functions
 from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, toposort
@@ -32,7 +33,8 @@ class GradientMap(Mapping[Key, Any]):
 
     It is indexed with a key, an expression, or the name of a variable. Absent means zero: the cotangent of
     an expression that no path reaches is 0. ``map`` is the persistent map itself. Two maps are equal
-    if their roots are equal programs and all cotangents are equal.
+    if their roots are equal programs and all cotangents are equal. Called with values of the variables by
+    name, it is the map of the cotangents' values.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -45,6 +47,8 @@ class GradientMap(Mapping[Key, Any]):
       y        x + 1
       x*y      1
       x*y + y  1
+    >>> z(x=2.0, y=5.0)[x]
+    5.0
     """
 
     __slots__ = ("_sums", "root")
@@ -98,6 +102,17 @@ class GradientMap(Mapping[Key, Any]):
         exprs: list[Expr] = [self.root]
         packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
         return _unpickled, (together_op(*exprs), packed)
+
+    def __call__(self, **values: Any) -> Any:
+        """The map with the values of its cotangents, given one for each variable by name."""
+        return functions["evaluate"](self, values)
+
+    def with_values(self, run: Callable[[list[Expr]], list[Any]]) -> GradientMap:
+        """The map with ``run`` applied to the list of all expressions among its cotangents."""
+        exprs: list[Expr] = []
+        packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
+        values = run(exprs)
+        return GradientMap(self.root, {key: _unpack(v, values) for key, v in packed.items()})
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -153,7 +168,7 @@ def _pack(value: npt.ArrayLike, exprs: list[Expr]) -> tuple[str, Any]:
     return "value", value
 
 
-def _unpack(packed: tuple[str, Any], exprs: Sequence[Expr]) -> Any:
+def _unpack(packed: tuple[str, Any], exprs: Sequence[Any]) -> Any:
     kind, value = packed
     if kind == "parts":
         return Parts({place: _unpack(part, exprs) for place, part in value.items()})

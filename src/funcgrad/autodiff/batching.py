@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded_by_key
@@ -15,6 +16,8 @@ from funcgrad.graph import Key
 from funcgrad.ops.base.op import example, on_batch, spread
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
+
+_NONE_GIVEN: Mapping[Key, tuple[Expr, bool]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,11 @@ class Batch:
         return simplify_all(made)  # as values: no derivative is taken here
 
 
-def every_example(roots: Sequence[Expr], size: int) -> list[Expr]:
-    """The roots with a first axis of ``size`` examples."""
-    return [expr if own else spread(expr, size) for expr, own in batched(roots, size, {})]
+def every_example(
+    roots: Sequence[Expr], size: int, given: Mapping[Key, tuple[Expr, bool]] = _NONE_GIVEN
+) -> list[Expr]:
+    """The roots with a first axis of ``size`` examples; ``given`` as in `batched`."""
+    return [expr if own else spread(expr, size) for expr, own in batched(roots, size, given)]
 
 
 def batched(

@@ -50,9 +50,11 @@ __all__ = [
     "mark_simple",
     "operation_table",
     "rebuild",
+    "same",
     "scalar",
     "subexpressions",
     "var",
+    "vars",
 ]
 
 
@@ -109,12 +111,16 @@ class Expr(Operators, Questions, ExprBase):
             return self.key == other
         if other is None or isinstance(other, str | bytes):
             return False
+        if _cannot_be_equal(self, other):
+            return False
         return functions["equal"](self, other)
 
     def __ne__(self, other: object) -> Any:
         if isinstance(other, Key):
             return self.key != other
         if other is None or isinstance(other, str | bytes):
+            return True
+        if _cannot_be_equal(self, other):
             return True
         return functions["not_equal"](self, other)
 
@@ -159,6 +165,15 @@ class Expr(Operators, Questions, ExprBase):
     def _repr_latex_(self) -> str:
         latex: str = functions["latex"](self)
         return latex
+
+
+def _cannot_be_equal(x: Expr, other: object) -> bool:
+    """Whether these are variables whose shapes do not broadcast: `in` compares them with each other."""
+    if x.op is not INPUT or not isinstance(other, Expr) or other.op is not INPUT:
+        return False
+    return any(
+        m != n and 1 not in (m, n) for m, n in zip(x.shape[::-1], other.shape[::-1], strict=False)
+    )
 
 
 # -- making expressions --------------------------------------------------------------------------
@@ -207,8 +222,8 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
 
     ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to float64.
 
-    Raises TypeError for a name that is no string, lengths that are no integers, and a dtype that is not
-    of numbers; ValueError for negative lengths.
+    Raises TypeError for a name that is no string, or that is several names (`vars`), lengths that are no
+    integers, and a dtype that is not of numbers; ValueError for negative lengths.
 
     >>> x = var("x")
     >>> w = var("w", (3, 2), "float32")
@@ -217,6 +232,12 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
     """
     if not name or not isinstance(name, str):
         raise TypeError(f"var: expected a name, but got {name!r}; write var('x')")
+    several = _names_in(name)
+    if len(several) > 1 and all([one.isidentifier() for one in several]):
+        raise TypeError(
+            f"var: expected one name, but got {name!r}; write fg.vars({' '.join(several)!r}), which gives "
+            f"{len(several)}"
+        )
     try:
         lengths = tuple([index(n) for n in (shape if np.iterable(shape) else (shape,))])
     except TypeError:
@@ -229,6 +250,47 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
     if type.dtype.kind not in "biufc":
         raise TypeError(f"var: expected a dtype of numbers, but got {type.dtype}")
     return _closed(INPUT, (), (("name", name),), type, None, None, caller())
+
+
+def vars(
+    names: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = float
+) -> tuple[Expr, ...]:
+    """A variable for each of several names, separated by spaces or commas, all of one shape and dtype.
+
+    Raises as `var`, and TypeError for a text without a name.
+
+    >>> x, y = vars("x y")
+    >>> x * y
+    x*y
+    >>> [v.type.shape for v in vars("u, v", 3)]
+    [(3,), (3,)]
+    """
+    if not isinstance(names, str) or not _names_in(names):
+        raise fail(
+            TypeError,
+            f"vars: expected names separated by spaces, but got {names!r}; write vars('x y')",
+        )
+    return tuple([var(name, shape, dtype) for name in _names_in(names)])
+
+
+def _names_in(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two expressions are the same program: equal operations on equal operands, down to the inputs.
+
+    Numbers and arrays stand for constants. Programs that compute the same in another way differ: compare
+    what `simplify` makes of them. (``a == b`` is NumPy's comparison, an expression of bools.)
+
+    Raises TypeError for what is no expression and no number.
+
+    >>> x, y = vars("x y")
+    >>> same(x * y, x * y), same(x * y, y * x)
+    (True, False)
+    """
+    first, second = const(a), const(b)
+    return first is second or first.key == second.key
 
 
 def const(value: object) -> Expr:

@@ -87,11 +87,13 @@ class Questions:
     __slots__ = ()
 
     def __bool__(self: Any) -> bool:
-        # A dict or a set compares what has one hash: equal formulas are equal, whatever their values.
+        # A dict or a set compares what has one hash: equal formulas are equal, whatever their values. A list
+        # compares with each of its items: variables are equal if they are the same.
         if not self.traced and self.op.name in ("equal", "not_equal"):
-            x, y = self.args
-            if x.key == y.key and _has_input(x):
-                return bool(self.op.name == "equal")
+            x, y = map(_before_broadcast, self.args)
+            is_same = x.key == y.key
+            if (is_same and _has_input(x)) or (x.op is INPUT and y.op is INPUT):
+                return is_same is (self.op.name == "equal")
         return bool(concrete(self, "bool()", bool))
 
     def __float__(self: Any) -> float:
@@ -241,6 +243,13 @@ def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
         return expr.op.run(*operands, **dict(expr.params))
 
 
+def _before_broadcast(operand: ExprBase) -> ExprBase:
+    """What was compared: an operand without the conversions of shape and dtype that NumPy does by itself."""
+    while operand.op.name in ("broadcast_to", "astype"):
+        operand = operand.args[0]
+    return operand
+
+
 def _has_input(root: ExprBase) -> bool:
     return any(expr.op is INPUT for expr in subexpressions(root))
 
@@ -248,6 +257,8 @@ def _has_input(root: ExprBase) -> bool:
 def _no_value(expr: ExprBase, asker: str) -> Any:
     text = functions["text"](expr)
     shown = "; repr(x) is its formula" if asker in ("str()", "a format") else ""
+    if asker == "bool()" and expr.op is not INPUT and expr.op.name in ("equal", "not_equal"):
+        shown = "; fg.same(a, b) compares two formulas as formulas"
     return fail(
         TypeError,
         f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "

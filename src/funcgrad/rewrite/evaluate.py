@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,34 +17,21 @@ if TYPE_CHECKING:
     from pyrsistent import PMap
 
 
-def evaluate(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> Any:
-    """The value of an expression, given one for each of its variables.
+def evaluate_roots(roots: Sequence[Expr], values: Mapping[str, Any]) -> list[Any]:
+    """The arrays of several expressions, given an array for each variable by name, in one fold.
 
-    ``values`` maps names or variables to numbers or arrays; keywords do the same by name. A float64
-    scalar comes back as a Python float, other scalars as NumPy's, arrays as new arrays.
-    As a fold: ``input = values[name]``, ``constant = its array``, ``op = op.run(*parents, **params)``.
-
-    Raises TypeError if a variable has no value, or the value's shape or dtype does not fit.
-
-    >>> import funcgrad as fg
-    >>> x = fg.var("x")
-    >>> evaluate(x * x + 1, x=3.0)
-    10.0
+    As a fold: ``input = values[name]``, ``constant = its array``, ``op = op.run(*parents, **params)``. Stores
+    are done in place, and values are freed after their last use.
     """
-    if not isinstance(expr, Expr):
-        raise fail(
-            TypeError,
-            f"evaluate: expected an expression, but got {type(expr).__name__}; make one of var('x')",
-        )
+    algebra = numpy_algebra(values)
     with np.errstate(all="ignore"):
-        return present(_run(expr, numpy_algebra(expr, _by_name(expr, values, named))))
+        return _run(roots, algebra)
 
 
-def _run(root: Expr, algebra: Algebra[Any]) -> Any:
-    """The fold of a program, with stores in place, and values freed after their last use."""
-    exprs = list(by_key(root).values())
+def _run(roots: Sequence[Expr], algebra: Algebra[Any]) -> list[Any]:
+    exprs = list(by_key(*roots).values())
     if not any([expr.op not in (INPUT, CONSTANT) and expr.op.in_place for expr in exprs]):
-        return fold(root, algebra)
+        return fold(roots, algebra)
     place = {expr.key: i for i, expr in enumerate(exprs)}
     operands = [tuple([place[arg.key] for arg in expr.args]) for expr in exprs]
     ops = [expr.op for expr in exprs]
@@ -52,9 +39,10 @@ def _run(root: Expr, algebra: Algebra[Any]) -> Any:
     rank = {i: n for n, i in enumerate(order)}
     exprs, ops = [exprs[i] for i in order], [ops[i] for i in order]
     operands = [tuple([rank[k] for k in operands[i]]) for i in order]
-    root_at = rank[place[root.key]]
-    written, copied = in_place(ops, operands, [root_at])
-    last = {k: i for i, args in enumerate(operands) for k in args} | {root_at: len(exprs)}
+    roots_at = [rank[place[root.key]] for root in roots]
+    written, copied = in_place(ops, operands, roots_at)
+    last = {k: i for i, args in enumerate(operands) for k in args}
+    last |= dict.fromkeys(roots_at, len(exprs))
     values: dict[int, Any] = {}
     for i, expr in enumerate(exprs):
         given = tuple([values[k] for k in operands[i]])
@@ -69,7 +57,7 @@ def _run(root: Expr, algebra: Algebra[Any]) -> Any:
             values[i] = found.copy() if i in copied else found
         for k in {k for k in operands[i] if last[k] == i}:
             del values[k]
-    return values[root_at]
+    return [values[k] for k in roots_at]
 
 
 def evaluate_all(
@@ -80,10 +68,10 @@ def evaluate_all(
     Raises as `evaluate`.
     """
     with np.errstate(all="ignore"):
-        return environment(expr, numpy_algebra(expr, _by_name(expr, values, named)))
+        return environment(expr, numpy_algebra(_by_name(expr, values, named)))
 
 
-def numpy_algebra(expr: Expr, values: Mapping[str, Any]) -> Algebra[Any]:
+def numpy_algebra(values: Mapping[str, Any]) -> Algebra[Any]:
     """The algebra of `evaluate`: values are NumPy arrays."""
 
     def input(node: Node) -> Any:
@@ -117,15 +105,28 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
 
 
 def _by_name(expr: Expr, values: Mapping[Any, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
-    given = {_name(key): value for key, value in (values or {}).items()} | named
     wanted = variables(expr)
-    if given.keys() - wanted.keys() or wanted.keys() - given.keys():
-        names = ", ".join(wanted) or "no variables"
-        got = ", ".join(given) or "none"
-        raise fail(
-            TypeError, f"evaluate: expected values for {names}, but got {got}; write f(x=2.0)"
-        )
+    given = values_by_name(wanted, values, named)
     return {name: fitted(name, given[name], var.type) for name, var in wanted.items()}
+
+
+def values_by_name(
+    wanted: Mapping[str, Expr], values: Mapping[Any, Any] | None, named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The value given for each variable by name. Names that no variable has are ignored.
+
+    Raises TypeError if a variable has no value.
+    """
+    given = {_name(key): value for key, value in (values or {}).items()} | dict(named)
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        got = ", ".join(given) or "none"
+        sample = ", ".join([f"{name}=2.0" for name in list(wanted)[:3]])
+        raise fail(
+            TypeError,
+            f"evaluate: expected values for {', '.join(wanted)}, but got {got}; write f({sample})",
+        )
+    return {name: given[name] for name in wanted}
 
 
 def inputs_of(
@@ -146,7 +147,8 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
     if isinstance(value, Expr):
         raise fail(
             TypeError,
-            f"evaluate: expected a number for {name}, but got an expression; use substitute",
+            f"evaluate: expected a number for {name}, but got an expression; write e(x=...), or "
+            "substitute",
         )
     array = np.asarray(value)
     if type.dtype.kind in "biu" and array.dtype.kind in "biuf":

@@ -17,11 +17,12 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.tuples import pick_op, together_op
-from funcgrad.rewrite.evaluate import evaluate, evaluate_all
+from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.text import ATOM, Written, define, number_text, shown, text, write
+from funcgrad.trace.run_formula import evaluate
 
 MOST_STEPS = 200
 WIDEST_COLUMN = 40  # characters of a formula in a column

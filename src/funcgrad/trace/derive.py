@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -131,7 +132,7 @@ def closed(roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Expr]:
     for item in leaves:
         value = item.args[0]
         if value.op is CONSTANT:
-            name = _unused(item.label or "x", taken)
+            name = _unused(re.sub(r"\W", "_", item.label or "x"), taken)
             taken.add(name)
             value = var(name, value.shape, value.dtype)
         given[item.key] = value

@@ -28,11 +28,11 @@ from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, fit, lift_fully, spread
 from funcgrad.ops.tuples import pick
-from funcgrad.rewrite.evaluate import evaluate
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
+from funcgrad.trace.run_formula import evaluate
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.solvers import Problem, slope_in_x
 from funcgrad.typing import Array

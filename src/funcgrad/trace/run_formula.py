@@ -1,0 +1,111 @@
+"""evaluate: the values of formulas, of maps and trees of them, at numbers, on grids, and on expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.autodiff.accumulate import GradientMap
+from funcgrad.autodiff.batching import every_example
+from funcgrad.expr import Expr, const, var
+from funcgrad.graph import ArrayType, Key
+from funcgrad.rewrite.evaluate import evaluate_roots, fitted, present, values_by_name, variables
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+
+
+def evaluate(formulas: Any, values: Mapping[Any, Any] | None = None, /, **named: object) -> Any:
+    """The value of an expression, given one for each of its variables; of a tree or map, of all its formulas.
+
+    ``values`` maps names or variables to numbers or arrays; keywords do the same by name. Names that no
+    variable has are ignored. A float64 scalar comes back as a Python float, other scalars as NumPy's,
+    arrays as new arrays. Arrays given for scalar variables are a grid, on which the formula is mapped:
+    they broadcast together, and the result's shape is the grid's, then the formula's. If a value is an
+    expression, so is the result. As a fold: ``input = values[name]``, ``constant = its array``,
+    ``op = op.run(*parents, **params)``.
+
+    Raises TypeError if a variable has no value, or the value's shape or dtype does not fit; ValueError for
+    grids that do not broadcast.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.vars("x y")
+    >>> evaluate(x * x + y, x=3.0, y=1.0)
+    10.0
+    >>> evaluate(fg.gradient(x * x + y), x=3.0, y=1.0)
+    {'x': 6.0, 'y': 1.0}
+    >>> evaluate(x * x, x=[1.0, 2.0, 3.0])
+    array([1., 4., 9.])
+    >>> evaluate(x * x, x=y + 1)
+    (y + 1)*(y + 1)
+    """
+    if isinstance(formulas, Expr):
+        return _values([formulas], values, named)[0]
+    if isinstance(formulas, GradientMap):
+        return formulas.with_values(lambda roots: _values(roots, values, named))
+    tree = flatten(formulas)
+    if len(tree.leaves) == 1 and tree.leaves[0] is formulas:
+        raise fail(
+            TypeError,
+            f"evaluate: expected an expression, but got {type(formulas).__name__}; make one of var('x')",
+        )
+    exprs = tree.without(lambda leaf: not isinstance(leaf, Expr))
+    return exprs.rebuild(_values(exprs.leaves, values, named))
+
+
+def _values(
+    roots: Sequence[Expr], values: Mapping[Any, Any] | None, named: Mapping[str, object]
+) -> list[Any]:
+    wanted = variables(*roots)
+    given = values_by_name(wanted, values, named)
+    on_grid = [name for name, x in wanted.items() if not x.shape and np.ndim(given[name])]
+    if on_grid:
+        return _on_grid(roots, {name: wanted[name] for name in on_grid}, given)
+    if not any([isinstance(value, Expr) for value in given.values()]):
+        arrays = {name: fitted(name, given[name], x.type) for name, x in wanted.items()}
+        return [present(value) for value in evaluate_roots(roots, arrays)]
+    replaced = {x.key: _operand(name, given[name], x.type) for name, x in wanted.items()}
+    return substitute_all(roots, replaced)
+
+
+def _operand(name: str, value: Any, type: ArrayType) -> Expr:
+    """A value in a variable's place, as an expression of its type."""
+    if not isinstance(value, Expr):
+        return const(fitted(name, value, type))
+    if value.shape != type.shape or not np.can_cast(value.dtype, type.dtype, "same_kind"):
+        raise fail(TypeError, f"evaluate: expected {type} for {name}, but got {value.type}")
+    return value if value.dtype == type.dtype else value.astype(type.dtype)
+
+
+# -- grids ---------------------------------------------------------------------------------------
+def _on_grid(
+    roots: Sequence[Expr], wanted: Mapping[str, Expr], given: Mapping[str, Any]
+) -> list[Any]:
+    """The values of scalar formulas at every point; ``wanted`` are the variables given by arrays."""
+    arrays = {
+        name: given[name] if isinstance(given[name], Expr) else np.asarray(given[name])
+        for name in wanted
+    }
+    shapes = {name: array.shape for name, array in arrays.items()}
+    try:
+        grid = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listed = ", ".join([f"{name}: {shape}" for name, shape in shapes.items()])
+        raise fail(
+            ValueError,
+            f"evaluate: expected arrays that broadcast to one grid, but got shapes {listed}; write "
+            "np.meshgrid(x, y)",
+        ) from None
+    size = int(np.prod(grid))
+    batch: dict[Key, tuple[Expr, bool]] = {}
+    points = dict(given)
+    for name, x in wanted.items():
+        batch[x.key] = var(name, (size,), x.dtype), True
+        points[name] = np.reshape(np.broadcast_to(arrays[name], grid), (size,))
+    mapped = every_example(roots, size, batch)
+    whole: list[Any] = [
+        np.reshape(expr, (*grid, *root.shape)) for expr, root in zip(mapped, roots, strict=True)
+    ]
+    return _values(whole, points, {})

@@ -1,0 +1,149 @@
+"""Values of formulas, maps and trees of them: at numbers, on grids, and at expressions."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+x, y = fg.vars("x y")
+v = fg.var("v", 3)
+GRID = np.linspace(-2.0, 2.0, 7)
+
+
+def test_names_that_a_formula_does_not_have_are_ignored():
+    a, b, c = fg.vars("a b c")
+    values = {"a": 2.0, "b": 3.0, "c": 5.0}
+    assert [g(**values) for g in fg.gradient(a * b + c, ["a", "b", "c"])] == [3.0, 2.0, 1.0]
+    assert fg.evaluate(fg.const(2.0), values) == 2.0
+    assert fg.table(a * b, values)[-1].value == 6.0
+    with pytest.raises(TypeError, match=r"values for a, b, but got a, c; write f\(a=2.0, b=2.0\)"):
+        (a * b)(a=1.0, c=2.0)
+
+
+def test_trees_and_maps_of_formulas():
+    e = np.sin(x) * y
+    assert fg.evaluate((e, {"d": [e * 2, 7.0]}), x=0.5, y=2.0) == (
+        np.sin(0.5) * 2.0,
+        {"d": [np.sin(0.5) * 2.0 * 2, 7.0]},
+    )
+    assert fg.evaluate((), x=1.0) == ()
+    values = fg.backprop(e)(x=0.5, y=2.0)
+    assert values == fg.evaluate(fg.backprop(e), x=0.5, y=2.0)
+    assert isinstance(values, fg.GradientMap)
+    assert values["x"] == 2.0 * np.cos(0.5)
+    assert values[y] == np.sin(0.5)
+    counts = fg.sum_product(e, fg.COUNTING, lambda edge: x)
+    assert fg.evaluate(counts, x=3.0)[x] == 9.0
+
+
+def test_the_map_of_a_loop_has_values():
+    final = fg.scan(lambda c, t: (c * t, c), x, np.array([2.0, 3.0]))[0]
+    assert fg.backprop(final)(x=5.0)["x"] == 6.0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.exp(x) * x,
+        lambda x: x * 0 + 1.0,
+        lambda x: fg.const(3.0) + 0 * x,
+        lambda x: np.where(x > 0, np.sqrt(x), -x),
+        lambda x: np.sum(np.arange(3.0) * x),
+        lambda x: fg.while_loop(lambda s: s < 100.0, lambda s: s * s + 2.0, x),
+    ],
+)
+def test_a_grid_is_mapped_over(f):
+    e = f(x)
+    both = (e, fg.gradient(e, x))
+    expected = np.array([fg.evaluate(both, x=t) for t in GRID.tolist()]).T
+    np.testing.assert_array_equal(fg.evaluate(both, x=GRID), expected)
+    whole = fg.evaluate(both, x=GRID.reshape(7, 1))
+    np.testing.assert_array_equal(whole, expected.reshape(2, 7, 1))
+    assert [part.shape for part in fg.evaluate(both, x=np.zeros((0, 2)))] == [(0, 2)] * 2
+
+
+def test_grids_of_several_variables_broadcast():
+    e = x * y**2
+    across, down = np.linspace(0, 1, 3), np.linspace(1, 2, 4)[:, None]
+    np.testing.assert_array_equal(e(x=across, y=down), across * down**2)
+    np.testing.assert_array_equal(e(x=across, y=2.0), across * 4)
+    assert e(x=np.float32(2.0), y=[1, 2]).tolist() == [2.0, 8.0]
+    assert fg.evaluate(fg.const(1.0) * x / x, x=[1, 2]).dtype == np.float64
+
+
+def test_a_vector_beside_a_grid():
+    e = x * v
+    w = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(e(x=GRID, v=w), GRID[:, None] * w)
+    assert np.sum(x * v)(x=GRID, v=w).tolist() == [np.sum(t * w) for t in GRID]
+
+
+def test_special_values_on_a_grid():
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
+    found = (1 / x)(x=special)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, 1 / special)
+    assert np.signbit((x * 1)(x=special))[1]
+
+
+def test_an_expression_as_a_value():
+    e = x**2 * y
+    assert fg.same(e(x=y, y=y), y**2 * y)
+    assert fg.grad(lambda t: e(x=t, y=3.0))(2.0) == 12.0
+    assert fg.jit(lambda t: e(x=t, y=3.0))(2) == 12.0
+    assert fg.grad(fg.grad(lambda t: e(x=t, y=t)))(2.0) == 12.0
+
+
+def test_grids_inside_transforms():
+    e = np.sin(x) * y
+    slope = fg.gradient(e, "x")
+    found = fg.vmap(lambda s: slope(x=GRID, y=s))(np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found, np.array([[1.0], [2.0]]) * np.cos(GRID), rtol=1e-15)
+    found = fg.vmap(lambda s: slope(x=s * GRID, y=1.0))(np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found, np.cos(np.array([[1.0], [2.0]]) * GRID), rtol=1e-15)
+    np.testing.assert_allclose(fg.vmap(lambda s: e(x=s, y=s))(GRID), np.sin(GRID) * GRID)
+    total = fg.grad(lambda s: np.sum(e(x=s * GRID, y=1.0)))(0.5)
+    np.testing.assert_allclose(total, np.sum(GRID * np.cos(0.5 * GRID)))
+
+
+def test_several_roots_with_stores_in_place():
+    many = fg.var("m", 4)
+    once = many.at[0].set(1.0)
+    twice = once.at[1].add(2.0)
+    first, second = fg.evaluate((once, twice), m=np.zeros(4))
+    assert first.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert second.tolist() == [1.0, 2.0, 0.0, 0.0]
+
+
+def test_lists_of_variables_are_searched():
+    a, b = fg.vars("a, b")
+    assert a in [b, a]
+    assert fg.var("a") in [b, a]
+    assert a not in [b]
+    assert fg.var("a", 3) not in [a, b]
+    assert v in [a, fg.var("m", (2, 2)), fg.var("v", 3, "float32"), v]
+    assert fg.var("m", (2, 2)) not in [a, v]
+    assert [a, b].index(fg.var("b")) == 1
+    assert bool(a != b)
+    assert not bool(a != fg.var("a"))
+    with pytest.raises(TypeError, match="Python asked for the value of one example"):
+        fg.vmap(lambda s, t: 1.0 if s == t else 0.0)(np.ones(2), np.ones(2))
+    with pytest.raises(TypeError, match="expected a number"):
+        fg.scan(lambda c, t: (c if c == t else t, c), x, np.ones(2))
+
+
+def test_same_compares_programs():
+    assert fg.same(x * y + 1, x * y + 1)
+    assert not fg.same(x * y, y * x)
+    assert fg.same(2.0, fg.const(2.0))
+    assert not fg.same(0.0, -0.0)
+    assert not fg.same(fg.var("x", 3), x)
+    with pytest.raises(TypeError, match="expected numbers"):
+        fg.same(x, "x")
+
+
+def test_variables_of_several_names():
+    assert [str(item) for item in fg.vars("x y,z")] == ["x", "y", "z"]
+    assert fg.vars("w", (2, 3), "float32")[0].type == fg.var("w", (2, 3), "float32").type
+    e = fg.grad(lambda p: p["a b"] ** 2).expr({"a b": 1.0})["a b"]
+    assert e(p_a_b=3.0) == 6.0
