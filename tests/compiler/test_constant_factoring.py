@@ -6,7 +6,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.passes.constant_factoring import factor_constants
 from funcgrad.graph import CONSTANT
 

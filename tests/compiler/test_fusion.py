@@ -12,7 +12,7 @@ from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.call_ir import aligned
 from funcgrad.compiler.flat_program import flatten_program, interpret, source_text
 from funcgrad.compiler.numpy import thread_pool as workers
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops

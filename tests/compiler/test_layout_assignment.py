@@ -7,7 +7,7 @@ import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.passes import layout_assignment as layout
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
 from funcgrad.rewrite.simplify import simplify_all

@@ -18,7 +18,8 @@ from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import instruction_selection as calls_room
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, numpy_source
+from funcgrad.compiler.numpy.numpy_codegen import numpy_source
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.ops.base.array_capture import refer
 from funcgrad.ops.base.op import Op

@@ -11,7 +11,7 @@ import funcgrad as fg
 from funcgrad.compiler import pass_options
 from funcgrad.compiler.flat_program import flatten_program, source_text
 from funcgrad.compiler.numpy import buffer_assignment
-from funcgrad.compiler.numpy.numpy_codegen import STEP_PASSES, compile_arrays, run_step_passes
+from funcgrad.compiler.numpy.numpy_pipeline import STEP_PASSES, compile_arrays, run_step_passes
 from funcgrad.compiler.pass_options import PASSES, PassOptions, from_environment
 from funcgrad.compiler.verify.failure import VerifyError
 

@@ -6,7 +6,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program, interpret, source_text
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
 
 # Units in the last place: NumPy's own exp of float32 is wrong by up to 2.5.

@@ -14,8 +14,10 @@ from funcgrad.compiler.numpy import block_loop, buffer_assignment
 from funcgrad.compiler.numpy import fused_kernel as inner
 from funcgrad.compiler.numpy import instruction_selection as calls_room
 from funcgrad.compiler.numpy import numpy_codegen as arrays
+from funcgrad.compiler.numpy import numpy_pipeline as pipeline
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
-from funcgrad.compiler.numpy.numpy_codegen import bindings, compile_arrays
+from funcgrad.compiler.numpy.numpy_codegen import bindings
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.passes.fusion import fuse
@@ -42,7 +44,7 @@ from tests.ops.test_random_programs import programs, sample
 from tests.show.programs import ALL, values_of
 
 # What `compile_arrays` does to steps before it makes calls of them.
-PASSES = tuple(arrays.STEP_PASSES.values())
+PASSES = tuple(pipeline.STEP_PASSES.values())
 PRUNED = rewrite.eliminate_dead_steps
 
 

@@ -12,7 +12,7 @@ import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program, interpret, source_text
 from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.native import whole_program as whole
-from funcgrad.compiler.numpy import numpy_codegen as arrays
+from funcgrad.compiler.numpy import numpy_pipeline as arrays
 
 
 @pytest.fixture(autouse=True)

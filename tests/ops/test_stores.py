@@ -9,7 +9,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
-from funcgrad.compiler.numpy.numpy_codegen import compile_arrays, make_plan, run_step_passes
+from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays, make_plan, run_step_passes
 from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.expr import subexpressions
 from funcgrad.rewrite.evaluate import variables

@@ -25,7 +25,7 @@ class Calls(NamedTuple):
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
-    >>> from funcgrad.compiler.numpy.numpy_codegen import make_plan, run_step_passes
+    >>> from funcgrad.compiler.numpy.numpy_pipeline import make_plan, run_step_passes
     >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x", 3)
     >>> plan = make_plan(run_step_passes(flatten_program([np.sum(np.exp(-x))], [x])))

@@ -60,7 +60,7 @@ class Program:
         """The program as a function of its inputs' values."""
         if self._compiled is None:
             from funcgrad.compiler.native.bytecode import compile_bytecode
-            from funcgrad.compiler.numpy.numpy_codegen import compile_arrays
+            from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
             from funcgrad.compiler.python.scalar_codegen import compile_flat
 
             with Paused():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import optree
 from pandas import DataFrame, Index, Series
 from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
@@ -147,10 +148,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
     def __array_function__(
         self, func: Any, types: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        from funcgrad.trace.pytree import flatten
-
-        tree = flatten((args, kwargs))
-        plain, named = tree.rebuild([*map(_expr, tree.leaves)])
+        plain, named = optree.tree_map(_expr, (args, kwargs), none_is_leaf=True)  # type: ignore[arg-type]
         return func(*plain, **named)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

@@ -21,12 +21,8 @@ from funcgrad.compiler.native import numba_jit as native
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
-from funcgrad.compiler.numpy.numpy_codegen import (
-    kernel_source,
-    kernels_of,
-    make_plan,
-    run_step_passes,
-)
+from funcgrad.compiler.numpy.numpy_codegen import kernel_source, kernels_of
+from funcgrad.compiler.numpy.numpy_pipeline import make_plan, run_step_passes
 from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.print_ir import MOST, Steps, bounded, closed_below, number
 from funcgrad.compiler.print_schedule import Calls

@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad.compiler.flat_program import Flat, flatten_program, source_text
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
-from funcgrad.compiler.numpy.numpy_codegen import make_plan, run_step_passes
+from funcgrad.compiler.numpy.numpy_pipeline import make_plan, run_step_passes
 from funcgrad.compiler.print_ir import Inner, Steps, closed_below, input_names
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.program import Program, lower

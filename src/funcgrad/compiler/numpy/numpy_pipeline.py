@@ -1,0 +1,80 @@
+"""The pipeline of the NumPy backend: from expressions over steps and calls to a compiled function.
+
+`run_step_passes` rewrites the steps, `make_plan` selects instructions and fuses them, and `numpy_codegen`
+prints the plan as Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from funcgrad.compiler.call_ir import Plan
+from funcgrad.compiler.flat_program import Flat, build, flatten_program
+from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
+from funcgrad.compiler.native.whole_program import native_entry
+from funcgrad.compiler.numpy.instruction_selection import select_instructions
+from funcgrad.compiler.numpy.numpy_codegen import bindings, numpy_source
+from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.passes.constant_factoring import factor_constants
+from funcgrad.compiler.passes.fusion import fuse
+from funcgrad.compiler.passes.layout_assignment import assign_layouts
+from funcgrad.compiler.passes.sign_cancellation import cancel_signs
+from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
+from funcgrad.compiler.passes.store_scheduling import read_before_stores
+from funcgrad.expr import Expr
+
+
+def compile_arrays(
+    roots: Sequence[Expr], inputs: Sequence[Expr], options: PassOptions = PASS_OPTIONS
+) -> Callable[..., tuple[Any, ...]]:
+    """A function from the inputs' values to the roots' values.
+
+    Arrays have the inputs' shapes and dtypes. Results are new arrays; scalars are as `present` gives them.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> x = fg.var("x", 3)
+    >>> compile_arrays([np.sum(x * x), 2 * x], [x])(np.ones(3))
+    (3.0, array([2., 2., 2.]))
+    """
+    flat = run_step_passes(flatten_program(roots, inputs), options)
+    plan = make_plan(flat, options)
+    first, bound = native_entry(flat) if options.runs("whole_program") else ([], {})
+    text = numpy_source(plan, first)
+    if options.verify:
+        from funcgrad.compiler.verify.verify_pipeline import verify_source
+
+        verify_source(select_instructions(flat), plan, text, bound)
+    return build("array", text, {**bindings(plan), **bound})
+
+
+def run_step_passes(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Flat:
+    """The steps after all passes over steps, each followed by dead-code elimination."""
+    for name, run in STEP_PASSES.items():
+        if options.runs(name):
+            before, flat = flat, eliminate_dead_steps(run(flat))
+            if options.verify:
+                from funcgrad.compiler.verify.verify_pipeline import verify_step_pass
+
+                verify_step_pass(before, flat, name)
+    return flat
+
+
+STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
+    {
+        "constant_factoring": factor_constants,
+        "softplus_sigmoid": softplus_sigmoid,
+        "sign_cancellation": cancel_signs,
+        "layout_assignment": assign_layouts,
+        "store_scheduling": read_before_stores,
+    }
+)
+"""The passes from steps to steps, in order."""
+
+
+def make_plan(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Plan:
+    """Instruction selection and fusion: the plan for the steps after all passes."""
+    plan = select_instructions(flat)
+    return fuse(plan) if options.runs("fusion") else plan
