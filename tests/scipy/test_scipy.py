@@ -212,6 +212,10 @@ def test_functions_with_several_results(name, parts):
     [
         ("xlogy", (0.0, 0.0), 1, 0.0),
         ("xlogy", (2.0, 0.5), 1, 4.0),
+        ("xlogy", (0.0, 1.0), 0, 0.0),
+        ("xlogy", (0.0, 2.0), 0, np.log(2.0)),
+        ("xlog1py", (0.0, 1.0), 0, np.log(2.0)),
+        ("xlog1py", (0.0, -1.0), 0, 0.0),
         ("entr", (1.0,), 0, -1.0),
         ("exprel", (0.0,), 0, 0.5),
         ("sici", (0.0,), 0, 1.0),

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
-
-import numpy as np
 
 REPLACED = {
     "numpy": "funcgrad.numpy",
@@ -18,6 +16,7 @@ REPLACED = {
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "scipy.linalg": "funcgrad.scipy.linalg",
     "scipy.special": "funcgrad.scipy.special",
+    "scipy.stats": "funcgrad.scipy.stats",
     "statistics": "funcgrad.adoption.stand_ins.statistics_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
@@ -75,11 +74,8 @@ def original_of(module: ModuleType) -> ModuleType:
     return module
 
 
-_REPLACEABLE = (BuiltinFunctionType, FunctionType, np.ufunc, type, type(np.sum))
-
-
 def replacements() -> dict[int, tuple[Any, Any]]:
-    """Functions and types of replaced modules by id, each with its replacement.
+    """Functions, types and distributions of replaced modules by id, each with its replacement.
 
     They are looked up when code has imported them by name: ``from math import sin``.
     """
@@ -94,6 +90,6 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
         original, stand_in = sys.modules[name], import_module(REPLACED[name])
         for key, own in vars(stand_in).items():
             theirs = getattr(original, key, own)
-            if theirs is not own and not key.startswith("_") and isinstance(theirs, _REPLACEABLE):
+            if theirs is not own and not key.startswith("_") and callable(theirs):
                 found[id(theirs)] = (theirs, own)
     return found

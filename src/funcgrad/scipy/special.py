@@ -318,14 +318,18 @@ def _composed(traced: Callable[..., Any]) -> Callable[..., Any]:
 
 @_composed
 def xlogy(x: Array, y: Array) -> Any:
-    zero = (x == 0) & ~np.isnan(y)
-    return np.where(zero, 0.0, x * np.log(np.where(zero, 1.0, y)))
+    return _times_log(np.log, x, y, y > 0, 1.0)
 
 
 @_composed
 def xlog1py(x: Array, y: Array) -> Any:
-    zero = (x == 0) & ~np.isnan(y)
-    return np.where(zero, 0.0, x * np.log1p(np.where(zero, 0.0, y)))
+    return _times_log(np.log1p, x, y, y > -1, 0.0)
+
+
+def _times_log(log: Callable[..., Any], x: Array, y: Array, inside: Array, unit: float) -> Any:
+    """x*log(y), and 0 where x is 0 and the logarithm is not finite."""
+    absent = (x == 0) & ~np.isnan(y) & ~(inside & (y < np.inf))
+    return np.where(absent, 0.0, x * log(np.where(absent, unit, y)))
 
 
 @_composed

@@ -1,0 +1,29 @@
+"""``scipy.stats`` for traced values: distributions, in their data and their parameters.
+
+The methods pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf have SciPy's signatures, with loc
+and scale, and take traced values in all arguments; plain values lead to SciPy's own methods. Outside the
+support a density is 0, its logarithm -inf and their derivatives 0. Discrete distributions have derivatives
+in their parameters. All other names lead to SciPy.
+
+>>> import funcgrad as fg
+>>> from funcgrad.scipy.stats import norm
+>>> fg.grad(lambda scale: norm(0.0, scale).logpdf(3.0))(1.0)
+8.0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.stats as _scipy
+
+from funcgrad.scipy.stats.continuous import CONTINUOUS
+from funcgrad.scipy.stats.discrete import DISCRETE
+from funcgrad.scipy.stats.distribution import Continuous, Discrete
+
+globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
+globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

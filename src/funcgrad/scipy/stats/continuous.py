@@ -1,0 +1,473 @@
+"""The continuous distributions: a row each, some of them another distribution in a changed variable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.elementwise.exponential import softplus
+from funcgrad.ops.special import gammaln
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.standard import (
+    Standard,
+    changed,
+    half_line,
+    log1mexp,
+    symmetric,
+    unit_interval,
+    whole_line,
+)
+from funcgrad.typing import Array
+
+_LOG_ROOT_TAU = math.log(2 * math.pi) / 2
+_ROOT_TWO = math.sqrt(2)
+
+
+def _positive_scale(a: Array, b: Array) -> Any:
+    """The condition on shapes of which only the second must be positive."""
+    return b > 0
+
+
+def _any_real(*shapes: Array) -> Any:
+    valid: Any = True
+    for shape in shapes:
+        valid = np.logical_and(valid, np.isfinite(shape))
+    return valid
+
+
+# -- families that others are changed variables of ---------------------------------------------
+norm = symmetric(
+    Standard(
+        density=lambda x: -x * x / 2 - _LOG_ROOT_TAU,
+        cdf=special.ndtr,
+        logcdf=special.log_ndtr,
+        ppf=special.ndtri,
+    )
+)
+
+expon = Standard(
+    density=lambda x: -x,
+    cdf=lambda x: -np.expm1(-x),
+    sf=lambda x: np.exp(-x),
+    logcdf=log1mexp,
+    logsf=lambda x: -x,
+    ppf=lambda q: -np.log1p(-q),
+    isf=lambda q: -np.log(q),
+    support=half_line,
+)
+
+logistic = symmetric(
+    Standard(
+        density=lambda x: -x - 2 * softplus(-x),
+        cdf=special.expit,
+        logcdf=special.log_expit,
+        ppf=special.logit,
+    )
+)
+
+laplace = symmetric(
+    Standard(
+        density=lambda x: -np.abs(x) - math.log(2),
+        cdf=lambda x: np.where(x > 0, 1 - np.exp(-np.abs(x)) / 2, np.exp(-np.abs(x)) / 2),
+        logcdf=lambda x: np.where(x > 0, np.log1p(-np.exp(-np.abs(x)) / 2), x - math.log(2)),
+        ppf=lambda q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q)),
+    )
+)
+
+gamma = Standard(
+    density=lambda x, a: special.xlogy(a - 1, x) - x - gammaln(a),
+    cdf=lambda x, a: special.gammainc(a, x),
+    sf=lambda x, a: special.gammaincc(a, x),
+    support=half_line,
+)
+
+beta = Standard(
+    density=lambda x, a, b: (
+        special.xlog1py(b - 1, -x) + special.xlogy(a - 1, x) - special.betaln(a, b)
+    ),
+    cdf=lambda x, a, b: special.betainc(a, b, x),
+    sf=lambda x, a, b: special.betainc(b, a, 1 - x),
+    support=unit_interval,
+)
+
+uniform = Standard(
+    density=lambda x: 0 * x,
+    cdf=lambda x: x,
+    sf=lambda x: 1 - x,
+    ppf=lambda q: q,
+    isf=lambda q: 1 - q,
+    support=unit_interval,
+)
+
+cauchy = symmetric(
+    Standard(
+        density=lambda x: -math.log(math.pi) - np.log1p(x * x),
+        cdf=lambda x: np.arctan2(1.0, -x) / math.pi,
+        ppf=lambda q: -1 / np.tan(math.pi * q),
+    )
+)
+
+
+# -- generalized families of extreme values ------------------------------------------------------
+def _log1p_ratio(u: Array) -> Any:
+    """log(1 + u)/u, with its limit and its derivatives at 0."""
+    small = np.abs(u) < 0.03
+    away = np.where(small, 1.0, u)
+    series: Any = 0.0
+    near = np.where(small, u, 0.0)
+    for k in range(12, -1, -1):
+        series = (-1.0) ** k / (k + 1) + near * series
+    return np.where(small, series, np.log1p(away) / away)
+
+
+def _pareto_exponent(x: Array, c: Array) -> Any:
+    return x * _log1p_ratio(c * x)
+
+
+def _pareto_support(c: Array) -> Any:
+    return 0.0, np.where(c < 0, -1 / np.where(c < 0, c, -1.0), np.inf)
+
+
+def _extreme_support(c: Array) -> Any:
+    ends = 1 / np.where(c == 0, 1.0, c)
+    return np.where(c < 0, ends, -np.inf), np.where(c > 0, ends, np.inf)
+
+
+genpareto = changed(
+    expon,
+    to=_pareto_exponent,
+    log_slope=lambda x, c: -c * _pareto_exponent(x, c),
+    back=lambda y, c: y * special.exprel(c * y),
+    support=_pareto_support,
+    valid=_any_real,
+)
+
+gumbel_r = changed(
+    expon,
+    to=lambda x: np.exp(-x),
+    log_slope=lambda x: -x,
+    back=lambda y: -np.log(y),
+    support=whole_line,
+    decreasing=True,
+)
+
+genextreme = changed(
+    gumbel_r,
+    to=lambda x, c: _pareto_exponent(x, -c),
+    log_slope=lambda x, c: c * _pareto_exponent(x, -c),
+    back=lambda y, c: y * special.exprel(-c * y),
+    support=_extreme_support,
+    valid=_any_real,
+)
+
+
+# -- the normal distribution on a part of the line -----------------------------------------------
+def _log_mass(a: Array, b: Array) -> Any:
+    """The logarithm of the normal probability of the interval from a to b."""
+    right = a > 0
+    low, high = np.where(right, -b, a), np.where(right, -a, b)
+    above = special.log_ndtr(high)
+    return above + log1mexp(above - special.log_ndtr(low))
+
+
+truncnorm = Standard(
+    density=lambda x, a, b: norm.density(x) - _log_mass(a, b),
+    logcdf=lambda x, a, b: _log_mass(a, x) - _log_mass(a, b),
+    logsf=lambda x, a, b: _log_mass(x, b) - _log_mass(a, b),
+    support=lambda a, b: (a, b),
+    valid=lambda a, b: a < b,
+)
+
+halfnorm = Standard(
+    density=lambda x: norm.density(x) + math.log(2),
+    cdf=lambda x: special.erf(x / _ROOT_TWO),
+    sf=lambda x: special.erfc(x / _ROOT_TWO),
+    logsf=lambda x: special.log_ndtr(-x) + math.log(2),
+    ppf=lambda q: _ROOT_TWO * special.erfinv(q),
+    isf=lambda q: -special.ndtri(q / 2),
+    support=half_line,
+)
+
+skewnorm = Standard(
+    density=lambda x, a: norm.density(x) + math.log(2) + special.log_ndtr(a * x),
+    cdf=lambda x, a: special.ndtr(x) - 2 * special.owens_t(x, a),
+    sf=lambda x, a: special.ndtr(-x) + 2 * special.owens_t(x, a),
+    valid=_any_real,
+)
+
+
+# -- Wald's distribution -------------------------------------------------------------------------
+def _invgauss_parts(x: Array, mu: Array, sign: float) -> Any:
+    root = np.sqrt(x)
+    first = special.log_ndtr(sign * (x - mu) / (mu * root))
+    return first, 2 / mu + special.log_ndtr(-(x + mu) / (mu * root))
+
+
+def _invgauss_logcdf(x: Array, mu: Array) -> Any:
+    first, second = _invgauss_parts(x, mu, 1.0)
+    return first + np.log1p(np.exp(second - first))
+
+
+def _invgauss_logsf(x: Array, mu: Array) -> Any:
+    first, second = _invgauss_parts(x, mu, -1.0)
+    return first + log1mexp(first - second)
+
+
+invgauss = Standard(
+    density=lambda x, mu: -_LOG_ROOT_TAU - 1.5 * np.log(x) - ((x - mu) / mu) ** 2 / (2 * x),
+    logcdf=_invgauss_logcdf,
+    logsf=_invgauss_logsf,
+    support=half_line,
+)
+
+
+# -- piecewise ------------------------------------------------------------------------------------
+def _triang_density(x: Array, c: Array) -> Any:
+    rising = np.where(c == 0, False, x < c)
+    return math.log(2) + np.where(
+        rising,
+        np.log(x) - np.log(np.where(c == 0, 1.0, c)),
+        np.where(x == c, 0.0, np.log1p(-x) - np.log1p(-np.where(c == 1, 0.0, c))),
+    )
+
+
+triang = Standard(
+    density=_triang_density,
+    cdf=lambda x, c: np.where(
+        x < c, x * x / np.where(c == 0, 1.0, c), 1 - (1 - x) ** 2 / np.where(c == 1, 1.0, 1 - c)
+    ),
+    sf=lambda x, c: np.where(
+        x < c, 1 - x * x / np.where(c == 0, 1.0, c), (1 - x) ** 2 / np.where(c == 1, 1.0, 1 - c)
+    ),
+    ppf=lambda q, c: np.where(q < c, np.sqrt(c * q), 1 - np.sqrt((1 - c) * (1 - q))),
+    isf=lambda q, c: np.where(1 - q < c, np.sqrt(c * (1 - q)), 1 - np.sqrt((1 - c) * q)),
+    support=unit_interval,
+    valid=lambda c: np.logical_and(c >= 0, c <= 1),
+)
+
+
+# -- Student's t ----------------------------------------------------------------------------------
+def _log_half_ratio(z: Array) -> Any:
+    """log(gamma(z + 1/2)/(gamma(z)*sqrt(z))): a series for large z, where the difference cancels."""
+    large = z > 30
+    far, near = np.where(large, z, 30.0), np.where(large, 1.0, z)
+    inverse = 1 / far
+    square = inverse * inverse
+    series = inverse * (
+        -1 / 8
+        + square * (1 / 192 + square * (-1 / 640 + square * (17 / 14336 - square * 31 / 18432)))
+    )
+    return np.where(large, series, gammaln(near + 0.5) - gammaln(near) - np.log(near) / 2)
+
+
+def _t_density(x: Array, df: Array) -> Any:
+    power = (df + 1) / 2 * np.log1p(x * x / df)
+    return _log_half_ratio(df / 2) - _LOG_ROOT_TAU - power
+
+
+t = symmetric(Standard(density=_t_density, cdf=lambda x, df: special.stdtr(df, x)))
+
+
+# -- changed variables -----------------------------------------------------------------------------
+lognorm = changed(
+    norm,
+    to=lambda x, s: np.log(x) / s,
+    log_slope=lambda x, s: -np.log(x) - np.log(s),
+    back=lambda y, s: np.exp(s * y),
+)
+gumbel_l = changed(
+    expon, to=lambda x: np.exp(x), log_slope=lambda x: x, back=np.log, support=whole_line
+)
+weibull_min = changed(
+    expon,
+    to=lambda x, c: x**c,
+    log_slope=lambda x, c: np.log(c) + special.xlogy(c - 1, x),
+    back=lambda y, c: y ** (1 / c),
+)
+weibull_max = changed(
+    weibull_min,
+    to=lambda x, c: -x,
+    log_slope=lambda x, c: 0.0,
+    back=lambda y, c: -y,
+    shapes=lambda c: (c,),
+    support=lambda c: (-math.inf, 0.0),
+    decreasing=True,
+)
+rayleigh = changed(
+    expon,
+    to=lambda x: x * x / 2,
+    log_slope=np.log,
+    back=lambda y: np.sqrt(2 * y),
+)
+pareto = changed(
+    expon,
+    to=lambda x, b: b * np.log(x),
+    log_slope=lambda x, b: np.log(b) - np.log(x),
+    back=lambda y, b: np.exp(y / b),
+    support=lambda b: (1.0, math.inf),
+)
+lomax = changed(
+    expon,
+    to=lambda x, c: c * np.log1p(x),
+    log_slope=lambda x, c: np.log(c) - np.log1p(x),
+    back=lambda y, c: np.expm1(y / c),
+)
+powerlaw = changed(
+    expon,
+    to=lambda x, a: -a * np.log(x),
+    log_slope=lambda x, a: np.log(a) - np.log(x),
+    back=lambda y, a: np.exp(-y / a),
+    support=unit_interval,
+    decreasing=True,
+)
+gompertz = changed(
+    expon,
+    to=lambda x, c: c * np.expm1(x),
+    log_slope=lambda x, c: np.log(c) + x,
+    back=lambda y, c: np.log1p(y / c),
+)
+maxwell = changed(
+    gamma,
+    to=lambda x: x * x / 2,
+    log_slope=np.log,
+    back=lambda y: np.sqrt(2 * y),
+    shapes=lambda: (np.float64(1.5),),
+)
+chi = changed(
+    gamma,
+    to=lambda x, df: x * x / 2,
+    log_slope=lambda x, df: np.log(x),
+    back=lambda y, df: np.sqrt(2 * y),
+    shapes=lambda df: (df / 2,),
+)
+chi2 = changed(
+    gamma,
+    to=lambda x, df: x / 2,
+    log_slope=lambda x, df: -math.log(2),
+    back=lambda y, df: 2 * y,
+    shapes=lambda df: (df / 2,),
+)
+nakagami = changed(
+    gamma,
+    to=lambda x, nu: nu * x * x,
+    log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
+    back=lambda y, nu: np.sqrt(y / nu),
+    shapes=lambda nu: (nu,),
+)
+invgamma = changed(
+    gamma,
+    to=lambda x, a: 1 / x,
+    log_slope=lambda x, a: -2 * np.log(x),
+    back=lambda y, a: 1 / y,
+    shapes=lambda a: (a,),
+    decreasing=True,
+)
+loggamma = replace(
+    changed(
+        gamma,
+        to=lambda x, c: np.exp(x),
+        log_slope=lambda x, c: x,
+        back=lambda y, c: np.log(y),
+        shapes=lambda c: (c,),
+        support=whole_line,
+    ),
+    density=lambda x, c: c * x - np.exp(x) - gammaln(c),
+)
+levy = changed(
+    gamma,
+    to=lambda x: 1 / (2 * x),
+    log_slope=lambda x: -math.log(2) - 2 * np.log(x),
+    back=lambda y: 1 / (2 * y),
+    shapes=lambda: (np.float64(0.5),),
+    decreasing=True,
+)
+fisk = changed(
+    logistic,
+    to=lambda x, c: c * np.log(x),
+    log_slope=lambda x, c: np.log(c) - np.log(x),
+    back=lambda y, c: np.exp(y / c),
+)
+loglaplace = changed(
+    laplace,
+    to=lambda x, c: c * np.log(x),
+    log_slope=lambda x, c: np.log(c) - np.log(x),
+    back=lambda y, c: np.exp(y / c),
+)
+johnsonsu = changed(
+    norm,
+    to=lambda x, a, b: a + b * np.arcsinh(x),
+    log_slope=lambda x, a, b: np.log(b) - np.log1p(x * x) / 2,
+    back=lambda y, a, b: np.sinh((y - a) / b),
+    support=whole_line,
+    valid=_positive_scale,
+)
+johnsonsb = changed(
+    norm,
+    to=lambda x, a, b: a + b * special.logit(x),
+    log_slope=lambda x, a, b: np.log(b) - np.log(x) - np.log1p(-x),
+    back=lambda y, a, b: special.expit((y - a) / b),
+    support=unit_interval,
+    valid=_positive_scale,
+)
+fatiguelife = changed(
+    norm,
+    to=lambda x, c: (x - 1) / (c * np.sqrt(x)),
+    log_slope=lambda x, c: np.log1p(x) - np.log(2 * c) - 1.5 * np.log(x),
+    back=lambda y, c: (c * y / 2 + np.sqrt(1 + (c * y / 2) ** 2)) ** 2,
+)
+betaprime = Standard(
+    density=lambda x, a, b: (
+        special.xlogy(a - 1, x) - special.xlog1py(a + b, x) - special.betaln(a, b)
+    ),
+    cdf=lambda x, a, b: special.betainc(a, b, x / (1 + x)),
+    sf=lambda x, a, b: special.betainc(b, a, 1 / (1 + x)),
+    support=half_line,
+)
+f = changed(
+    betaprime,
+    to=lambda x, dfn, dfd: dfn * x / dfd,
+    log_slope=lambda x, dfn, dfd: np.log(dfn / dfd),
+    back=lambda y, dfn, dfd: dfd * y / dfn,
+    shapes=lambda dfn, dfd: (dfn / 2, dfd / 2),
+)
+arcsine = changed(
+    uniform,
+    to=lambda x: 2 / math.pi * np.arcsin(np.sqrt(x)),
+    log_slope=lambda x: -math.log(math.pi) - (np.log(x) + np.log1p(-x)) / 2,
+    back=lambda y: np.sin(math.pi / 2 * y) ** 2,
+    support=unit_interval,
+)
+halfcauchy = Standard(
+    density=lambda x: math.log(2) + cauchy.density(x),
+    cdf=lambda x: 2 / math.pi * np.arctan(x),
+    sf=lambda x: 2 / math.pi * np.arctan2(1.0, x),
+    ppf=lambda q: np.tan(math.pi / 2 * q),
+    isf=lambda q: 1 / np.tan(math.pi / 2 * q),
+    support=half_line,
+)
+halflogistic = Standard(
+    density=lambda x: math.log(2) + logistic.density(x),
+    cdf=lambda x: np.tanh(x / 2),
+    sf=lambda x: 2 * special.expit(-x),
+    logsf=lambda x: math.log(2) + special.log_expit(-x),
+    ppf=lambda q: 2 * np.arctanh(q),
+    isf=lambda q: np.log(2 - q) - np.log(q),
+    support=half_line,
+)
+hypsecant = symmetric(
+    Standard(
+        density=lambda x: -math.log(math.pi) - np.logaddexp(x, -x) + math.log(2),
+        cdf=lambda x: 2 / math.pi * np.arctan(np.exp(x)),
+        logcdf=lambda x: np.log(2 / math.pi) + np.where(x < -20, x, np.log(np.arctan(np.exp(x)))),
+        ppf=lambda q: np.log(np.tan(math.pi / 2 * q)),
+    )
+)
+
+CONTINUOUS: Mapping[str, Standard] = {
+    name: row for name, row in list(globals().items()) if isinstance(row, Standard)
+}
+"""The continuous distributions by their names in SciPy."""

@@ -1,0 +1,84 @@
+"""The discrete distributions, a row each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.special import gammaln
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp
+from funcgrad.typing import Array
+
+
+def _probability(p: Array) -> Any:
+    return np.logical_and(p >= 0, p <= 1)
+
+
+def _whole(n: Array) -> Any:
+    return np.logical_and(n >= 0, n == np.floor(n))
+
+
+def _log_choose(n: Array, k: Array) -> Any:
+    """The logarithm of the binomial coefficient for real n."""
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+poisson = Standard(
+    density=lambda k, mu: special.xlogy(k, mu) - gammaln(k + 1) - mu,
+    cdf=lambda k, mu: special.gammaincc(k + 1, mu),
+    sf=lambda k, mu: special.gammainc(k + 1, mu),
+    support=half_line,
+    valid=lambda mu: mu >= 0,
+)
+
+binom = Standard(
+    density=lambda k, n, p: _log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
+    cdf=lambda k, n, p: special.betainc(n - k, k + 1, 1 - p),
+    sf=lambda k, n, p: special.betainc(k + 1, n - k, p),
+    support=lambda n, p: (0.0, n),
+    valid=lambda n, p: np.logical_and(_whole(n), _probability(p)),
+)
+
+bernoulli = Standard(
+    density=lambda k, p: special.xlogy(k, p) + special.xlog1py(1 - k, -p),
+    cdf=lambda k, p: 1 - p,
+    sf=lambda k, p: p,
+    support=lambda p: (0.0, 1.0),
+    valid=_probability,
+)
+
+nbinom = Standard(
+    density=lambda k, n, p: (
+        gammaln(n + k) - gammaln(k + 1) - gammaln(n) + special.xlogy(n, p) + special.xlog1py(k, -p)
+    ),
+    cdf=lambda k, n, p: special.betainc(n, k + 1, p),
+    sf=lambda k, n, p: special.betainc(k + 1, n, 1 - p),
+    support=half_line,
+    valid=lambda n, p: np.logical_and(n > 0, np.logical_and(p > 0, p <= 1)),
+)
+
+geom = Standard(
+    density=lambda k, p: special.xlog1py(k - 1, -p) + np.log(p),
+    cdf=lambda k, p: -np.expm1(special.xlog1py(k, -p)),
+    logcdf=lambda k, p: log1mexp(-special.xlog1py(k, -p)),
+    logsf=lambda k, p: special.xlog1py(k, -p),
+    support=lambda p: (1.0, math.inf),
+    valid=lambda p: np.logical_and(p > 0, p <= 1),
+)
+
+planck = Standard(
+    density=lambda k, lambda_: np.log(-np.expm1(-lambda_)) - lambda_ * k,
+    cdf=lambda k, lambda_: -np.expm1(-lambda_ * (k + 1)),
+    logcdf=lambda k, lambda_: log1mexp(lambda_ * (k + 1)),
+    logsf=lambda k, lambda_: -lambda_ * (k + 1),
+    support=half_line,
+)
+
+DISCRETE: Mapping[str, Standard] = {
+    name: row for name, row in list(globals().items()) if isinstance(row, Standard)
+}
+"""The discrete distributions by their names in SciPy."""

@@ -1,0 +1,283 @@
+"""Distributions with SciPy's methods: location, scale, support and invalid parameters, once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats as _scipy
+
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.stats.standard import Function, Standard, completed
+from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import elementwise_grad
+from funcgrad.typing import Array
+
+Method = Callable[..., Any]
+
+
+def real(who: str, value: npt.ArrayLike) -> Any:
+    """An argument in double precision, as SciPy's distributions take it."""
+    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
+    if item.dtype.kind not in "fiub":
+        raise fail(TypeError, f"{who}: expected real numbers, but got dtype {item.dtype}")
+    dtype = np.promote_types(item.dtype, np.float64)
+    return item if item.dtype == dtype else item.astype(dtype)
+
+
+def _both(first: Any, second: Any) -> Any:
+    """Both conditions; one that holds for all entries is left out."""
+    for one, other in ((first, second), (second, first)):
+        if not holds_expr(one) and np.ndim(one) == 0 and one:
+            return other
+    return np.logical_and(first, second)
+
+
+def _checked(value: Any, valid: Any, x: Any) -> Any:
+    """The value, and nan for invalid parameters and where x is nan."""
+    return np.where(_both(valid, np.logical_not(np.isnan(x))), value, np.nan)
+
+
+def _method(name: str) -> Method:
+    def method(
+        self: Distribution, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
+    ) -> Any:
+        own = getattr(self.own, name)
+        if not holds_expr([x, *args, *kwds.values()]):
+            return own(x, *args, **kwds)
+        return self.traced(name, x, *self.own._parse_args(*args, **kwds))
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As SciPy's method `{name}`."
+    return method
+
+
+def _frozen_method(name: str) -> Method:
+    def method(self: Frozen, x: npt.ArrayLike) -> Any:
+        return getattr(self.distribution, name)(x, *self.args, **self.kwds)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As SciPy's method `{name}`."
+    return method
+
+
+_ENDS: Mapping[str, tuple[float, float]] = {
+    "cdf": (0.0, 1.0),
+    "sf": (1.0, 0.0),
+    "logcdf": (-np.inf, 0.0),
+    "logsf": (0.0, -np.inf),
+}
+"""The values below and above the support."""
+
+
+class Distribution:
+    """A distribution of SciPy's, whose methods take traced values.
+
+    Other methods and attributes are those of SciPy's distribution, ``own``.
+    """
+
+    def __init__(self, name: str, standard: Standard) -> None:
+        self.own = getattr(_scipy, name)
+        self.name = name
+        self.standard = completed(standard)
+        self.__doc__ = f"As `scipy.stats.{name}`."
+
+    def __repr__(self) -> str:
+        return f"<funcgrad.scipy.stats.{self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.own, name)
+
+    def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Frozen:
+        """The distribution with the given parameters, as SciPy's `freeze`."""
+        return Frozen(self, args, kwds)
+
+    freeze = __call__
+    cdf, sf = _method("cdf"), _method("sf")
+    logcdf, logsf = _method("logcdf"), _method("logsf")
+    ppf, isf = _method("ppf"), _method("isf")
+
+    def traced(
+        self,
+        name: str,
+        x: npt.ArrayLike,
+        shapes: tuple[npt.ArrayLike, ...],
+        loc: npt.ArrayLike,
+        scale: npt.ArrayLike = 1,
+    ) -> Any:
+        """The method of this name for traced arguments."""
+        who = f"{self.name}.{name}"
+        y, shift, size, *given = [real(who, item) for item in (x, loc, scale, *shapes)]
+        valid = _both(self.standard.valid(*given), size > 0)
+        with np.errstate(all="ignore"):  # of plain parameters, as in programs that run
+            return self.formula(name)(y, shift, size, valid, *given)
+
+    def formula(self, name: str) -> Method:
+        """The function of x or q, loc, scale, the validity of parameters, and the shapes."""
+        if name in ("ppf", "isf"):
+            return self._quantile(name)
+        return self._cumulative(name)
+
+    def standardized(self, x: Array, loc: Array, scale: Array) -> Any:
+        """The argument of the standard distribution."""
+        return (x - loc) / scale
+
+    def begun(self, y: Array, a: Array) -> Any:
+        """Whether y is past the values that the cumulative functions have below the support."""
+        return y > a
+
+    def _inside(self, y: Array, log: Array, shapes: tuple[Any, ...]) -> Any:
+        """Whether the density is positive: elsewhere it has no derivative."""
+        a, b = self.standard.support(*shapes)
+        inside = np.logical_and(np.logical_and(y >= a, y <= b), np.isfinite(y))
+        return np.logical_and(inside, log > -np.inf)
+
+    def _cumulative(self, name: str) -> Method:
+        function = getattr(self.standard, name)
+        low, high = _ENDS[name]
+
+        def cumulative(x: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
+            y = self.standardized(x, loc, scale)
+            a, b = self.standard.support(*shapes)
+            inside = np.logical_and(self.begun(y, a), y < b)
+            value = np.where(inside, function(y, *shapes), np.where(y >= b, high, low))
+            return _checked(value, valid, y)
+
+        return cumulative
+
+    def _quantile(self, name: str) -> Method:
+        function = getattr(self.standard, name) or self.inverse[name]
+
+        def quantile(q: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
+            a, b = self.standard.support(*shapes)
+            first, last = (a, b) if name == "ppf" else (b, a)
+            inside = np.logical_and(q > 0, q < 1)
+            ends = np.where(q == 0, first, np.where(q == 1, last, np.nan))
+            # An infinite end has no derivative in loc and scale.
+            value = np.where(inside, function(q, *shapes), np.where(np.isfinite(ends), ends, 0.0))
+            moved = value * scale + loc
+            return _checked(
+                np.where(np.logical_or(inside, np.isfinite(ends)), moved, ends), valid, q
+            )
+
+        return quantile
+
+    @cached_property
+    def inverse(self) -> dict[str, Function]:
+        """SciPy's `ppf` and `isf` of the standard distribution, with derivatives by the implicit function
+        theorem: F(x, shapes) = q gives dx = (dq - dF/dshapes dshapes)/f(x, shapes)."""
+        return {"ppf": self._implicit("ppf", "cdf", 1.0), "isf": self._implicit("isf", "sf", -1.0)}
+
+    def _implicit(self, name: str, function: str, sign: float) -> Function:
+        def reciprocal(x: Any, shapes: tuple[Any, ...]) -> Any:
+            return sign * np.exp(-self.standard.density(x, *shapes))
+
+        def in_q(q: Array, *shapes: Array) -> Any:
+            return reciprocal(inverse(q, *shapes), shapes)
+
+        def in_shape(place: int) -> Function:
+            slope = elementwise_grad(getattr(self.standard, function), argnums=place + 1)
+
+            def partial(q: Array, *shapes: Array) -> Any:
+                x = inverse(q, *shapes)
+                return -slope(x, *shapes) * reciprocal(x, shapes)
+
+            return partial
+
+        partials = [in_q, *[in_shape(place) for place in range(self.own.numargs)]]
+        inverse = primitive(getattr(self.own, name), partials, name=f"{self.name}_{name}")
+        return inverse
+
+
+class Continuous(Distribution):
+    """A continuous distribution: densities, and a scale."""
+
+    pdf, logpdf = _method("pdf"), _method("logpdf")
+
+    def formula(self, name: str) -> Method:
+        """As `Distribution.formula`."""
+        if name not in ("pdf", "logpdf"):
+            return super().formula(name)
+
+        def density(x: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
+            y = self.standardized(x, loc, scale)
+            log = self.standard.density(y, *shapes) - np.log(scale)
+            value = np.where(self._inside(y, log, shapes), log, -np.inf)
+            return _checked(value if name == "logpdf" else np.exp(value), valid, y)
+
+        return density
+
+
+class Discrete(Distribution):
+    """A distribution on integers: probability masses. The derivatives in x, q and loc are zero."""
+
+    pmf, logpmf = _method("pmf"), _method("logpmf")
+
+    def standardized(self, x: Array, loc: Array, scale: Array) -> Any:
+        """As `Distribution.standardized`: the integer below."""
+        return np.floor(x - loc)
+
+    def begun(self, y: Array, a: Array) -> Any:
+        """As `Distribution.begun`."""
+        return y >= a
+
+    def formula(self, name: str) -> Method:
+        """As `Distribution.formula`."""
+        if name not in ("pmf", "logpmf"):
+            return super().formula(name)
+
+        def mass(x: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
+            k = self.standardized(x, loc, scale)
+            log = self.standard.density(k, *shapes)
+            inside = np.logical_and(self._inside(k, log, shapes), k == x - loc)
+            value = np.where(inside, log, -np.inf)
+            return _checked(value if name == "logpmf" else np.exp(value), valid, k)
+
+        return mass
+
+    def _quantile(self, name: str) -> Method:
+        zero: Function = lambda *args: 0.0  # noqa: E731
+        found = primitive(
+            getattr(self.own, name), [zero] * (1 + self.own.numargs), name=f"{self.name}_{name}"
+        )
+
+        def quantile(q: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
+            return found(q, *shapes) + loc
+
+        return quantile
+
+
+class Frozen:
+    """A distribution with its parameters, as `scipy.stats.rv_frozen`."""
+
+    def __init__(
+        self, distribution: Distribution, args: tuple[Any, ...], kwds: dict[str, Any]
+    ) -> None:
+        self.distribution, self.args, self.kwds = distribution, args, kwds
+
+    def __repr__(self) -> str:
+        return f"<frozen {self.distribution!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"'Frozen' object has no attribute {name!r}")
+        if holds_expr([*self.args, *self.kwds.values()]):
+            raise fail(
+                AttributeError,
+                f"{self.distribution.name}: expected plain parameters for {name}, but got traced ones; "
+                "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf take traced values",
+            )
+        return getattr(self.distribution.own(*self.args, **self.kwds), name)
+
+    pdf, logpdf = _frozen_method("pdf"), _frozen_method("logpdf")
+    pmf, logpmf = _frozen_method("pmf"), _frozen_method("logpmf")
+    cdf, sf = _frozen_method("cdf"), _frozen_method("sf")
+    logcdf, logsf = _frozen_method("logcdf"), _frozen_method("logsf")
+    ppf, isf = _frozen_method("ppf"), _frozen_method("isf")

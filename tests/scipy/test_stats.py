@@ -1,0 +1,246 @@
+"""Distributions: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+from funcgrad.scipy import stats
+from funcgrad.scipy.stats.continuous import CONTINUOUS
+from funcgrad.scipy.stats.discrete import DISCRETE
+
+SHAPES = {
+    "bernoulli": (0.35,),
+    "beta": (2.3, 1.6),
+    "betaprime": (2.1, 3.2),
+    "binom": (9, 0.35),
+    "chi": (3.5,),
+    "chi2": (3.5,),
+    "f": (3.5, 5.5),
+    "fatiguelife": (0.9,),
+    "fisk": (1.8,),
+    "gamma": (2.3,),
+    "genextreme": (0.2,),
+    "genpareto": (0.2,),
+    "geom": (0.35,),
+    "gompertz": (1.2,),
+    "invgamma": (2.4,),
+    "invgauss": (1.3,),
+    "johnsonsb": (0.4, 1.3),
+    "johnsonsu": (0.4, 1.3),
+    "loggamma": (1.4,),
+    "loglaplace": (1.8,),
+    "lognorm": (0.7,),
+    "lomax": (1.7,),
+    "nakagami": (1.3,),
+    "nbinom": (4.4, 0.35),
+    "pareto": (2.2,),
+    "planck": (0.4,),
+    "poisson": (3.4,),
+    "powerlaw": (1.7,),
+    "skewnorm": (1.5,),
+    "t": (4.5,),
+    "triang": (0.45,),
+    "truncnorm": (-1.0, 2.0),
+    "weibull_max": (1.7,),
+    "weibull_min": (1.7,),
+}
+OF_GAMMA_AND_BETA = {
+    *("beta", "betaprime", "binom", "chi", "chi2", "f", "gamma", "invgamma", "loggamma"),
+    *("nakagami", "nbinom", "skewnorm", "t"),
+}
+"""Distributions whose cumulative functions have no derivative in the shape parameters."""
+NAMES = [*CONTINUOUS, *DISCRETE]
+CUMULATIVE = ["cdf", "sf", "logcdf", "logsf", "ppf", "isf"]
+LEVELS = np.array([0.1, 0.3, 0.62, 0.9])
+
+
+def parameters(name):
+    own = (2.0,) if name in DISCRETE else (0.3, 1.4)
+    return tuple(map(float, SHAPES.get(name, ()))) + own
+
+
+def methods(name):
+    if name in OF_GAMMA_AND_BETA:
+        return ["pmf", "logpmf"] if name in DISCRETE else ["pdf", "logpdf"]
+    return [*(["pmf", "logpmf"] if name in DISCRETE else ["pdf", "logpdf"]), *CUMULATIVE]
+
+
+def check(name, method):
+    own = getattr(getattr(scipy.stats, name), method)
+    found = getattr(getattr(stats, name), method)
+    pars = parameters(name)
+    x = LEVELS if method in ("ppf", "isf") else getattr(scipy.stats, name).ppf(LEVELS, *pars)
+    # Integers, and probabilities of discrete distributions, do not move.
+    moving = np.array([0.0 if name in DISCRETE else 0.7, *np.cos(np.arange(len(pars)))])
+    if name in DISCRETE:
+        moving[-1] = 0.0
+        moving[1] *= name != "binom"
+
+    def along(f, t):
+        return f(x + t * moving[0], *[p + t * v for p, v in zip(pars, moving[1:], strict=True)])
+
+    h = 3e-5
+    wanted = own(x, *pars)
+    value, slope = fg.jvp(lambda t: along(found, t), (0.0,), (1.0,))
+    np.testing.assert_allclose(value, wanted, rtol=1e-13, atol=1e-300)
+    near = [along(own, k * h) for k in (1, -1, 2, -2)]
+    with np.errstate(invalid="ignore"):
+        difference = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    difference = np.where(np.isfinite(wanted), difference, 0.0)
+    if name in DISCRETE and method in ("ppf", "isf"):
+        difference = 0 * difference
+    np.testing.assert_allclose(slope, difference, rtol=1e-7, atol=1e-8)
+    back = fg.grad(lambda t: np.sum(np.where(np.isfinite(wanted), along(found, t), 0.0)))
+    assert back(0.0) == pytest.approx(np.sum(slope), rel=1e-11, abs=1e-13)
+    return along, found, slope
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_scipys_and_slopes_are_differences(name):
+    log = "logpmf" if name in DISCRETE else "logpdf"
+    for method in [log, "logsf"]:
+        if method in methods(name):
+            check(name, method)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "method"), [(name, method) for name in NAMES for method in methods(name)]
+)
+def test_all_methods_in_both_modes_and_orders_batched_and_compiled(name, method):
+    along, found, slope = check(name, method)
+    np.testing.assert_allclose(
+        fg.jit(lambda t: fg.jvp(lambda s: along(found, s), (t,), (1.0,))[1])(0.0), slope, rtol=1e-11
+    )
+    rows = fg.vmap(lambda t: along(found, t))(np.array([0.0, 0.01]))
+    np.testing.assert_allclose(rows[1], along(found, 0.01), rtol=1e-12)
+
+    def first(t):
+        return fg.jvp(lambda s: along(found, s), (t,), (1.0,))[1]
+
+    second = fg.jvp(first, (0.0,), (1.0,))[1]
+    h = 1e-5
+    np.testing.assert_allclose(second, (first(h) - first(-h)) / (2 * h), rtol=1e-6, atol=1e-6)
+    backward = fg.grad(fg.grad(lambda t: np.sum(np.nan_to_num(along(found, t), neginf=0.0))))(0.0)
+    assert backward == pytest.approx(np.sum(second), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outside_the_support_and_for_invalid_parameters(name):
+    own, found = getattr(scipy.stats, name), getattr(stats, name)
+    pars, density = parameters(name), "logpmf" if name in DISCRETE else "logpdf"
+    x = np.array([-np.inf, -1e9, np.nan, 1e9, np.inf])
+    for method in [density, density[3:]]:
+        with np.errstate(all="ignore"):
+            wanted = getattr(own, method)(x, *pars)
+        wanted = np.where(np.isinf(x), -np.inf if method == density else 0.0, wanted)
+        value, slope = fg.vmap(fg.value_and_grad(lambda v, m=method: getattr(found, m)(v, *pars)))(
+            x
+        )
+        assert np.all(slope[np.isneginf(value) if method == density else value == 0] == 0)
+        # SciPy's may be the logarithm of a density that underflows.
+        value = np.where(np.isneginf(wanted) & (value < -700), -np.inf, value)
+        np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    wrong = (*pars[:-1], -1.0) if name in CONTINUOUS else (-7.5, *pars[1:])
+    assert np.isnan(fg.value_and_grad(getattr(found, density))(1.0, *wrong)[0])
+
+
+def test_plain_values_are_scipys():
+    assert stats.norm.pdf(0.5) == scipy.stats.norm.pdf(0.5)
+    assert stats.norm.mean(loc=3.0) == 3.0
+    assert stats.norm(1.0, 2.0).var() == 4.0
+    assert stats.rankdata is scipy.stats.rankdata
+    assert stats.gamma.rvs(2.0, size=3, random_state=0).shape == (3,)
+
+
+def test_frozen_distributions():
+    def loss(loc, scale):
+        return stats.norm(loc, scale=scale).logpdf(np.array([1.0, 2.0])).sum()
+
+    assert fg.grad(loss, argnums=(0, 1))(0.0, 1.0) == (3.0, 3.0)
+    assert fg.jit(fg.grad(loss, argnums=1))(0.0, 1.0) == 3.0
+    with pytest.raises(
+        AttributeError, match="norm: expected plain parameters for rvs, but got traced"
+    ):
+        fg.grad(lambda loc: stats.norm(loc).rvs())(0.0)
+
+
+def test_parameters_broadcast_with_data():
+    x, loc, scale = np.linspace(-1, 1, 3), np.array([[0.0], [1.0]]), np.array([[1.0], [2.0]])
+    found = fg.grad(lambda scale: np.sum(stats.norm.logcdf(x, loc, scale)))(scale)
+    h = 1e-6
+    ends = [np.sum(scipy.stats.norm.logcdf(x, loc, scale + s * h), axis=1) for s in (1, -1)]
+    np.testing.assert_allclose(found[:, 0], (ends[0] - ends[1]) / (2 * h), rtol=1e-8)
+    assert fg.grad(lambda x: np.sum(stats.norm.pdf(x, loc)))(np.empty((2, 0))).shape == (2, 0)
+
+
+def test_dtypes():
+    assert fg.grad(stats.norm.logpdf)(np.float32(2.0)) == -2.0
+    assert fg.grad(stats.norm.logpdf)(np.float32(2.0)).dtype == np.float32
+    x, scipys = np.array([2.0], np.float32), scipy.stats.norm.logpdf(np.array([2.0], np.float32))
+    assert fg.jvp(stats.norm.logpdf, (x,), (x,))[0].dtype == scipys.dtype == np.float64
+    assert fg.grad(lambda mu: stats.poisson.logpmf(np.array([1, 2]), mu).sum())(2.0) == -0.5
+    with pytest.raises(
+        TypeError, match=r"norm\.pdf: expected real numbers, but got dtype complex128"
+    ):
+        fg.jvp(stats.norm.pdf, (1j,), (1j,))
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "x", "wanted"),
+    [
+        # Densities at a parameter where another formula has a removable singularity.
+        ("genextreme", (0.0,), 0.7, scipy.stats.gumbel_r.logpdf(0.7)),
+        ("genpareto", (0.0,), 0.7, -0.7),
+        ("gamma", (1.0,), 0.7, -0.7),
+        ("weibull_min", (1.0,), 0.0, 0.0),
+        ("beta", (1.0, 1.0), 0.0, 0.0),
+        ("powerlaw", (1.0,), 0.5, 0.0),
+        ("t", (1e12,), 0.7, scipy.stats.norm.logpdf(0.7)),
+    ],
+)
+def test_densities_at_special_parameters(name, shapes, x, wanted):
+    found = getattr(stats, name)
+    value, slopes = fg.value_and_grad(found.logpdf, argnums=tuple(range(len(shapes) + 1)))(
+        x, *shapes
+    )
+    assert value == pytest.approx(wanted, rel=1e-12, abs=1e-13)
+    h = 1e-5
+    if x > 0 and shapes[0] < 1e6:
+        for place, slope in enumerate(slopes):
+            ends = []
+            for s in (1, -1):
+                args = [v + s * h if k == place else v for k, v in enumerate((x, *shapes))]
+                ends.append(getattr(scipy.stats, name).logpdf(*args))
+            assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("df", [3.0, 61.0, 1e4, 1e8])
+def test_students_t_in_the_degrees_of_freedom(df):
+    mp = pytest.importorskip("mpmath")
+
+    def log(x, df):
+        return (
+            mp.loggamma((df + 1) / 2)
+            - mp.loggamma(df / 2)
+            - mp.log(df * mp.pi) / 2
+            - (df + 1) / 2 * mp.log1p(x * x / df)
+        )
+
+    with mp.workdps(60):
+        wanted = mp.diff(lambda df: log(mp.mpf(3), df), mp.mpf(df), h=mp.mpf(10) ** -20 * df)
+    # The derivative is a difference of terms of size 1/df; their difference has size 1/df**2.
+    assert fg.grad(stats.t.logpdf, argnums=1)(3.0, df) == pytest.approx(
+        float(wanted), rel=1e-10, abs=1e-15 / df
+    )
+
+
+def of_scipy(scale):
+    from scipy.stats import norm
+
+    return norm.logpdf(3.0, scale=scale) + scipy.stats.expon(0.0, scale).logsf(2.0)
+
+
+def test_adopted_code_has_these_distributions():
+    assert fg.grad(fg.adopt(of_scipy))(1.0) == 10.0
