@@ -96,6 +96,8 @@ CASES = [
     (lambda: fg.jvp(np.sin, 1.0, 1.0), TypeError, r"write jvp\(f, \(x,\), \(v,\)\)"),
     (lambda: fg.jvp(np.sin, (1.0,), ()), TypeError, "expected 1 tangents, but got 0"),
     (lambda: fg.jvp(np.sin, (1.0,), (1j,)), TypeError, "jvp: expected a tangent of type float64"),
+    (lambda: fg.trace(3), TypeError, r"trace: expected a function, but got int; write trace\(f, x\)"),
+    (lambda: fg.substitute(3, {}), TypeError, "substitute: expected an expression, but got int"),
     (lambda: fg.backprop(3.0), TypeError, r"backprop: expected an expression, but got float"),
     (lambda: fg.backprop(X > 0), TypeError, "backprop: expected a float expression, but got bool"),
     (lambda: fg.backprop(V, seed=np.ones(2)), ValueError, r"backprop: expected a seed of float64\[3\]"),

@@ -22,7 +22,8 @@ def substitute(
     ``replacements`` maps expressions, keys or names to expressions or numbers of the same type.
     As a fold: ``node = its replacement, or the operation on the results of its operands``.
 
-    Raises TypeError if a replacement differs in type from the expression that it replaces.
+    Raises TypeError if ``expr`` is not an expression, or a replacement differs in type from the expression
+    that it replaces.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -32,6 +33,11 @@ def substitute(
     >>> substitute(x**2 + x, x=3.0)
     3**2 + 3
     """
+    if not isinstance(expr, Expr):
+        raise fail(
+            TypeError,
+            f"substitute: expected an expression, but got {type(expr).__name__}; make one of var('x')",
+        )
     by_name = variables(expr) if named or replacements else {}
     given: dict[Key, Expr] = {}
     for target, new in [*(replacements or {}).items(), *named.items()]:

@@ -17,6 +17,7 @@ from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
@@ -106,11 +107,16 @@ def trace(f: Callable[..., Any], *args: object) -> Any:
     expression is used as it is. Arrays that f captures are copied into the result: those up to
     64 KiB as they were when f used them, larger ones as they are when f has returned.
 
-    Raises TypeError if f's arguments or results are no numbers, arrays, expressions or trees of them.
+    Raises TypeError if f is not a function, or its arguments or results are no numbers, arrays, expressions
+    or trees of them.
 
     >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
     x*y + 1
     """
+    if not callable(f):
+        raise fail(
+            TypeError, f"trace: expected a function, but got {type(f).__name__}; write trace(f, x)"
+        )
     output, leaves = run_on_leaves(f, args, {})
     return closed_tree(output, leaves)
 
