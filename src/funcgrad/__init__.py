@@ -19,6 +19,7 @@ from typing import Any as _Any
 
 from funcgrad import expr as _expr
 from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
+from funcgrad.autodiff.edges import edges, local
 from funcgrad.compiler.program import lower as _lower
 from funcgrad.expr import Expr, const, same, var, vars
 from funcgrad.fold import (
@@ -287,6 +288,7 @@ __all__ = [
     "cost",
     "custom_jvp",
     "custom_vjp",
+    "edges",
     "elementwise_grad",
     "environment",
     "environments",
@@ -315,6 +317,7 @@ __all__ = [
     "jit",
     "jvp",
     "linearize",
+    "local",
     "log",
     "log1p",
     "log_softmax",

@@ -66,6 +66,25 @@ def test_trees_and_captured_values():
     assert fg.grad(checkpoint(lambda x: x * x if x > 1 else x))(3.0) == 6.0
 
 
+def test_a_name_labels_a_node_of_a_formula():
+    z, y = fg.vars("z y")
+    t1 = name(np.exp(z), "t1")
+    e = np.exp(z) * y + t1 * t1  # also where an equal node without the name comes first
+    assert e.key == (np.exp(z) * y + np.exp(z) * np.exp(z)).key
+    assert repr(e) == "let a = exp(z)\nin a*y + a*a"
+    assert [row.label for row in fg.table(e, z=0.0, y=1.0)] == [None, "t1", None, None, None, None]
+    assert "t1 = exp  0" in str(fg.table(e, z=0.0, y=1.0))
+    assert "\n  t1 = exp(z)  " in repr(fg.backprop(e))
+    for picture in (fg.to_dot(e), fg.to_svg(e)):
+        assert "t1 = exp" in picture
+    assert name(z, "other") is z
+    traced = fg.trace(lambda z: name(np.exp(z), "t1") * 2, 1.0)
+    assert traced.key == (np.exp(z) * 2).key
+    assert "t1 = exp" in str(fg.table(traced, z=0.0))
+    with pytest.raises(TypeError, match=r"name: expected a name, but got 3; write name\(x, 'h'\)"):
+        name(z, 3)
+
+
 def test_what_is_kept_is_not_computed_again():
     def runs(policy):
         calls = []

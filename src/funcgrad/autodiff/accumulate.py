@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, labels
+from funcgrad.expr.one_line import one_line
 from funcgrad.expr.registry import functions
 from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
 from funcgrad.gc_pause import Paused
@@ -138,13 +139,18 @@ class GradientMap(Mapping[Key, Any]):
 
     def __repr__(self) -> str:
         shown = [e for key, e in by_key(self.root).items() if key in self._sums][:40]
-        lines = [(_one_line(e), _one_line(_short(self._sums[e.key]))) for e in shown]
+        named = labels(self.root)
+        names = [f"{named[e.key]} = " if e.key in named else "" for e in shown]
+        lines = [
+            (f"{name}{one_line(e)}", one_line(_short(self._sums[e.key])))
+            for name, e in zip(names, shown, strict=True)
+        ]
         width = max((len(name) for name, _ in lines), default=0)
         more = len(self._sums) - len(lines)
         body = [f"  {name:{width}}  {value}" for name, value in lines]
         if more > 0:
             body.append(f"  … {more} more")
-        return "\n".join([f"GradientMap of {_one_line(self.root)}", *body])
+        return "\n".join([f"GradientMap of {one_line(self.root)}", *body])
 
 
 def _is_same(x: Any, y: Any) -> bool:
@@ -182,14 +188,6 @@ def _unpickled(whole: Expr, packed: Mapping[Key, tuple[str, Any]]) -> GradientMa
 
 def _short(value: npt.ArrayLike) -> Any:
     return simplify(value) if isinstance(value, Expr) else value
-
-
-def _one_line(value: npt.ArrayLike) -> str:
-    text = " ".join([line.strip() for line in repr(value).splitlines()])
-    return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
-
-
-_WIDE = 90
 
 
 def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:

@@ -46,6 +46,8 @@ __all__ = [
     "const",
     "constant_of",
     "is_simple",
+    "labeled",
+    "labels",
     "make",
     "mark_simple",
     "operation_table",
@@ -274,7 +276,7 @@ def vars(
 
 
 def _names_in(text: str) -> list[str]:
-    return text.replace(",", " ").split()
+    return [name for name in text.replace(",", " ").split(" ") if name]
 
 
 def same(a: object, b: object) -> bool:
@@ -343,6 +345,25 @@ def assemble_node(
 ) -> Expr:
     """An expression from its parts, without the user's line."""
     return _closed(op, args, params, type, traced, label, None)
+
+
+def labeled(expr: Expr, label: str) -> Expr:
+    """The same node with a name for display. A variable keeps its own."""
+    if expr.op is INPUT:
+        return expr
+    return _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, label, expr.source)
+
+
+def labels(*roots: Expr) -> dict[Key, str]:
+    """The names for display of the nodes below some roots, of those that have one.
+
+    Equal nodes are one: the first name that one of them has is the name of all.
+    """
+    found: dict[Key, str] = {}
+    for expr in subexpressions(*roots):
+        if expr.label is not None:
+            found.setdefault(expr.key, expr.label)
+    return found
 
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
@@ -31,7 +31,7 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
             f"{who}: expected an expression, but got {type(expr).__name__}; make one with "
             "var('x') or trace(f, x)"
         )
-    found = by_key(expr)
+    found = by_key(expr) | {e.key: e for e in reversed(subexpressions(expr)) if e.label}
     if most is not None and len(found) > most:
         raise ValueError(
             f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; ")

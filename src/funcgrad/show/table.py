@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT, toposort
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.naming import check_values, distinct
@@ -16,13 +15,17 @@ from funcgrad.show.text import shown
 
 
 class Row(NamedTuple):
-    """One node: its place in the order, its operation, its operands' places, value and gradient."""
+    """One node: its place in the order, its operation, its operands' places, value, gradient and name.
+
+    A variable's operation is its name; another node has a name if `funcgrad.name` gave it one.
+    """
 
     place: int
     op: str
     parents: tuple[int, ...]
     value: Any
     gradient: Any
+    label: str | None = None
 
 
 class Table(tuple[Row, ...]):
@@ -34,7 +37,8 @@ class Table(tuple[Row, ...]):
         cells = [("node", "op", "of", "value", "gradient")]
         for row in self:
             parents = ", ".join(map(str, row.parents))
-            cells.append((str(row.place), row.op, parents, _cell(row.value), _cell(row.gradient)))
+            op = f"{row.label} = {row.op}" if row.label else row.op
+            cells.append((str(row.place), op, parents, _cell(row.value), _cell(row.gradient)))
         widths = [max(len(line[i]) for line in cells) for i in range(5)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -60,22 +64,22 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: objec
     2     multiply  0, 1  6      1
     3     add       2, 1  9      1
     """
-    check_values("table", distinct(expr, "table"), values, named)
-    graph = expr.graph
-    order = toposort(expr)
-    place = {key: i for i, key in enumerate(order)}
+    nodes = {e.key: e for e in distinct(expr, "table")}
+    check_values("table", list(nodes.values()), values, named)
+    place = {key: i for i, key in enumerate(nodes)}
     cotangents = backprop(expr).map
     known = evaluate_all(expr, values, **named)
     slopes = _values(expr, cotangents, values, named)
     return Table(
         Row(
             i,
-            graph[key].name if graph[key].op is not CONSTANT else "constant",
-            tuple(place[parent] for parent in graph[key].parents),
+            e.name,
+            tuple(place[parent] for parent in e.parents),
             known[key] if isinstance(known[key], tuple) else present(known[key]),
             slopes.get(key),
+            e.label,
         )
-        for i, key in enumerate(order)
+        for i, (key, e) in enumerate(nodes.items())
     )
 
 

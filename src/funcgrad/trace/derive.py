@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, const, subexpressions, var
+from funcgrad.expr import Expr, const, labeled, rebuild, subexpressions, var
+from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import leaf
+from funcgrad.ops.markers import name_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
@@ -142,7 +144,20 @@ def closed(roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Expr]:
             taken.add(name)
             value = var(name, value.shape, value.dtype)
         given[item.key] = value
-    return substitute_all(roots, given)
+    return _with_labels(substitute_all(roots, given))
+
+
+def _with_labels(roots: list[Expr]) -> list[Expr]:
+    """Roots in which the marks of `funcgrad.name` are labels of the nodes that they mark."""
+    if not any([expr.op is name_op for expr in subexpressions(*roots)]):
+        return roots
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        if expr.op is not name_op:
+            return rebuild(expr, args)
+        return labeled(args[0], str(dict(expr.params)["name"]))
+
+    return folded(roots, step)
 
 
 def _unused(name: str, taken: set[str]) -> str:

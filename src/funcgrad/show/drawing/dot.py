@@ -18,7 +18,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Parts
-from funcgrad.ops.base.op import Op, differentiable
+from funcgrad.ops.base.op import Op, differentiable, leaf
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.layered_layout import Layout, Point, arrange
 from funcgrad.show.functions import Function, held, held_within, is_tuple, named, variable_names
@@ -48,9 +48,12 @@ def face(expr: Expr, functions: Mapping[Body, Function] = _NONE) -> Face:
     if expr.op is INPUT:
         return Face("input", (_cut(name_of(expr)), str(expr.type)))
     if expr.op is CONSTANT:
-        return Face("constant", (_cut(number_text(array_of(expr)).text), str(expr.type)))
+        number = number_text(array_of(expr)).text
+        number = f"{expr.label} = {number}" if expr.label else number
+        return Face("constant", (_cut(number), str(expr.type)))
     operation: Op = expr.op
     symbol = operation.infix.symbol if operation.infix else operation.name
+    symbol = f"{_cut(expr.label)} = {symbol}" if expr.label and operation is not leaf else symbol
     if is_tuple(expr):
         runs = [functions[item.body].name for item in held(expr) if item.body in functions]
         params = ", ".join(runs)

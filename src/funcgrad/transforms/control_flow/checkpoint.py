@@ -13,7 +13,7 @@ from typing import Any
 
 from funcgrad.control.call_and_branch import bind, call_op
 from funcgrad.control.closed_program import Body, vjp_of_body
-from funcgrad.expr import Expr, by_key, subexpressions
+from funcgrad.expr import Expr, by_key, labeled, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import Elementwise, differentiable, lift_fully
 from funcgrad.ops.markers import name_op
@@ -79,15 +79,36 @@ def checkpoint(
 
 
 def name(x: Any, label: str) -> Any:
-    """The same value, with a name that a policy of `checkpoint` may list. A tree's leaves share the name.
+    """The same value, with a name: its label in tables, pictures, gradient maps and orders.
 
-    Raises nothing; outside a trace the value comes back as it is.
+    A policy of `checkpoint` may list the names of values in a traced function. No node is added to a formula,
+    and a variable keeps its own name. A tree's leaves share the name; numbers come back as they are.
 
-    >>> name(3.0, "h")
-    3.0
+    Raises TypeError if the name is no text.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> z = fg.var("z")
+    >>> t1 = name(np.exp(z), "t1")
+    >>> fg.same(t1, np.exp(z))
+    True
+    >>> fg.table(t1 / (1 + t1), z=0.0)
+    node  op        of    value  gradient
+    0     z               0      0.25
+    1     t1 = exp  0     1      0.25
+    2     constant        1      -
+    3     add       2, 1  2      -0.25
+    4     divide    1, 3  0.5    1
     """
+    if not isinstance(label, str) or not label:
+        raise fail(TypeError, f"name: expected a name, but got {label!r}; write name(x, 'h')")
     tree = flatten(x)
-    return tree.rebuild([name_op(v, name=label) if isinstance(v, Expr) else v for v in tree.leaves])
+    return tree.rebuild([_named(v, label) if isinstance(v, Expr) else v for v in tree.leaves])
+
+
+def _named(value: Expr, label: str) -> Expr:
+    # A trace is simplified before a policy is read: its mark is a node, which no law removes.
+    return name_op(value, name=label) if value.traced else labeled(value, label)
 
 
 def _kept(body: Body, policy: Policy) -> tuple[Key, ...]:

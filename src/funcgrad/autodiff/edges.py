@@ -1,0 +1,175 @@
+"""The edges of a program as data: each with its linear map and, between scalars, its local derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from funcgrad.expr import Expr, by_key, const, var
+from funcgrad.expr.one_line import one_line
+from funcgrad.fold import Edge
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.linear import LinearMap
+from funcgrad.ops.base.op import differentiable
+from funcgrad.rewrite.simplify import simplify
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.source import fail
+
+
+class LabeledEdge(NamedTuple):
+    """An edge from a node (``child``) to its operand at ``place`` (``parent``).
+
+    ``map`` is the linear map from a tangent of the parent to one of the child, and ``local`` the
+    derivative of the child in the parent, a formula; None unless both are scalars.
+    """
+
+    child: Expr
+    place: int
+    parent: Expr
+    map: LinearMap
+    local: Expr | None
+
+    def __repr__(self) -> str:
+        return "  ".join(self.cells())
+
+    def cells(self) -> tuple[str, str, str]:
+        """The texts of child, parent, and the local derivative or the pullback of a cotangent z."""
+        child, parent = one_line(self.child, _WIDTH), one_line(self.parent, _WIDTH)
+        if child == parent:  # a broadcast or a cast, which formulas do not show
+            child = f"{self.child.op.name}({child})"
+        if self.local is not None:
+            return child, parent, one_line(self.local, _WIDTH)
+        if "O" in (self.child.dtype.kind, self.parent.dtype.kind):
+            return child, parent, "pullback of a tuple"
+        pulled = self.map.transpose(var("z", self.child.shape, self.child.dtype))
+        return child, parent, f"z -> {one_line(0 if pulled is None else simplify(pulled), _WIDTH)}"
+
+
+_WIDTH = 40  # characters of a formula in a column
+_MOST = 40  # edges that are printed
+
+
+class Edges(tuple[LabeledEdge, ...]):
+    """The edges of a program, which print as a table: child, parent and local derivative."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        rows = [("node", "operand", "derivative"), *[edge.cells() for edge in self[:_MOST]]]
+        widths = [max([len(row[i]) for row in rows]) for i in range(3)]
+        lines = [
+            "  ".join([cell.ljust(n) for cell, n in zip(row, widths, strict=True)]).rstrip()
+            for row in rows
+        ]
+        more = len(self) - _MOST
+        return "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
+
+
+def edges(expr: Expr) -> Edges:
+    """The edges along which derivatives flow, in topological order of their nodes: a tuple.
+
+    Each has ``child``, ``place``, ``parent``, ``map`` and ``local``: the node, which operand, the operand,
+    the linear map, and its number as a formula if both are scalars. An array's edge prints how a cotangent z
+    of the node is pulled back. Edges to constants and integers are left out.
+
+    Raises TypeError if ``expr`` is no expression.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> x, y = fg.vars("x y")
+    >>> edges(np.sin(x) * y)
+    node      operand  derivative
+    sin(x)    x        cos(x)
+    sin(x)*y  sin(x)   y
+    sin(x)*y  y        sin(x)
+    >>> edges(np.sum(np.sin(fg.var("v", 2))))[0].map.transpose(np.ones(2))
+    [1., 1.]*cos(v)
+    """
+    if not isinstance(expr, Expr):
+        raise fail(
+            TypeError,
+            f"edges: expected an expression, but got {type(expr).__name__}; make one of var('x')",
+        )
+    return Edges(_edges(expr))
+
+
+def _edges(root: Expr) -> Iterator[LabeledEdge]:
+    for child in by_key(root).values():
+        for place, parent in enumerate(child.args):
+            found = linear_map(child, place, child, child.args)
+            if found is not None:
+                slope = _slope(child, place) if _is_scalar(child, parent) else None
+                yield LabeledEdge(child, place, parent, found, slope)
+
+
+def linear_map(
+    child: Expr, place: int, value: Expr, operands: tuple[Expr, ...]
+) -> LinearMap | None:
+    """The linear map of an edge, with ``value`` and ``operands`` for the child and its operands.
+
+    None if no derivative flows along it.
+    """
+    parent = child.args[place]
+    leaf = child.op in (INPUT, CONSTANT) or parent.op is CONSTANT
+    if leaf or not differentiable(parent.dtype) or not differentiable(child.dtype):
+        return None
+    params = dict(child.params)
+    if child.op.joint is not None:
+        joined: LinearMap = child.op.joint(value, *operands, **params).edge(place)
+        return joined
+    rule = child.op.edge(place)
+    return None if rule is None else rule(value, *operands, **params)
+
+
+def local(edge: Edge) -> Expr | None:
+    """The local derivative of an edge between scalars, a formula: a weight for `sum_product`.
+
+    Sums over all paths of products of local derivatives are the derivatives of the root (Stratos, *All of
+    Backpropagation in Two Pages*, appendix F). None if no derivative flows along the edge.
+
+    Raises TypeError if the node or its operand is an array, whose edge has no number (`edges` has its map),
+    and if the edge is no expression's.
+
+    >>> import operator
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> x, y = fg.vars("x y")
+    >>> sums = fg.sum_product(np.sin(x) * y, fg.Semiring(operator.add, operator.mul, 1.0), local)
+    >>> fg.simplify(sums[x])
+    y*cos(x)
+    """
+    child = edge.node
+    if not isinstance(child, Expr):
+        raise fail(
+            TypeError,
+            f"local: expected an edge of an expression, but got one of a {type(child).__name__}",
+        )
+    parent = child.args[edge.place]
+    if linear_map(child, edge.place, child, child.args) is None:
+        return None
+    if not _is_scalar(child, parent):
+        raise fail(
+            TypeError,
+            f"local: expected an edge between scalars, but got {parent.type} -> {child.type}; "
+            "fg.edges(e) has its linear map",
+        )
+    return _slope(child, edge.place)
+
+
+def _is_scalar(*ends: Expr) -> bool:
+    return not any([end.shape or end.dtype.kind == "O" for end in ends])  # O: of a tuple
+
+
+def _slope(child: Expr, place: int) -> Expr:
+    """The derivative of a scalar in an operand. Operands are variables while it is simplified."""
+    inner: dict[Key, Expr] = {}
+    back: dict[Key, Expr] = {}
+    for item in (*child.args, child):
+        if item.op is not CONSTANT and item.key not in inner:
+            stand_in = inner[item.key] = var(f"v{len(inner)}", item.shape, item.dtype)
+            back[stand_in.key] = item
+    operands = tuple([inner.get(arg.key, arg) for arg in child.args])
+    found = linear_map(child, place, inner[child.key], operands)
+    pulled = None if found is None else found.transpose(const(child.dtype.type(1)))
+    slope = const(child.dtype.type(0)) if pulled is None else simplify(pulled)
+    return substitute_all([slope], back)[0]

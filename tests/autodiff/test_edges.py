@@ -1,0 +1,100 @@
+"""Edges with their linear maps; sums over paths of local derivatives are derivatives."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+x, y = fg.vars("x y")
+v = fg.var("v", 3)
+PATHS = fg.Semiring(operator.add, operator.mul, 1.0)
+PROGRAMS = [
+    np.sin(x) * y,
+    np.exp(x) * np.exp(x) / y,
+    np.maximum(x, y) ** 2 * x,
+    np.where(x > y, x * y, np.log(x)),
+    (x**y - np.tanh(x * x)) * 3.0,
+    np.hypot(x, y) / np.arctan2(y, x),
+    fg.const(2.0) * x,
+]
+
+
+@pytest.mark.parametrize("e", PROGRAMS, ids=repr)
+def test_path_sums_of_local_derivatives_are_the_gradient(e):
+    sums = fg.sum_product(e, PATHS, fg.local)
+    slopes = fg.gradient(e)
+    for a, b in [(0.7, 1.3), (1.3, 0.7), (2.0, 2.0)]:
+        for name, slope in slopes.items():
+            found = fg.evaluate(fg.const(sums[fg.var(name)]), x=a, y=b)
+            np.testing.assert_allclose(found, slope(x=a, y=b), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "e", [*PROGRAMS, np.sum(np.tanh(v) * x), np.linalg.norm(v @ v * v)], ids=repr
+)
+def test_the_maps_accumulate_to_the_gradient(e):
+    cotangents = {e.key: fg.const(1.0)}
+    for edge in reversed(fg.edges(e)):
+        assert edge.child.args[edge.place].key == edge.parent.key
+        term = edge.map.transpose(cotangents[edge.child.key])
+        parent = edge.parent.key
+        cotangents[parent] = cotangents[parent] + term if parent in cotangents else term
+    values = {"x": 0.7, "y": 1.3, "v": np.array([1.0, 2.0, 3.0])}
+    for name, slope in fg.gradient(e).items():
+        shape = 3 if name == "v" else ()
+        found = cotangents[fg.var(name, shape).key](**values)
+        np.testing.assert_allclose(found, slope(**values), rtol=1e-14)
+
+
+def test_what_has_no_derivative_has_no_edge():
+    n = fg.var("n", (), int)
+    found = fg.edges(np.where(x > 0, x * 2.0 * n, np.floor(x)))
+    assert [repr(edge.parent) for edge in found] == ["x", "x*2", "n", "x*2*n", "floor(x)"]
+    assert all(edge.parent.dtype == float for edge in found)
+    assert fg.edges(x) == ()
+    assert fg.edges(fg.const(1.0)) == ()
+
+
+def test_edges_print_as_a_table():
+    assert repr(fg.edges(np.sin(x) * y)).splitlines() == [
+        "node      operand  derivative",
+        "sin(x)    x        cos(x)",
+        "sin(x)*y  sin(x)   y",
+        "sin(x)*y  y        sin(x)",
+    ]
+    assert repr(fg.edges(np.sum(v * x))).splitlines()[1:4] == [
+        "broadcast_to(x)  x        z -> sum(z)",
+        "v*x              v        z -> z*x",
+        "v*x              x        z -> z*v",
+    ]
+    long = x
+    for _ in range(50):
+        long = np.sin(long)
+    assert repr(fg.edges(long)).endswith("\n… 10 more")
+
+
+def test_local_derivatives_of_a_long_chain_take_linear_time():
+    e = x
+    for _ in range(300):
+        e = np.sin(e) * x
+    sums = fg.sum_product(e, PATHS, fg.local)
+    assert np.isfinite(sums[x](x=0.5))
+
+
+def test_arrays_have_no_local_derivative():
+    assert fg.edges(np.sum(v))[0].local is None
+    with pytest.raises(
+        TypeError, match=r"local: expected an edge between scalars, but got float64\[3\]"
+    ):
+        fg.sum_product(np.sum(v), PATHS, fg.local)
+    with pytest.raises(TypeError, match="edges: expected an expression, but got float"):
+        fg.edges(2.0)
+
+
+def test_complex_edges_follow_the_convention():
+    c = fg.var("c", (), complex)
+    e = np.real(c * c)
+    found = fg.sum_product(e, PATHS, fg.local)[c](c=1 + 2j)
+    assert found == fg.gradient(e, c)(c=1 + 2j) == 2 + 4j
