@@ -95,6 +95,7 @@ if _TYPE_CHECKING:
         precise_gradient,
         rounding,
     )
+    from funcgrad.integrate.odeint import odeint
     from funcgrad.show.drawing.dot import to_dot, to_svg
     from funcgrad.show.drawing.explorer import explore
     from funcgrad.show.explain import explain
@@ -134,6 +135,7 @@ _LATER = {
         "precise_gradient",
         "rounding",
     ),
+    "integrate.odeint": ("odeint",),
     "show.drawing.dot": ("to_dot", "to_svg"),
     "show.explain": ("explain",),
     "show.drawing.explorer": ("explore",),
@@ -326,6 +328,7 @@ __all__ = [
     "maximum",
     "minimum",
     "name",
+    "odeint",
     "precise",
     "precise_gradient",
     "primitive",

@@ -1,0 +1,202 @@
+"""Steps of adaptive size: error control as SciPy's solvers have it, in a `while_loop`.
+
+The sizes are constants to derivatives. So the derivative of a solution is the exact derivative of the
+accepted steps, the discrete adjoint in reverse mode. The mesh moves with the initial time; the last step
+ends at the final time and changes its size with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.integrate.steps import (
+    Leaves,
+    Method,
+    astype_of,
+    dense_degree,
+    evaluations,
+    interpolated,
+    step,
+)
+from funcgrad.integrate.vector_field import VectorField
+from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.transforms.control_flow.loops import while_loop
+from funcgrad.transforms.grad import stop_gradient
+
+RUNNING, FAILED, OUT_OF_STEPS = 0, -1, -2
+SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
+"""Step sizes change at most by these factors, as in SciPy's solvers."""
+
+
+class Progress(NamedTuple):
+    """The state of an integration: the last accepted step and the size of the next."""
+
+    t: Any
+    y: Leaves
+    f: Leaves
+    h: Any
+    """The size of the next step, positive."""
+    t_old: Any
+    h_old: Any
+    y_old: Leaves
+    dense: tuple[Leaves, ...]
+    rejected: Any
+    """Whether the last attempt was rejected."""
+    status: Any
+    steps: Any
+    """The number of accepted steps."""
+    attempts: Any
+
+    def at(self, t: Any) -> Leaves:
+        """The state at a time in the last step."""
+        return interpolated(self.y_old, self.dense, (t - self.t_old) / self.h_old)
+
+
+class Integration(NamedTuple):
+    """A differential equation on an interval, with its method and tolerances."""
+
+    method: Method
+    field: VectorField
+    start: Any
+    end: Any
+    rtol: Any
+    atol: Sequence[Any]
+    """One a leaf."""
+    max_step: Any
+    max_steps: Any
+
+    @property
+    def direction(self) -> Any:
+        """1 or -1: the sign of ``end - start``."""
+        return np.where(
+            stop_gradient(self.end) >= stop_gradient(self.start),
+            number(1.0, self.end.dtype),
+            number(-1.0, self.end.dtype),
+        )
+
+    def begin(self, y: Leaves, first_step: Any = None) -> Progress:
+        """The progress before the first step."""
+        f = self.field(self.start, y)
+        h = self._first_step(y, f) if first_step is None else first_step
+        zeros = [lift_fully(np.zeros(x.shape, x.dtype)) for x in y]
+        # Before the first step the continuous extension is the tangent, with h_old = 1.
+        dense = (f, *[zeros for _ in range(dense_degree(self.method) - 1)])
+        one = number(1.0, self.end.dtype)
+        zero = lift_fully(np.zeros((), np.int64))
+        no = lift_fully(np.zeros((), bool))
+        return Progress(self.start, y, f, h, self.start, one, y, dense, no, zero, zero, zero)
+
+    def advance(
+        self, s: Progress, target: Any, done: Callable[[Progress], Any] | None = None
+    ) -> Progress:
+        """Steps until the target is reached, until ``done``, or until the integration fails."""
+
+        def running(s: Progress) -> Any:
+            more = (s.status == RUNNING) & (s.steps < self.max_steps)
+            more = more & ~self.reached(s, target)
+            return more if done is None else more & ~done(s)
+
+        last: Progress = while_loop(running, self.attempt, s)
+        return last
+
+    def reached(self, s: Progress, target: Any) -> Any:
+        """Whether a time is in the last step or before it."""
+        return ~(self.direction * (stop_gradient(target) - stop_gradient(s.t)) > 0)
+
+    def attempt(self, s: Progress) -> Progress:
+        """One attempt of a step."""
+        direction, dtype = self.direction, self.end.dtype
+        left = direction * (stop_gradient(self.end) - stop_gradient(s.t))
+        size = np.minimum(stop_gradient(s.h), self.max_step)
+        last = size >= left
+        h = np.where(last, self.end - s.t, direction * size)
+        t_new = np.where(last, self.end, s.t + h)
+        new = step(self.method, self.field, s.t, t_new, s.y, s.f, h)
+        norm = self._norm(
+            [stop_gradient(x) for x in new.error],
+            [
+                np.maximum(np.abs(stop_gradient(a)), np.abs(stop_gradient(b)))
+                for a, b in zip(s.y, new.y, strict=True)
+            ],
+        )
+        accept = norm < 1.0
+        power = SAFETY * np.maximum(norm, _TINY) ** (-1.0 / (self.method.error_order + 1))
+        grown = np.minimum(power, np.where(s.rejected, 1.0, GROW))
+        shrunk = np.where(np.isfinite(norm), np.maximum(power, SHRINK), SHRINK)
+        factor = fit(np.where(accept, grown, shrunk), ArrayType((), dtype))
+        spacing = np.finfo(dtype).eps * np.abs(stop_gradient(s.t)) + np.finfo(dtype).tiny
+        size = factor * np.minimum(size, left)
+        stuck = ~accept & ~(size >= 10.0 * spacing)
+
+        def kept(new: Any, old: Any) -> Any:
+            return np.where(accept, new, old)
+
+        def kept_leaves(new: Leaves, old: Leaves) -> Leaves:
+            return [kept(a, b) for a, b in zip(new, old, strict=True)]
+
+        return Progress(
+            t=kept(t_new, s.t),
+            y=kept_leaves(new.y, s.y),
+            f=kept_leaves(new.f, s.f),
+            h=size,
+            t_old=kept(s.t, s.t_old),
+            h_old=kept(h, s.h_old),
+            y_old=kept_leaves(s.y, s.y_old),
+            dense=tuple(map(kept_leaves, new.dense, s.dense)),
+            rejected=~accept,
+            status=np.where(stuck, FAILED, s.status),
+            steps=s.steps + accept,
+            attempts=s.attempts + 1,
+        )
+
+    def evaluations(self, s: Progress) -> Any:
+        """The number of evaluations of the right-hand side: at the start twice, and in each attempt."""
+        return 2 + evaluations(self.method) * s.attempts
+
+    def _norm(self, error: Leaves, scale: Leaves) -> Any:
+        """The root mean square of the errors, each relative to ``atol + rtol * scale``."""
+        total: Any = 0.0
+        count = 0
+        for e, size, atol in zip(error, scale, self.atol, strict=True):
+            tolerance = atol + size * self.rtol
+            relative = np.where(e == 0, 0.0, np.abs(e) / np.where(e == 0, 1.0, tolerance))
+            total = total + fit(np.sum(np.square(relative)), ArrayType((), self.end.dtype))
+            count += e.size
+        return np.sqrt(total / max(count, 1))
+
+    def _first_step(self, y: Leaves, f: Leaves) -> Any:
+        """Hairer, Nørsett and Wanner's choice (Solving Ordinary Differential Equations I, II.4)."""
+        y, f = [stop_gradient(x) for x in y], [stop_gradient(x) for x in f]
+        start, end = stop_gradient(self.start), stop_gradient(self.end)
+        length = np.abs(end - start)
+        scale = [np.abs(x) for x in y]
+        d0, d1 = self._norm(y, scale), self._norm(f, scale)
+        small = (d0 < 1e-5) | (d1 < 1e-5)
+        h0 = np.where(small, 1e-6, 0.01 * d0 / np.where(small, 1.0, d1))
+        h0 = np.where(length > 0, np.minimum(h0, length), 1.0)
+        by = [astype_of(self.direction * h0, x) for x in y]
+        moved = [x + b * k for x, b, k in zip(y, by, f, strict=True)]
+        after = self.field(start + self.direction * h0, moved)
+        change = [a - b for a, b in zip(map(stop_gradient, after), f, strict=True)]
+        d2 = self._norm(change, scale) / h0
+        most = np.maximum(d1, d2)
+        flat = most <= 1e-15
+        exponent = 1.0 / (self.method.error_order + 1)
+        h1 = np.where(
+            flat, np.maximum(1e-6, h0 * 1e-3), (0.01 / np.where(flat, 1.0, most)) ** exponent
+        )
+        h = np.minimum(np.minimum(100.0 * h0, h1), self.max_step)
+        return fit(h, ArrayType((), self.end.dtype))
+
+
+_TINY = 1e-30
+
+
+def number(value: float, dtype: np.dtype[Any]) -> Expr:
+    """A number as a constant of a dtype."""
+    return lift_fully(np.asarray(value, dtype)[()])

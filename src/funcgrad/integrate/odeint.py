@@ -1,0 +1,208 @@
+"""odeint: the states of a differential equation at given times, with JAX's signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.arrays.reference import plain_value
+from funcgrad.expr import Expr
+from funcgrad.fold import fold
+from funcgrad.graph import ArrayType
+from funcgrad.integrate.adaptive import OUT_OF_STEPS, RUNNING, Integration, Progress, number
+from funcgrad.integrate.steps import Method
+from funcgrad.integrate.tableaus import METHODS, Rosenbrock
+from funcgrad.integrate.vector_field import StateLayout, state_layout, vector_field
+from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.rewrite.evaluate import numpy_algebra, result
+from funcgrad.source import fail
+from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.transforms.transform_arguments import check_function
+
+
+def odeint(
+    func: Callable[..., Any],
+    y0: object,
+    t: object,
+    *args: object,
+    rtol: float = 1.4e-8,
+    atol: object = 1.4e-8,
+    mxstep: float = np.inf,
+    hmax: float = np.inf,
+    method: str = "RK45",
+) -> Any:
+    """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the times t.
+
+    The signature is that of `jax.experimental.ode.odeint`. ``y0`` is a number, an array or a tree of
+    them, real or complex; ``func`` returns the same structure and shapes. ``t`` is an array of shape
+    (n,), increasing or decreasing. The result has y0's structure, each array with a leading axis of
+    length n, and y0's dtypes; integers become float64.
+
+    ``method`` is "RK45" (Dormand and Prince, order 5(4)), "RK23" (Bogacki and Shampine) or, for stiff
+    equations, "Rodas5P" (Steinebach; linearly implicit, with the Jacobian of ``func`` by
+    differentiation). Steps have the size that keeps the root mean square of ``error / (atol + rtol *
+    |y|)`` below 1, and at most ``hmax``. ``atol`` is a number or a tree like y0. ``rtol`` is at least 100
+    times the rounding unit of y0. Times between steps are interpolated.
+
+    Derivatives of every order, in both modes, exist in y0, t, args and what ``func`` captures. They are
+    those of the accepted steps, whose sizes are held constant (discrete adjoint). If more than ``mxstep``
+    steps are needed for one of the times, or the error cannot be kept small, the states from there on are
+    nan.
+
+    Raises TypeError if ``func`` is not a function or does not return the structure of y0; ValueError if t
+    is not a sequence of times in order, a tolerance is negative, or the method is unknown.
+
+    >>> import numpy as np
+    >>> import funcgrad as fg
+    >>> y = odeint(lambda y, t, k: -k * y, 1.0, np.array([0.0, 1.0, 2.0]), 0.5)
+    >>> np.round(y, 6)
+    array([1.      , 0.606531, 0.367879])
+    >>> final = lambda k: odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 2.0]))[-1]
+    >>> round(fg.grad(final)(0.5), 6)
+    -0.735759
+    """
+    check_function("odeint", func)
+    given = flatten((y0, t, args))
+    problem = initial_value_problem(
+        "odeint", lambda time, y: func(y, time, *args), y0, t, method, rtol, atol, hmax, mxstep
+    )
+    states = problem.layout.values(problem.states())
+    traced = [*given.leaves, *problem.integration.field.captured]
+    return problem.layout.tree.rebuild(values_of(states, traced))
+
+
+def values_of(found: Sequence[Expr], given: Sequence[object]) -> list[Any]:
+    """Numbers and arrays in place of expressions, if nothing that they were made of is an expression."""
+    if any([isinstance(plain_value(x), Expr) for x in given]):
+        return list(found)
+    if not found:
+        return []
+    with np.errstate(all="ignore"):
+        return [result(x) for x in fold(found, numpy_algebra({}))]
+
+
+class InitialValueProblem(NamedTuple):
+    """An integration with the state to start from and the times to report."""
+
+    integration: Integration
+    layout: StateLayout
+    start: list[Any]
+    times: Any
+
+    def states(self) -> list[Any]:
+        """The leaves of the states at the times, the first of which is that of the start."""
+        first = self.integration.begin(self.start)
+
+        def to_next(s: Progress, target: Any) -> tuple[Progress, list[Any]]:
+            s = s._replace(steps=number(0, np.dtype(np.int64)))
+            s = self.integration.advance(s, target)
+            late = (s.status == RUNNING) & ~self.integration.reached(s, target)
+            s = s._replace(status=np.where(late, OUT_OF_STEPS, s.status))
+            return s, known_states(s, target)
+
+        _, found = scan(to_next, first, self.times[1:])
+        return [np.concatenate([x[None], xs]) for x, xs in zip(self.start, found, strict=True)]
+
+
+def known_states(s: Progress, target: Any) -> list[Any]:
+    """The state at a time; nan if the integration failed before it."""
+    return [np.where(s.status == RUNNING, x, np.full((), np.nan, x.dtype)) for x in s.at(target)]
+
+
+def initial_value_problem(
+    who: str,
+    fun: Callable[[Any, Any], Any],
+    y0: object,
+    t: object,
+    method: str,
+    rtol: object,
+    atol: object,
+    max_step: object,
+    max_steps: object,
+) -> InitialValueProblem:
+    """The checked problem of ``fun(t, y)`` on the times t."""
+    chosen = _method(who, method)
+    layout, start = state_layout(who, y0, isinstance(chosen, Rosenbrock))
+    times = _times(who, t, start)
+    field = vector_field(who, fun, layout, start, times[0])
+    relative = _positive(who, "rtol", rtol)
+    unit = max([float(np.finfo(x.dtype).eps) for x in start], default=0.0)
+    integration = Integration(
+        chosen,
+        field,
+        times[0],
+        times[-1],
+        np.maximum(relative, 100 * unit),
+        _tolerances(who, atol, layout),
+        fit(lift_fully(_positive(who, "the largest step", max_step)), ArrayType((), times.dtype)),
+        _positive(who, "the number of steps", max_steps),
+    )
+    return InitialValueProblem(integration, layout, start, times)
+
+
+def _method(who: str, method: object) -> Method:
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]
+    hint = "; write 'Rodas5P' for stiff equations" if method in ("Radau", "BDF", "LSODA") else ""
+    raise fail(
+        ValueError,
+        f"{who}: expected one of the methods {', '.join(METHODS)}, but got {method!r}{hint}",
+    )
+
+
+def _times(who: str, t: object, start: Sequence[Expr]) -> Any:
+    times = plain_value(t)
+    times = times if isinstance(times, Expr) else np.asarray(times)
+    if times.ndim != 1 or not times.shape[0] or times.dtype.kind not in "iuf":
+        raise fail(
+            ValueError,
+            f"{who}: expected a sequence of times, but got {times.dtype}{list(times.shape)}",
+        )
+    if not isinstance(times, Expr):
+        steps = np.diff(times.astype(float))
+        if not (np.all(np.isfinite(times)) and (np.all(steps >= 0) or np.all(steps <= 0))):
+            raise fail(
+                ValueError,
+                f"{who}: expected finite times in increasing or decreasing order, but got {times}",
+            )
+    lifted = lift_fully(times)
+    own = float if lifted.dtype.kind in "iu" else lifted.dtype
+    dtype = np.result_type(own, *[np.empty(0, x.dtype).real.dtype for x in start])
+    return fit(lifted, ArrayType(lifted.shape, dtype))
+
+
+def _tolerances(who: str, atol: object, layout: StateLayout) -> list[Any]:
+    tree = flatten(atol)
+    if len(tree.leaves) == 1 != len(layout.types):
+        tree.leaves[:] = tree.leaves * len(layout.types)
+    if len(tree.leaves) != len(layout.types):
+        raise fail(
+            ValueError,
+            f"{who}: expected atol to be a number or a tree like the state, of {len(layout.types)} parts, "
+            f"but got {len(tree.leaves)}",
+        )
+    found: list[Any] = []
+    for leaf, type in zip(tree.leaves, layout.types, strict=True):
+        real = np.empty(0, type.dtype).real.dtype
+        part = lift_fully(_positive(who, "atol", leaf))
+        if np.broadcast_shapes(part.shape, type.shape) != type.shape:
+            raise fail(
+                ValueError,
+                f"{who}: expected atol to fit the state's shape {type.shape}, but got {part.shape}",
+            )
+        found.extend([fit(part, ArrayType(part.shape, real))] * (2 if layout.is_split(type) else 1))
+    return found
+
+
+def _positive(who: str, name: str, value: object) -> Any:
+    known = plain_value(value)
+    if isinstance(known, Expr):
+        return stop_gradient(known)
+    found = np.asarray(known)
+    if found.dtype.kind not in "iuf" or not np.all(found >= 0):
+        raise fail(ValueError, f"{who}: expected {name} to be at least 0, but got {value!r}")
+    return found.astype(float)[()]

@@ -1,0 +1,250 @@
+"""odeint against closed forms, SciPy and differences; its derivatives in every argument, in both modes."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.integrate.tableaus import METHODS
+
+TIMES = np.array([0.0, 0.3, 0.35, 2.0])
+DECAY = 0.7
+
+
+def decay(y, t, k):
+    return -k * y
+
+
+def oscillator(y, t, omega):
+    return np.stack([y[1], -(omega**2) * y[0]])
+
+
+def oscillation(y0, t, omega):
+    c, s = np.cos(omega * t), np.sin(omega * t)
+    return np.stack([y0[0] * c + y0[1] / omega * s, -omega * y0[0] * s + y0[1] * c], axis=-1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_linear_equation(method):
+    rtol = 1e-6 if method == "RK23" else 1e-9
+    y = fg.odeint(decay, 2.0, TIMES, DECAY, rtol=rtol, atol=1e-12, method=method)
+    np.testing.assert_allclose(y, 2 * np.exp(-DECAY * TIMES), rtol=20 * rtol)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_the_error_follows_the_tolerance(method):
+    def error(tol):
+        y = fg.odeint(
+            oscillator, np.array([1.0, 0.0]), TIMES, 3.0, rtol=tol, atol=tol, method=method
+        )
+        return np.max(np.abs(y - oscillation([1.0, 0.0], TIMES, 3.0)))
+
+    errors = [error(1e-4), error(1e-6)]
+    assert errors[0] < 3e-3
+    assert errors[1] < errors[0] / 20
+
+
+@pytest.mark.slow
+def test_equation_with_time_in_it_under_every_method():
+    # y' = t*y has the solution exp(t**2/2).
+    for method in METHODS:
+        y = fg.odeint(lambda y, t: t * y, 1.0, TIMES, rtol=1e-7, atol=1e-9, method=method)
+        np.testing.assert_allclose(y, np.exp(TIMES**2 / 2), rtol=3e-6)
+
+
+def test_times_may_decrease_repeat_or_be_one():
+    y = fg.odeint(decay, 1.0, np.array([2.0, 2.0, 1.0, 1.0, -1.0]), DECAY)
+    np.testing.assert_allclose(y, np.exp(-DECAY * np.array([0, 0, -1, -1, -3])), rtol=1e-7)
+    assert fg.odeint(decay, 1.0, [3.0], DECAY).tolist() == [1.0]
+    assert fg.odeint(decay, 1.0, [3.0, 3.0], DECAY).tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(fg.odeint(decay, 1, [0, 1], DECAY), [1, np.exp(-DECAY)], rtol=1e-7)
+
+
+def test_state_of_no_entries_and_zero_slope():
+    assert fg.odeint(lambda y, t: y, np.zeros((0, 2)), TIMES).shape == (4, 0, 2)
+    assert fg.odeint(lambda y, t: 0 * y, -0.0, TIMES).tolist() == [0.0] * 4
+    assert fg.odeint(lambda y, t: 1.0, 0.0, TIMES) == pytest.approx(TIMES)
+
+
+@pytest.mark.slow
+def test_trees_of_mixed_dtypes():
+    y0 = {"a": np.float32(1.0), "b": [np.array([1.0, 2.0]), 1j]}
+
+    def slope(y, t):
+        return {"a": -y["a"] * t, "b": [-y["b"][0], 2j * y["b"][1]]}
+
+    for method in ("RK45", "Rodas5P"):
+        y = fg.odeint(slope, y0, TIMES, method=method)
+        assert (y["a"].dtype, y["b"][1].dtype) == (np.float32, np.complex128)
+        np.testing.assert_allclose(y["a"], np.exp(-(TIMES**2) / 2), rtol=2e-4)
+        np.testing.assert_allclose(y["b"][0], np.exp(-TIMES)[:, None] * [1, 2], rtol=2e-4)
+        np.testing.assert_allclose(y["b"][1], 1j * np.exp(2j * TIMES), rtol=2e-4)
+
+
+def test_float32_stays_float32():
+    y = fg.odeint(decay, np.ones(2, np.float32), TIMES.astype(np.float32), np.float32(DECAY))
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y[:, 0], np.exp(-DECAY * TIMES), rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_complex_slope_that_is_not_holomorphic():
+    # y' = conj(y) has real and imaginary parts exp(t) and exp(-t).
+    for method in ("RK45", "Rodas5P"):
+        y = fg.odeint(lambda y, t: np.conj(y), 1.0 + 1.0j, TIMES, method=method)
+        np.testing.assert_allclose(y, np.exp(TIMES) + 1j * np.exp(-TIMES), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_stiff_van_der_pol_as_scipy():
+    from scipy.integrate import solve_ivp
+
+    def slope(y, t, mu):
+        return np.stack([y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]])
+
+    times = np.array([0.0, 400.0, 900.0, 2000.0])
+    expected = solve_ivp(
+        lambda t, y: slope(y, t, 1e3), (0, 2000), [2.0, 0.0], "Radau", times, rtol=1e-9, atol=1e-11
+    ).y.T
+    y0 = np.array([2.0, 0.0])
+    y = fg.odeint(slope, y0, times, 1e3, rtol=1e-7, atol=1e-9, method="Rodas5P")
+    np.testing.assert_allclose(y, expected, rtol=2e-5, atol=1e-8)
+
+
+# -- derivatives ---------------------------------------------------------------------------------
+def test_derivatives_in_all_arguments_by_both_modes():
+    """Of y = y0*exp(-k*(t - t0)) at the last time."""
+
+    def final(y0, ts, k):
+        return fg.odeint(decay, y0, ts, k, rtol=1e-10, atol=1e-12)[-1]
+
+    args = (2.0, TIMES + 0.5, DECAY)
+    y = 2 * np.exp(-DECAY * 2)
+    expected = (y / 2, np.array([DECAY * y, 0, 0, -DECAY * y]), -2 * y)
+    for transform in (fg.grad, fg.jacfwd):
+        for got, want in zip(transform(final, (0, 1, 2))(*args), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_derivative_in_the_time_of_each_output_is_the_slope():
+    y = fg.odeint(decay, 2.0, TIMES, DECAY, rtol=1e-10)
+    slopes = fg.jacobian(lambda ts: fg.odeint(decay, 2.0, ts, DECAY, rtol=1e-10))(TIMES)
+    expected = np.diag(-DECAY * y)
+    expected[0, 0] = 0.0  # the first state is y0, whatever the time
+    expected[1:, 0] = DECAY * y[1:]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_second_derivatives(method):
+    tol = 1e-6 if method == "RK23" else 1e-9
+
+    def final(y0, k):
+        return fg.odeint(
+            lambda y, t: k * y * (1 - y), y0, TIMES, rtol=tol, atol=tol, method=method
+        )[-1]
+
+    def logistic(y0, k):
+        return 1 / (1 + (1 / y0 - 1) * np.exp(-2 * k))
+
+    args = (0.2, 1.3)
+    wanted = fg.hessian(logistic, (0, 1))(*args)
+    for got, want in zip(fg.hessian(final, (0, 1))(*args), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1000 * tol)
+
+
+@pytest.mark.slow
+def test_derivatives_of_a_captured_array_agree_with_the_matrix_exponential():
+    from scipy.linalg import expm
+
+    matrix = np.array([[-0.3, 1.0], [-1.0, 0.1]])
+    y0 = np.array([1.0, 0.5])
+
+    def final(a):
+        return fg.odeint(lambda y, t: a @ y, y0, np.array([0.0, 1.0]), rtol=1e-10, atol=1e-12)[
+            -1, 0
+        ]
+
+    step = 1e-6
+    by_differences = np.zeros((2, 2))
+    for i in np.ndindex(2, 2):
+        e = np.zeros((2, 2))
+        e[i] = step
+        by_differences[i] = ((expm(matrix + e) - expm(matrix - e)) @ y0)[0] / (2 * step)
+    np.testing.assert_allclose(fg.grad(final)(matrix), by_differences, rtol=1e-7)
+
+
+def test_rejected_steps_do_not_reach_the_gradient():
+    """A first step of 10 makes exp overflow; it is rejected."""
+
+    def final(k):
+        return fg.odeint(
+            lambda y, t: k * np.exp(-y) - np.exp(700 * (y - 3)), 0.0, np.array([0.0, 2.0])
+        )[-1]
+
+    with np.errstate(over="raise"):
+        got = fg.grad(final)(1.0)
+    assert got == pytest.approx(2 / 3, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_vmap_and_jit_are_the_single_calls():
+    rates = np.array([0.1, 1.0, 5.0])
+
+    def final(k):
+        return fg.odeint(lambda y, t: np.sin(k * t) - k * y, np.array([1.0, 2.0]), TIMES)[-1]
+
+    singly = np.stack([final(k) for k in rates])
+    np.testing.assert_allclose(fg.vmap(final)(rates), singly, rtol=1e-12)
+    np.testing.assert_allclose(np.stack([fg.jit(final)(k) for k in rates]), singly, rtol=1e-12)
+    grads = [fg.grad(lambda k: final(k)[0])(k) for k in rates]
+    np.testing.assert_allclose(
+        fg.vmap(fg.jit(fg.grad(lambda k: final(k)[0])))(rates), grads, rtol=1e-9
+    )
+
+
+# -- failure -------------------------------------------------------------------------------------
+def test_states_that_cannot_be_computed_are_nan():
+    # y' = y**2 ends in a pole at t = 1.
+    y = fg.odeint(lambda y, t: y * y, 1.0, np.array([0.0, 0.5, 2.0, 3.0]))
+    assert y[:2] == pytest.approx([1.0, 2.0])
+    assert np.all(np.isnan(y[2:]))
+    assert np.isnan(fg.odeint(lambda y, t: y * np.nan, 1.0, TIMES)[1:]).all()
+    y = fg.odeint(oscillator, np.ones(2), np.array([0.0, 1e-3, 50.0, 50.1]), 1.0, mxstep=20)
+    assert np.isnan(y).any(axis=1).tolist() == [False, False, True, True]
+
+
+def test_the_largest_step_is_kept():
+    seen = fg.odeint(lambda y, t: 0.0 * y, 0.0, np.array([0.0, 1.0]), hmax=0.1, mxstep=9)
+    assert np.isnan(seen[-1])
+    assert fg.odeint(lambda y, t: 0.0 * y, 0.0, np.array([0.0, 1.0]), hmax=0.1, mxstep=30)[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: fg.odeint(3, 1.0, TIMES), TypeError, "odeint: expected a function"),
+        (lambda: fg.odeint(lambda y, t: (y, y), 1.0, TIMES), TypeError, "structure and shapes of"),
+        (
+            lambda: fg.odeint(lambda y, t: 1j * y, 1.0, TIMES),
+            TypeError,
+            "start from a complex state",
+        ),
+        (lambda: fg.odeint(decay, True, TIMES, 1.0), TypeError, "a state of numbers"),
+        (lambda: fg.odeint(decay, 1.0, [], 1.0), ValueError, "a sequence of times"),
+        (lambda: fg.odeint(decay, 1.0, [0, 2, 1], 1.0), ValueError, "increasing or decreasing"),
+        (lambda: fg.odeint(decay, 1.0, [0, np.inf], 1.0), ValueError, "finite times"),
+        (lambda: fg.odeint(decay, 1.0, TIMES, 1.0, rtol=-1), ValueError, "rtol to be at least 0"),
+        (
+            lambda: fg.odeint(decay, 1.0, TIMES, 1.0, atol=[1, 2]),
+            ValueError,
+            "a tree like the state",
+        ),
+        (lambda: fg.odeint(decay, 1.0, TIMES, 1.0, method="BDF"), ValueError, "write 'Rodas5P'"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
