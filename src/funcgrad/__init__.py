@@ -211,6 +211,12 @@ def _text(expr: Expr) -> str:
     return text(expr)
 
 
+def _text_of_tree(tree: object) -> str:
+    from funcgrad.show.text import text_of_tree
+
+    return text_of_tree(tree)
+
+
 def _latex(expr: Expr) -> str:
     from funcgrad.show.latex.to_latex import notebook_latex
 
@@ -243,6 +249,7 @@ _expr.assemble(
                 "lower": _lower,
                 "run_loop": _run_loop,
                 "text": _text,
+                "text_of_tree": _text_of_tree,
                 "latex": _latex,
                 "with_labels": _with_labels,
             }

@@ -25,6 +25,7 @@ from funcgrad.show.functions import (
     operands_written,
     variable_names,
 )
+from funcgrad.trace.pytree import flatten
 
 ATOM, CALL, POWER, UNARY, PRODUCT, MATMUL, COMPARISON = 100, 99, 40, 30, 20, 15, 5
 LONGEST_INLINE = 60  # characters of a part that is written in place; longer ones get a name
@@ -56,7 +57,33 @@ def text(expr: Expr) -> str:
     let f(s, t) = sin(s*t), s
     in loop(f, x, over=[0., 1., 2.])[0]
     """
-    lines, root = let_form(expr)
+    lines, (root,) = let_forms([expr])
+    return _let_text(lines, root)
+
+
+def text_of_tree(tree: object) -> str:
+    """The text of a tree of formulas, in let-form where parts are shared, within one or among several.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> print(text_of_tree((fg.exp(x) * x, {"dx": fg.exp(x)})))
+    let a = exp(x)
+    in (a*x, {'dx': a})
+    """
+    flat = flatten(tree)
+    exprs = flat.without(lambda leaf: not isinstance(leaf, Expr))
+    lines, roots = let_forms(exprs.leaves)
+    return _let_text(lines, repr(exprs.rebuild([_Printed(root) for root in roots])))
+
+
+class _Printed(str):
+    """A text that stands for itself where a container prints it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _let_text(lines: list[tuple[str, str]], root: str) -> str:
     if not lines:
         return root
     first, *rest = [line.replace("\n", "\n    ") for line in _cut(lines)]
@@ -74,10 +101,16 @@ def _cut(lines: list[tuple[str, str]]) -> list[str]:
 
 def let_form(expr: Expr) -> tuple[list[tuple[str, str]], str]:
     """The named parts as pairs (name, formula), in order, and the formula of the root."""
-    taken = variable_names(subexpressions(expr))
-    functions, definitions, names = define([expr], taken)
-    lines, (root,) = _let([expr], {}, names, functions)
-    return [*definitions, *lines], root.text
+    lines, (root,) = let_forms([expr])
+    return lines, root
+
+
+def let_forms(roots: Sequence[Expr]) -> tuple[list[tuple[str, str]], list[str]]:
+    """The named parts of several formulas as pairs (name, formula), in order, and the formulas."""
+    taken = variable_names(subexpressions(*roots))
+    functions, definitions, names = define(roots, taken)
+    lines, written = _let(roots, {}, names, functions)
+    return [*definitions, *lines], [root.text for root in written]
 
 
 def define(

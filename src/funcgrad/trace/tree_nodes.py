@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
 from funcgrad.expr import Expr
+from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.source import fail
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.labeled_arrays import flatten_labeled
@@ -47,6 +48,8 @@ def flatten_function(kind: type) -> Flatten | None:
         return None
     marked = static_fields(kind)
     if issubclass(kind, tuple):
+        if kind is FormulaTuple:
+            return _formula_tuple
         return _marked_tuple if marked and hasattr(kind, "_fields") else None
     import optree
 
@@ -140,6 +143,10 @@ def _marked_tuple(tree: Any) -> TreeNode:
         return tree._replace(**dict(zip(labels, values, strict=True)))
 
     return TreeNode(labels, [getattr(tree, name) for name in labels], put, fixed, True)
+
+
+def _formula_tuple(tree: Any) -> TreeNode:
+    return TreeNode([str(i) for i in range(len(tree))], list(tree), tuple)
 
 
 # -- pyrsistent's containers ---------------------------------------------------------------------

@@ -14,12 +14,14 @@ import numpy as np
 
 from funcgrad.autodiff.accumulate import cotangents, gradients
 from funcgrad.expr import Expr
+from funcgrad.expr.formula_tuple import formulas
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize
-from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
+from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.formulas_of import numeric_arguments
 from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
     argument_numbers,
@@ -71,7 +73,7 @@ def grad(
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
-    gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux)  # type: ignore[attr-defined]
+    gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, False)  # type: ignore[attr-defined]
     return gradient_of
 
 
@@ -81,11 +83,17 @@ def value_and_grad(
     """The function that computes f and its gradient, as a pair; arguments as in `grad`.
 
     With ``has_aux`` the pair is ``((value, aux), gradient)``. Fits ``scipy.optimize.minimize(jac=True)``.
+    ``value_and_grad(f).expr(*args)`` is the pair of value and gradient as formulas.
 
     Raises TypeError as `grad` does.
 
+    >>> import numpy as np
     >>> value_and_grad(lambda x: x**2)(3.0)
     (9.0, 6.0)
+    >>> value_and_grad(lambda x: x * np.exp(x)).expr(1.0)
+    let a = exp(x)
+        b = x*a
+    in (b, a + b)
     """
     if f is None:
         return partial(value_and_grad, argnums=argnums, has_aux=has_aux)
@@ -106,6 +114,7 @@ def value_and_grad(
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
+    value_and_gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, True)  # type: ignore[attr-defined]
     return value_and_gradient_of
 
 
@@ -118,6 +127,7 @@ def _gradient_expr(
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool,
+    with_value: bool,
     /,
     *args: object,
     **kwargs: object,
@@ -125,24 +135,17 @@ def _gradient_expr(
     single = isinstance(argnums, int)
     places = positions("grad", argument_numbers("grad", argnums), len(args))
     # The other arguments become variables, too, if they are numbers.
-    traced = [i for i, arg in enumerate(args) if i in places or _is_numeric(arg)]
-
-    trees = flatten_arguments(f, args, traced) | differentiable_arguments("grad", f, args, places)
+    trees = numeric_arguments(f, args) | differentiable_arguments("grad", f, args, places)
+    trees = dict(sorted(trees.items()))
     output, leaves = run_on_leaves(f, args, kwargs, trees)
     root = scalar_root(split_aux(output, has_aux)[0])
     groups = dict(zip(trees, leaves_by_argument([*trees.values()], leaves), strict=True))
     own = [item for i in places for item in groups[i]]
     (simple,) = simplify_all([root])
-    slopes = closed(gradients(simple, own), leaves)
-    wanted = [trees[i] for i in places]
-    return rebuild_arguments(wanted, simplify_all(slopes, mode="formula"), single)
-
-
-def _is_numeric(arg: object) -> bool:
-    return all(
-        isinstance(leaf, Expr) or np.asarray(leaf).dtype.kind in "fc"
-        for leaf in flatten(arg).leaves
-    )
+    outputs = closed([simple, *gradients(simple, own)], leaves)
+    value, *slopes = simplify_all(outputs, mode="formula")
+    slope = rebuild_arguments([trees[i] for i in places], slopes, single)
+    return formulas((value, slope) if with_value else slope)
 
 
 # -- elementwise_grad, stop_gradient -------------------------------------------------------------

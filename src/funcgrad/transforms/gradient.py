@@ -8,6 +8,7 @@ from typing import Any
 
 from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr, var
+from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import variables
@@ -21,7 +22,8 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
     """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
 
     ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
-    its structure. Without ``wrt``, a dict with the gradient for each variable.
+    its structure. Without ``wrt``, a dict with the gradient for each variable. A tuple prints what its
+    formulas share once.
 
     Raises TypeError if ``expr`` is not a scalar expression, or ``wrt`` names no variable or node.
 
@@ -51,7 +53,7 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:
             slopes[item.key] = _in_a_part(expr, item)
-    return tree.rebuild([slopes[item.key] for item in targets])
+    return formulas(tree.rebuild([slopes[item.key] for item in targets]))
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:

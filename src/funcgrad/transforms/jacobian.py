@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.autodiff.accumulate import backprop, pushforward
+from funcgrad.autodiff.accumulate import backprop, cotangents, pushforward
 from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const
 from funcgrad.ops.base.op import differentiable, example, lift_fully
-from funcgrad.ops.shape import moveaxis, reshape, zeros_like
+from funcgrad.ops.shape import broadcast_to, full_like, moveaxis, reshape, zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.transform_arguments import (
@@ -46,7 +47,7 @@ def jacobian(
     The derivative of a result of shape s in an argument of shape t has the shape ``(*s, *t)``; trees
     give trees of those, the result's structure outside and the argument's inside, as in JAX. The shapes
     choose the mode: reverse if f has fewer results than arguments, else forward. ``argnums`` and
-    ``has_aux`` as in `grad`; without f, a decorator.
+    ``has_aux`` as in `grad`; without f, a decorator. ``jacobian(f).expr(*args)`` is the result as formulas.
 
     Raises TypeError if an argument or a result is not float or complex, if a real argument has complex
     results in reverse mode, or a complex one real results in forward mode.
@@ -55,6 +56,8 @@ def jacobian(
     >>> jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
     array([[2., 1., 0.],
            [0., 3., 2.]])
+    >>> jacobian(lambda x, y: (x * y, np.sin(x)), (0, 1)).expr(1.0, 2.0)
+    ((y, x), (cos(x), 0))
     """
     return _jacobian("jacobian", _by_shape, f, argnums, has_aux)
 
@@ -94,11 +97,13 @@ def hessian(
 
     For a scalar f of an array of shape t the result has the shape ``(*t, *t)``; trees and several
     arguments give trees of blocks, as in JAX. Each column is a product with one basis vector; all columns
-    are one batched run.
+    are one batched run. ``hessian(f).expr(*args)`` is the result as formulas.
 
     Raises TypeError if an argument or a result is not float or complex.
 
     >>> import numpy as np
+    >>> hessian(lambda x: x**4).expr(1.0)
+    12*x**2
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
     array([[4., 2.],
            [2., 0.]])
@@ -179,6 +184,13 @@ def _jacobian(
         found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)
         return (found, concretize(aux, leaves)) if has_aux else found
 
+    def expr(*args: object, **kwargs: object) -> Any:
+        trees = numeric_arguments(function, args)
+        trees |= differentiable_arguments(who, function, args, positions(who, wanted, len(args)))
+        found = formulas_of(jacobian_of, args, kwargs, dict(sorted(trees.items())))
+        return found[0] if has_aux else found
+
+    jacobian_of.expr = expr  # type: ignore[attr-defined]
     return jacobian_of
 
 
@@ -242,8 +254,11 @@ def jacobian_rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     """The blocks of the Jacobian in reverse mode, a pullback of the basis of each root."""
     blocks: list[Expr] = []
     for root in roots:
-        cotangents = backprop(root, _basis(root), wrt=leaves).map
-        pulled = [cotangents[x.key] if x.key in cotangents else zeros_like(x) for x in leaves]
+        if not root.shape:
+            blocks += cotangents(root, leaves)
+            continue
+        found = backprop(root, _basis(root), wrt=leaves).map
+        pulled = [found[x.key] if x.key in found else zeros_like(x) for x in leaves]
         for x, block in zip(leaves, every_example(pulled, root.size), strict=True):
             blocks.append(reshape(block, (*root.shape, *x.shape)))
     return blocks
@@ -253,11 +268,16 @@ def jacobian_columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     """The blocks of the Jacobian in forward mode, a pushforward of the basis of each leaf."""
     table: list[list[Expr]] = []
     for x in leaves:
-        flows = pushforward(roots, {x.key: _basis(x)})
+        flows = pushforward(roots, {x.key: _basis(x) if x.shape else full_like(x, 1)})
         known = [
             zeros_like(root) if flow is None else lift_fully(flow)
             for root, flow in zip(roots, flows, strict=True)
         ]
+        if not x.shape:
+            table.append(
+                [broadcast_to(flow, root.shape) for flow, root in zip(known, roots, strict=True)]
+            )
+            continue
         table.append(
             [
                 reshape(moveaxis(block, 0, -1), (*root.shape, *x.shape))

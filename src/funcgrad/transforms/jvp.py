@@ -12,8 +12,9 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
-from funcgrad.trace.leaves import run_on_leaves
+from funcgrad.trace.leaves import parameter_names, run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
+from funcgrad.transforms.formulas_of import formulas_of
 from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
@@ -32,7 +33,8 @@ def jvp(
     """f's value and its directional derivative along the tangents, as a pair of trees.
 
     ``primals`` and ``tangents`` are tuples of the same length and structure, as in JAX. With ``has_aux``, f
-    returns a pair ``(value, aux)``, and the result is ``(value, derivative, aux)``.
+    returns a pair ``(value, aux)``, and the result is ``(value, derivative, aux)``. ``jvp.expr`` takes the
+    same arguments, and returns value and derivative as formulas; dx is the tangent of x.
 
     Raises TypeError if ``primals`` or ``tangents`` is not a tuple, or if their structures, shapes or dtypes
     differ; for integer arrays, which have no tangents; and if f is not a function. Warns if no primal reaches
@@ -40,6 +42,8 @@ def jvp(
 
     >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
     (12.0, 4.0)
+    >>> jvp.expr(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
+    (x*y, y*dx + x*dy)
     """
     check_function("jvp", f)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
@@ -71,6 +75,26 @@ def jvp(
     values = [result(v) for v in together]
     pair = shape.rebuild(values[:count]), shape.rebuild(values[count:])
     return (*pair, concretize(aux, leaves)) if has_aux else pair
+
+
+def _formulas(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
+    """The value and the directional derivative as formulas in the primals and the tangents."""
+    check_function("jvp", f)
+    count = len(primals)
+    names = parameter_names(f, count)
+    trees = differentiable_arguments("jvp", f, primals, tuple(range(count)))
+    for i, (tangent, name) in enumerate(zip(tangents, names, strict=True)):
+        trees[count + i] = flatten_numbers(tangent, f"d{name}")
+
+    def pair(*args: object) -> Any:
+        return jvp(f, args[:count], args[count:], has_aux)[:2]
+
+    return formulas_of(pair, [*primals, *tangents], {}, trees)
+
+
+jvp.expr = _formulas  # type: ignore[attr-defined]
 
 
 def _jvp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:

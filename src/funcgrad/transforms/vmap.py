@@ -22,6 +22,7 @@ from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import on_arrays, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.tree_nodes import own_children
+from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.transform_arguments import check_function, named_after
 from funcgrad.typing import Array
 
@@ -78,6 +79,10 @@ def vmap(
         values = derive(Batch(size, same), [lift_fully(item) for item in tree.leaves], leaves)
         return tree.rebuild([_placed(v, place) for v, place in zip(values, places, strict=True)])
 
+    def expr(*args: object, **kwargs: object) -> Any:
+        return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
+
+    mapped.expr = expr  # type: ignore[attr-defined]
     return mapped
 
 
