@@ -277,13 +277,13 @@ GAPS: dict[str, dict[str, str]] = {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it works on dtypes other than float64 and bool": "bitwise_and bitwise_or bitwise_xor astype",
         "it holds programs of its own": BODIES,
-        "`math` has no such function, or a less accurate one": "gammaln polygamma sinc imag complex",
+        "`math` has no such function, or a less accurate one": "gammaln polygamma sinc imag make_complex",
         PRIMITIVE: "foreign",
     },
     "native": {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it holds programs of its own, which become machine code with the loop that they stand in": BODIES,
-        "it has no scalar template": "gammaln polygamma sinc imag complex astype",
+        "it has no scalar template": "gammaln polygamma sinc imag make_complex astype",
         PRIMITIVE: "foreign",
     },
     "to_python": {
@@ -302,7 +302,7 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": MATRICES,
-        "complex values have no order": "fft detphase complex",
+        "complex values have no order": "fft detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",
     },
@@ -316,7 +316,7 @@ GAPS: dict[str, dict[str, str]] = {
         "its value, or all that it reads, is not of real floats": (
             "isfinite isinf isnan signbit invert logical_not less less_equal greater greater_equal equal "
             "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor any all argmax "
-            "argmin argsort fft detphase complex"
+            "argmin argsort fft detphase make_complex"
         )
     },
 }

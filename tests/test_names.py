@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 
 import funcgrad as fg
-
-HOME = Path(fg.__file__).parent
+from tests.syntax_trees import HOME, paths, syntax_tree
 
 
 def modules():
     """The modules of the package: paths below it, and syntax trees."""
-    paths = sorted(HOME.rglob("*.py"))
-    return [(str(path.relative_to(HOME)), ast.parse(path.read_text())) for path in paths]
+    return [(str(path.relative_to(HOME)), syntax_tree(path)) for path in paths()]
 
 
 def is_type_variable(value):

@@ -5,7 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 RUN = 'pip install . && python -m funcgrad "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))" x=0.7'
-TEST = 'pip install -e ".[test]" && python -m pytest'
+TEST = 'pip install -e ".[test]" && python -m pytest -n auto'
 
 
 def lines(path: str) -> list[str]:

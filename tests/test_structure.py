@@ -12,8 +12,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.op import Op
-
-HOME = Path(fg.__file__).parent
+from tests.syntax_trees import HOME, paths, syntax_tree
 
 
 def files_called(function, *args):
@@ -154,9 +153,9 @@ def found_in_package(has):
     """The functions of a kind, by module, outside of the rooms that may have them."""
     return [
         f"{path.relative_to(HOME)}: {function.name}"
-        for path in sorted(HOME.rglob("*.py"))
+        for path in paths()
         if str(path.relative_to(HOME)) not in WALKING_ROOMS
-        for function in functions_of(ast.parse(path.read_text()))
+        for function in functions_of(syntax_tree(path))
         if has(function)
     ]
 
@@ -215,7 +214,7 @@ def _docstrings(tree):
 
 def operations_named(path):
     """The operations that a module names: in strings, word by word, and as imported objects."""
-    tree, found, modules = ast.parse(path.read_text()), set(), {}
+    tree, found, modules = syntax_tree(path), set(), {}
     names, docstrings = set(operation_table.ops), _docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -256,7 +255,7 @@ MORE_NAMED = {
 
 def test_modules_outside_ops_name_few_operations():
     over = {}
-    for path in sorted(HOME.rglob("*.py")):
+    for path in paths():
         file = path.relative_to(HOME).as_posix()
         if file.startswith("ops/") or file in TABLES:
             continue

@@ -16,7 +16,7 @@ step() { # step NAME COMMAND [ARGUMENT...]
 # README.md gives this very line, and tests/test_readme.py holds the two together. It comes first
 # because it installs what the other steps need. The tests include the doctests and the examples.
 install_and_test() {
-    pip install -e ".[test]" && python -m pytest
+    pip install -e ".[test]" && python -m pytest -n auto
 }
 
 step "tests, doctests, examples" install_and_test

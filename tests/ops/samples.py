@@ -95,7 +95,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     "real": [*unary(ANY), Sample((COMPLEX,))],
     "imag": [*unary(ANY), Sample((COMPLEX,))],
     "conjugate": [*unary(ANY), Sample((COMPLEX,))],
-    "complex": binary(ANY, OTHER),
+    "make_complex": binary(ANY, OTHER),
     "invert": [Sample((TRUTH,))],
     "logical_not": [Sample((TRUTH,))],
     **{

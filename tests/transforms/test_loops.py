@@ -90,7 +90,7 @@ def body_of(kinds, container, w, data):
     return turn
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     kinds=bodies,
     container=st.sampled_from(sorted(CONTAINERS)),

@@ -33,12 +33,12 @@ class Entry:
     def is_stale(self) -> bool:
         """Whether the original has other code, defaults, methods, or contents of cells by now."""
         value = self.original()
-        if value is None or not same_items(self.parts(value), self.known):
+        if value is None or not same_parts(self.parts(value), self.known):
             return True
         return any([_contents(value.__closure__[i]) is not old for i, old in self.cells])
 
 
-def same_items(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+def same_parts(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     """Whether two tuples have the same objects."""
     return len(a) == len(b) and all(map(is_, a, b))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.stand_ins.number_functions import any_traced, where_traced
-from funcgrad.ops.elementwise.magnitude import complex_
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import astype
 
 
@@ -27,7 +27,7 @@ def _log(z: Any, *base: Any) -> Any:
 
 
 def _rect(r: Any, phi: Any) -> Any:
-    return complex_(r * np.cos(phi), r * np.sin(phi))
+    return make_complex(r * np.cos(phi), r * np.sin(phi))
 
 
 def _polar(z: Any) -> tuple[Any, Any]:

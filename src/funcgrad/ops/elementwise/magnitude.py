@@ -32,8 +32,8 @@ def sign(x: object) -> Any:
     far = np.isinf(size)
     scale = np.where(far | (size == 0), np.ones_like(size), size)
     # The parts apart, since a quotient of complex numbers loses signs of zeros.
-    near = mask(x != 0, complex_(re / scale, im / scale))
-    return np.where(far, complex_(_far_part(re, im), _far_part(im, re)), near)
+    near = mask(x != 0, make_complex(re / scale, im / scale))
+    return np.where(far, make_complex(_far_part(re, im), _far_part(im, re)), near)
 
 
 def _far_part(part: Array, other: Array) -> Any:
@@ -176,14 +176,14 @@ def _complex_source(z: Expr, texts: Sequence[str]) -> str:
     return f"np.stack([{', '.join(texts)}], axis=-1).view(np.{z.dtype})[..., 0]"
 
 
-complex_: Op = Elementwise(
-    name="complex",
+make_complex: Op = Elementwise(
+    name="make_complex",
     run=_complex_run,
     infer=_complex_loop,  # type: ignore[arg-type]
     edges=(
-        lambda z, re, im: Structural(lambda v: complex_(v, np.zeros_like(v)), np.real),
+        lambda z, re, im: Structural(lambda v: make_complex(v, np.zeros_like(v)), np.real),
         lambda z, re, im: Structural(
-            lambda v: complex_(np.zeros_like(v), v), lambda g: -np.imag(g)
+            lambda v: make_complex(np.zeros_like(v), v), lambda g: -np.imag(g)
         ),
     ),
     columns=Columns(

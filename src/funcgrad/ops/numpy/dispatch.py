@@ -215,7 +215,7 @@ def round_(x: object, decimals: int = 0) -> Any:
     """As `numpy.round`; not differentiable."""
     x = op.lift_fully(x)
     if x.dtype.kind == "c":
-        return magnitude.complex_(round_(np.real(x), decimals), round_(np.imag(x), decimals))
+        return magnitude.make_complex(round_(np.real(x), decimals), round_(np.imag(x), decimals))
     whole = x.dtype.kind in "iu"
     if decimals >= 0:
         scale = 10.0**decimals

@@ -14,7 +14,7 @@ from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact, slice_axis
 from funcgrad.ops.base.op import lift_all, lift_fully
-from funcgrad.ops.elementwise.magnitude import complex_
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
 from funcgrad.ops.shape import astype, reshape
@@ -173,7 +173,7 @@ def _between_knots(x: object, xp: Any, fp: Any) -> Any:
     if fp.dtype.kind == "c":
         # Apart, since an infinity in one part would leave no number in the other.
         parts = [_between_knots(x, xp, part) for part in (np.real(fp), np.imag(fp))]
-        return complex_(*parts)
+        return make_complex(*parts)
     # Of knots that fall together the last counts, as in NumPy.
     i = np.clip(searchsorted(xp, x, "right") - 1, 0, xp.shape[0] - 2)
     start, end, below, above = xp[i], xp[i + 1], fp[i], fp[i + 1]

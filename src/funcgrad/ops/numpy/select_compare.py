@@ -11,7 +11,7 @@ import numpy.typing as npt
 from funcgrad.expr import Expr
 from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import lift_all, lift_fully
-from funcgrad.ops.elementwise.magnitude import complex_
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -116,7 +116,7 @@ def nan_to_num(
     x = lift_fully(x)
     if x.dtype.kind == "c":
         parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (np.real(x), np.imag(x))]
-        return complex_(*parts)
+        return make_complex(*parts)
     if x.dtype.kind != "f":
         return x
     most = np.finfo(x.dtype)

@@ -13,7 +13,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axes_of, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
-from funcgrad.ops.elementwise.magnitude import complex_
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import astype, expand_dims, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
@@ -206,4 +206,4 @@ def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Any:
     c = c / deviation[:, None] / deviation
     if c.dtype.kind != "c":
         return np.clip(c, -1, 1)
-    return complex_(np.clip(np.real(c), -1, 1), np.clip(np.imag(c), -1, 1))
+    return make_complex(np.clip(np.real(c), -1, 1), np.clip(np.imag(c), -1, 1))

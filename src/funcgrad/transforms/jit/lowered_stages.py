@@ -18,7 +18,7 @@ from funcgrad.graph import INPUT
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import position
 from funcgrad.transforms.jit.guard_tree import GuardTree, NodeProgram, Question, answer_key
-from funcgrad.transforms.jit.stage_text import Guard, Lowered, are_different, one_line
+from funcgrad.transforms.jit.stage_text import Guard, Lowered, are_different, last_line
 
 
 def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered:
@@ -32,7 +32,7 @@ def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered
     if node is None or node.step is None:
         raise RuntimeError("lower: expected questions that lead to results")
     program, given = node.step.program, _given(node.step, tree)
-    constant = "" if node.exprs else one_line(node.rebuild(()))
+    constant = "" if node.exprs else last_line(node.rebuild(()))
     outputs = node.exprs if derived else tuple(program.inline(given))
     simplified, shared = outputs, tuple[Expr, ...]()
     if not (derived or asked) and _holds_tuples(outputs):

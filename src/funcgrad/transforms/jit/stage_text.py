@@ -46,7 +46,7 @@ class Guard(NamedTuple):
     source: str
 
     def __repr__(self) -> str:
-        what = f"{self.reading}({one_line(self.asked)}) was {one_line(self.answer)}"
+        what = f"{self.reading}({last_line(self.asked)}) was {last_line(self.answer)}"
         head = f"{what}, at {self.line}" if self.line else what
         return "\n".join([head, *_indented(repr(self.steps).splitlines())])
 
@@ -158,7 +158,7 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" if line else "" for line in lines]
 
 
-def one_line(value: Any) -> str:
+def last_line(value: Any) -> str:
     return cut((repr(value).splitlines() or [""])[-1], 60)
 
 
