@@ -33,7 +33,7 @@ NASTY = [
 def test_dot_with_cotangents_says_where_they_flow():
     lines = to_dot(X * Y, gradient=True).splitlines()
     assert '  n0 [label="x\\nfloat64\\ncotangent y", shape=ellipse]' in lines
-    assert '  n2 [label="*\\nfloat64\\ncotangent 1", shape=box]' in lines
+    assert '  n2 [label="*\\nfloat64\\ncotangent 1.0", shape=box]' in lines
     assert "  n2 -> n0 [style=dashed, constraint=false]" in lines
     assert "dashed" not in to_dot(X * Y)
     assert "dashed" not in to_dot(X < Y, gradient=True)
@@ -126,7 +126,7 @@ def test_the_body_of_a_loop_is_a_cluster():
     x = fg.var("x")
     assert to_dot(fg.scan(lambda c, t: (c * t, None), x, np.ones(2))[0]).splitlines()[3:] == [
         '  n0 [label="x\\nfloat64", shape=ellipse]',
-        '  n1 [label="[1., 1.]\\nfloat64[2]", shape=plain]',
+        '  n1 [label="[1.0, 1.0]\\nfloat64[2]", shape=plain]',
         '  n2 [label="loop\\nf\\n(float64)", shape=box]',
         '  n3 [label="pick\\nindex=0\\nfloat64", shape=box]',
         '  n0 -> n2 [label="0"]',

@@ -124,7 +124,7 @@ def test_a_loop_is_one_step_whose_value_is_a_tuple():
         "  f(s, t) = s*t, s",
         "Forward accumulation: parents before children; t is the tangent for dx = 1.",
         "  v0 = x                     = 3,  t0 = 1",
-        "  v1 = [1., 2.]              = [1., 2.]",
+        "  v1 = [1.0, 2.0]            = [1., 2.]",
         "  v2 = loop(f, v0, over=v1)  = (6, [3., 3.]),  t2 = (2, [1., 1.])",
         "  v3 = v2[0]                 = 6,  t3 = 2",
         "Reverse accumulation: children before parents; z is the cotangent, z3 = 1.",

@@ -7,21 +7,21 @@ import funcgrad as fg
 from tests.show.programs import ALL, GRADIENTS, PROGRAMS, TIMES, X, nested_calls
 
 WRITTEN = {
-    "scan": "let f(s, t, p) = sin(s*t + p), s\nin loop(f, x, over=[0.5, 2. , 1. ], given=y)[0]",
+    "scan": "let f(s, t, p) = sin(s*t + p), s\nin loop(f, x, over=[0.5, 2.0, 1.0], given=y)[0]",
     "scan of several": "let f(s1, s2, t) = s2, s1 + s2*t, s1, cos(t)\n"
-    "in loop(f, (x, y), over=[0.5, 2. , 1. ])[1]",
+    "in loop(f, (x, y), over=[0.5, 2.0, 1.0])[1]",
     "scan by count": "let f(s, p) = cos(s)*p, s\nin loop(f, x, times=4, given=y)[0]",
-    "scan of nothing": "let f(t, p) = t*p\nin sum(loop(f, over=[0.5, 2. , 1. ]*y, given=x))",
+    "scan of nothing": "let f(t, p) = t*p\nin sum(loop(f, over=[0.5, 2.0, 1.0]*y, given=x))",
     "while": "let f(s, p1, p2) = s**2 + p1\n    g(s, p1, p2) = s < p2\n"
     "in loop(f, x + 2, given=(y, 100*y), while=g)",
     "cond": "let f(u1, u2) = u1**2*u2\n    g(u1, u2) = sin(u1)\nin cond(x > y, g, f, x, y)",
     "call": "let f(u1, u2) = sin(sin(u1)*u2)\nin f(x, y)",
     "a rule of one's own": "custom_derivative(sin(x*y))*y",
-    "a root": "let f(s, p) = s**2 - p\nin implicit_root(f, 1, x + y)*y",
+    "a root": "let f(s, p) = s**2 - p\nin implicit_root(f, 1.0, x + y)*y",
     "a primitive": "erf(x)*y",
     "nested": "let f(s, t, p1, p2) = s*p1*p2 + t\n"
     "    g(s, t, p1, p2) = loop(f, s, over=p1, given=(t, p2)), 2*s\n"
-    "    a = loop(g, x, over=[1. , 2.5, 1.5], given=([0, 1, 2], y))\n"
+    "    a = loop(g, x, over=[1.0, 2.5, 1.5], given=([0, 1, 2], y))\n"
     "in sum(a[1]) + a[0]",
 }
 
@@ -36,11 +36,11 @@ def test_the_gradient_of_a_loop_is_a_loop_that_can_be_read():
         "let f(u1, u2, u3) = b*u2*cos(u1), b*a\n"
         "      where a = sin(u1)\n"
         "            b = u3*cos(a*u2)\n"
-        "in f(x, y, 1)[0]"
+        "in f(x, y, 1.0)[0]"
     )
     assert repr(GRADIENTS["gradient of while"]).splitlines()[-2:] == [
         "    a = loop(f, x + 2, given=(y, 100*y), while=g)",
-        "in loop(h, (1, 0), over=(a[1], a[2]), reverse=True)[0]",
+        "in loop(h, (1.0, 0.0), over=(a[1], a[2]), reverse=True)[0]",
     ]
 
 
@@ -59,7 +59,7 @@ def test_names_of_variables_are_left_to_them():
     loop = fg.scan(lambda c, x: (np.sin(c * x) * f, (c * x) ** 2 + (c * x)), s, TIMES * t)
     assert repr(loop[0] + a) == (
         "let g(s1, t1, p) = sin(b)*p, b**2 + b\n      where b = s1*t1\n"
-        "in loop(g, s, over=[0.5, 2. , 1. ]*t, given=f)[0] + a"
+        "in loop(g, s, over=[0.5, 2.0, 1.0]*t, given=f)[0] + a"
     )
 
 

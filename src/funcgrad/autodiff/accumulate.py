@@ -46,8 +46,8 @@ class GradientMap(Mapping[Key, Any]):
     GradientMap of x*y + y
       x        y
       y        x + 1
-      x*y      1
-      x*y + y  1
+      x*y      1.0
+      x*y + y  1.0
     >>> z(x=2.0, y=5.0)[x]
     5.0
     """

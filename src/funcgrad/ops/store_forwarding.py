@@ -108,7 +108,7 @@ def forwarded(x: Expr, place: Place) -> Expr | None:
     >>> import funcgrad as fg
     >>> x = fg.var("x", 3)
     >>> forwarded(x.at[0].set(2.0).at[1].set(5.0), (0,))
-    2
+    2.0
     """
     source, at = x, place
     while (known := _entries(source)) is not None:

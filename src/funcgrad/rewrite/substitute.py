@@ -31,7 +31,7 @@ def substitute(
     let a = y + 1
     in a**2 + a
     >>> substitute(x**2 + x, x=3.0)
-    3**2 + 3
+    3.0**2 + 3
     """
     if not isinstance(expr, Expr):
         raise fail(

@@ -21,7 +21,8 @@ from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
-from funcgrad.show.text import ATOM, Written, define, number_text, shown, text, write
+from funcgrad.show.numbers import label
+from funcgrad.show.text import ATOM, Written, define, shown, text, write
 from funcgrad.trace.run_formula import evaluate
 
 MOST_STEPS = 200
@@ -128,7 +129,7 @@ def tell(nodes: list[Expr], functions: Mapping[Body, Function]) -> list[Step]:
 
 def _formula(expr: Expr, parts: list[Written], functions: Mapping[Body, Function]) -> str:
     if expr.op is CONSTANT:
-        return number_text(array_of(expr)).text
+        return label(array_of(expr))
     if expr.op is pick_op:
         return f"{parts[0].text}[{dict(expr.params)['index']}]"
     hidden = expr.op is not INPUT and getattr(expr.op, "hidden", False)

@@ -54,7 +54,7 @@ def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
 
     >>> import funcgrad as fg
     >>> parse("2*x + sin(pi*x)", {"x": fg.var("x")})
-    2*x + sin(3.14159*x)
+    2*x + sin(3.141592653589793*x)
     """
     if len(source) > LONGEST_FORMULA:
         raise FormulaError(

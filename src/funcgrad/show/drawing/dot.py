@@ -23,7 +23,8 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.layered_layout import Layout, Point, arrange
 from funcgrad.show.functions import Function, held, held_within, is_tuple, named, variable_names
 from funcgrad.show.naming import array_of, distinct, name_of, places, printable
-from funcgrad.show.text import number_text, text
+from funcgrad.show.numbers import label
+from funcgrad.show.text import text
 
 MOST_DOT = 100_000  # nodes; Graphviz itself gives up long before
 MOST_SVG = 300
@@ -48,7 +49,7 @@ def face(expr: Expr, functions: Mapping[Body, Function] = _NONE) -> Face:
     if expr.op is INPUT:
         return Face("input", (_cut(name_of(expr)), str(expr.type)))
     if expr.op is CONSTANT:
-        number = number_text(array_of(expr)).text
+        number = label(array_of(expr))
         number = f"{expr.label} = {number}" if expr.label else number
         return Face("constant", (_cut(number), str(expr.type)))
     operation: Op = expr.op

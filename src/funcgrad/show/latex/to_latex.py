@@ -1,8 +1,9 @@
 """Formulas in LaTeX, as a person would write them: fractions, powers, roots, Greek names, subscripts.
 
 The fold is that of `funcgrad.show.text`: shared and long parts get names, and then the formula is an
-``aligned`` block that begins with *let*; so it is linear in the graph. Broadcasts and casts are not
-written. A product of two arrays, entry by entry, has a circled dot; that of matrices has none.
+``aligned`` block that begins with *let*; so it is linear in the graph. Broadcasts and casts that NumPy does
+by itself are not written. A product of two arrays, entry by entry, has a circled dot; that of matrices has
+none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops.base.op import leaf
+from funcgrad.ops.base.op import astype, broadcast_to, leaf
 from funcgrad.show.functions import (
     Application,
     Function,
@@ -22,8 +23,8 @@ from funcgrad.show.functions import (
     held_within,
     is_plain_pick,
     named,
-    operands_written,
 )
+from funcgrad.show.implicit_casts import operands_shown
 from funcgrad.show.latex.latex_operations import (
     ATOM,
     CALL,
@@ -34,10 +35,12 @@ from funcgrad.show.latex.latex_operations import (
     escaped,
     grouped,
     latex_call,
+    latex_parenthesized,
     special,
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
-from funcgrad.show.text import FIRST, LAST, Written, letters, short
+from funcgrad.show.numbers import digits
+from funcgrad.show.text import FIRST, LAST, Written, letters
 
 LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
 
@@ -85,11 +88,11 @@ def to_latex(expr: Expr) -> str:
     rules = Rules(
         lambda e, parts: _write(e, parts, taken, shown),
         letters(taken | {"e"}),
-        operands_written,
+        operands_shown,
         CALL,
         LONGEST_INLINE_LATEX,
         identifier,
-        lambda e: bool(getattr(e.op, "hidden", False)) or is_plain_pick(e),
+        _transparent,
     )
     rows = [row for item in items for row in _definition(item.body, shown, rules)]
     lines, (root,) = let_all([expr], {}, rules)
@@ -100,6 +103,11 @@ def to_latex(expr: Expr) -> str:
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def _transparent(expr: Expr) -> bool:
+    written = expr.op is broadcast_to or expr.op is astype
+    return not written and (bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr))
 
 
 def _shortened(rows: list[str]) -> list[str]:
@@ -181,6 +189,10 @@ def _write(
     operation: Any = expr.op
     if operation is leaf:
         return Written(identifier(expr.label), ATOM) if expr.label else parts[0]
+    if operation is astype:
+        return Written(rf"\operatorname{{{expr.dtype}}}\left({parts[0].text}\right)", CALL)
+    if operation is broadcast_to:
+        return _repeated(expr, parts[0])
     if operation.hidden or is_plain_pick(expr):
         return parts[0]
     made = applied(expr, [part.text for part in parts], functions)
@@ -189,6 +201,18 @@ def _write(
     if operation.name == "exp" and "e" not in taken and len(parts[0].text) <= 40:
         return Written(f"e^{{{parts[0].text}}}", POWER)
     return special(expr, parts) or latex_call(expr, operation, parts)
+
+
+def _repeated(expr: Expr, part: Written) -> Written:
+    """A value that is repeated where NumPy would not do it: times an array of ones."""
+    lengths = r" \times ".join(map(str, expr.shape))
+    (x,) = expr.args
+    if not x.shape:
+        ones = rf"\mathbf{{1}}_{{{lengths}}}"
+        if part.text in ("0", "1"):
+            return Written(ones.replace("1", part.text, 1), ATOM)
+        return Written(rf"{latex_parenthesized(part, PRODUCT)} \, {ones}", PRODUCT)
+    return Written(rf"\operatorname{{broadcast}}_{{{lengths}}}\left({part.text}\right)", CALL)
 
 
 def _constant(array: Any) -> Written:
@@ -204,7 +228,10 @@ def _constant(array: Any) -> Written:
 
 
 def _number(value: object) -> Written:
-    shown = short(value)
+    shown = digits(value)
+    if "/" in shown:
+        sign, (top, bottom) = "-" * shown.startswith("-"), shown.lstrip("-").split("/")
+        return Written(rf"{sign}\frac{{{top}}}{{{bottom}}}", UNARY)
     if shown.lstrip("-") in ("inf", "nan"):
         shown = shown.replace("inf", r"\infty").replace("nan", r"\mathrm{nan}")
     elif shown in ("True", "False"):
@@ -213,9 +240,9 @@ def _number(value: object) -> Written:
         inner = shown.strip("()").replace("j", r"\,\mathrm{i}")
         return Written(inner, SUM)
     elif "e" in shown:
-        digits, power = shown.split("e")
+        mantissa, power = shown.split("e")
         ten = f"10^{{{int(power)}}}"
-        if digits == "1":
+        if mantissa == "1":
             return Written(ten, POWER)
-        return Written(rf"{digits} \cdot {ten}", PRODUCT)
+        return Written(rf"{mantissa} \cdot {ten}", PRODUCT)
     return Written(shown, UNARY if shown.startswith("-") else ATOM)
