@@ -39,7 +39,8 @@ def evaluate(formulas: Any, values: Mapping[Any, Any] | None = None, /, **named:
     >>> evaluate(x * x, x=[1.0, 2.0, 3.0])
     array([1., 4., 9.])
     >>> evaluate(x * x, x=y + 1)
-    (y + 1)*(y + 1)
+    let a = y + 1
+    in a*a
     """
     if isinstance(formulas, Expr):
         return _values([formulas], values, named)[0]
