@@ -215,8 +215,12 @@ def _is_safe(expr: Expr, operands: Sequence[Operand]) -> bool:
     return expr.op in _SAFE and all([1e-9 < abs(value) < 1e9 for value in values])
 
 
-_SAFE = (*(arithmetic.add, arithmetic.subtract, arithmetic.multiply), arithmetic.divide)
-_SAFE += (arithmetic.negative, arithmetic.square)
+_SAFE = frozenset(
+    (
+        *(arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide),
+        *(arithmetic.negative, arithmetic.square),
+    )
+)
 
 
 def _constant_operand(operand: Operand) -> Written:
