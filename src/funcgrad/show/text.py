@@ -210,17 +210,11 @@ def _is_safe(expr: Expr, operands: Sequence[Operand]) -> bool:
     if expr.dtype.kind not in "fib" or not all([operand.number for operand in operands]):
         return False
     values = [operand.expr.params[0][1].array.item() for operand in operands]
-    if expr.op is arithmetic.power:
+    infix = expr.op.infix
+    if infix is not None and infix.symbol == "**":
         return all([1e-2 < value < 1e2 for value in values])
-    return expr.op in _SAFE and all([1e-9 < abs(value) < 1e9 for value in values])
-
-
-_SAFE = frozenset(
-    (
-        *(arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide),
-        *(arithmetic.negative, arithmetic.square),
-    )
-)
+    safe = infix is None or infix.symbol in ("+", "-", "*", "/")
+    return safe and all([1e-9 < abs(value) < 1e9 for value in values])
 
 
 def _constant_operand(operand: Operand) -> Written:
