@@ -245,7 +245,7 @@ def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
 
 def _before_broadcast(operand: ExprBase) -> ExprBase:
     """What was compared: an operand without the conversions of shape and dtype that NumPy does by itself."""
-    while operand.op.name in ("broadcast_to", "astype"):
+    while getattr(operand.op, "hidden", False):
         operand = operand.args[0]
     return operand
 
