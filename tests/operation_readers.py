@@ -10,10 +10,13 @@ from funcgrad.algebras import bounds, cost, precise
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.libraries.library_codegen import emitted
 from funcgrad.compiler.native.numba_jit import template
+from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from tests.ops.samples import SAMPLES, SQUARE
+from tests.ops.special_points import POINTS
 
 
 class Program(NamedTuple):
@@ -81,6 +84,58 @@ def programs():
         ),
     }
     return made
+
+
+# -- special functions ------------------------------------------------------------------------------
+WITH_PARAMS = {
+    "gamma_moment": ((2.5, 1.6), {"order": 1, "upper": False}),
+    "beta_moment": ((2.5, 1.6, 0.37), {"orders": (1, 1), "upper": True}),
+    "partial_derivative": ((2.5, 1.6), {"operation": "gammainc", "orders": (1, 0)}),
+}
+INVERSES = {
+    "gammaincinv": (2.5, 0.37),
+    "gammainccinv": (2.5, 0.37),
+    "betaincinv": (2.5, 1.6, 0.37),
+    "betainccinv": (2.5, 1.6, 0.37),
+    "btdtria": (0.37, 1.6, 0.7),
+    "btdtrib": (2.5, 0.37, 0.7),
+    "gammasgn": (2.5,),
+    "wofz": (0.3 + 0.4j,),
+}
+NO_EDGE = {"gammasgn"}
+SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
+"""SciPy's special functions, and the functions that their derivatives are made of."""
+
+
+def special_program(name):
+    args, params = WITH_PARAMS.get(name, (None, {}))
+    if args is None:
+        args = INVERSES[name] if name in INVERSES else POINTS[name][0]
+    inputs = [fg.var(f"x{k}", (), np.asarray(x).dtype) for k, x in enumerate(args)]
+    return Program(
+        operation_table.ops[name](*inputs, **params), inputs, list(map(np.asarray, args))
+    )
+
+
+def reads_special(reader, name):
+    """Whether a reader reads a special function: if its record has the reader's column."""
+    columns = operation_table.ops[name].columns
+    libraries = columns.libraries or {}
+    complex_value = name == "wofz"
+    return {
+        "forward mode": name not in NO_EDGE,
+        "reverse mode": name not in NO_EDGE,
+        "second order": name not in NO_EDGE,
+        "math": columns.scalar is not None,
+        "native": False,
+        "to_python": columns.numpy is not None,
+        "to_sympy": columns.sympy is not None,
+        "to_jax": "jax" in libraries,
+        "to_torch": "torch" in libraries,
+        "bounds": columns.interval is not None,
+        "precise": columns.mpmath is not None,
+        "sparsity": not complex_value,
+    }.get(reader, True)
 
 
 # -- readers: each raises if it cannot read a program, and else gives values to compare -----------------
@@ -348,4 +403,19 @@ def page():
         lines += [
             f"| {', '.join(sorted(names.split()))} | {why} |" for why, names in reasons.items()
         ]
+    readers = [r for r in READERS if not all(reads_special(r, name) for name in SPECIAL)]
+    whole = ", ".join(reader for reader in READERS if reader not in readers)
+    lines += [
+        "",
+        "## Special functions",
+        "",
+        "The functions of `scipy.special`, and those that their derivatives are made of, are operations that",
+        f"are imported when they are used. They are read by {whole}; by the others as marked.",
+        "",
+        f"| operation | {' | '.join(readers)} |",
+        f"| --- |{' --- |' * len(readers)}",
+    ]
+    for name in SPECIAL:
+        marks = ["yes" if reads_special(reader, name) else "" for reader in readers]
+        lines.append(f"| {name} | {' | '.join(marks)} |")
     return "\n".join(lines) + "\n"

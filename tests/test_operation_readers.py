@@ -5,7 +5,18 @@ from pathlib import Path
 import pytest
 
 from funcgrad import __file__ as package
-from tests.operation_readers import GAPS, READERS, gaps, page, programs, read
+from tests.operation_readers import (
+    GAPS,
+    READERS,
+    SPECIAL,
+    gaps,
+    page,
+    programs,
+    read,
+    reads_special,
+    special_program,
+)
+from tests.ops.special_points import SLICE
 
 PROGRAMS = programs()
 OPTIONAL = {"to_jax": "jax", "to_torch": "torch", "to_sympy": "sympy", "precise": "mpmath"}
@@ -16,15 +27,19 @@ def test_every_operation_has_a_program():
 
     # What takes apart and makes tuples, identities of traces and marks of custom rules have no program alone.
     inner = {"leaf", "example", "pick", "together", "last", "beyond"}
-    assert set(operation_table.ops) - inner <= set(PROGRAMS)
+    assert set(operation_table.ops) - inner <= {*PROGRAMS, *SPECIAL}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_operations_are_read_but_for_the_gaps_that_are_listed(reader):
+def library_of(reader):
     if reader in OPTIONAL:
         library = pytest.importorskip(OPTIONAL[reader])
         if reader == "to_jax":
             library.config.update("jax_enable_x64", True)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_operations_are_read_but_for_the_gaps_that_are_listed(reader):
+    library_of(reader)
     unread = {}
     for name, program in PROGRAMS.items():
         try:
@@ -34,6 +49,29 @@ def test_operations_are_read_but_for_the_gaps_that_are_listed(reader):
     assert set(unread) == gaps(reader), {
         name: why for name, why in unread.items() if name not in gaps(reader)
     }
+
+
+def check_special(reader, names):
+    library_of(reader)
+    for name in names:
+        program = special_program(name)
+        if reads_special(reader, name):
+            read(reader, program)
+        else:
+            with pytest.raises((TypeError, ValueError, AssertionError)):
+                read(reader, program)
+
+
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in OPTIONAL])
+def test_special_functions_are_read_if_their_records_have_the_column(reader):
+    check_special(reader, SLICE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("reader", READERS)
+def test_every_special_function_is_read_if_its_record_has_the_column(reader, name):
+    check_special(reader, [name])
 
 
 def test_reasons_name_an_operation_once():

@@ -232,7 +232,14 @@ def _run_loop(*params: _Any) -> _Any:
 @_lru_cache(maxsize=1)
 def _all_ops() -> _Any:
     """All operations by name, for reading stored programs."""
-    return _dispatch.all_ops(*[_import_module(f"funcgrad.{home}") for home in _DECLARING])
+    special = _import_module("funcgrad.ops.special.special_stand_ins").SPECIAL_FAMILIES
+    later = [_import_module(f"funcgrad.{home}") for home in _DECLARING]
+    return _dispatch.all_ops(*special, *later)
+
+
+def _special_functions() -> _Any:
+    """What stands in for the ufuncs of `scipy.special`, by name."""
+    return _import_module("funcgrad.ops.special.special_stand_ins").STAND_INS
 
 
 _functions = _dispatch.public_functions()
@@ -248,6 +255,7 @@ _expr.assemble(
                 "is_varied": _is_varied,
                 "lower": _lower,
                 "run_loop": _run_loop,
+                "special_functions": _special_functions,
                 "text": _text,
                 "text_of_tree": _text_of_tree,
                 "latex": _latex,

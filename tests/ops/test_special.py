@@ -8,7 +8,7 @@ import scipy.special
 
 import funcgrad as fg
 from funcgrad.ops.base.op import Elementwise
-from funcgrad.ops.special import digamma, gammaln, polygamma
+from funcgrad.ops.special.polygamma import digamma, gammaln, polygamma
 
 SPECIAL = [
     0.0,

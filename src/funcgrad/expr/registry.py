@@ -43,15 +43,26 @@ ufuncs: Mapping[str, Callable[..., Any]] = _filled[1]
 
 
 @lru_cache(maxsize=1024)
+def is_scipys(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc is SciPy's own, of its public names or of those that its Python code uses."""
+    homes = (sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs"))
+    return any([getattr(home, ufunc.__name__, None) is ufunc for home in homes])
+
+
+@lru_cache(maxsize=1024)
 def is_well_known(ufunc: np.ufunc) -> bool:
     """Whether a ufunc is NumPy's or SciPy's own: another package's may bear the same name."""
-    homes = (np, sys.modules.get("scipy.special"))
-    return any(getattr(home, ufunc.__name__, None) is ufunc for home in homes)
+    return getattr(np, ufunc.__name__, None) is ufunc or is_scipys(ufunc)
 
 
 def stand_in_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The function of the package in the place of a ufunc; None if it has none."""
-    return ufuncs.get(ufunc.__name__) if is_well_known(ufunc) else None
+    if not is_well_known(ufunc):
+        return None
+    found = ufuncs.get(ufunc.__name__)
+    if found is None and is_scipys(ufunc):
+        found = functions["special_functions"]().get(ufunc.__name__)
+    return found
 
 
 def assemble(given: OperationTable) -> None:

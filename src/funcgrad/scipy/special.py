@@ -1,8 +1,8 @@
 """``scipy.special`` for traced values: its functions, with their partial derivatives.
 
-Two tables have a row for each function whose derivative is a formula of such functions: the partial
-derivative in each argument, None where there is no formula. Other functions are compositions of NumPy's.
-All names that are not here lead to SciPy's own.
+Most are operations of the package (`funcgrad.ops.special`). Two tables have a row for each function whose
+derivative is a formula of such functions: the partial derivative in each argument, None where there is no
+formula. Other functions are compositions of NumPy's. All names that are not here lead to SciPy's own.
 """
 
 from __future__ import annotations
@@ -17,34 +17,21 @@ import scipy.special as _scipy
 
 from funcgrad.ops import reduction
 from funcgrad.ops.elementwise.exponential import sigmoid
-from funcgrad.ops.elementwise.exponential import softplus as _softplus
 from funcgrad.ops.shape import holds_expr
-from funcgrad.ops.special import digamma, gammaln
+from funcgrad.ops.special.gamma import multigammaln as _multigammaln
+from funcgrad.ops.special.polygamma import digamma
+from funcgrad.ops.special.special_stand_ins import STAND_INS
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.typing import Array
 
 Partial = Callable[..., Any]
 
-_ROOT_PI = math.sqrt(math.pi)
-_ROOT_TAU = math.sqrt(2 * math.pi)
-
-
-def _psi(x: Array) -> Any:
-    return _complex_psi(x) if np.iscomplexobj(x) else digamma(x)
-
-
-_complex_psi = primitive(_scipy.psi, [None], name="psi")
-
 
 # -- partial derivatives ---------------------------------------------------------------------
 def _s(name: str, *args: Any) -> Any:
     """A function of this module, which the table below may name before it is made."""
     return function(name)(*args)
-
-
-def _density(x: Array) -> Any:
-    return np.exp(-x * x / 2) / _ROOT_TAU
 
 
 def _over(x: Array, numerator: Array, at_zero: float) -> Any:
@@ -54,49 +41,6 @@ def _over(x: Array, numerator: Array, at_zero: float) -> Any:
 
 
 # -- stable forms, where the formula of a derivative cancels ---------------------------------
-_FAR = 20.0
-
-
-def _tail(t: Array) -> Any:
-    """The sum of (2k - 1)!! t**k over k from 1 to 12: an asymptotic series for small t."""
-    total: Any = 0.0
-    for k in range(12, 0, -1):
-        total = t * (2 * k - 1) * (1 + total)
-    return total
-
-
-def _dawsn(x: Array) -> Any:
-    far = np.abs(x) > _FAR
-    distant = np.where(far, x, _FAR)
-    return np.where(far, -_tail(0.5 / (distant * distant)), 1 - 2 * x * _s("dawsn", x))
-
-
-def _erfcx(x: Array) -> Any:
-    far = x > _FAR
-    distant = np.where(far, x, _FAR)
-    near = 2 * x * _s("erfcx", x) - 2 / _ROOT_PI
-    return np.where(far, 2 / _ROOT_PI * _tail(-0.5 / (distant * distant)), near)
-
-
-def _wofz(z: Array) -> Any:
-    far = np.abs(z) > _FAR
-    distant = np.where(far, z, _FAR)
-    series = -2j / _ROOT_PI * _tail(0.5 / (distant * distant))
-    # w(z) = 2 exp(-z**2) - w(-z), and the series is that of the upper half plane.
-    lower = far & (np.imag(z) < 0)
-    below = np.where(lower, z, 0.0)
-    beyond = series - np.where(lower, 4 * below * np.exp(-below * below), 0.0)
-    return np.where(far, beyond, 2j / _ROOT_PI - 2 * z * _s("wofz", z))
-
-
-def _rgamma(x: Array) -> Any:
-    if np.iscomplexobj(x):
-        return -_s("rgamma", x) * _psi(x)
-    pole = (x <= 0) & (x == np.floor(x))
-    parity = np.where(x % 2 == 0, 1.0, -1.0)
-    elsewhere = np.where(pole, 0.5, x)
-    slope = -_s("rgamma", elsewhere) * _psi(elsewhere)
-    return np.where(pole, parity * _s("gamma", np.where(pole, 1 - x, 1.0)), slope)
 
 
 def _carlson(m: Array) -> Any:
@@ -136,18 +80,10 @@ def _slope(n: Array, factor: Array | float, name: str, *args: Any) -> Any:
 
 
 _ONE: Mapping[str, Partial] = {
-    "dawsn": _dawsn,
     "ellipe": lambda m: -_carlson(m) / 2,
     "ellipk": lambda m: (_s("ellipk", m) - _carlson(m)) / (2 * (1 - m)),
-    "erf": lambda x: 2 / _ROOT_PI * np.exp(-x * x),
-    "erfc": lambda x: -2 / _ROOT_PI * np.exp(-x * x),
-    "erfcinv": lambda x: -_ROOT_PI / 2 * np.exp(_s("erfcinv", x) ** 2),
-    "erfcx": _erfcx,
-    "erfi": lambda x: 2 / _ROOT_PI * np.exp(x * x),
-    "erfinv": lambda x: _ROOT_PI / 2 * np.exp(_s("erfinv", x) ** 2),
     "exp1": lambda x: -np.exp(-x) / x,
     "expi": lambda x: np.exp(x) / x,
-    "gamma": lambda x: _s("gamma", x) * _psi(x),
     "i0": lambda x: _s("i1", x),
     "i0e": lambda x: _s("i1e", x) - np.sign(x) * _s("i0e", x),
     "i1": lambda x: (_s("i0", x) + _s("iv", 2.0, x)) / 2,
@@ -158,38 +94,13 @@ _ONE: Mapping[str, Partial] = {
     "k0e": lambda x: _s("k0e", x) - _s("k1e", x),
     "k1": lambda x: -_s("k0", x) - _s("k1", x) / x,
     "k1e": lambda x: _s("k1e", x) - _s("k0e", x) - _s("k1e", x) / x,
-    "log_ndtr": lambda x: math.sqrt(2 / math.pi) / _s("erfcx", -x / math.sqrt(2)),
-    "loggamma": _psi,
-    "ndtr": _density,
-    "ndtri": lambda x: _ROOT_TAU * np.exp(_s("ndtri", x) ** 2 / 2),
-    "rgamma": _rgamma,
     "spence": lambda x: np.log(x) / np.where(x == 1, -1.0, 1 - x),
-    "wofz": _wofz,
     "y0": lambda x: -_s("y1", x),
     "y1": lambda x: _s("y0", x) - _s("y1", x) / x,
 }
 """The derivatives of functions of one argument."""
 
 _MORE: Mapping[str, Sequence[Partial | None]] = {
-    "beta": (
-        lambda a, b: _s("beta", a, b) * (digamma(a) - digamma(a + b)),
-        lambda a, b: _s("beta", a, b) * (digamma(b) - digamma(a + b)),
-    ),
-    "betainc": (
-        None,
-        None,
-        lambda a, b, x: np.exp(
-            xlogy(a - 1, x) + xlog1py(b - 1, -x) - gammaln(a) - gammaln(b) + gammaln(a + b)
-        ),
-    ),
-    "betaln": (
-        lambda a, b: digamma(a) - digamma(a + b),
-        lambda a, b: digamma(b) - digamma(a + b),
-    ),
-    "binom": (
-        lambda n, k: _s("binom", n, k) * (digamma(n + 1) - digamma(n - k + 1)),
-        lambda n, k: _s("binom", n, k) * (digamma(n - k + 1) - digamma(k + 1)),
-    ),
     "ellipeinc": (
         lambda phi, m: np.sqrt(1 - m * np.sin(phi) ** 2),
         lambda phi, m: (
@@ -233,8 +144,6 @@ _MORE: Mapping[str, Sequence[Partial | None]] = {
     "eval_laguerre": (None, lambda n, x: _slope(n, -1.0, "eval_genlaguerre", 1.0, x)),
     "eval_legendre": (None, lambda n, x: _slope(n, 1.0, "eval_gegenbauer", 1.5, x)),
     "expn": (None, lambda n, x: -_s("expn", n - 1, x)),
-    "gammainc": (None, lambda a, x: np.exp(xlogy(a - 1, x) - x - gammaln(a))),
-    "gammaincc": (None, lambda a, x: -np.exp(xlogy(a - 1, x) - x - gammaln(a))),
     "hyp0f1": (None, lambda v, z: _s("hyp0f1", v + 1, z) / v),
     "hyp1f1": (None, None, lambda a, b, z: a / b * _s("hyp1f1", a + 1, b + 1, z)),
     "hyp2f1": (
@@ -248,10 +157,6 @@ _MORE: Mapping[str, Sequence[Partial | None]] = {
     "jv": (None, _neighbors("jv", 1.0, -1.0)),
     "kve": (None, lambda v, x: _neighbors("kve", -1.0, -1.0)(v, x) + _s("kve", v, x)),
     "kv": (None, _neighbors("kv", -1.0, -1.0)),
-    "poch": (
-        lambda z, m: _s("poch", z, m) * (digamma(z + m) - digamma(z)),
-        lambda z, m: _s("poch", z, m) * digamma(z + m),
-    ),
     "yv": (None, _neighbors("yv", 1.0, -1.0)),
     "zeta": (None, lambda x, q: -x * _s("zeta", x + 1, q)),
 }
@@ -301,6 +206,13 @@ def _named(name: str, own: Callable[..., Any], traced: Callable[..., Any]) -> Ca
 
 
 globals().update({name: function(name) for name in (*_ONE, *_MORE)})
+globals().update(
+    {
+        name: _named(name, getattr(_scipy, name), stand_in)
+        for name, stand_in in STAND_INS.items()
+        if hasattr(_scipy, name)
+    }
+)
 
 
 # -- compositions ----------------------------------------------------------------------------
@@ -317,51 +229,8 @@ def _composed(traced: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_composed
-def xlogy(x: Array, y: Array) -> Any:
-    return _times_log(np.log, x, y, y > 0, 1.0)
-
-
-@_composed
-def xlog1py(x: Array, y: Array) -> Any:
-    return _times_log(np.log1p, x, y, y > -1, 0.0)
-
-
-def _times_log(log: Callable[..., Any], x: Array, y: Array, inside: Array, unit: float) -> Any:
-    """x*log(y), and 0 where x is 0 and the logarithm is not finite."""
-    absent = (x == 0) & ~np.isnan(y) & ~(inside & (y < np.inf))
-    return np.where(absent, 0.0, x * log(np.where(absent, unit, y)))
-
-
-@_composed
-def entr(x: Array) -> Any:
-    return np.where(x < 0, -np.inf, -xlogy(x, x))
-
-
-@_composed
-def rel_entr(x: Array, y: Array) -> Any:
-    inside = (x > 0) & (y > 0)
-    value = x * np.log(np.where(inside, x, 1.0) / np.where(inside, y, 1.0))
-    return np.where(inside, value, np.where((x == 0) & (y >= 0), 0.0, np.inf))
-
-
-@_composed
-def kl_div(x: Array, y: Array) -> Any:
-    return rel_entr(x, y) - x + y
-
-
-@_composed
 def expit(x: Array) -> Any:
     return sigmoid(x)
-
-
-@_composed
-def log_expit(x: Array) -> Any:
-    return -_softplus(-x)
-
-
-@_composed
-def logit(p: Array) -> Any:
-    return np.log(p) - np.log1p(-p)
 
 
 @_composed
@@ -397,17 +266,8 @@ def pseudo_huber(delta: Array, r: Array) -> Any:
 
 
 @_composed
-def boxcox(x: Array, lmbda: Array) -> Any:
-    zero = lmbda == 0
-    power = np.expm1(lmbda * np.log(x)) / np.where(zero, 1.0, lmbda)
-    return np.where(zero, np.log(x), power)
-
-
-@_composed
-def inv_boxcox(y: Array, lmbda: Array) -> Any:
-    zero = lmbda == 0
-    power = np.exp(np.log1p(lmbda * y) / np.where(zero, 1.0, lmbda))
-    return np.where(zero, np.exp(y), power)
+def multigammaln(a: Array, d: int) -> Any:
+    return _multigammaln(a, d)
 
 
 @_composed

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from funcgrad import expr as expr_module
 from funcgrad.expr import Expr
-from funcgrad.expr.registry import is_well_known
+from funcgrad.expr.registry import is_well_known, stand_in_of
 from funcgrad.ops import (
     contraction,
     decompositions,
@@ -25,7 +25,6 @@ from funcgrad.ops import (
     indexing,
     reduction,
     shape,
-    special,
     stores,
     subscripts,
     tuples,
@@ -54,6 +53,7 @@ from funcgrad.ops.numpy import nan_reductions as missing
 from funcgrad.ops.numpy import polynomial as polynomials
 from funcgrad.ops.numpy import rearrange as arranging
 from funcgrad.ops.numpy import select_compare as choices
+from funcgrad.ops.special import polygamma
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -70,7 +70,7 @@ ELEMENTWISE: tuple[ModuleType, ...] = (
 FAMILIES: tuple[ModuleType, ...] = (
     op,
     *ELEMENTWISE,
-    special,
+    polygamma,
     shape,
     reduction,
     missing,
@@ -296,7 +296,7 @@ def apply_ufunc(
     dtype = kwargs.pop("dtype", None)
     stand_in: Callable[..., Any] | None
     if method == "__call__":
-        stand_in = expr_module.operation_table.ufuncs.get(name)
+        stand_in = stand_in_of(ufunc)
     elif method == "reduce":
         stand_in = _REDUCERS.get(name)
         kwargs = {"axis": 0} | kwargs
@@ -306,7 +306,7 @@ def apply_ufunc(
     elif method == "outer":
         x, y = op.lift_all(inputs)
         inputs = (shape.reshape(x, x.shape + (1,) * y.ndim), y)
-        stand_in = expr_module.operation_table.ufuncs.get(name)
+        stand_in = stand_in_of(ufunc)
     else:
         stand_in = None
     if stand_in is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.elementwise.exponential import softplus
-from funcgrad.ops.special import gammaln
+from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.standard import (
     Standard,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.ops.special import gammaln
+from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp
 from funcgrad.typing import Array

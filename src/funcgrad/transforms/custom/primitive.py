@@ -13,7 +13,8 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all, spread
+from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
+from funcgrad.ops.base.op import EdgeRule, Op, lift_all
 from funcgrad.source import fail
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.transform_arguments import named_after
@@ -103,7 +104,7 @@ def primitive(
         held = operation.foreign  # type: ignore[attr-defined]
         exprs = lift_all(args)
         if held.elementwise:
-            exprs = _fitted(exprs)
+            exprs = fit_entrywise(exprs)
         return foreign_op(*exprs, function=held)
 
     operation.foreign = Foreign(function, title, rules, out)  # type: ignore[attr-defined]
@@ -123,18 +124,6 @@ def _check_partials(partials: object, out: object) -> None:
             "primitive: expected partials or out=, but got both: partial derivatives are those of a "
             "function that acts entry by entry; give this one a derivative by custom_vjp or custom_jvp",
         )
-
-
-def _fitted(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
-    shape = np.broadcast_shapes(*[x.shape for x in exprs])
-    dtype = np.result_type(*[x.dtype for x in exprs])
-    dtype = dtype if dtype.kind in "fc" else np.dtype(float)
-    return tuple(
-        [
-            x if x.shape == shape else broadcast_to(x, shape=shape)
-            for x in [x if x.dtype == dtype else x.astype(dtype) for x in exprs]
-        ]
-    )
 
 
 def _run(*arrays: object, function: Foreign) -> Any:
@@ -204,8 +193,7 @@ def _batch(size: int, flags: Sequence[bool], *args: Array, function: Foreign) ->
             f"vmap: expected {function.name} to act entry by entry, but it was given out=; "
             "map over it with a loop, or write it with scan",
         )
-    wide = [x if own else spread(x, size) for x, own in zip(args, flags, strict=True)]
-    return foreign_op(*wide, function=function)
+    return foreign_op(*spread_unbatched(size, flags, args), function=function)
 
 
 foreign_op: Op = Op(

@@ -1,8 +1,4 @@
-"""Special functions of SciPy's: `gammaln`, `digamma` and `polygamma`.
-
-Their values are those of `scipy.special`, which is imported when a program runs and is not a requirement of
-the package.
-"""
+"""The logarithm of the gamma function, and its derivatives: `gammaln`, `digamma` and `polygamma`."""
 
 from __future__ import annotations
 
@@ -18,32 +14,15 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
+from funcgrad.ops.special.scipy_special import scipy_special
+from funcgrad.ops.special.special_function import real_loop
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
-def _scipy(name: str) -> Any:
-    try:
-        from scipy import special
-    except ImportError:
-        raise fail(
-            ImportError, f"{name}: expected SciPy, but it is not installed; pip install scipy"
-        ) from None
-    return special
-
-
-def _real_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """The dtypes of SciPy's loops: float32 for floats that it holds, else float64."""
-    own = np.dtype(dtype)
-    if own.kind not in "fiub" or own.itemsize > 8:
-        raise fail(TypeError, f"gammaln: expected real numbers, but got dtype {own}")
-    loop = np.dtype(np.float32 if own.kind == "f" and own.itemsize <= 4 else np.float64)
-    return loop, loop
-
-
 # -- polygamma -----------------------------------------------------------------------------------
 def _polygamma_run(x: npt.ArrayLike, order: int) -> Any:
-    special = _scipy("polygamma")
+    special = scipy_special("polygamma")
     value = special.polygamma(order, x) if order else special.psi(x)
     return np.asarray(value, np.result_type(x))[()]
 
@@ -123,7 +102,7 @@ _LEAST = 1.4616321449683623
 
 
 def _gammaln_run(x: npt.ArrayLike) -> Any:
-    return _scipy("gammaln").gammaln(x)
+    return scipy_special("gammaln").gammaln(x)
 
 
 def _interval_gammaln(iv: Any, x: Any) -> Any:
@@ -133,7 +112,11 @@ def _interval_gammaln(iv: Any, x: Any) -> Any:
     return _widened(iv, lo, np.maximum(*ends), x)
 
 
-_loop: Any = _real_loop
+def _loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], ...]:
+    own = real_loop("gammaln", dtype)
+    return own, own
+
+
 gammaln = elementwise(
     "gammaln",
     _gammaln_run,
@@ -165,7 +148,7 @@ def polygamma(n: int, x: object) -> Any:
     if isinstance(n, bool | np.bool_) or not isinstance(n, int | np.integer) or n < 0:
         raise fail(TypeError, f"polygamma: expected an order of 0 or more, but got {n!r}")
     given, x = x, lift_fully(x)
-    loop, _ = _real_loop(x.dtype)
+    loop = real_loop("polygamma", x.dtype)
     z = polygamma_op(x if x.dtype == loop else x.astype(loop), order=int(n))
     return z if holds_expr(given) else concrete(z, "a value")
 

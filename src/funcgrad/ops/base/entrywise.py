@@ -1,0 +1,30 @@
+"""Operations with params that act entry by entry, on operands of one shape and one floating-point dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.base.op import broadcast_to, lift_all, spread
+
+
+def fit_entrywise(args: Sequence[Any]) -> tuple[Expr, ...]:
+    """Operands cast to their common floating-point dtype, and broadcast against each other."""
+    exprs = lift_all(args)
+    shape = np.broadcast_shapes(*[x.shape for x in exprs])
+    dtype = np.result_type(*[x.dtype for x in exprs])
+    dtype = dtype if dtype.kind in "fc" else np.dtype(float)
+    return tuple(
+        [
+            x if x.shape == shape else broadcast_to(x, shape=shape)
+            for x in [x if x.dtype == dtype else x.astype(dtype) for x in exprs]
+        ]
+    )
+
+
+def spread_unbatched(size: int, batched: Sequence[bool], args: Sequence[Any]) -> list[Any]:
+    """The operands with a first axis for the batch, those without one repeated."""
+    return [x if own else spread(x, size) for x, own in zip(args, batched, strict=True)]

@@ -1,0 +1,148 @@
+"""Products with logarithms that are 0 where their factor is 0, terms of entropies, and power transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.exponential import sigmoid
+from funcgrad.ops.special.special_function import removable, special_function
+from funcgrad.typing import Array
+
+xlogy: Op = special_function(
+    "xlogy",
+    lambda z, x, y: _where_finite(np.log, x, y, y > 0, 1.0),
+    lambda z, x, y: np.where(x == 0, 0.0, x / y),
+    mpmath=lambda mp, x, y: x * mp.log(y) if x else mp.mpf(0),
+    sympy=lambda sp, x, y: x * sp.log(y),
+    jax="xlogy",
+    torch="xlogy",
+)
+xlog1py: Op = special_function(
+    "xlog1py",
+    lambda z, x, y: _where_finite(np.log1p, x, y, y > -1, 0.0),
+    lambda z, x, y: np.where(x == 0, 0.0, x / (1.0 + y)),
+    mpmath=lambda mp, x, y: x * mp.log1p(y) if x else mp.mpf(0),
+    sympy=lambda sp, x, y: x * sp.log(1 + y),
+    jax="xlog1py",
+    torch="xlog1py",
+)
+entr: Op = special_function(
+    "entr",
+    lambda z, x: np.where(x < 0, np.nan, -np.log(np.where(x < 0, 1.0, x)) - 1.0),
+    mpmath=lambda mp, x: -x * mp.log(x) if x else mp.mpf(0),
+    sympy=lambda sp, x: -x * sp.log(x),
+    jax="entr",
+    torch="entr",
+)
+rel_entr: Op = special_function(
+    "rel_entr",
+    lambda z, x, y: _log_ratio(x, y) + 1.0,
+    lambda z, x, y: -x / y,
+    mpmath=lambda mp, x, y: x * mp.log(x / y) if x else mp.mpf(0),
+    sympy=lambda sp, x, y: x * sp.log(x / y),
+    jax="rel_entr",
+)
+kl_div: Op = special_function(
+    "kl_div",
+    lambda z, x, y: _log_ratio(x, y),
+    lambda z, x, y: (y - x) / y,
+    mpmath=lambda mp, x, y: (x * mp.log(x / y) if x else mp.mpf(0)) - x + y,
+    sympy=lambda sp, x, y: x * sp.log(x / y) - x + y,
+    jax="kl_div",
+)
+
+
+def _where_finite(log: Callable[..., Any], x: Array, y: Array, inside: Array, unit: float) -> Any:
+    """The logarithm, and 0 where x is 0 and it is not finite: the product does not depend on x there."""
+    absent = (x == 0) & ~np.isnan(y) & ~(inside & (y < np.inf))
+    return np.where(absent, 0.0, log(np.where(absent, unit, y)))
+
+
+def _log_ratio(x: Array, y: Array) -> Any:
+    """log(x/y), with the digits of x - y where they are close; NaN outside the domain."""
+    inside = (x >= 0) & (y > 0)
+    p, q = np.where(inside, x, 1.0), np.where(inside, y, 1.0)
+    close = (p > 0.5 * q) & (p < 2.0 * q)
+    value = np.where(close, np.log1p(np.where(close, p - q, 0.0) / q), np.log(p) - np.log(q))
+    return np.where(inside, value, np.nan)
+
+
+# -- the logistic function's relatives -----------------------------------------------------------
+logit: Op = special_function(
+    "logit",
+    lambda z, x: 1.0 / (x * (1.0 - x)),
+    mpmath=lambda mp, x: mp.log(x / (1 - x)),
+    sympy=lambda sp, x: sp.log(x / (1 - x)),
+    jax="logit",
+    torch="logit",
+)
+log_expit: Op = special_function(
+    "log_expit",
+    lambda z, x: sigmoid(-x),
+    mpmath=lambda mp, x: -mp.log1p(mp.exp(-x)),
+    sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
+)
+
+# -- power transforms ----------------------------------------------------------------------------
+boxcox: Op = special_function(
+    "boxcox",
+    lambda z, x, power: np.power(x, power - 1.0),
+    lambda z, x, power: _power_slope(np.log(x), power),
+    mpmath=lambda mp, x, power: mp.expm1(power * mp.log(x)) / power if power else mp.log(x),
+)
+boxcox1p: Op = special_function(
+    "boxcox1p",
+    lambda z, x, power: np.exp((power - 1.0) * np.log1p(x)),
+    lambda z, x, power: _power_slope(np.log1p(x), power),
+    mpmath=lambda mp, x, power: mp.expm1(power * mp.log1p(x)) / power if power else mp.log1p(x),
+)
+inv_boxcox: Op = special_function(
+    "inv_boxcox",
+    lambda z, y, power: _inverse_slope(y, power),
+    lambda z, y, power: z * _inverse_power_slope(y, power),
+    mpmath=lambda mp, y, power: (1 + power * y) ** (1 / power) if power else mp.exp(y),
+)
+inv_boxcox1p: Op = special_function(
+    "inv_boxcox1p",
+    lambda z, y, power: _inverse_slope(y, power),
+    lambda z, y, power: (1.0 + z) * _inverse_power_slope(y, power),
+    mpmath=lambda mp, y, power: (1 + power * y) ** (1 / power) - 1 if power else mp.expm1(y),
+)
+powm1: Op = special_function(
+    "powm1",
+    lambda z, x, y: y * np.power(x, y - 1.0),
+    lambda z, x, y: (1.0 + z) * np.log(x),
+    mpmath=lambda mp, x, y: mp.powm1(x, y),
+)
+_HALF_SQUARE = [(k + 1) / math.factorial(k + 2) for k in range(20)]
+_LOG_SLOPE = [(-1.0) ** (k + 1) * (k + 1) / (k + 2) for k in range(60)]
+
+
+def _power_slope(log: Array, power: Array) -> Any:
+    """The derivative of (exp(power*log) - 1)/power in the power."""
+
+    def formula(t: Array) -> Any:
+        return (t * np.exp(t) - np.expm1(t)) / (t * t)
+
+    return log * log * removable(power * log, _HALF_SQUARE, formula, 1.0)
+
+
+def _inverse_slope(y: Array, power: Array) -> Any:
+    """The derivative of (1 + power*y)**(1/power) in y."""
+    zero = power == 0
+    p = np.where(zero, 1.0, power)
+    return np.where(zero, np.exp(y), np.exp(np.log1p(np.where(zero, 0.0, p * y)) * (1.0 - p) / p))
+
+
+def _inverse_power_slope(y: Array, power: Array) -> Any:
+    """The derivative of log(1 + power*y)/power in the power."""
+
+    def formula(t: Array) -> Any:
+        return (t / (1.0 + t) - np.log1p(t)) / (t * t)
+
+    return y * y * removable(power * y, _LOG_SLOPE, formula, 0.5)

@@ -1,0 +1,168 @@
+"""The error function, the normal distribution and their inverses, and the Faddeeva function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.special_function import special_function
+from funcgrad.typing import Array
+
+_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+_ROOT_TAU = math.sqrt(2.0 * math.pi)
+_FAR = 10.0
+"""From here on the asymptotic series below have all digits."""
+
+
+def _tail(t: Array) -> Any:
+    """The sum of (2k - 1)!! t**k over k from 1 to 13: an asymptotic series for small t."""
+    total: Any = 0.0
+    for k in range(13, 0, -1):
+        total = t * (2 * k - 1) * (1.0 + total)
+    return total
+
+
+def _half_inverse_square(x: Array, far: Array) -> Any:
+    distant = np.where(far, x, _FAR)
+    return 0.5 / distant / distant
+
+
+def _dawsn_slope(z: Array, x: Array) -> Any:
+    far = np.abs(x) > _FAR
+    return np.where(far, -_tail(_half_inverse_square(x, far)), 1.0 - 2.0 * x * z)
+
+
+def _erfcx_slope(z: Array, x: Array) -> Any:
+    far = x > _FAR
+    series = _TWO_OVER_ROOT_PI * _tail(-_half_inverse_square(x, far))
+    return np.where(far, series, 2.0 * x * z - _TWO_OVER_ROOT_PI)
+
+
+def _wofz_slope(w: Array, z: Array) -> Any:
+    far = np.abs(z) > _FAR
+    series = -1j * _TWO_OVER_ROOT_PI * _tail(_half_inverse_square(z, far))
+    # w(z) = 2 exp(-z**2) - w(-z), and the series is that of the upper half plane.
+    lower = far & (np.imag(z) < 0)
+    below = np.where(lower, z, 0.0)
+    beyond = series - np.where(lower, 4.0 * below * np.exp(-below * below), 0.0)
+    return np.where(far, beyond, 1j * _TWO_OVER_ROOT_PI - 2.0 * z * w)
+
+
+erf: Op = special_function(
+    "erf",
+    lambda z, x: _TWO_OVER_ROOT_PI * np.exp(-x * x),
+    mpmath="erf",
+    sympy="erf",
+    jax="erf",
+    torch="erf",
+)
+erfc: Op = special_function(
+    "erfc",
+    lambda z, x: -_TWO_OVER_ROOT_PI * np.exp(-x * x),
+    mpmath="erfc",
+    sympy="erfc",
+    jax="erfc",
+    torch="erfc",
+)
+erfcx: Op = special_function(
+    "erfcx",
+    _erfcx_slope,
+    mpmath=lambda mp, x: mp.exp(x * x) * mp.erfc(x),
+    sympy=lambda sp, x: sp.exp(x**2) * sp.erfc(x),
+    torch="erfcx",
+)
+erfi: Op = special_function(
+    "erfi", lambda z, x: _TWO_OVER_ROOT_PI * np.exp(x * x), mpmath="erfi", sympy="erfi"
+)
+dawsn: Op = special_function(
+    "dawsn",
+    _dawsn_slope,
+    mpmath=lambda mp, x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x),
+    sympy=lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(-(x**2)) * sp.erfi(x),
+)
+wofz: Op = special_function(
+    "wofz",
+    _wofz_slope,
+    mpmath=lambda mp, x: mp.exp(-x * x) * mp.erfc(mp.mpc(0, -1) * x),
+    sympy=lambda sp, x: sp.exp(-(x**2)) * sp.erfc(-sp.I * x),
+)
+erfinv: Op = special_function(
+    "erfinv",
+    lambda z, x: np.exp(z * z) / _TWO_OVER_ROOT_PI,
+    mpmath="erfinv",
+    sympy="erfinv",
+    jax="erfinv",
+    torch="erfinv",
+)
+erfcinv: Op = special_function(
+    "erfcinv",
+    lambda z, x: -np.exp(z * z) / _TWO_OVER_ROOT_PI,
+    mpmath=lambda mp, x: _mp_inverse_erfc(mp, x),
+)
+ndtr: Op = special_function(
+    "ndtr",
+    lambda z, x: np.exp(-0.5 * x * x) / _ROOT_TAU,
+    mpmath="ncdf",
+    sympy=lambda sp, x: sp.erfc(-x / sp.sqrt(2)) / 2,
+    jax="ndtr",
+    torch="ndtr",
+)
+log_ndtr: Op = special_function(
+    "log_ndtr",
+    lambda z, x: math.sqrt(2.0 / math.pi) / erfcx(x * -math.sqrt(0.5)),
+    mpmath=lambda mp, x: _mp_log_ndtr(mp, x),
+    sympy=lambda sp, x: sp.log(sp.erfc(-x / sp.sqrt(2)) / 2),
+    jax="log_ndtr",
+    torch="log_ndtr",
+)
+ndtri: Op = special_function(
+    "ndtri",
+    lambda z, x: _ROOT_TAU * np.exp(0.5 * z * z),
+    mpmath=lambda mp, x: -mp.sqrt(2) * _mp_inverse_erfc(mp, 2 * x),
+    sympy=lambda sp, x: sp.sqrt(2) * sp.erfinv(2 * x - 1),
+    jax="ndtri",
+    torch="ndtri",
+)
+ndtri_exp: Op = special_function(
+    "ndtri_exp",
+    lambda z, x: math.sqrt(0.5 * math.pi) * erfcx(z * -math.sqrt(0.5)),
+    mpmath=lambda mp, x: -mp.sqrt(2) * _mp_inverse_erfc(mp, 2 * mp.exp(x)),
+)
+
+
+def _mp_log_ndtr(mp: Any, x: Any) -> Any:
+    tail = mp.erfc(abs(x) / mp.sqrt(2)) / 2
+    return mp.log1p(-tail) if x > 0 else mp.log(tail)
+
+
+def _mp_inverse_erfc(mp: Any, x: Any) -> Any:
+    """The inverse of erfc, also for small x: by Newton's method on the logarithm."""
+    if x > 0.5:
+        return mp.erfinv(1 - x)
+    y, step = mp.sqrt(-mp.log(x)), mp.inf
+    while abs(step) > 100 * mp.eps * abs(y):
+        step = mp.log(mp.erfc(y) / x) * mp.erfc(y) * mp.exp(y * y) * mp.sqrt(mp.pi) / 2
+        y = y + step
+    return y
+
+
+owens_t: Op = special_function(
+    "owens_t",
+    lambda z, h, a: -np.exp(-0.5 * h * h) * erf(a * h * math.sqrt(0.5)) / (2.0 * _ROOT_TAU),
+    lambda z, h, a: np.exp(-0.5 * h * h * (1.0 + a * a)) / (2.0 * math.pi * (1.0 + a * a)),
+    mpmath=lambda mp, h, a: (
+        mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mp.pi)
+    ),
+)
+
+
+def voigt_profile(x: Array, sigma: Array, gamma: Array) -> Any:
+    """The density of a sum of a normal and a Cauchy variable. As `scipy.special.voigt_profile`.
+
+    Traced values take ``sigma`` above 0.
+    """
+    scale = sigma * math.sqrt(2.0)
+    return np.real(wofz((x + 1j * gamma) / scale)) / (sigma * _ROOT_TAU)

@@ -1,0 +1,103 @@
+"""The gamma function, quotients of it, and differences of the digamma function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special import gamma_numerics
+from funcgrad.ops.special.polygamma import digamma, gammaln, polygamma
+from funcgrad.ops.special.special_function import by_mpmath, numeric_function, special_function
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+complex_digamma: Op = special_function(
+    "complex_digamma", by_mpmath("complex_digamma", 0), ufunc="psi", mpmath="digamma"
+)
+
+
+def any_digamma(x: Array) -> Any:
+    """`digamma` of real or of complex numbers."""
+    return complex_digamma(x) if np.iscomplexobj(x) else digamma(x)
+
+
+digamma_difference: Op = numeric_function(
+    "digamma_difference",
+    gamma_numerics.digamma_difference,
+    lambda z, x, d: polygamma(1, x + d) - polygamma(1, x),
+    lambda z, x, d: polygamma(1, x + d),
+    mpmath=lambda mp, x, d: mp.digamma(x + d) - mp.digamma(x),
+)
+
+gamma: Op = special_function(
+    "gamma", lambda z, x: z * any_digamma(x), mpmath="gamma", sympy="gamma", jax="gamma"
+)
+loggamma: Op = special_function(
+    "loggamma", lambda z, x: any_digamma(x), mpmath="loggamma", sympy="loggamma"
+)
+gammasgn: Op = special_function("gammasgn", None, mpmath=lambda mp, x: mp.sign(mp.gamma(x)))
+rgamma: Op = special_function(
+    "rgamma",
+    lambda z, x: _rgamma_slope(z, x),
+    mpmath="rgamma",
+    sympy=lambda sp, x: 1 / sp.gamma(x),
+)
+
+
+def _rgamma_slope(z: Array, x: Array) -> Any:
+    if np.iscomplexobj(x):
+        return -z * complex_digamma(x)
+    pole = (x <= 0) & (x == np.floor(x))
+    parity = 1.0 - 2.0 * np.where(pole, x % 2.0, 0.0)
+    slope = -z * digamma(np.where(pole, 0.5, x))
+    return np.where(pole, parity * gamma(np.where(pole, 1.0 - x, 1.0)), slope)
+
+
+# -- quotients -----------------------------------------------------------------------------------
+beta: Op = special_function(
+    "beta",
+    lambda z, a, b: -z * digamma_difference(a, b),
+    lambda z, a, b: -z * digamma_difference(b, a),
+    mpmath="beta",
+    sympy="beta",
+    jax="beta",
+)
+betaln: Op = special_function(
+    "betaln",
+    lambda z, a, b: -digamma_difference(a, b),
+    lambda z, a, b: -digamma_difference(b, a),
+    mpmath=lambda mp, a, b: mp.log(abs(mp.beta(a, b))),
+    sympy=lambda sp, a, b: sp.log(sp.Abs(sp.beta(a, b))),
+    jax="betaln",
+)
+binom: Op = special_function(
+    "binom",
+    lambda z, n, k: z * digamma_difference(n - k + 1.0, k),
+    lambda z, n, k: z * digamma_difference(k + 1.0, n - 2.0 * k),
+    mpmath="binomial",
+    sympy="binomial",
+)
+poch: Op = special_function(
+    "poch",
+    lambda z, x, m: z * digamma_difference(x, m),
+    lambda z, x, m: z * digamma(x + m),
+    mpmath="rf",
+    sympy="rf",
+    jax="poch",
+)
+
+
+def multigammaln(a: Array, d: int) -> Any:
+    """The logarithm of the multivariate gamma function. As `scipy.special.multigammaln`.
+
+    Raises ValueError if d is not a positive integer.
+    """
+    if int(d) != d or d < 1:
+        raise fail(ValueError, f"multigammaln: expected a dimension of 1 or more, but got {d!r}")
+    total: Any = 0.25 * d * (d - 1) * math.log(math.pi)
+    for j in range(int(d)):
+        total = total + gammaln(a - 0.5 * j)
+    return total

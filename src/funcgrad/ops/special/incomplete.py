@@ -1,0 +1,259 @@
+"""Incomplete gamma and beta functions in all arguments, and their inverses.
+
+The derivatives in the shape parameters are incomplete integrals of logarithms, each an operation whose
+derivatives are integrals of the same kind: `incomplete_moments` computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.reference import holds_expr
+from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.promotion import same_type
+from funcgrad.ops.special import gamma_numerics, incomplete_moments
+from funcgrad.ops.special.polygamma import polygamma
+from funcgrad.ops.special.special_function import (
+    inverse_partials,
+    numeric_function,
+    special_function,
+)
+from funcgrad.typing import Array
+
+
+# -- densities -----------------------------------------------------------------------------------
+def _gamma_density(a: Array, x: Array) -> Any:
+    inside = x > 0
+    value = gamma_numerics.gamma_log_density(a, np.where(inside, x, 1.0)) / x
+    edge = np.where(a > 1, 0.0, np.where((a < 1) & (a > 0), np.inf, np.where(a == 1, 1.0, 0.0)))
+    return np.where(inside, np.where(np.isinf(x), 0.0, value), np.where(x == 0, edge, np.nan))
+
+
+def _gamma_density_slope(z: Array, a: Array, x: Array) -> Any:
+    at_zero = gamma_density(a - 1.0, x) - z
+    return np.where(x == 0, at_zero, z * (a - 1.0 - x) / np.where(x == 0, 1.0, x))
+
+
+gamma_deviation: Op = numeric_function(
+    "gamma_deviation",
+    gamma_numerics.log_minus_digamma_at,
+    lambda z, a, x: -polygamma(1, a),
+    lambda z, a, x: 1.0 / x,
+    mpmath=lambda mp, a, x: mp.log(x) - mp.digamma(a),
+)
+gamma_density: Op = numeric_function(
+    "gamma_density",
+    _gamma_density,
+    lambda z, a, x: z * gamma_deviation(a, x),
+    _gamma_density_slope,
+    mpmath=lambda mp, a, x: x ** (a - 1) * mp.exp(-x) * mp.rgamma(a),
+)
+
+
+def _beta_density(a: Array, b: Array, x: Array) -> Any:
+    inside = (x > 0) & (x < 1)
+    t = np.where(inside, x, 0.5)
+    value = gamma_numerics.beta_log_density(a, b, t, 1.0 - t) / (t * (1.0 - t))
+    first, second = np.where(x == 0, a, b), np.where(x == 0, b, a)
+    edge = np.where(first > 1, 0.0, np.where(first < 1, np.inf, second))
+    return np.where(inside, value, np.where((x == 0) | (x == 1), edge, np.nan))
+
+
+def _beta_density_slope(z: Array, a: Array, b: Array, x: Array) -> Any:
+    return z * ((a - 1.0) * (1.0 - x) - (b - 1.0) * x) / (x * (1.0 - x))
+
+
+beta_deviation: Op = numeric_function(
+    "beta_deviation",
+    gamma_numerics.beta_deviation,
+    lambda z, a, b, x, y: polygamma(1, a + b) - polygamma(1, a),
+    lambda z, a, b, x, y: polygamma(1, a + b),
+    lambda z, a, b, x, y: 1.0 / x,
+    # y is 1 - x, given for its digits: the value is a function of x alone.
+    lambda z, a, b, x, y: np.zeros_like(y),
+    mpmath=lambda mp, a, b, x, y: mp.log(x) - mp.digamma(a) + mp.digamma(a + b),
+)
+beta_density: Op = numeric_function(
+    "beta_density",
+    _beta_density,
+    lambda z, a, b, x: z * beta_deviation(a, b, x, 1.0 - x),
+    lambda z, a, b, x: z * beta_deviation(b, a, 1.0 - x, x),
+    _beta_density_slope,
+    mpmath=lambda mp, a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b),
+)
+
+
+# -- moments -------------------------------------------------------------------------------------
+def _as_given(value: Any, *args: Array) -> Any:
+    return np.asarray(value, np.result_type(*args, np.float32))[()]
+
+
+def _gamma_moment_a(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> LinearMap:
+    slope = gamma_moment(a, x, order + 1, upper)
+    if order:
+        slope = slope - order * polygamma(1, a) * gamma_moment(a, x, order - 1, upper)
+    return Diagonal(slope)
+
+
+def _gamma_moment_x(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> LinearMap:
+    slope = gamma_density(a, x) * gamma_deviation(a, x) ** order
+    return Diagonal(-slope if upper else slope)
+
+
+def _mp_gamma_moment(mp: Any, a: Any, x: Any, order: int, upper: bool) -> Any:
+    """By the recurrence of the edge in the shape, with numerical derivatives of the integral."""
+
+    def moment(a: Any, x: Any, order: int) -> Any:
+        if order == 0:
+            return mp.gammainc(a, x, regularized=True) if upper else _mp_gammainc(mp, a, x)
+        slope = mp.diff(lambda a: moment(a, x, order - 1), a)
+        rest = (order - 1) * mp.psi(1, a) * moment(a, x, order - 2) if order > 1 else 0
+        return slope + rest
+
+    return np.frompyfunc(lambda a, x: moment(a, x, order), 2, 1)(a, x)
+
+
+def _mp_gammainc(mp: Any, a: Any, x: Any) -> Any:
+    return mp.gammainc(a, 0, x, regularized=True)
+
+
+gamma_moment_op: Op = Op(
+    name="gamma_moment",
+    run=lambda a, x, order, upper: _as_given(
+        incomplete_moments.gamma_log_moment(a, x, order, upper), a, x
+    ),
+    infer=lambda *types, **_: same_type(types[0]),
+    edges=(_gamma_moment_a, _gamma_moment_x),
+    batch=lambda size, batched, *args, **params: gamma_moment_op(
+        *spread_unbatched(size, batched, args), **params
+    ),
+    columns=Columns(entrywise=True, mpmath=_mp_gamma_moment),
+)
+
+
+def gamma_moment(a: Array, x: Array, order: int, upper: bool) -> Any:
+    """The integral of the gamma density times (log(t) - digamma(a))**order below x, or above it."""
+    if order == 0:
+        return gammaincc(a, x) if upper else gammainc(a, x)
+    args: Sequence[Any] = fit_entrywise((a, x)) if holds_expr([a, x]) else (a, x)
+    return gamma_moment_op(*args, order=order, upper=upper)
+
+
+def _beta_moment_edge(place: int) -> Any:
+    """In a shape: the power of its own logarithm rises, and the means of both logarithms move."""
+
+    def edge(
+        z: Array, a: Array, b: Array, x: Array, *, orders: tuple[int, int], upper: bool
+    ) -> LinearMap:
+        joint = polygamma(1, a + b)
+        own = joint - polygamma(1, b if place else a)
+        up = (orders[0] + (place == 0), orders[1] + (place == 1))
+        slope = beta_moment(a, b, x, up, upper)
+        for k in (0, 1):
+            if orders[k]:
+                down = (orders[0] - (k == 0), orders[1] - (k == 1))
+                moved = own if k == place else joint
+                slope = slope + orders[k] * moved * beta_moment(a, b, x, down, upper)
+        return Diagonal(slope)
+
+    return edge
+
+
+def _beta_moment_x(
+    z: Array, a: Array, b: Array, x: Array, *, orders: tuple[int, int], upper: bool
+) -> LinearMap:
+    first = beta_deviation(a, b, x, 1.0 - x) ** orders[0]
+    slope = beta_density(a, b, x) * first * beta_deviation(b, a, 1.0 - x, x) ** orders[1]
+    return Diagonal(-slope if upper else slope)
+
+
+def _mp_beta_moment(mp: Any, a: Any, b: Any, x: Any, orders: tuple[int, int], upper: bool) -> Any:
+    """By the recurrences of the edges in the shapes, with numerical derivatives of the integral."""
+
+    def moment(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
+        if first < 0 or second < 0:
+            return mp.mpf(0)
+        if first == second == 0:
+            ends = (x, 1) if upper else (0, x)
+            return mp.betainc(a, b, *ends, regularized=True)
+        joint = mp.psi(1, a + b)
+        if first:
+            slope = mp.diff(lambda a: moment(a, b, x, first - 1, second), a)
+            slope -= second * joint * moment(a, b, x, first - 1, second - 1)
+            own = (first - 1) * (mp.psi(1, a) - joint)
+            return slope + own * moment(a, b, x, first - 2, second)
+        slope = mp.diff(lambda b: moment(a, b, x, 0, second - 1), b)
+        own = (second - 1) * (mp.psi(1, b) - joint)
+        return slope + own * moment(a, b, x, 0, second - 2)
+
+    return np.frompyfunc(lambda a, b, x: moment(a, b, x, *orders), 3, 1)(a, b, x)
+
+
+beta_moment_op: Op = Op(
+    name="beta_moment",
+    run=lambda a, b, x, orders, upper: _as_given(
+        incomplete_moments.beta_log_moment(a, b, x, orders, upper), a, b, x
+    ),
+    infer=lambda *types, **_: same_type(types[0]),
+    edges=(_beta_moment_edge(0), _beta_moment_edge(1), _beta_moment_x),
+    batch=lambda size, batched, *args, **params: beta_moment_op(
+        *spread_unbatched(size, batched, args), **params
+    ),
+    columns=Columns(entrywise=True, mpmath=_mp_beta_moment),
+)
+
+
+def beta_moment(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bool) -> Any:
+    """The integral of the beta density times powers of log(t) and log(1 - t), less their means."""
+    if orders == (0, 0):
+        return betaincc(a, b, x) if upper else betainc(a, b, x)
+    args: Sequence[Any] = fit_entrywise((a, b, x)) if holds_expr([a, b, x]) else (a, b, x)
+    return beta_moment_op(*args, orders=orders, upper=upper)
+
+
+# -- the functions -------------------------------------------------------------------------------
+gammainc: Op = special_function(
+    "gammainc",
+    lambda z, a, x: gamma_moment(a, x, 1, False),
+    lambda z, a, x: gamma_density(a, x),
+    mpmath=_mp_gammainc,
+    sympy=lambda sp, a, x: sp.lowergamma(a, x) / sp.gamma(a),
+    jax="gammainc",
+    torch="gammainc",
+)
+gammaincc: Op = special_function(
+    "gammaincc",
+    lambda z, a, x: gamma_moment(a, x, 1, True),
+    lambda z, a, x: -gamma_density(a, x),
+    mpmath=lambda mp, a, x: mp.gammainc(a, x, regularized=True),
+    sympy=lambda sp, a, x: sp.uppergamma(a, x) / sp.gamma(a),
+    jax="gammaincc",
+    torch="gammaincc",
+)
+gammaincinv: Op = special_function("gammaincinv", *inverse_partials(lambda: gammainc, 2, 1))
+gammainccinv: Op = special_function("gammainccinv", *inverse_partials(lambda: gammaincc, 2, 1))
+betainc: Op = special_function(
+    "betainc",
+    lambda z, a, b, x: beta_moment(a, b, x, (1, 0), False),
+    lambda z, a, b, x: beta_moment(a, b, x, (0, 1), False),
+    lambda z, a, b, x: beta_density(a, b, x),
+    mpmath=lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+    jax="betainc",
+)
+betaincc: Op = special_function(
+    "betaincc",
+    lambda z, a, b, x: beta_moment(a, b, x, (1, 0), True),
+    lambda z, a, b, x: beta_moment(a, b, x, (0, 1), True),
+    lambda z, a, b, x: -beta_density(a, b, x),
+    mpmath=lambda mp, a, b, x: mp.betainc(a, b, x, 1, regularized=True),
+)
+betaincinv: Op = special_function("betaincinv", *inverse_partials(lambda: betainc, 3, 2))
+betainccinv: Op = special_function("betainccinv", *inverse_partials(lambda: betaincc, 3, 2))
+btdtria: Op = special_function("btdtria", *inverse_partials(lambda: betainc, 3, 0))
+btdtrib: Op = special_function("btdtrib", *inverse_partials(lambda: betainc, 3, 1))

@@ -1,0 +1,111 @@
+"""Partial derivatives that SciPy has no function for, computed by mpmath: in orders of Bessel functions and
+the like.
+
+mpmath differentiates the column ``mpmath`` of an operation's record with enough digits that none is lost.
+That is reliable, and slow: about a millisecond an entry. mpmath is imported when a program runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.reference import holds_expr
+from funcgrad.expr import Expr, operation_table
+from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops.base.columns import Columns, in_library
+from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
+from funcgrad.ops.base.op import EdgeRule, Op
+from funcgrad.ops.base.promotion import same_type
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_DIGITS = 40
+
+
+@lru_cache(maxsize=1)
+def _context() -> Any:
+    try:
+        import mpmath
+    except ImportError:
+        raise fail(
+            ImportError,
+            "partial_derivative: expected mpmath, which computes this derivative, but it is not installed; "
+            "pip install mpmath",
+        ) from None
+    context = mpmath.MPContext()
+    context.dps = _DIGITS
+    return context
+
+
+def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
+    """One entry: NaN where the function is not defined or not smooth."""
+    mp = _context()
+    if not all([np.isfinite(value) for value in values]):
+        return math.nan
+    row: Any = operation_table.ops[name].columns.mpmath  # type: ignore[attr-defined]
+    function: Any = in_library(row, mp, "f")
+    try:
+        return mp.diff(function, tuple([mp.convert(value) for value in values]), orders)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return math.nan
+    except mp.NoConvergence:
+        raise ArithmeticError(
+            f"{name}: mpmath finds no derivative of orders {orders} at {tuple(values)}: its series does not "
+            "converge"
+        ) from None
+
+
+def _run(*args: Array, operation: str, orders: tuple[int, ...]) -> Any:
+    arrays = np.broadcast_arrays(*args)
+    dtype = np.result_type(*arrays, np.float32)
+    wide = complex if dtype.kind == "c" else float
+    found = np.empty(arrays[0].shape, dtype)
+    for place in np.ndindex(found.shape):
+        value = complex(_entry(operation, orders, [wide(array[place]) for array in arrays]))
+        real = value.real if value.imag == 0 else math.nan
+        found[place] = value if dtype.kind == "c" else real
+    return found[()]
+
+
+def _edge(place: int) -> EdgeRule:
+    def edge(z: Array, *args: Array, operation: str, orders: tuple[int, ...]) -> LinearMap:
+        more = tuple([order + (k == place) for k, order in enumerate(orders)])
+        return Diagonal(partial_derivative(operation, more, *args))
+
+    return edge
+
+
+def _batch(size: int, batched: Sequence[bool], *args: Any, **params: Any) -> Any:
+    return partial_derivative_op(*spread_unbatched(size, batched, args), **params)
+
+
+def _mp_row(mp: Any, *args: Any, operation: str, orders: tuple[int, ...]) -> Any:
+    row: Any = operation_table.ops[operation].columns.mpmath  # type: ignore[attr-defined]
+    own: Any = in_library(row, mp, "f")
+    return np.frompyfunc(lambda *values: mp.diff(own, values, orders), len(args), 1)(*args)
+
+
+partial_derivative_op: Op = Op(
+    name="partial_derivative",
+    run=_run,
+    infer=lambda *types, operation, orders: same_type(types[0]),
+    edges=_edge,
+    batch=_batch,
+    notation=lambda *args, operation, orders: (
+        f"{operation}_{''.join(map(str, orders))}({', '.join(args)})"
+    ),
+    columns=Columns(entrywise=True, mpmath=_mp_row),
+)
+
+
+def partial_derivative(operation: str, orders: tuple[int, ...], *args: Any) -> Any:
+    """The partial derivative of these orders of an operation, which has a function in mpmath."""
+    if not holds_expr(list(args)):
+        return _run(*args, operation=operation, orders=orders)
+    fitted: tuple[Expr, ...] = fit_entrywise(args)
+    return partial_derivative_op(*fitted, operation=operation, orders=orders)

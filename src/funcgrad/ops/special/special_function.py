@@ -1,0 +1,171 @@
+"""How a function of `scipy.special` is declared: by its name, its partial derivatives and its columns.
+
+A partial derivative is a function of (z, *inputs). One for which no formula is known is taken from mpmath
+(`by_mpmath`) if mpmath has the function, and is an error that says so (`unknown_partial`) if not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.linear import LinearMap
+from funcgrad.ops.base.columns import Columns, LibraryRow
+from funcgrad.ops.base.op import Op, elementwise
+from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.ops.special.partial_derivatives import partial_derivative
+from funcgrad.ops.special.scipy_special import scipy_special
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+def ufunc_named(name: str) -> np.ufunc:
+    """The ufunc of `scipy.special` with this name, or of the module in which it keeps private ones."""
+    special = scipy_special(name)
+    found: np.ufunc | None = getattr(special, name, None)
+    return getattr(special._ufuncs, name) if found is None else found
+
+
+def special_function(
+    name: str,
+    *partials: Callable[..., Any] | str | None,
+    ufunc: str | None = None,
+    part: int | None = None,
+    scalar: str | None = None,
+    mpmath: LibraryRow | None = None,
+    sympy: LibraryRow | None = None,
+    jax: LibraryRow | None = None,
+    torch: LibraryRow | None = None,
+    latex: str | None = None,
+) -> Op:
+    """An elementwise operation that is a ufunc of SciPy's, or one of the results of one.
+
+    ``partials`` has one function of (z, *inputs) an argument, or the name of an argument in which the
+    derivative is not known, or None where it is zero. ``ufunc`` is the ufunc's name if that of the
+    operation is another, and ``part`` the place among its results. The others are columns, for JAX and
+    PyTorch the names in their modules of special functions.
+    """
+    home = ufunc or name
+
+    def run(*args: Array) -> Any:
+        made = ufunc_named(home)(*args)
+        return made if part is None else made[part]
+
+    def loop(*dtypes: Any) -> tuple[np.dtype[Any], ...]:
+        own = ufunc_named(home)
+        found = ufunc_loop(own, *dtypes)
+        return (*found[: own.nin], found[own.nin + (part or 0)])
+
+    rules = [unknown_partial(name, rule) if isinstance(rule, str) else rule for rule in partials]
+    places = ", ".join([f"{{{k}}}" for k in range(len(partials))])
+    public = home if home[0] != "_" else f"_ufuncs.{home}"
+    chosen = "" if part is None else f"[{part}]"
+    libraries: dict[str, LibraryRow] = {}
+    if jax is not None:
+        libraries["jax"] = f"jax.scipy.special:{jax}" if isinstance(jax, str) else jax
+    if torch is not None:
+        libraries["torch"] = f"torch.special:{torch}" if isinstance(torch, str) else torch
+    return elementwise(
+        name,
+        run,
+        *rules,
+        loop=loop,
+        columns=Columns(
+            scalar=scalar,
+            transcendental=scalar is not None,
+            mpmath=mpmath,
+            sympy=sympy,
+            latex=latex,
+            numpy=f"scipy.special.{public}({places}){chosen}",
+            libraries=libraries or None,
+        ),
+    )
+
+
+def numeric_function(
+    name: str, run: Callable[..., Any], *partials: Callable[..., Any] | None, mpmath: LibraryRow
+) -> Op:
+    """An elementwise operation on real numbers that is computed here, in double precision."""
+
+    def cast(*args: Array) -> Any:
+        dtype = np.result_type(*args, np.float32)
+        with np.errstate(all="ignore"):
+            return np.asarray(run(*[np.asarray(arg, float) for arg in args]), dtype)[()]
+
+    def loop(*dtypes: Any) -> tuple[np.dtype[Any], ...]:
+        return (real_loop(name, np.result_type(*dtypes, np.float16)),) * (len(partials) + 1)
+
+    return elementwise(name, cast, *partials, loop=loop, columns=Columns(mpmath=mpmath))
+
+
+def real_loop(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The dtype of SciPy's loop for real numbers: float32 for floats that it holds, else float64."""
+    own = np.dtype(dtype)
+    if own.kind not in "fiub" or own.itemsize > 8:
+        raise fail(TypeError, f"{name}: expected real numbers, but got dtype {own}")
+    return np.dtype(np.float32 if own.kind == "f" and own.itemsize <= 4 else np.float64)
+
+
+def by_mpmath(name: str, argument: int) -> Callable[..., Any]:
+    """The partial derivative of the operation of this name in an argument, computed by mpmath."""
+
+    def slope(z: Array, *inputs: Array) -> Any:
+        orders = tuple([int(place == argument) for place in range(len(inputs))])
+        return partial_derivative(name, orders, *inputs)
+
+    return slope
+
+
+def unknown_partial(name: str, argument: str) -> Callable[..., LinearMap]:
+    """The partial derivative in an argument in which none is known: an error where it is asked for."""
+
+    def slope(z: Array, *inputs: Array) -> LinearMap:
+        raise fail(
+            TypeError,
+            f"{name}: expected to be differentiated in other arguments than {argument}, in which no reliable "
+            f"method is known; hold {argument} constant with fg.stop_gradient, or give a derivative with "
+            "fg.primitive",
+        )
+
+    return slope
+
+
+def inverse_partials(
+    forward: Callable[[], Op], count: int, argument: int
+) -> tuple[Callable[..., Any], ...]:
+    """The partial derivatives of the function that solves ``forward(..., z, ...) = y`` for one argument.
+
+    It takes the arguments of ``forward``, y in the place of the one that it solves for, as SciPy's inverses
+    do.
+    """
+
+    def rule(place: int, z: Array, *inputs: Array) -> Any:
+        solved = (*inputs[:argument], z, *inputs[argument + 1 :])
+        value = inputs[argument]
+        across = forward().edge(argument)(value, *solved).d  # type: ignore[misc, union-attr]
+        if place == argument:
+            return 1.0 / across
+        return -forward().edge(place)(value, *solved).d / across  # type: ignore[misc, union-attr]
+
+    return tuple([partial(rule, place) for place in range(count)])
+
+
+def power_series(u: Array, coefficients: Sequence[float]) -> Any:
+    """The sum of coefficients times powers of u, that of the power 0 first."""
+    total: Any = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = total * u + coefficient
+    return total
+
+
+def removable(
+    u: Array, series: Sequence[float], formula: Callable[[Array], Any], width: float
+) -> Any:
+    """A formula that is 0/0 at u = 0: where u is smaller than a width, the sum of its power series."""
+    near = np.abs(u) < width
+    total = power_series(np.where(near, u, 0.0), series)
+    return np.where(near, total, formula(np.where(near, width, u)))

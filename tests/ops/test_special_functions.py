@@ -1,0 +1,131 @@
+"""Special functions: partial derivatives to 1e-10 of mpmath's, in both modes, to second order, under jit
+and vmap."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.special
+
+import funcgrad as fg
+from funcgrad.expr import operation_table
+from funcgrad.ops.base.columns import in_library
+from tests.ops.special_points import POINTS, SLICE
+
+OPS = operation_table.ops
+mp.mp.dps = 15
+
+
+BY_QUADRATURE = ("owens_t",)
+"""Operations whose function of mpmath's is an integral, of 40 digits."""
+
+
+def exact(name, args, orders):
+    """A partial derivative by mpmath, whose steps are relative; with more digits where a value is almost
+    constant."""
+    function = in_library(OPS[name].columns.mpmath, mp, "f")
+    for digits in (40,) if name in BY_QUADRATURE else (120, 450):
+        with mp.workdps(digits):
+            points = [mp.mpf(float(x)) for x in args]
+            scales = [x if x and n else mp.mpf(1) for x, n in zip(points, orders, strict=True)]
+
+            def moved(*steps, points=points, scales=scales):
+                at = [x + s * t for x, s, t in zip(points, scales, steps, strict=True)]
+                return mp.re(function(*at))
+
+            slope = mp.diff(moved, (mp.mpf(0),) * len(args), orders)
+            value = moved(*[mp.mpf(0)] * len(args))
+            if abs(slope) > mp.mpf(10) ** -90 * abs(value):
+                break
+    for scale, order in zip(scales, orders, strict=True):
+        slope = slope / scale**order
+    return slope
+
+
+def unit(count, place):
+    return tuple([int(k == place) for k in range(count)])
+
+
+def cases(names):
+    return [
+        pytest.param(name, args, id=f"{name}-{'-'.join(map(str, args))}")
+        for name in names
+        for args in POINTS[name]
+    ]
+
+
+def slow(names):
+    return [pytest.param(*case.values, id=case.id, marks=pytest.mark.slow) for case in cases(names)]
+
+
+ALL = [*cases(SLICE), *slow([name for name in POINTS if name not in SLICE])]
+
+
+def check_partials(name, args):
+    op = OPS[name]
+    with np.errstate(all="ignore"):
+        value = op(*[np.float64(x) for x in args])
+    if not np.isfinite(value):
+        return
+    for place in range(len(args)):
+        if op.edge(place) is None or (name == "beta_deviation" and place == 3):
+            continue
+        wanted = float(exact(name, args, unit(len(args), place)))
+        found = float(fg.grad(op, place)(*args))
+        if 1e-290 < abs(wanted) < 1e290:
+            assert found == pytest.approx(wanted, rel=1e-10), (place, found, wanted)
+        else:
+            assert abs(found) <= 1e-280 or abs(found) >= 1e280
+
+
+@pytest.mark.parametrize(("name", "args"), ALL)
+def test_partial_derivatives_have_all_digits(name, args):
+    check_partials(name, args)
+
+
+def first_points(names):
+    return [(name, POINTS[name][0]) for name in names]
+
+
+SECOND = [
+    *first_points(SLICE),
+    *[
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in first_points([name for name in POINTS if name not in SLICE])
+    ],
+]
+
+
+@pytest.mark.parametrize(("name", "args"), SECOND)
+def test_second_derivatives(name, args):
+    op, count = OPS[name], len(args)
+    if name == "beta_deviation":
+        return
+    found = fg.jacfwd(fg.grad(op, tuple(range(count))), tuple(range(count)))(*args)
+    back = fg.jit(fg.hessian(lambda p: op(*[p[k] for k in range(count)])))(np.array(args))
+    for i in range(count):
+        for j in range(count):
+            orders = tuple(np.add(unit(count, i), unit(count, j)).tolist())
+            wanted = float(exact(name, args, orders))
+            assert float(found[i][j]) == pytest.approx(wanted, rel=1e-9, abs=1e-13)
+            assert back[i, j] == pytest.approx(wanted, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    "name", [*SLICE, *[pytest.param(n, marks=pytest.mark.slow) for n in POINTS if n not in SLICE]]
+)
+def test_scipys_own_function_takes_traced_values(name):
+    theirs, args = getattr(scipy.special, name, OPS[name]), POINTS[name][0]
+    places = tuple(range(len(args)))
+    assert fg.jit(theirs)(*args) == theirs(*args)
+    slopes = fg.grad(theirs, places)(*args)
+    rows = [np.array([x, x, x]) for x in args]
+    for found, slope in zip(fg.vmap(fg.grad(theirs, places))(*rows), slopes, strict=True):
+        np.testing.assert_allclose(found, np.full(3, slope), rtol=1e-13)
+    # float32 in, float32 out; nothing in, nothing out
+    narrow = [np.array([x], np.float32) for x in args]
+    found = fg.grad(lambda *xs: np.sum(theirs(*xs)), places)(*narrow)
+    for each, slope in zip(found, slopes, strict=True):
+        assert each.dtype == np.float32
+        np.testing.assert_allclose(each, [slope], rtol=2e-4)
+    empty = fg.grad(lambda *xs: np.sum(theirs(*xs)), places)(*[np.zeros((0, 2))] * len(args))
+    assert [each.shape for each in empty] == [(0, 2)] * len(args)
