@@ -20,9 +20,11 @@ import scipy.stats as _scipy
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
+from funcgrad.scipy.stats.multivariate import MULTIVARIATE
 
 globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
+globals().update(MULTIVARIATE)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats as _scipy
 
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import real
 from funcgrad.scipy.stats.standard import Function, Standard, completed
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -19,15 +19,6 @@ from funcgrad.transforms.grad import elementwise_grad
 from funcgrad.typing import Array
 
 Method = Callable[..., Any]
-
-
-def real(who: str, value: npt.ArrayLike) -> Any:
-    """An argument in double precision, as SciPy's distributions take it."""
-    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
-    if item.dtype.kind not in "fiub":
-        raise fail(TypeError, f"{who}: expected real numbers, but got dtype {item.dtype}")
-    dtype = np.promote_types(item.dtype, np.float64)
-    return item if item.dtype == dtype else item.astype(dtype)
 
 
 def _both(first: Any, second: Any) -> Any:

@@ -1,0 +1,213 @@
+"""The multivariate distributions: the logarithm of a density or mass, in the data and all parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.ops.special import gammaln
+from funcgrad.scipy import special
+from funcgrad.scipy.composition import real, refuse
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_LOG_TAU = math.log(2 * math.pi)
+
+
+def _squeezed(x: Array) -> Any:
+    return x.reshape([n for n in x.shape if n != 1])
+
+
+# -- normal and t --------------------------------------------------------------------------------
+def _parameters(who: str, mean: npt.ArrayLike | None, cov: npt.ArrayLike) -> tuple[Array, Array]:
+    """The mean as a vector, and the covariance as a matrix."""
+    matrix = real(who, 1.0 if cov is None else cov)
+    center = None if mean is None else real(who, mean).reshape(-1)
+    size = matrix.shape[0] if matrix.ndim else 1
+    size = size if center is None or matrix.ndim else center.size
+    center = np.zeros(size) if center is None else center
+    if matrix.ndim < 2:
+        matrix = np.eye(size) * matrix
+    if matrix.shape != (size, size) or center.shape != (size,):
+        raise fail(
+            ValueError,
+            f"{who}: expected a mean of n entries and a matrix of shape (n, n), but got {center.shape} "
+            f"and {matrix.shape}",
+        )
+    return center, matrix
+
+
+def _squared_distance(x: Array, center: Array, matrix: Array) -> tuple[Array, Array]:
+    """Mahalanobis' distances of the points from the center, squared, and the matrix's log-determinant."""
+    points = x.reshape((-1, 1) if x.ndim == 1 and center.size == 1 else x.shape)
+    factor = np.linalg.cholesky(matrix)
+    off = points - center
+    white = np.linalg.solve(factor, off.reshape(-1, center.size).T)
+    distance = np.sum(white * white, axis=0).reshape(off.shape[:-1])
+    return distance, 2 * np.sum(np.log(np.diagonal(factor)))
+
+
+def _normal(
+    x: npt.ArrayLike,
+    mean: npt.ArrayLike | None = None,
+    cov: npt.ArrayLike = 1,
+    allow_singular: bool = False,
+) -> Any:
+    refuse("multivariate_normal", allow_singular=allow_singular)
+    center, matrix = _parameters("multivariate_normal", mean, cov)
+    points = np.atleast_1d(real("multivariate_normal", x))
+    distance, log_det = _squared_distance(points, center, matrix)
+    return _squeezed(-(center.size * _LOG_TAU + log_det + distance) / 2)
+
+
+def _t(
+    x: npt.ArrayLike,
+    loc: npt.ArrayLike | None = None,
+    shape: npt.ArrayLike = 1,
+    df: npt.ArrayLike = 1,
+) -> Any:
+    center, matrix = _parameters("multivariate_t", loc, shape)
+    n, df = center.size, real("multivariate_t", df)
+    if not holds_expr(df) and np.isinf(df):
+        return _normal(x, loc, shape)
+    points = np.atleast_1d(real("multivariate_t", x))
+    distance, log_det = _squared_distance(points, center, matrix)
+    constant = gammaln((df + n) / 2) - gammaln(df / 2) - n / 2 * np.log(df * math.pi) - log_det / 2
+    return _squeezed(constant - (df + n) / 2 * np.log1p(distance / df))
+
+
+# -- Dirichlet and multinomial ----------------------------------------------------------------------
+def _dirichlet(x: npt.ArrayLike, alpha: npt.ArrayLike) -> Any:
+    x, alpha = real("dirichlet", x), real("dirichlet", alpha)
+    if x.shape[0] == alpha.shape[0] - 1:
+        x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
+    if x.shape[0] != alpha.shape[0]:
+        raise fail(
+            ValueError,
+            f"dirichlet: expected x with as many entries along its first axis as alpha has, but got "
+            f"{x.shape} and {alpha.shape}",
+        )
+    constant = gammaln(np.sum(alpha)) - np.sum(gammaln(alpha))
+    return _squeezed(constant + np.sum(special.xlogy(alpha - 1, x.T), axis=-1).T)
+
+
+def _counts(x: Array, n: Array) -> Any:
+    """Whether x are counts that add up to n."""
+    whole = np.logical_and(x >= 0, x == np.floor(x))
+    return np.logical_and(np.all(whole, axis=-1), np.sum(x, axis=-1) == n)
+
+
+def _multinomial(x: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
+    x, n, p = [real("multinomial", item) for item in (x, n, p)]
+    x = np.floor(x)
+    # As SciPy: the last probability is what the others leave.
+    rest = 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)
+    eps = 10 * np.finfo(np.float32).eps if p.dtype == np.float32 else 10 * np.finfo(float).eps
+    last = np.where(np.abs(rest - p[..., -1:]) > eps, rest, p[..., -1:])
+    p = np.concatenate([p[..., :-1], last], axis=-1)
+    log = gammaln(n + 1) + np.sum(special.xlogy(x, p) - gammaln(x + 1), axis=-1)
+    valid = np.logical_and(np.all(np.logical_and(p >= 0, p <= 1), axis=-1), n >= 0)
+    return np.where(valid, np.where(_counts(x, n), log, -np.inf), np.nan)
+
+
+def _dirichlet_multinomial(x: npt.ArrayLike, alpha: npt.ArrayLike, n: npt.ArrayLike) -> Any:
+    x, alpha, n = [real("dirichlet_multinomial", item) for item in (x, alpha, n)]
+    x, total = np.floor(x), np.sum(alpha, axis=-1)
+    log = gammaln(total) + gammaln(n + 1) - gammaln(n + total)
+    log = log + np.sum(gammaln(x + alpha) - gammaln(alpha) - gammaln(x + 1), axis=-1)
+    return np.where(_counts(x, n), log, -np.inf)
+
+
+# -- matrices ---------------------------------------------------------------------------------------
+def _wishart(x: npt.ArrayLike, df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
+    x, df = real("wishart", x), real("wishart", df)
+    _, matrix = _parameters("wishart", None, scale)
+    n = matrix.shape[0]
+    points = np.moveaxis(x, -1, 0) if x.ndim == 3 else x.reshape(-1, n, n)
+    log_det = np.linalg.slogdet(points)[1]
+    trace = np.trace(np.linalg.solve(matrix, points), axis1=-2, axis2=-1)
+    places = np.arange(n)
+    gammas = n * (n - 1) / 4 * math.log(math.pi) + np.sum(gammaln((df - places) / 2))
+    constant = -df * n / 2 * math.log(2) - df / 2 * np.linalg.slogdet(matrix)[1] - gammas
+    return _squeezed((df - n - 1) / 2 * log_det - trace / 2 + constant)
+
+
+_FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "dirichlet": _dirichlet,
+    "dirichlet_multinomial": _dirichlet_multinomial,
+    "multinomial": _multinomial,
+    "multivariate_normal": _normal,
+    "multivariate_t": _t,
+    "wishart": _wishart,
+}
+"""The logarithm of the density, or of the mass of a discrete distribution."""
+
+
+class Multivariate:
+    """A multivariate distribution of SciPy's, whose densities and masses take traced values.
+
+    Other methods and attributes are those of SciPy's distribution, ``own``.
+    """
+
+    def __init__(
+        self, name: str, args: tuple[Any, ...] = (), kwds: Mapping[str, Any] | None = None
+    ) -> None:
+        self.name, self.args, self.kwds = name, args, dict(kwds or {})
+        self.own = getattr(_scipy, name)
+        self.__doc__ = f"As `scipy.stats.{name}`."
+
+    def __repr__(self) -> str:
+        return f"<funcgrad.scipy.stats.{self.name}>"
+
+    def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike | None) -> Multivariate:
+        """The distribution with the given parameters, as SciPy's frozen one."""
+        return Multivariate(self.name, args, kwds)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"'Multivariate' object has no attribute {name!r}")
+        if not (self.args or self.kwds):
+            return getattr(self.own, name)
+        if holds_expr([*self.args, *self.kwds.values()]):
+            raise fail(
+                AttributeError,
+                f"{self.name}: expected plain parameters for {name}, but got traced ones; pdf, logpdf, "
+                "pmf and logpmf take traced values",
+            )
+        return getattr(self.own(*self.args, **self.kwds), name)
+
+    def _log(self, name: str, x: npt.ArrayLike, args: Any, kwds: Any) -> Any:
+        own = getattr(self.own, name)  # an AttributeError, if SciPy's has no such method
+        args, kwds = (*self.args, *args), {**self.kwds, **kwds}
+        kwds.pop("seed", None)
+        if not holds_expr([x, *args, *kwds.values()]):
+            return own(x, *args, **kwds)
+        with np.errstate(all="ignore"):
+            log = _FORMULAS[self.name](x, *args, **kwds)
+            return log if name.startswith("log") else np.exp(log)
+
+    def logpdf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """The logarithm of the density, as SciPy's method."""
+        return self._log("logpdf", x, args, kwds)
+
+    def pdf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """The density, as SciPy's method."""
+        return self._log("pdf", x, args, kwds)
+
+    def logpmf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """The logarithm of the mass, as SciPy's method."""
+        return self._log("logpmf", x, args, kwds)
+
+    def pmf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """The mass, as SciPy's method."""
+        return self._log("pmf", x, args, kwds)
+
+
+MULTIVARIATE: Mapping[str, Multivariate] = {name: Multivariate(name) for name in _FORMULAS}
+"""The multivariate distributions by their names in SciPy."""

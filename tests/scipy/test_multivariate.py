@@ -1,0 +1,87 @@
+"""Multivariate distributions: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+from funcgrad.scipy import stats
+
+RNG = np.random.default_rng(0)
+MATRIX = np.array([[1.2, 0.3, 0.1], [0.3, 0.9, -0.2], [0.1, -0.2, 0.8]])
+POINTS = RNG.normal(size=(4, 3))
+PROBABILITIES = np.array([0.2, 0.5, 0.3])
+CASES = {
+    "multivariate_normal": ("logpdf", POINTS, (np.array([0.1, 0.2, 0.3]), MATRIX)),
+    "multivariate_normal of one point": ("logpdf", POINTS[0], (np.array([0.1, 0.2, 0.3]), MATRIX)),
+    "multivariate_normal with variances": ("pdf", POINTS, (np.zeros(3), np.array([1.0, 2.0, 3.0]))),
+    "multivariate_normal with a variance": ("logpdf", POINTS, (np.zeros(3), 2.0)),
+    "multivariate_normal in one dimension": ("logpdf", POINTS[0], (0.5, 2.0)),
+    "multivariate_t": ("logpdf", POINTS, (np.array([0.1, 0.2, 0.3]), MATRIX, 3.5)),
+    "dirichlet": ("logpdf", PROBABILITIES, (np.array([0.4, 1.0, 3.0]),)),
+    "dirichlet without the last": ("pdf", PROBABILITIES[:2], (np.array([0.4, 1.5, 3.0]),)),
+    "multinomial": ("logpmf", np.array([[1.0, 2, 1], [0, 4, 0], [1, 1, 1]]), (4.0, PROBABILITIES)),
+    "dirichlet_multinomial": ("logpmf", np.array([1.0, 2, 1]), (np.array([0.4, 1.0, 3.0]), 4.0)),
+    "wishart": ("logpdf", MATRIX + 0.1, (4.5, MATRIX)),
+}
+
+
+def direction(x):
+    """A direction in which a symmetric matrix stays symmetric."""
+    moved = np.cos(np.arange(np.size(x))).reshape(np.shape(x))
+    return moved + moved.T if np.shape(x) == (3, 3) else moved
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_values_are_scipys_and_slopes_are_differences(case):
+    method, x, parameters = CASES[case]
+    own, found = [getattr(getattr(m, case.split()[0]), method) for m in (scipy.stats, stats)]
+    fixed = [method == "logpmf", *["multinomial" in case and np.ndim(p) == 0 for p in parameters]]
+    moving = [
+        0 * direction(v) if still else direction(v)
+        for v, still in zip((x, *parameters), fixed, strict=True)
+    ]
+    if case == "multinomial":
+        moving[2] -= moving[2].mean()
+
+    def along(f, t):
+        return f(*[v + t * m for v, m in zip((x, *parameters), moving, strict=True)])
+
+    value, slope = fg.jvp(lambda t: along(found, t), (0.0,), (1.0,))
+    np.testing.assert_allclose(value, own(x, *parameters), rtol=1e-12)
+    assert np.shape(value) == np.shape(own(x, *parameters))
+    h = 1e-5
+    if case.startswith("dirichlet ") or case == "dirichlet":
+        moving[0] = moving[0] - moving[0].mean() if x.size == 3 else moving[0]
+        slope = fg.jvp(lambda t: along(found, t), (0.0,), (1.0,))[1]
+    with np.errstate(invalid="ignore"):
+        wanted = (along(own, h) - along(own, -h)) / (2 * h)
+    wanted = np.where(np.isfinite(value), wanted, 0.0)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-7, atol=1e-8)
+    finite = np.isfinite(value)
+    back = fg.jit(fg.grad(lambda t: np.sum(np.where(finite, along(found, t), 0.0))))(0.0)
+    assert back == pytest.approx(np.sum(slope), rel=1e-10)
+
+
+def test_frozen_distributions():
+    def loss(scale):
+        return stats.multivariate_normal(cov=scale * MATRIX).logpdf(POINTS).sum()
+
+    h = 1e-6
+    ends = [
+        scipy.stats.multivariate_normal(cov=s * MATRIX).logpdf(POINTS).sum() for s in (1 + h, 1 - h)
+    ]
+    assert fg.grad(loss)(1.0) == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-8)
+    assert stats.multivariate_normal(cov=MATRIX).dim == 3
+    np.testing.assert_array_equal(stats.dirichlet([1.0, 2.0]).mean(), [1 / 3, 2 / 3])
+    with pytest.raises(AttributeError, match="expected plain parameters for rvs"):
+        fg.grad(lambda s: stats.multivariate_normal(cov=s).rvs())(1.0)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(TypeError, match="allow_singular=True is not supported"):
+        fg.grad(lambda t: stats.multivariate_normal.logpdf(t, 0.0, 1.0, True))(1.0)
+    with pytest.raises(ValueError, match="expected a mean of n entries"):
+        fg.grad(lambda t: stats.multivariate_normal.logpdf(t, np.zeros(2), np.eye(3)))(1.0)
+    with pytest.raises(ValueError, match="expected x with as many entries"):
+        fg.grad(lambda t: stats.dirichlet.logpdf(np.ones(5) * t, np.ones(3)))(1.0)
