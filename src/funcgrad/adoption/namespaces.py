@@ -14,6 +14,7 @@ REPLACED = {
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
+    "scipy.interpolate": "funcgrad.scipy.interpolate",
     "scipy.linalg": "funcgrad.scipy.linalg",
     "scipy.special": "funcgrad.scipy.special",
     "scipy.stats": "funcgrad.scipy.stats",

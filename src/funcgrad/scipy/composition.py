@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ def composed(module: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(traced)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             chosen = traced if holds_expr([*args, *kwargs.values()]) else own
-            return chosen(*args, **kwargs)  # type: ignore[no-any-return]
+            return chosen(*args, **kwargs)
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
         return function
@@ -43,10 +43,22 @@ def refuse(name: str, **given: object) -> None:
             raise fail(TypeError, f"{name}: {key}={value!r} is not supported with traced values")
 
 
-def real(who: str, value: npt.ArrayLike) -> Array:
-    """An argument in double precision, as SciPy takes real numbers."""
-    item: Array = lift_fully(value) if holds_expr(value) else np.asarray(value)
-    if item.dtype.kind not in "fiub":
-        raise fail(TypeError, f"{who}: expected real numbers, but got dtype {item.dtype}")
+def number(who: str, value: npt.ArrayLike, kinds: str = "fiubc") -> Array:
+    """An argument in double precision, as SciPy takes it; ``kinds`` are the kinds of dtypes it may have."""
+    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
+    if item.dtype.kind not in kinds:
+        wanted = "numbers" if "c" in kinds else "real numbers"
+        raise fail(TypeError, f"{who}: expected {wanted}, but got dtype {item.dtype}")
     dtype = np.promote_types(item.dtype, np.float64)
-    return item if item.dtype == dtype else item.astype(dtype)
+    found: Array = item if item.dtype == dtype else item.astype(dtype)
+    return found
+
+
+def real(who: str, value: npt.ArrayLike) -> Array:
+    """An argument of real numbers, in double precision."""
+    return number(who, value, "fiub")
+
+
+def taken(x: Array, index: Any) -> Any:
+    """``x[index]``: a plain array at a traced index is an expression, too."""
+    return (lift_fully(x, index) if holds_expr(index) else x)[index]

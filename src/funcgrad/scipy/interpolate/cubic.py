@@ -1,0 +1,252 @@
+"""Cubic interpolants of data, in the data and their abscissae: the slopes at the knots, as SciPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.interpolate as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import number, real
+from funcgrad.scipy.interpolate.piecewise import PiecewisePolynomial, along
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+def _of_plain(own: Any) -> PiecewisePolynomial:
+    return PiecewisePolynomial(own.c, own.x, own.extrapolate, own.axis, own)
+
+
+def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Array, Array, int]:
+    """The abscissae, and the data with their axis first."""
+    knots, values = real(who, x), number(who, y)
+    axis = axis % values.ndim
+    if knots.ndim != 1 or knots.shape[0] < 2 or values.shape[axis] != knots.shape[0]:
+        raise fail(
+            ValueError,
+            f"{who}: expected n >= 2 abscissae and data with n entries along axis {axis}, but got "
+            f"{knots.shape} and {values.shape}",
+        )
+    return knots, np.moveaxis(values, axis, 0), axis
+
+
+def _hermite(x: Array, y: Array, slopes: Array, extrapolate: Any, axis: int) -> PiecewisePolynomial:
+    """The piecewise cubic with these values and slopes at the knots."""
+    width = along(np.diff(x), y.ndim - 1)
+    chord = np.diff(y, axis=0) / width
+    bend = (slopes[:-1] + slopes[1:] - 2 * chord) / width
+    c = np.stack([bend / width, (chord - slopes[:-1]) / width - bend, slopes[:-1], y[:-1]])
+    return PiecewisePolynomial(c, x, extrapolate, axis)
+
+
+def CubicHermiteSpline(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    dydx: npt.ArrayLike,
+    axis: int = 0,
+    extrapolate: Any = None,
+) -> PiecewisePolynomial:
+    """As `scipy.interpolate.CubicHermiteSpline`."""
+    if not holds_expr([x, y, dydx]):
+        return _of_plain(_scipy.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
+    knots, values, axis = _data("CubicHermiteSpline", x, y, axis)
+    _, slopes, _ = _data("CubicHermiteSpline", x, dydx, axis)
+    return _hermite(knots, values, slopes, extrapolate, axis)
+
+
+# -- splines -----------------------------------------------------------------------------------------
+def CubicSpline(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    axis: int = 0,
+    bc_type: Any = "not-a-knot",
+    extrapolate: Any = None,
+) -> PiecewisePolynomial:
+    """As `scipy.interpolate.CubicSpline`: the spline, also in the data, their abscissae and end conditions.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda y: CubicSpline([0.0, 1.0, 2.0], y)(0.5))(np.array([0.0, 1.0, 4.0]))
+    array([ 0.375,  0.75 , -0.125])
+    """
+    if not holds_expr([x, y, bc_type]):
+        return _of_plain(_scipy.CubicSpline(x, y, axis, bc_type, extrapolate))
+    knots, values, axis = _data("CubicSpline", x, y, axis)
+    if extrapolate is None:
+        extrapolate = "periodic" if isinstance(bc_type, str) and bc_type == "periodic" else True
+    return _hermite(knots, values, _spline_slopes(knots, values, bc_type), extrapolate, axis)
+
+
+def _spline_slopes(x: Array, y: Array, bc_type: Any) -> Any:
+    width = np.diff(x)
+    chord = np.diff(y, axis=0) / along(width, y.ndim - 1)
+    if isinstance(bc_type, str) and bc_type == "periodic":
+        return _periodic_slopes(width, chord)
+    start, end = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type
+    if x.shape[0] == 2:  # as SciPy: a line, but for given slopes
+        start, end = [(1, chord[0]) if _is(end, "not-a-knot") else end for end in (start, end)]
+    if x.shape[0] == 3 and _is(start, "not-a-knot") and _is(end, "not-a-knot"):
+        return _parabola_slopes(width, chord)
+    first = _end_row(start, width, chord)
+    last = _end_row(end, width[::-1], chord[::-1], -1.0)
+    matrix, inner = _inner_rows(width, chord, first[:2], last[:2])
+    right = np.concatenate([first[2][None], inner, last[2][None]])
+    return _solved(matrix, right)
+
+
+def _is(condition: Any, name: str) -> bool:
+    return isinstance(condition, str) and condition == name
+
+
+def _solved(matrix: Array, right: Array) -> Any:
+    return np.linalg.solve(matrix, right.reshape(right.shape[0], -1)).reshape(right.shape)
+
+
+def _inner_rows(
+    width: Array, chord: Array, first: tuple[Any, Any], last: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """The tridiagonal matrix, and the right sides of its rows but the first and the last."""
+    main = np.concatenate([_one(first[0]), 2 * (width[:-1] + width[1:]), _one(last[0])])
+    upper = np.concatenate([_one(first[1]), width[:-1]])
+    lower = np.concatenate([width[1:], _one(last[1])])
+    before, after = [along(part, chord.ndim - 1) for part in (width[:-1], width[1:])]
+    matrix = np.diag(main) + np.diag(upper, 1) + np.diag(lower, -1)
+    return matrix, 3 * (after * chord[:-1] + before * chord[1:])
+
+
+def _one(value: Any) -> Any:
+    return np.reshape(value, (1,))
+
+
+def _end_row(condition: Any, width: Array, chord: Array, sign: float = 1.0) -> tuple[Any, Any, Any]:
+    """Two entries of the row of an end, and its right side; of the last end with reversed data."""
+    if _is(condition, "not-a-knot"):
+        both = width[0] + width[1]
+        right = (width[0] + 2 * both) * width[1] * chord[0] + width[0] ** 2 * chord[1]
+        return width[1], both, right / both
+    names = {"natural": (2, 0.0), "clamped": (1, 0.0)}
+    if isinstance(condition, str) and condition not in names:
+        raise fail(
+            ValueError,
+            f"CubicSpline: expected an end condition 'not-a-knot', 'natural', 'clamped', 'periodic' or "
+            f"(order, value), but got {condition!r}",
+        )
+    order, value = names[condition] if isinstance(condition, str) else condition
+    value = value + 0 * chord[0]
+    if order == 1:
+        return np.ones(()), np.zeros(()), value
+    if order == 2:
+        right = -0.5 * sign * value * width[0] ** 2 + 3 * chord[0] * width[0]
+        return 2 * width[0], width[0], right
+    raise fail(ValueError, f"CubicSpline: expected a derivative of order 1 or 2, but got {order!r}")
+
+
+def _parabola_slopes(width: Array, chord: Array) -> Any:
+    """Three points without end conditions: the parabola through them."""
+    second = (chord[1] - chord[0]) / (width[0] + width[1])
+    first = chord[0] - width[0] * second
+    return np.stack([first, chord[0] + width[0] * second, chord[1] + width[1] * second])
+
+
+def _periodic_slopes(width: Array, chord: Array) -> Any:
+    n = width.shape[0]
+    if n == 2:  # three points
+        mean = np.sum(chord / along(width, chord.ndim - 1), axis=0) / np.sum(1 / width)
+        return np.stack([mean, mean, mean])
+    before = np.roll(width, 1)
+    eye = np.eye(n)
+    matrix = (
+        2 * (before + width)[:, None] * eye
+        + width[:, None] * np.roll(eye, -1, axis=1)
+        + before[:, None] * np.roll(eye, 1, axis=1)
+    )
+    here, past = [along(part, chord.ndim - 1) for part in (width, before)]
+    slopes = _solved(matrix, 3 * (here * np.roll(chord, 1, axis=0) + past * chord))
+    return np.concatenate([slopes, slopes[:1]])
+
+
+# -- local slopes ------------------------------------------------------------------------------------
+def PchipInterpolator(
+    x: npt.ArrayLike, y: npt.ArrayLike, axis: int = 0, extrapolate: Any = None
+) -> PiecewisePolynomial:
+    """As `scipy.interpolate.PchipInterpolator`."""
+    if not holds_expr([x, y]):
+        return _of_plain(_scipy.PchipInterpolator(x, y, axis, extrapolate))
+    return _local("PchipInterpolator", _pchip_slopes, x, y, axis, extrapolate)
+
+
+def Akima1DInterpolator(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    axis: int = 0,
+    *,
+    method: str = "akima",
+    extrapolate: Any = None,
+) -> PiecewisePolynomial:
+    """As `scipy.interpolate.Akima1DInterpolator`."""
+    if not holds_expr([x, y]):
+        own = _scipy.Akima1DInterpolator(x, y, axis, method=method, extrapolate=extrapolate)
+        return _of_plain(own)
+    slopes = lambda width, chord: _akima_slopes(width, chord, method)  # noqa: E731
+    return _local("Akima1DInterpolator", slopes, x, y, axis, bool(extrapolate))
+
+
+def _local(
+    who: str,
+    slopes: Callable[[Array, Array], Any],
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    axis: int,
+    extrapolate: Any,
+) -> PiecewisePolynomial:
+    knots, values, axis = _data(who, x, y, axis)
+    width = along(np.diff(knots), values.ndim - 1)
+    chord = np.diff(values, axis=0) / width
+    if knots.shape[0] == 2:
+        found = np.concatenate([chord, chord])
+    else:
+        found = slopes(width, chord)
+    return _hermite(knots, values, found, extrapolate, axis)
+
+
+def _pchip_slopes(width: Array, chord: Array) -> Any:
+    """The weighted harmonic mean of the chords, 0 if they differ in sign (Fritsch and Butland 1984)."""
+    left, right = chord[:-1], chord[1:]
+    flat = np.logical_or(np.sign(left) != np.sign(right), np.logical_or(left == 0, right == 0))
+    first, second = 2 * width[1:] + width[:-1], width[1:] + 2 * width[:-1]
+    mean = (first / np.where(flat, 1.0, left) + second / np.where(flat, 1.0, right)) / (
+        first + second
+    )
+    inner = np.where(flat, 0.0, 1 / np.where(flat, 1.0, mean))
+    start = _pchip_end(width[0], width[1], chord[0], chord[1])
+    end = _pchip_end(width[-1], width[-2], chord[-1], chord[-2])
+    return np.concatenate([start[None], inner, end[None]])
+
+
+def _pchip_end(h0: Array, h1: Array, m0: Array, m1: Array) -> Any:
+    """One-sided, of three points, and limited to keep the shape."""
+    slope = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
+    steep = np.logical_and(np.sign(m0) != np.sign(m1), np.abs(slope) > 3 * np.abs(m0))
+    limited = np.where(steep, 3 * m0, slope)
+    return np.where(np.sign(slope) != np.sign(m0), 0.0, limited)
+
+
+def _akima_slopes(width: Array, chord: Array, method: str) -> Any:
+    if method not in ("akima", "makima"):
+        raise fail(
+            ValueError, f"Akima1DInterpolator: expected 'akima' or 'makima', but got {method!r}"
+        )
+    before = 2 * chord[:1] - chord[1:2]
+    after = 2 * chord[-1:] - chord[-2:-1]
+    m = np.concatenate([2 * before - chord[:1], before, chord, after, 2 * after - chord[-1:]])
+    turn = np.abs(np.diff(m, axis=0))
+    first, second = turn[2:], turn[:-2]
+    if method == "makima":
+        mean = np.abs(m[1:] + m[:-1])
+        first, second = first + 0.5 * mean[2:], second + 0.5 * mean[:-2]
+    total = first + second
+    moved = total > 1e-9 * np.max(total)
+    share = second / np.where(moved, total, 1.0)
+    return np.where(moved, m[1:-2] + share * (m[2:-1] - m[1:-2]), 0.5 * (m[3:] + m[:-3]))

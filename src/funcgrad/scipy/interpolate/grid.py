@@ -1,0 +1,276 @@
+"""Interpolation on grids: along one axis, and multilinear."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.interpolate as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import number, real, taken
+from funcgrad.scipy.interpolate.cubic import CubicSpline
+from funcgrad.scipy.interpolate.piecewise import along
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_KINDS = ("linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero", "cubic")
+
+
+def _cell(grid: Array, q: Array) -> tuple[Any, Any]:
+    """The cell of each point, the end cells reaching to infinity, and the place in it from 0 to 1."""
+    place = np.clip(np.searchsorted(grid, q, side="right") - 1, 0, grid.shape[0] - 2)
+    left = taken(grid, place)
+    return place, (q - left) / (taken(grid, place + 1) - left)
+
+
+class interp1d:  # noqa: N801
+    """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the points x.
+
+    ``kind`` is 'linear', 'nearest', 'nearest-up', 'previous', 'next', 'zero' or 'cubic'. A traced point
+    outside the range gives nan where SciPy raises ValueError for a plain one.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(interp1d([0.0, 1.0, 3.0], [0.0, 2.0, 3.0]))(2.0)
+    0.5
+    """
+
+    def __init__(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        kind: str | int = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
+        plain = not holds_expr([x, y, fill_value])
+        self.own = (
+            _scipy.interp1d(x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
+            if plain
+            else None
+        )
+        kind = (
+            {0: "zero", 1: "linear", 3: "cubic"}.get(kind, kind) if isinstance(kind, int) else kind
+        )
+        self.kind, self.fill_value = kind, fill_value
+        if plain:
+            return  # traced points alone ask for what follows
+        self._prepare(x, y, axis, assume_sorted)
+
+    def _prepare(self, x: Any, y: Any, axis: int, assume_sorted: bool) -> None:
+        if self.kind not in _KINDS:
+            raise fail(
+                TypeError,
+                f"interp1d: expected a kind among {', '.join(_KINDS)} for traced values, but got "
+                f"{self.kind!r}; write make_interp_spline for plain data",
+            )
+        x, y = real("interp1d", x), number("interp1d", y)
+        if not assume_sorted:
+            order = np.argsort(x, kind="stable")
+            x, y = x[order], np.take(y, order, axis=axis)
+        self.axis = axis % y.ndim
+        self.x, self.y = x, np.moveaxis(y, axis, 0)
+
+    def __getattr__(self, name: str) -> Any:
+        own = None if name.startswith("__") else self.__dict__.get("own")
+        if own is None:
+            raise AttributeError(f"interp1d: {name!r} is an attribute of plain data alone")
+        return getattr(own, name)
+
+    def __call__(self, x: npt.ArrayLike) -> Any:
+        """The interpolant at the points x."""
+        own = self.own
+        if own is not None:
+            if not holds_expr(x):
+                return own(x)
+            # SciPy has sorted the data.
+            self._prepare(own.x, own.y, own.axis, True)
+        q = real("interp1d", x)
+        value = self._filled(q.reshape(-1))
+        value = value.reshape((*q.shape, *self.y.shape[1:]))
+        order = [
+            *range(q.ndim, q.ndim + self.axis),
+            *range(q.ndim),
+            *range(q.ndim + self.axis, value.ndim),
+        ]
+        return np.transpose(value, order)
+
+    def _filled(self, q: Array) -> Any:
+        value = self._value(q)
+        fill = self.fill_value
+        if isinstance(fill, str):  # "extrapolate"
+            return value
+        below, above = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
+        axes = self.y.ndim - 1
+        value = np.where(along(q < self.x[0], axes), below, value)
+        return np.where(along(q > self.x[-1], axes), above, value)
+
+    def _value(self, q: Array) -> Any:
+        x, y = self.x, self.y
+        if self.kind == "cubic":
+            return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
+        if self.kind in ("linear", "slinear"):
+            # As SciPy: a point on a knot belongs to the cell on its left.
+            place = np.clip(np.searchsorted(x, q), 1, x.shape[0] - 1) - 1
+            left, low = taken(x, place), taken(y, place)
+            width = along(taken(x, place + 1) - left, y.ndim - 1)
+            return low + (taken(y, place + 1) - low) / width * along(q - left, y.ndim - 1)
+        return taken(y, self._nearest(q))
+
+    def _nearest(self, q: Array) -> Any:
+        x, last = self.x, self.x.shape[0] - 1
+        if self.kind in ("nearest", "nearest-up"):
+            middle = (x[1:] + x[:-1]) / 2
+            if self.kind == "nearest":
+                return np.clip(np.searchsorted(middle, q), 0, last)
+            return np.clip(np.searchsorted(middle, q, side="right"), 0, last)
+        if self.kind == "next":
+            return np.clip(np.searchsorted(x, q, side="left"), 0, last)
+        return np.clip(np.searchsorted(x, q, side="right") - 1, 0, last)
+
+
+class RegularGridInterpolator:
+    """As `scipy.interpolate.RegularGridInterpolator`, also in the values, the grid and the points.
+
+    ``method`` is 'linear', 'slinear' or 'nearest' for traced values. A traced point outside the grid gives
+    nan where SciPy raises ValueError for a plain one.
+    """
+
+    def __init__(
+        self,
+        points: Sequence[npt.ArrayLike],
+        values: npt.ArrayLike,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Any = np.nan,
+        **options: Any,
+    ) -> None:
+        plain = not holds_expr([*points, values, fill_value])
+        self.own = (
+            _scipy.RegularGridInterpolator(
+                points, values, method, bounds_error, fill_value, **options
+            )
+            if plain
+            else None
+        )
+        self.method, self.fill_value = method, fill_value
+        self.grid = [real("RegularGridInterpolator", axis) for axis in points]
+        self.values = number("RegularGridInterpolator", values)
+
+    def __call__(self, xi: Any, method: str | None = None, **options: Any) -> Any:
+        """The interpolant at points, whose coordinates are along the last axis, or in a tuple."""
+        if self.own is not None and not holds_expr(xi):
+            return self.own(xi, method, **options)
+        method = self.method if method is None else method
+        if method not in ("linear", "slinear", "nearest") or options:
+            raise fail(
+                TypeError,
+                "RegularGridInterpolator: expected the method 'linear', 'slinear' or 'nearest' for traced "
+                f"values, but got {method!r}" + "".join(f" and {name}" for name in options),
+            )
+        if isinstance(xi, tuple):
+            xi = np.stack(np.broadcast_arrays(*xi), axis=-1)
+        q = real("RegularGridInterpolator", xi)
+        if q.shape[-1:] != (len(self.grid),) and not (len(self.grid) == 1 and q.ndim == 1):
+            raise fail(
+                ValueError,
+                f"RegularGridInterpolator: expected points with {len(self.grid)} coordinates along the "
+                f"last axis, but got {q.shape}",
+            )
+        points = q.reshape(-1, len(self.grid))
+        grid, values = self._rising()
+        value = _nearest_corner if method == "nearest" else _multilinear
+        found = value(grid, values, points)
+        rest = values.shape[len(grid) :]
+        if self.fill_value is not None:
+            inside: Any = True
+            for k, axis in enumerate(grid):
+                here = np.logical_and(points[:, k] >= axis[0], points[:, k] <= axis[-1])
+                inside = np.logical_and(inside, here)
+            found = np.where(along(inside, len(rest)), found, self.fill_value)
+        shape = q.shape[:-1] if q.ndim > 1 else (points.shape[0],)
+        return found.reshape((*shape, *rest))
+
+    def _rising(self) -> tuple[list[Array], Array]:
+        """The grid, and the values, with their axes sorted."""
+        grid, values = list(self.grid), self.values
+        for k, axis in enumerate(grid):
+            if holds_expr(axis) or np.any(axis[1:] < axis[:-1]):
+                order = np.argsort(axis, kind="stable")
+                grid[k], values = taken(axis, order), np.take(values, order, axis=k)
+        return grid, values
+
+
+def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:
+    cells = [_cell(axis, points[:, k]) for k, axis in enumerate(grid)]
+    axes = values.ndim - len(grid)
+    total: Any = 0.0
+    for corner in itertools.product((0, 1), repeat=len(grid)):
+        places = [place + up for (place, _), up in zip(cells, corner, strict=True)]
+        weight: Any = 1.0
+        for (_, share), up in zip(cells, corner, strict=True):
+            weight = weight * (share if up else 1 - share)
+        total = total + along(weight, axes) * taken(values, tuple(places))
+    return total
+
+
+def _nearest_corner(grid: Sequence[Array], values: Array, points: Array) -> Any:
+    places = []
+    for k, axis in enumerate(grid):
+        place, share = _cell(axis, points[:, k])
+        places.append(np.where(share <= 0.5, place, place + 1))
+    return taken(values, tuple(places))
+
+
+# -- B-splines -----------------------------------------------------------------------------------------
+def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:
+    own = getattr(_scipy, traced.__name__)
+
+    def function(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
+        given = (tck.t, tck.c, tck.k) if hasattr(tck, "tck") else tck
+        if not holds_expr([x, *given]):
+            return own(x, tck, der, ext)
+        return traced(x, given, der, ext)
+
+    function.__name__ = function.__qualname__ = traced.__name__
+    function.__doc__ = traced.__doc__
+    return function
+
+
+@_plain_or
+def splev(x: npt.ArrayLike, tck: Any, der: int = 0, ext: int = 0) -> Any:
+    """As `scipy.interpolate.splev`, also in the points, the knots and the coefficients."""
+    t, c, k = real("splev", tck[0]), real("splev", tck[1]), int(tck[2])
+    q = real("splev", x)
+    first, last = t[k], t[-k - 1]
+    inside = np.clip(q, first, last) if ext == 3 else q
+    value = _bspline(t, c[: t.shape[0] - k - 1], k, inside, der)
+    if ext == 1:
+        value = np.where(np.logical_and(q >= first, q <= last), value, 0.0)
+    if ext == 2:
+        raise fail(TypeError, "splev: expected ext to be 0, 1 or 3 for traced values, but got 2")
+    return value
+
+
+def _bspline(t: Array, c: Array, k: int, q: Array, nu: int) -> Any:
+    """By de Boor's recurrence, on the derivative's coefficients."""
+    for _ in range(nu):
+        if k == 0:
+            return 0.0 * q
+        spread = t[k + 1 : c.shape[0] + k] - t[1 : c.shape[0]]
+        spread = np.where(spread == 0, 1.0, spread)
+        c, t, k = k * (c[1:] - c[:-1]) / spread, t[1:-1], k - 1
+    place = np.clip(np.searchsorted(t, q, side="right") - 1, k, c.shape[0] - 1)
+    d = [taken(c, place - k + j) for j in range(k + 1)]
+    for r in range(1, k + 1):
+        for j in range(k, r - 1, -1):
+            left, right = taken(t, place - k + j), taken(t, place + 1 + j - r)
+            share = (q - left) / (right - left)
+            d[j] = (1 - share) * d[j - 1] + share * d[j]
+    return d[k]

@@ -1,0 +1,136 @@
+"""Piecewise polynomials, in their coefficients, breakpoints and the points where they are evaluated."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import number, taken
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+class OfScipy(Protocol):
+    """A piecewise polynomial of SciPy's."""
+
+    c: Array
+    x: Array
+    axis: int
+    extrapolate: Any
+
+    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: Any = None) -> Any: ...
+
+
+def along(flat: Array, axis: int) -> Any:
+    """A vector as an array that broadcasts along its first axis with arrays of more axes."""
+    return flat.reshape((-1, *[1] * axis))
+
+
+class PiecewisePolynomial:
+    """As `scipy.interpolate.PPoly`: sum of c[m, i] * (q - x[i])**(k - m), for q from x[i] to x[i + 1].
+
+    ``own`` is SciPy's object, if the coefficients are plain: it evaluates at plain points, and has all other
+    methods.
+    """
+
+    def __init__(
+        self, c: Array, x: Array, extrapolate: Any = None, axis: int = 0, own: OfScipy | None = None
+    ) -> None:
+        self.c, self.x, self.axis, self.own = c, x, axis, own
+        self.extrapolate = True if extrapolate is None else extrapolate
+
+    def __getattr__(self, name: str) -> Any:
+        own = None if name.startswith("__") else self.own
+        if own is None:
+            raise fail(
+                AttributeError,
+                f"piecewise polynomial: expected plain data for {name}, but got traced data; evaluation, "
+                "derivative, antiderivative and integrate take traced data",
+            )
+        return getattr(own, name)
+
+    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: Any = None) -> Any:
+        """The value, or the derivative of order nu, at the points x; SciPy's own, if all is plain."""
+        if self.own is not None and not holds_expr(x):
+            return self.own(x, nu, extrapolate)
+        q = number("piecewise polynomial", x)
+        value = self._flat(
+            q.reshape(-1), nu, self.extrapolate if extrapolate is None else extrapolate
+        )
+        rest = self.c.shape[2:]
+        value = value.reshape((*q.shape, *rest))
+        if self.axis:
+            places = range(q.ndim, q.ndim + self.axis)
+            order = [*places, *range(q.ndim), *range(q.ndim + self.axis, q.ndim + len(rest))]
+            value = np.transpose(value, order)
+        return value
+
+    def _flat(self, q: Array, nu: int, extrapolate: Any) -> Any:
+        x, c = self.x, self.c
+        if isinstance(extrapolate, str):  # "periodic"
+            q = x[0] + (q - x[0]) % (x[-1] - x[0])
+        place = np.clip(np.searchsorted(x, q, side="right") - 1, 0, x.shape[0] - 2)
+        off = along(q - taken(x, place), c.ndim - 2)
+        degree = c.shape[0] - 1
+        value: Any = np.zeros((1, *c.shape[2:]))
+        for m in range(degree + 1 - nu):
+            factor = np.prod([float(degree - m - j) for j in range(nu)])
+            value = value * off + factor * taken(c[m], place)
+        value = value + np.zeros((*q.shape, *c.shape[2:]))
+        if extrapolate is False:
+            inside = np.logical_and(q >= x[0], q <= x[-1])
+            value = np.where(along(inside, c.ndim - 2), value, np.nan)
+        return value
+
+    def derivative(self, nu: int = 1) -> PiecewisePolynomial:
+        """The derivative of order nu."""
+        if nu < 0:
+            return self.antiderivative(-nu)
+        own = None if self.own is None else self.own.derivative(nu)  # type: ignore[attr-defined]
+        degree = self.c.shape[0] - 1
+        if nu > degree:
+            c = 0 * self.c[:1]
+        else:
+            factors = [
+                np.prod([float(degree - m - j) for j in range(nu)]) for m in range(degree + 1 - nu)
+            ]
+            c = self.c[: degree + 1 - nu] * np.reshape(factors, (-1, *[1] * (self.c.ndim - 1)))
+        return PiecewisePolynomial(c, self.x, self.extrapolate, self.axis, own)
+
+    def antiderivative(self, nu: int = 1) -> PiecewisePolynomial:
+        """The antiderivative of order nu, 0 at the first breakpoint."""
+        found = self
+        for _ in range(nu):
+            found = found._antiderivative()
+        return found
+
+    def _antiderivative(self) -> PiecewisePolynomial:
+        own = None if self.own is None else self.own.antiderivative()  # type: ignore[attr-defined]
+        degree = self.c.shape[0] - 1
+        divisors = np.reshape([float(degree - m + 1) for m in range(degree + 1)], (-1, 1))
+        c = self.c / divisors.reshape((-1, *[1] * (self.c.ndim - 1)))
+        width = along(np.diff(self.x), c.ndim - 2)
+        increment: Any = 0.0
+        for m in range(degree + 1):
+            increment = (increment + c[m]) * width
+        start = np.concatenate([0 * increment[:1], np.cumsum(increment, axis=0)[:-1]])
+        c = np.concatenate([c, start[None]])
+        # An antiderivative of a periodic function is not periodic.
+        extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
+        return PiecewisePolynomial(c, self.x, extrapolate, self.axis, own)
+
+    def integrate(self, a: npt.ArrayLike, b: npt.ArrayLike, extrapolate: Any = None) -> Any:
+        """The integral from a to b, also in the limits."""
+        if self.own is not None and not holds_expr([a, b]):
+            return self.own.integrate(a, b, extrapolate)  # type: ignore[attr-defined]
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        if isinstance(extrapolate, str):
+            raise fail(
+                TypeError,
+                "integrate: expected extrapolate to be True or False for traced values, but got 'periodic'",
+            )
+        primitive = self.antiderivative()
+        return primitive(b, extrapolate=extrapolate) - primitive(a, extrapolate=extrapolate)

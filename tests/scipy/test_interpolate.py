@@ -1,0 +1,165 @@
+"""Interpolants: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.interpolate
+
+import funcgrad as fg
+from funcgrad.scipy import interpolate
+
+X = np.array([0.0, 0.7, 1.1, 2.0, 3.4, 4.0])
+Y = np.array([0.3, 1.2, 0.9, -0.4, -0.5, 0.8])
+TWO = np.stack([Y, np.cos(X)], axis=1)
+Q = np.array([[-0.3, 0.2, 0.9], [1.7, 3.9, 4.3]])
+INSIDE = np.array([0.2, 0.9, 1.7, 3.9])
+GRID = (np.array([0.0, 1.0, 2.5]), np.array([-1.0, 0.5, 0.8, 2.0]))
+TABLE = np.cos(np.arange(12.0)).reshape(3, 4)
+POINTS = np.array([[0.3, 0.1], [1.7, 1.9], [2.4, -0.7]])
+
+CASES = {
+    "CubicSpline": lambda m, x, y, q: m.CubicSpline(x, y)(q),
+    "CubicSpline of columns": lambda m, x, y, q: m.CubicSpline(x, y[:, None] * TWO)(q),
+    "CubicSpline along an axis": lambda m, x, y, q: m.CubicSpline(x, y * TWO.T, axis=1)(q),
+    "CubicSpline natural": lambda m, x, y, q: m.CubicSpline(x, y, bc_type="natural")(q),
+    "CubicSpline clamped": lambda m, x, y, q: m.CubicSpline(
+        x, y, bc_type=("clamped", "not-a-knot")
+    )(q),
+    "CubicSpline with derivatives": lambda m, x, y, q: m.CubicSpline(
+        x, y, bc_type=((1, 0.3), (2, -0.7))
+    )(q),
+    "CubicSpline periodic": lambda m, x, y, q: m.CubicSpline(
+        x, y - y * (np.arange(6) == 5) + y[0] * (np.arange(6) == 5), bc_type="periodic"
+    )(q),
+    "CubicSpline of three points": lambda m, x, y, q: m.CubicSpline(x[:3], y[:3])(q),
+    "CubicSpline of two points": lambda m, x, y, q: m.CubicSpline(x[:2], y[:2])(q),
+    "CubicSpline's derivative": lambda m, x, y, q: m.CubicSpline(x, y)(q, 1),
+    "CubicSpline's second derivative": lambda m, x, y, q: m.CubicSpline(x, y).derivative(2)(q),
+    "CubicSpline's antiderivative": lambda m, x, y, q: m.CubicSpline(x, y).antiderivative()(q),
+    "CubicSpline's integral": lambda m, x, y, q: m.CubicSpline(x, y).integrate(q[0, 0], q[1, 1]),
+    "CubicSpline inside": lambda m, x, y, q: np.nansum(m.CubicSpline(x, y, extrapolate=False)(q)),
+    "CubicHermiteSpline": lambda m, x, y, q: m.CubicHermiteSpline(x, y, np.cos(y))(q),
+    "PchipInterpolator": lambda m, x, y, q: m.PchipInterpolator(x, y)(q),
+    "PchipInterpolator of columns": lambda m, x, y, q: m.PchipInterpolator(x, y[:, None] * TWO)(q),
+    "PchipInterpolator of two points": lambda m, x, y, q: m.PchipInterpolator(x[:2], y[:2])(q),
+    "Akima1DInterpolator": lambda m, x, y, q: m.Akima1DInterpolator(x, y, extrapolate=True)(q),
+    "makima": lambda m, x, y, q: m.Akima1DInterpolator(x, y, method="makima", extrapolate=True)(q),
+    "interp1d": lambda m, x, y, q: m.interp1d(x, y)(0.2 + q * 0.5),
+    "interp1d unsorted": lambda m, x, y, q: m.interp1d(x[::-1], y)(0.2 + q * 0.5),
+    "interp1d extrapolated": lambda m, x, y, q: m.interp1d(x, y, fill_value="extrapolate")(q),
+    "interp1d filled": lambda m, x, y, q: m.interp1d(
+        x, y, bounds_error=False, fill_value=(-1.0, 2.0)
+    )(q),
+    "interp1d of rows": lambda m, x, y, q: m.interp1d(x, y * TWO.T, axis=-1)(0.2 + q * 0.5),
+    "interp1d cubic": lambda m, x, y, q: m.interp1d(x, y, kind="cubic")(0.2 + q * 0.5),
+    "interp1d nearest": lambda m, x, y, q: m.interp1d(x, y, kind="nearest")(0.2 + q * 0.5),
+    "interp1d previous": lambda m, x, y, q: m.interp1d(x, y, kind="previous")(0.2 + q * 0.5),
+    "interp1d next": lambda m, x, y, q: m.interp1d(x, y, kind="next")(0.2 + q * 0.5),
+    "splev": lambda m, x, y, q: m.splev(
+        q * 0.4 + 0.2, (np.array([0, 0, 0, 0, 1.0, 2, 2, 2, 2]), y[:5], 3)
+    ),
+    "splev's derivative": lambda m, x, y, q: m.splev(
+        q * 0.4 + 0.2, (np.array([0, 0, 0, 0, 1.0, 2, 2, 2, 2]), y[:5], 3), 1
+    ),
+    "RegularGridInterpolator": lambda m, x, y, q: m.RegularGridInterpolator(
+        GRID, TABLE * y[:4], bounds_error=False
+    )(POINTS * (1 + 0.01 * q[0, :2])),
+    "RegularGridInterpolator extrapolated": lambda m, x, y, q: m.RegularGridInterpolator(
+        (x[:3], x[:4] - 0.3), TABLE * y[:4], bounds_error=False, fill_value=None
+    )(POINTS + q[0, 0]),
+    "RegularGridInterpolator nearest": lambda m, x, y, q: m.RegularGridInterpolator(
+        (x[2::-1], x[:4]), TABLE * y[:4], "nearest", bounds_error=False
+    )((x[:3] / 2 + 0.1, x[1:4])),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_values_are_scipys_and_slopes_are_differences(case):
+    f = CASES[case]
+    moves = [np.sin(1 + np.arange(v.size)).reshape(v.shape) for v in (X, Y, Q)]
+
+    def along(module, t):
+        return f(module, *[v + t * m for v, m in zip((X, Y, Q), moves, strict=True)])
+
+    value, slope = fg.jvp(lambda t: along(interpolate, t), (0.0,), (1.0,))
+    own = along(scipy.interpolate, 0.0)
+    assert np.shape(value) == np.shape(own)
+    np.testing.assert_allclose(value, own, rtol=1e-11, atol=1e-13)
+    h = 1e-5
+    near = [along(scipy.interpolate, s * h) for s in (1, -1, 2, -2)]
+    wanted = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-7, atol=1e-7)
+    finite = np.isfinite(value)
+    back = fg.jit(fg.grad(lambda t: np.sum(np.where(finite, along(interpolate, t), 0.0))))
+    assert back(0.0) == pytest.approx(
+        np.sum(slope[finite] if np.ndim(slope) else slope), rel=1e-9, abs=1e-10
+    )
+    rows = fg.vmap(lambda t: along(interpolate, t))(np.array([0.0, 0.01]))
+    np.testing.assert_allclose(rows[1], along(interpolate, 0.01), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_second_derivatives(case):
+    f = CASES[case]
+    moves = [np.sin(1 + np.arange(v.size)).reshape(v.shape) for v in (X, Y, Q)]
+
+    def total(t):
+        found = f(interpolate, *[v + t * m for v, m in zip((X, Y, Q), moves, strict=True)])
+        return np.sum(np.sin(np.nan_to_num(found)))
+
+    first = fg.grad(total)
+    h = 1e-5
+    wanted = (first(h) - first(-h)) / (2 * h)
+    assert fg.grad(first)(0.0) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+    assert fg.jvp(first, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+
+
+def test_interpolants_of_plain_data_are_scipys():
+    spline = interpolate.CubicSpline(X, Y)
+    np.testing.assert_array_equal(spline(Q), scipy.interpolate.CubicSpline(X, Y)(Q))
+    np.testing.assert_array_equal(spline.roots(), scipy.interpolate.CubicSpline(X, Y).roots())
+    assert fg.grad(spline)(0.5) == pytest.approx(float(spline(0.5, 1)), rel=1e-14)
+    assert interpolate.interp1d(X, Y)(0.5) == scipy.interpolate.interp1d(X, Y)(0.5)
+    with pytest.raises(ValueError, match="above the interpolation range"):
+        interpolate.interp1d(X, Y)(9.0)
+    assert np.isnan(fg.value_and_grad(interpolate.interp1d(X, Y))(9.0)[0])
+    assert interpolate.BSpline is scipy.interpolate.BSpline
+
+
+def test_points_alone_are_traced():
+    for found in (
+        interpolate.CubicSpline(X, Y),
+        interpolate.PchipInterpolator(X, Y),
+        interpolate.interp1d(X, Y),
+        interpolate.RegularGridInterpolator((X,), Y),
+    ):
+        slopes = fg.vmap(fg.grad(lambda q, f=found: np.sum(f(np.stack([q])))))(INSIDE)
+        ends = found(INSIDE + 1e-6), found(INSIDE - 1e-6)
+        np.testing.assert_allclose(slopes, (ends[0] - ends[1]) / 2e-6, rtol=1e-7)
+        jitted = fg.jit(lambda q, f=found: f(q))
+        np.testing.assert_allclose(jitted(INSIDE), found(INSIDE), rtol=1e-14)
+        np.testing.assert_allclose(jitted(INSIDE[::-1]), found(INSIDE[::-1]), rtol=1e-14)
+        assert jitted.explain_misses().endswith("the first call with these types")
+
+
+def test_complex_data():
+    def part(t):
+        return np.imag(interpolate.CubicSpline(X, Y * np.exp(1j * t))(0.5))
+
+    h = 1e-6
+    assert fg.grad(part)(0.3) == pytest.approx((part(0.3 + h) - part(0.3 - h)) / (2 * h), rel=1e-8)
+
+
+def test_what_is_not_supported_is_refused():
+    with pytest.raises(TypeError, match="interp1d: expected a kind among"):
+        fg.grad(lambda t: interpolate.interp1d(X, Y * t, kind="quadratic")(0.5))(1.0)
+    with pytest.raises(TypeError, match="RegularGridInterpolator: expected the method"):
+        fg.grad(lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "cubic")(POINTS)[0])(
+            1.0
+        )
+    with pytest.raises(ValueError, match="CubicSpline: expected n >= 2 abscissae"):
+        fg.grad(lambda t: interpolate.CubicSpline(X, Y[:3] * t)(0.5))(1.0)
+    with pytest.raises(ValueError, match="CubicSpline: expected an end condition"):
+        fg.grad(lambda t: interpolate.CubicSpline(X, Y * t, bc_type="free")(0.5))(1.0)
+    with pytest.raises(AttributeError, match="expected plain data for roots"):
+        fg.grad(lambda t: interpolate.CubicSpline(X, Y * t).roots()[0])(1.0)
