@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from funcgrad import expr as _expr
+from funcgrad.arrays.mutable_array import as_in_adopted_code as _as_in_adopted_code
 from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
 from funcgrad.autodiff.edges import edges, local
 from funcgrad.compiler.program import lower as _lower
@@ -251,6 +252,7 @@ _expr.assemble(
                 "all_ops": _all_ops,
                 "apply_numpy": _dispatch.apply_numpy,
                 "apply_ufunc": _dispatch.apply_ufunc,
+                "as_in_adopted_code": _as_in_adopted_code,
                 "evaluate": evaluate,
                 "is_varied": _is_varied,
                 "lower": _lower,

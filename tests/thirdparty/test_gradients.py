@@ -30,12 +30,12 @@ def unmodified(case: Case) -> Any:
 
 
 def adopted(case: Case) -> Any:
-    return fg.grad(case.scalar(fg.adopt(case.target())))(case.point)
+    return fg.grad(fg.adopt(case.scalar(fg.adopt(case.target()))))(case.point)
 
 
 def compiled(case: Case) -> Any:
     """The second call, which runs the compiled program."""
-    gradient = fg.jit(fg.grad(case.scalar(fg.adopt(case.target()))))
+    gradient = fg.jit(fg.grad(fg.adopt(case.scalar(fg.adopt(case.target())))))
     gradient(case.point)
     return gradient(case.point)
 

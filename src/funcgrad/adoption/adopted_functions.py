@@ -12,7 +12,8 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 from weakref import ref
 
-from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
+from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
+from funcgrad.arrays.mutable_array import MARK
 
 Redirect = Callable[[Any], Any]
 

@@ -16,8 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-MARK = "__funcgrad_adopted__"
-"""The key that the globals of all adopted code have."""
+from funcgrad.arrays.mutable_array import MARK
 
 NEVER_REDIRECTED = frozenset(
     (
@@ -28,7 +27,6 @@ NEVER_REDIRECTED = frozenset(
         str,
         bytes,
         type(None),
-        np.ndarray,
         np.float64,
         list,
         tuple,

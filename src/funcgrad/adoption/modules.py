@@ -11,7 +11,8 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED
+from funcgrad.adoption.globals import NEVER_REDIRECTED
+from funcgrad.arrays.mutable_array import MARK
 
 
 class ModuleView(ModuleType):

@@ -10,6 +10,8 @@ from typing import Any
 
 REPLACED = {
     "numpy": "funcgrad.numpy",
+    "numpy.fft": "funcgrad.numpy.fft",
+    "numpy.linalg": "funcgrad.numpy.linalg",
     "autograd.numpy": "funcgrad.numpy",
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",

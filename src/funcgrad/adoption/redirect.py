@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import adopt_class, has_methods, original_class, view
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
-from funcgrad.adoption.globals import MARK, NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
     is_kept,
@@ -24,6 +24,7 @@ from funcgrad.adoption.namespaces import (
     replacement_of,
     replacements,
 )
+from funcgrad.arrays.mutable_array import MARK, shared_argument
 
 
 def redirect(value: Any) -> Any:
@@ -164,6 +165,11 @@ def _python_function(compiled: Any) -> Any:
     return compiled if inner is None else np.vectorize(inner)
 
 
+def _array(array: np.ndarray[Any, Any]) -> Any:
+    """An array of code that is not adopted: its methods and operators take lists of traced values then."""
+    return shared_argument(array) if array.ndim and array.dtype.kind in "biufc" else array
+
+
 _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     ModuleType: _module,
     FunctionType: _function,
@@ -174,6 +180,7 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     MethodType: _method,
     partial: _partial,
     functools._lru_cache_wrapper: _cached,
+    np.ndarray: _array,
     np.vectorize: _vectorized,
 }
 _CLASSES: Mapping[Any, tuple[Any, Any]] = {

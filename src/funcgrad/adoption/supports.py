@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.adoption.namespaces import replacements
 from funcgrad.expr import operation_table
 from funcgrad.expr.registry import stand_in_of
+from funcgrad.numpy.array_likes import ArrayFunction, Ufunc
 from funcgrad.ops.numpy.by_value import is_answered_by_value
 from funcgrad.source import fail
 
@@ -39,9 +40,12 @@ def supports(function: Callable[..., Any] | str) -> bool:
             f"supports: expected a function or its name, but got {type(function).__name__}; write "
             'supports(np.sin) or supports("np.sin")',
         )
+    if isinstance(function, ArrayFunction):
+        function = function.__wrapped__
     if isinstance(function, np.ufunc) and stand_in_of(function) is not None:
         return True
-    if id(function) in replacements():
+    known = replacements().get(id(function))
+    if known is not None and type(known[1]) not in (ArrayFunction, Ufunc):
         return True
     try:
         return function in operation_table.numpy or is_answered_by_value(function)

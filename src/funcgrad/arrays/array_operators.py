@@ -8,7 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from funcgrad.arrays.reference import Reference, current, lent_value, wrapped
+from funcgrad.arrays.reference import (
+    Reference,
+    current,
+    holds_expr,
+    lent_value,
+    unwrapped,
+    wrapped,
+)
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
@@ -29,6 +36,8 @@ def _binary(name: str, function: Any, *, swapped: bool = False) -> Callable[[Any
                 y = lent_value(other)
         elif other is None or kind is str:
             return wrapped(self, function(x, other))
+        elif kind is list or kind is tuple:
+            y = _operand(other)
         else:
             y = other
         if type(x) is Expr:
@@ -44,12 +53,18 @@ def _binary(name: str, function: Any, *, swapped: bool = False) -> Callable[[Any
     return operator
 
 
+def _operand(value: Any) -> Any:
+    """An operand of an operator: of a list that holds traced values, an array."""
+    nested = isinstance(value, list | tuple) and holds_expr(value)
+    return functions["array"](unwrapped(value)) if nested else value
+
+
 def _on_values(function: Any, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     """An operator that expressions have by other rules than those of the operation."""
 
     def operator(self: Any, other: Any) -> Any:
         x = current(self)
-        y = current(other) if isinstance(other, Reference) else other
+        y = current(other) if isinstance(other, Reference) else _operand(other)
         if type(x) is not Expr and type(y) is Expr:
             x = lent_value(self)
         elif type(y) is not Expr and y is not other and type(x) is Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from funcgrad.arrays.protocols import ArrayProtocols
 from funcgrad.arrays.reference import Reference, current, note_export, state_of
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
+
+MARK = "__funcgrad_adopted__"
+"""The key that the globals of all adopted code have."""
 
 
 class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
@@ -55,6 +59,11 @@ def cell_of(value: Any) -> MutableArray:
     cell._state = None
     cell._birth = next_in_order()
     return cell
+
+
+def as_in_adopted_code(value: Any, caller: FrameType) -> Any:
+    """A result as an array that can be written, if the code that asks for it is adopted."""
+    return mutable(value) if MARK in caller.f_globals else value
 
 
 def borrowed(array: np.ndarray[Any, Any]) -> MutableArray:

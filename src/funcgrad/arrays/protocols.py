@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from funcgrad.arrays.reference import (
     layout_of,
     lend,
     note_export,
+    sibling,
     unwrapped,
     wrapped,
     writable,
@@ -64,7 +66,7 @@ class ArrayProtocols:
         if func in IN_PLACE:
             return _changed(func, args, kwargs)
         if func in VIEW_FUNCTIONS or _is_view_of_one(func, args):
-            return _viewed(func, args, kwargs)
+            return _viewed(self, func, args, kwargs)
         reducer = _REDUCERS.get(func)
         if reducer is not None and kwargs.keys() & {"where", "initial"}:
             axis = {"axis": args[1] if len(args) > 1 else None}
@@ -267,7 +269,13 @@ def _is_view_of_one(func: Any, args: tuple[Any, ...]) -> bool:
     return isinstance(made, np.ndarray) and np.may_share_memory(made, like)
 
 
-def _viewed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+_ONE_BY_ONE = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays})
+"""Functions whose results are views of their arguments, one of each."""
+
+
+def _viewed(cell: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if func in _ONE_BY_ONE:
+        args = tuple([_cell_of(cell, item) for item in args])
     operands = [item for item in _flat([list(args), kwargs]) if isinstance(item, Reference)]
 
     def call(values: Sequence[Any]) -> Any:
@@ -275,6 +283,16 @@ def _viewed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return func(*_replaced(args, rest), **_replaced(kwargs, rest))
 
     return viewed(func, call, operands)
+
+
+def _cell_of(cell: Any, item: Any) -> Any:
+    """An operand as a cell like another: numbers that are stored reach an array of NumPy's."""
+    if isinstance(item, Reference):
+        return item
+    made: Any = sibling(cell, item if isinstance(item, Expr) else np.asarray(item))
+    if made._value is item and not isinstance(item, Expr):
+        note_export(made, weakref.ref(item))
+    return made
 
 
 def _flat(tree: Any) -> list[Any]:
@@ -326,8 +344,6 @@ def _guarded(cell: Any, found: Any, operands: Any) -> Any:
             continue
         for other in _flat(operands):
             if isinstance(other, Reference) and np.may_share_memory(current(other), item._value):
-                import weakref
-
                 root: Any = other
                 while root._state is not None and root._state.base is not None:
                     root = root._state.base

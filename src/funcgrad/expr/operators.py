@@ -6,7 +6,9 @@ Each method looks its operation up in the table of operations, by NumPy's name.
 from __future__ import annotations
 
 import operator as python
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 from typing import Any, ClassVar, Never, Self
 
 import numpy as np
@@ -31,7 +33,8 @@ def _function(name: str) -> Callable[..., Any]:
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         try:
-            return functions[name](self, other)
+            made = functions[name](self, other)
+            return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             found = functions["with_labels"](functions[name], self, other)
             if found is NotImplemented:
@@ -45,7 +48,8 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
 def _reflected(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         try:
-            return functions[name](other, self)
+            made = functions[name](other, self)
+            return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             found = functions["with_labels"](functions[name], other, self)
             if found is NotImplemented:
@@ -54,6 +58,14 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+def _beside(made: Any, caller: FrameType) -> Any:
+    """What an operation on a plain array gives its caller: in adopted code, an array that can be written."""
+    return functions["as_in_adopted_code"](made, caller)
+
+
+_ARRAY_LIKES = (np.ndarray, list, tuple)
 
 
 _multiply, _reflected_multiply = _operator("multiply"), _reflected("multiply")
@@ -138,12 +150,14 @@ class Operators:
         kind = type(other)
         if kind is not float and kind is not type(self) and _repeats(self, other):
             return NotImplemented
-        return _multiply(self, other)
+        made = _multiply(self, other)
+        return _beside(made, sys._getframe(1)) if kind in _ARRAY_LIKES else made
 
     def __rmul__(self, other: Any) -> Any:
         if type(other) is not float and _repeats(self, other):
             return NotImplemented
-        return _reflected_multiply(self, other)
+        made = _reflected_multiply(self, other)
+        return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
     __truediv__ = _operator("divide")
     __rtruediv__ = _reflected("divide")
@@ -182,10 +196,12 @@ class Operators:
             for exponent, name in _ARRAY_POWERS:
                 if type(other) is type(exponent) and other == exponent:
                     return functions[name](self)
-        return _power(_base(self, other), other)
+        made = _power(_base(self, other), other)
+        return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
     def __rpow__(self: Any, other: Any) -> Any:
-        return _reflected_power(self, _base(other, self))
+        made = _reflected_power(self, _base(other, self))
+        return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
     def __round__(self: Any, digits: Any = None) -> Any:
         whole = self.astype(int) if self.dtype.kind == "b" and not self.shape else self
@@ -285,7 +301,9 @@ class Operators:
             stand_in = stand_in_of(ufunc)
             if stand_in is not None:
                 try:
-                    return stand_in(*inputs)
+                    made = stand_in(*inputs)
+                    plain = np.ndarray in map(type, inputs)
+                    return _beside(made, sys._getframe(1)) if plain else made
                 except TypeError:
                     found = functions["with_labels"](stand_in, *inputs)
                     if found is NotImplemented:

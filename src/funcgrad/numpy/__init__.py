@@ -1,7 +1,7 @@
 """NumPy, for code that builds arrays of traced values: ``import funcgrad.numpy as np``.
 
-All names of `numpy` are available here unchanged, since plain ``numpy`` functions accept expressions.
-Only the functions that NumPy does not dispatch are replaced: `array`, `asarray`, `full`, `arange` and dtypes.
+All names of `numpy` are available here. Plain ``numpy`` functions accept expressions; those of this module
+accept nested lists of them, too, and those that make arrays make arrays that can be written.
 A drop-in replacement for ``autograd.numpy``.
 
 >>> import funcgrad as fg, funcgrad.numpy as np
@@ -17,7 +17,10 @@ import numpy as _numpy
 
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.expr import Expr
-from funcgrad.numpy.creation import append as append
+from funcgrad.numpy import fft as fft
+from funcgrad.numpy import linalg as linalg
+from funcgrad.numpy.array_likes import array_functions as _array_functions
+from funcgrad.numpy.array_likes import array_like as _array_like
 from funcgrad.numpy.creation import arange as arange
 from funcgrad.numpy.creation import array as array
 from funcgrad.numpy.creation import asanyarray as asanyarray
@@ -25,45 +28,21 @@ from funcgrad.numpy.creation import asarray as asarray
 from funcgrad.numpy.creation import asarray_chkfinite as asarray_chkfinite
 from funcgrad.numpy.creation import ascontiguousarray as ascontiguousarray
 from funcgrad.numpy.creation import asfortranarray as asfortranarray
-from funcgrad.numpy.creation import block as block
-from funcgrad.numpy.creation import column_stack as column_stack
-from funcgrad.numpy.creation import concatenate as concatenate
 from funcgrad.numpy.creation import copy as copy
-from funcgrad.numpy.creation import diag as diag
-from funcgrad.numpy.creation import diagflat as diagflat
-from funcgrad.numpy.creation import dstack as dstack
 from funcgrad.numpy.creation import empty as empty
 from funcgrad.numpy.creation import empty_like as empty_like
 from funcgrad.numpy.creation import eye as eye
-from funcgrad.numpy.creation import fromfunction as fromfunction
-from funcgrad.numpy.creation import fromiter as fromiter
 from funcgrad.numpy.creation import full as full
 from funcgrad.numpy.creation import full_like as full_like
-from funcgrad.numpy.creation import geomspace as geomspace
-from funcgrad.numpy.creation import hstack as hstack
 from funcgrad.numpy.creation import identity as identity
-from funcgrad.numpy.creation import indices as indices
-from funcgrad.numpy.creation import kron as kron
-from funcgrad.numpy.creation import linspace as linspace
-from funcgrad.numpy.creation import logspace as logspace
-from funcgrad.numpy.creation import meshgrid as meshgrid
 from funcgrad.numpy.creation import ndenumerate as ndenumerate
 from funcgrad.numpy.creation import ones as ones
 from funcgrad.numpy.creation import ones_like as ones_like
-from funcgrad.numpy.creation import outer as outer
-from funcgrad.numpy.creation import pad as pad
-from funcgrad.numpy.creation import repeat as repeat
-from funcgrad.numpy.creation import resize as resize
-from funcgrad.numpy.creation import stack as stack
 from funcgrad.numpy.creation import take as take
-from funcgrad.numpy.creation import tile as tile
-from funcgrad.numpy.creation import tri as tri
-from funcgrad.numpy.creation import tril as tril
-from funcgrad.numpy.creation import triu as triu
-from funcgrad.numpy.creation import vander as vander
-from funcgrad.numpy.creation import vstack as vstack
 from funcgrad.numpy.creation import zeros as zeros
 from funcgrad.numpy.creation import zeros_like as zeros_like
+from funcgrad.numpy.iterators import broadcast as broadcast
+from funcgrad.numpy.iterators import nditer as nditer
 from funcgrad.numpy.types import frompyfunc as frompyfunc
 from funcgrad.numpy.types import isscalar as isscalar
 from funcgrad.numpy.types import vectorize as vectorize
@@ -75,6 +54,7 @@ class _OfExpressions(type):
 
     def __call__(cls, value: Any = 0.0) -> Any:
         kind = cls.__mro__[1]
+        value = _array_like(value)
         if isinstance(value, MutableArray):
             return value.astype(kind)
         return _shape.astype(value, kind) if isinstance(value, Expr) else kind(value)
@@ -112,11 +92,12 @@ class complex64(_numpy.complex64, metaclass=_OfExpressions):  # noqa: N801
 
 
 # As attributes of the module, which are found in a tenth of the time that __getattr__ takes.
+_theirs = {name: value for name, value in vars(_numpy).items() if name[0] != "_"}
 globals().update(
     {
         name: value
-        for name, value in vars(_numpy).items()
-        if name[0] != "_" and name not in globals()
+        for name, value in (_theirs | dict(_array_functions(_numpy))).items()
+        if name not in globals()
     }
 )
 

@@ -212,23 +212,6 @@ def _plain(item: Any, asker: str) -> Any:
     return concrete_value(item, asker)
 
 
-def _creates(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's whose arrays can be written."""
-
-    @wraps(function)
-    def made(*args: Any, **kwargs: Any) -> Any:
-        return _mutable(function(*args, **kwargs))
-
-    return made
-
-
-def _mutable(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        items = [_mutable(item) for item in value]
-        return value._make(items) if hasattr(value, "_make") else type(value)(items)
-    return mutable(value)
-
-
 def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's that makes an array of given lengths."""
 
@@ -245,33 +228,6 @@ ones = _sized(np.ones)
 empty = _sized(np.zeros)
 eye = _sized(np.eye)
 identity = _sized(np.identity)
-linspace = _creates(np.linspace)
-logspace = _creates(np.logspace)
-geomspace = _creates(np.geomspace)
-diag = _creates(np.diag)
-diagflat = _creates(np.diagflat)
-tri = _creates(np.tri)
-tril = _creates(np.tril)
-triu = _creates(np.triu)
-vander = _creates(np.vander)
-meshgrid = _creates(np.meshgrid)
-indices = _creates(np.indices)
-fromfunction = _creates(np.fromfunction)
-fromiter = _creates(np.fromiter)
-tile = _creates(np.tile)
-repeat = _creates(np.repeat)
-concatenate = _creates(np.concatenate)
-stack = _creates(np.stack)
-hstack = _creates(np.hstack)
-vstack = _creates(np.vstack)
-dstack = _creates(np.dstack)
-column_stack = _creates(np.column_stack)
-block = _creates(np.block)
-pad = _creates(np.pad)
-append = _creates(np.append)
-outer = _creates(np.outer)
-kron = _creates(np.kron)
-resize = _creates(np.resize)
 
 
 def ndenumerate(arr: Any) -> Any:
@@ -291,4 +247,4 @@ def take(
     places: Any = unwrapped(indices)
     if not isinstance(places, Expr) or isinstance(unwrapped(a), Expr) or out is not None:
         return np.take(a, indices, axis, out, mode)
-    return _mutable(indexing.take(np.asarray(a), places, axis, mode=mode))
+    return mutable(indexing.take(np.asarray(a), places, axis, mode=mode))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.arrays.mutable_array import borrowed, mutable
+from funcgrad.arrays.mutable_array import MARK, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
@@ -126,7 +126,7 @@ def is_adopted(f: Any) -> bool:
     code = getattr(f, "__func__", f)
     if not hasattr(code, "__globals__"):
         code = type(f).__call__  # of an instance
-    return "__funcgrad_adopted__" in getattr(code, "__globals__", ())
+    return MARK in getattr(code, "__globals__", ())
 
 
 def _given(leaf: Expr) -> Any:

@@ -1,0 +1,191 @@
+"""NumPy's functions of arrays, which take nested lists of traced values here.
+
+NumPy dispatches on its operands, but not on the items of a list: `numpy.sum` of ``[x, 1.0]`` asks x for a
+number. `ArrayFunction` makes an array of such a list first, and calls NumPy's own function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.mutable_array import cell_of, mutable
+from funcgrad.arrays.reference import Reference
+from funcgrad.expr import Expr
+from funcgrad.numpy.creation import array
+
+_LISTS = (list, tuple)
+_NUMBERS = frozenset({int, float, complex, bool, str, type(None), np.float64, np.ndarray})
+
+
+def array_like(value: Any) -> Any:
+    """An array in the place of nested lists that hold traced values; anything else as it is.
+
+    >>> import funcgrad as fg
+    >>> array_like([fg.var("x"), 1.0]).shape, array_like([2.0, 1.0])
+    ((2,), [2.0, 1.0])
+    """
+    return array(value) if type(value) in _LISTS and _holds_traced(value) else value
+
+
+def _holds_traced(items: Any) -> bool:
+    waiting = [items]
+    for part in waiting:
+        kinds = set(map(type, part)) - _NUMBERS
+        if kinds:
+            if any([issubclass(kind, Expr | Reference) for kind in kinds]):
+                return True
+            waiting.extend([item for item in part if type(item) in _LISTS])
+    return False
+
+
+def _each_array_like(value: Any) -> Any:
+    """Array-likes in a list of operands, as `numpy.concatenate` takes it."""
+    if type(value) not in _LISTS:
+        return value
+    items = [array_like(item) for item in value]
+    return items if any([a is not b for a, b in zip(items, value, strict=True)]) else value
+
+
+class ArrayFunction:
+    """A function of NumPy's that takes nested lists of traced values; equal to NumPy's own.
+
+    >>> import funcgrad as fg
+    >>> norm = ArrayFunction(np.linalg.norm)
+    >>> fg.grad(lambda x: norm([x, 4.0]))(3.0)
+    0.6
+    """
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._converted = _CONVERTED.get(function.__name__, array_like)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self.__wrapped__, args, kwargs)
+
+    def _call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        for value in args:
+            if type(value) in _LISTS:
+                args = tuple([self._converted(value) for value in args])
+                break
+        if kwargs:
+            kwargs = {name: self._converted(value) for name, value in kwargs.items()}
+        made = function(*args, **kwargs)
+        if type(made) is Expr and made.type.shape and not any([_is_immutable(a) for a in args]):
+            return mutable(made)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        theirs = other.__wrapped__ if isinstance(other, ArrayFunction) else other
+        return self.__wrapped__ is theirs
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.__wrapped__,)
+
+
+def _is_immutable(value: object) -> bool:
+    return type(value) is Expr and bool(value.type.shape)
+
+
+class Maker(ArrayFunction):
+    """A function of NumPy's that makes arrays: they can be written."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _mapped(mutable, super().__call__(*args, **kwargs))
+
+
+class Choice(ArrayFunction):
+    """`numpy.where` and `numpy.select`, which make an array also of traced numbers alone."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _mapped(_array, super().__call__(*args, **kwargs))
+
+
+def _array(value: Any) -> Any:
+    return cell_of(value) if type(value) is Expr else value
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        items = [_mapped(change, item) for item in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+    return change(value)
+
+
+class Ufunc(ArrayFunction):
+    """A ufunc of NumPy's that takes nested lists of traced values; its attributes are NumPy's."""
+
+    __wrapped__: np.ufunc
+
+    def reduce(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ufunc.reduce`."""
+        return self._call(self.__wrapped__.reduce, args, kwargs)
+
+    def accumulate(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ufunc.accumulate`."""
+        return self._call(self.__wrapped__.accumulate, args, kwargs)
+
+    def outer(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ufunc.outer`."""
+        return self._call(self.__wrapped__.outer, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # not set yet
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_OF_SEVERAL = (
+    *("choose", "column_stack", "concat", "concatenate", "dstack", "hstack", "lexsort"),
+    *("multi_dot", "piecewise", "row_stack", "select", "stack", "vstack"),
+)
+"""Functions of a list of arrays: its items are converted, and not the list."""
+_CONVERTED: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_OF_SEVERAL, _each_array_like),
+    "block": _as_it_is,
+}
+
+_MAKERS = frozenset(
+    {
+        *("append", "block", "column_stack", "concat", "concatenate", "diag", "diagflat", "dstack"),
+        *("fromfunction", "fromiter", "geomspace", "hstack", "indices", "kron", "linspace"),
+        *("logspace", "meshgrid", "outer", "pad", "repeat", "resize", "stack", "tile", "tri"),
+        *("tril", "triu", "vander", "vstack"),
+    }
+)
+_AS_THEY_ARE = frozenset({"can_cast", "result_type"})
+
+
+def array_functions(module: ModuleType) -> Mapping[str, Any]:
+    """The ufuncs of a module of NumPy's, and its functions of arrays, by name."""
+    found: dict[str, Any] = {}
+    for name, value in vars(module).items():
+        if name[0] == "_" or name in _AS_THEY_ARE:
+            continue
+        if isinstance(value, np.ufunc):
+            found[name] = Ufunc(value)
+        elif name in ("select", "where"):
+            found[name] = Choice(value)
+        elif name in _MAKERS:
+            found[name] = Maker(value)
+        elif type(value) is type(np.sum):
+            found[name] = ArrayFunction(value)
+    return found

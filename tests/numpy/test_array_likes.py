@@ -1,0 +1,146 @@
+"""NumPy's functions of nested lists that hold traced values, in adopted code."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad.arrays.mutable_array import MutableArray
+
+TABLE = np.array([1.0, 2.0, 3.0])
+PLACES = np.array([0, 1, 1])
+COLUMN = np.array([[2.0], [3.0]])
+
+OF_LISTS = {
+    "sum": lambda x: np.sum([x, x * 2]),
+    "sin": lambda x: np.sin([x, x * 2]).sum(),
+    "norm": lambda x: np.linalg.norm([x, x * 2]),
+    "dot": lambda x: np.dot([x, 1.0], [2.0, x]),
+    "diag": lambda x: np.diag([x, x**2]).sum(),
+    "atleast_2d": lambda x: np.atleast_2d([x, x**2]).sum(),
+    "mean": lambda x: np.mean([x, 1.0]),
+    "max": lambda x: np.max((x, 1.0)),
+    "where": lambda x: np.where([True, False], [x, x**2], 0.0).sum(),
+    "cross": lambda x: np.cross([x, 1.0, 2.0], [1.0, x, 3.0]).sum(),
+    "add": lambda x: np.add([x, 1.0], [1.0, 2.0]).sum(),
+    "outer": lambda x: np.outer([x, x**2], [1.0, 2.0]).sum(),
+    "stack": lambda x: np.stack([[x, 1.0], [2.0, x**2]]).sum(),
+    "inv": lambda x: np.linalg.inv([[x, 1.0], [0.0, x]]).sum(),
+    "solve": lambda x: np.linalg.solve([[x, 1.0], [0.0, x]], [1.0, x]).sum(),
+    "interp": lambda x: np.interp([x], [0.0, 5.0], [0.0, 1.0]).sum(),
+    "shape": lambda x: np.shape([x, x])[0] * x,
+    "concatenate": lambda x: np.concatenate([[x], [x**2, 1.0]]).sum(),
+    "hstack": lambda x: np.hstack([[x, x**2], [1.0]]).sum(),
+    "column_stack": lambda x: np.column_stack([[x, 1.0], [2.0, x**2]]).sum(),
+    "select": lambda x: np.select([[True, False]], [[x, x**2]]).sum(),
+    "piecewise": lambda x: np.piecewise(x, [x < 1.0, x >= 1.0], [lambda t: t, lambda t: t * t]),
+    "einsum": lambda x: np.einsum("i,i", [x, 1.0], [1.0, x]),
+    "reduce": lambda x: np.logaddexp.reduce([x, 1.0]),
+    "outer of a ufunc": lambda x: np.multiply.outer([x, 1.0], [1.0, x]).sum(),
+    "fft": lambda x: np.abs(np.fft.fft([x, 1.0])).sum(),
+    "allclose": lambda x: np.allclose([x], [2.0]) * x,
+    "argmax": lambda x: np.argmax([x, 1.0]) * x,
+    "float64": lambda x: np.float64([x, x**2]).sum(),
+    "keywords": lambda x: np.average([x, 1.0], weights=[1.0, x]),
+    "arrays in a list": lambda x: np.sum([np.array([x, x]), [1.0, x**2]], axis=0).sum(),
+    "an operator": lambda x: (np.ones(2) * [x, x**2] + [x, 1.0]).sum(),
+    "a product": lambda x: (np.eye(2) @ [x, x**2]).sum(),
+    "a power": lambda x: (np.full(2, 2.0) ** [x, 1.0]).sum(),
+    "a method": lambda x: np.array([1.0, 2.0]).dot([x, x**2]),
+    "a module's array": lambda x: TABLE.dot([x, x**2, 1.0]) + (TABLE @ [x, 1.0, x**3]),
+    "a bound array": lambda x, table=TABLE: (table - [x, x**2, 1.0]).prod(),
+    "broadcast arrays": lambda x: (np.broadcast_arrays([x, 1.0, x**2], PLACES)[1] * x).sum(),
+    "other arrays beside": lambda x: (np.broadcast_arrays(COLUMN, [x, 1.0])[0] * x**2).sum(),
+    "one of each": lambda x: (np.atleast_1d(x, PLACES)[1] * x).sum(),
+}
+
+
+def check(f, at=1.7, h=1e-6):
+    expected = (f(at + h) - f(at - h)) / (2 * h)
+    gradient = fg.grad(fg.adopt(f))
+    assert gradient(at) == pytest.approx(expected, rel=1e-7, abs=1e-8)
+    compiled = fg.jit(gradient)
+    assert compiled(at) == compiled(at) == pytest.approx(gradient(at), rel=1e-12)
+    _, tangent = fg.jvp(fg.adopt(f), (at,), (1.0,))
+    assert tangent == pytest.approx(gradient(at), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_functions_take_lists_of_traced_values(name):
+    check(OF_LISTS[name])
+
+
+STORED = {
+    "a table times a number": "y = TABLE * t",
+    "a number times a table": "y = t * TABLE",
+    "a power of a number": "y = t ** TABLE",
+    "a power of a table": "y = TABLE ** t",
+    "a quotient": "y = TABLE / t",
+    "a ufunc": "y = np.multiply(t, TABLE)",
+    "a ufunc of a list": "y = np.sin([t, 2.0, t])",
+    "a list beside a number": "y = np.float64(t) + [1.0, 2.0, t]",
+    "an outer product": "y = np.outer([t], TABLE)[0]",
+    "a choice": "y = np.where(TABLE > 1.5, TABLE * t, t)",
+    "a copy of a table": "y = TABLE.copy()",
+    "numbers": "y = TABLE * 2.0",
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_results_of_operations_on_plain_arrays_can_be_written(name):
+    space = {"np": np, "TABLE": TABLE}
+    exec(
+        f"def f(t):\n  {STORED[name]}\n  y[0] += t * t\n  y[1:] *= t\n  return (y * y).sum()", space
+    )
+    check(space["f"])
+    assert np.array_equal(TABLE, [1.0, 2.0, 3.0])
+
+
+def test_a_store_into_a_modules_array_reaches_it_or_is_refused():
+    buffer = np.zeros(2)
+
+    def stores(x, value):
+        buffer[0] = value
+        return (buffer * x).sum()
+
+    adopted = fg.adopt(stores)
+    assert fg.grad(lambda x: adopted(x, 2.0))(3.0) == 2.0
+    assert np.array_equal(buffer, [2.0, 0.0])
+    with pytest.raises(TypeError, match="held here alone"):
+        fg.grad(lambda x: adopted(x, x))(3.0)
+    assert np.array_equal(buffer, [2.0, 0.0])
+
+
+def test_a_choice_between_numbers_is_an_array():
+    def f(x):
+        y = np.where(x > 1.0, x, 0.0)
+        y[...] = y * x
+        return y
+
+    check(f)
+
+
+def test_functions_stand_for_numpys_own():
+    for own, theirs in [(fnp.sum, np.sum), (fnp.add, np.add), (fnp.linalg.norm, np.linalg.norm)]:
+        assert own == theirs
+        assert theirs == own
+        assert {theirs: 1}[own] == 1
+        assert repr(own) == repr(theirs)
+        assert own.__name__ == theirs.__name__
+        assert pickle.loads(pickle.dumps(own)) == copy.copy(own) == own
+    assert fnp.add.identity == 0
+    assert fnp.add.nin == 2
+    assert not hasattr(fnp.add, "nothing")
+    assert isinstance(fnp.sum([fg.var("x"), 1.0]), fg.Expr)
+
+
+def test_plain_results_are_plain():
+    assert type(fnp.sin([1.0, 2.0])) is np.ndarray
+    assert type(fnp.sum([1.0, 2.0])) is np.float64
+    assert type(fnp.cumsum(np.ones(2))) is np.ndarray
+    x = fg.var("x", 2)
+    assert isinstance(fnp.sin(x), fg.Expr)
+    assert isinstance(fnp.sin([x[0], 1.0]), MutableArray)
