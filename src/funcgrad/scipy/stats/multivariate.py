@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.ops.special import gammaln
+from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import real, refuse
 from funcgrad.source import fail
