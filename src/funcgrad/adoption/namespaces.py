@@ -18,6 +18,8 @@ REPLACED = {
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "scipy.interpolate": "funcgrad.scipy.interpolate",
     "scipy.linalg": "funcgrad.scipy.linalg",
+    "scipy.ndimage": "funcgrad.scipy.ndimage",
+    "scipy.signal": "funcgrad.scipy.signal",
     "scipy.special": "funcgrad.scipy.special",
     "scipy.stats": "funcgrad.scipy.stats",
     "statistics": "funcgrad.adoption.stand_ins.statistics_",

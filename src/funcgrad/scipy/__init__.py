@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_OWN = ("interpolate", "linalg", "special", "stats")
+_OWN = ("interpolate", "linalg", "ndimage", "signal", "special", "stats")
 
 
 def __getattr__(name: str) -> Any:

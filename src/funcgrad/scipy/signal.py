@@ -1,0 +1,278 @@
+"""``scipy.signal`` for traced values: convolutions, correlations and linear filters.
+
+Convolutions are those of NumPy along one axis, sums of shifted copies or products of Fourier transforms on
+several; `lfilter` is a scan. All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.signal as _scipy
+
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import composed, number, refuse
+from funcgrad.source import fail
+from funcgrad.transforms.control_flow.loops import scan
+
+_composed = composed(_scipy)
+
+
+def _array(who: str, value: npt.ArrayLike) -> Any:
+    """An argument as an array of its own floating dtype."""
+    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
+    return item if item.dtype.kind in "fc" else number(who, item)
+
+
+# -- convolutions ------------------------------------------------------------------------------------
+def _part(full: Any, mode: str, shapes: Sequence[tuple[int, ...]], axes: Sequence[int]) -> Any:
+    """The part of a full convolution that ``mode`` names."""
+    if mode == "full":
+        return full
+    first, second = shapes
+    cut: list[Any] = [slice(None)] * full.ndim
+    for axis in axes:
+        n, m = first[axis], second[axis]
+        width = n if mode == "same" else n - m + 1
+        start = (n + m - 1 - width) // 2
+        cut[axis] = slice(start, start + width)
+    return full[tuple(cut)]
+
+
+def _operands(
+    who: str, in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str, axes: Any = None
+) -> tuple[Any, Any, list[int]]:
+    a, b = _array(who, in1), _array(who, in2)
+    if a.ndim != b.ndim:
+        raise fail(
+            ValueError,
+            f"{who}: expected arrays with the same number of axes, but got {a.shape} and {b.shape}",
+        )
+    if mode not in ("full", "same", "valid"):
+        raise fail(ValueError, f"{who}: expected mode 'full', 'same' or 'valid', but got {mode!r}")
+    chosen = range(a.ndim) if axes is None else np.atleast_1d(axes)
+    return a, b, [int(axis) % a.ndim for axis in chosen]
+
+
+def _ordered(who: str, a: Any, b: Any, mode: str, axes: Sequence[int]) -> bool:
+    """Whether the operands change places: in mode 'valid' the larger comes first."""
+    if mode != "valid" or all([a.shape[k] >= b.shape[k] for k in axes]):
+        return False
+    if all([b.shape[k] >= a.shape[k] for k in axes]):
+        return True
+    raise fail(
+        ValueError,
+        f"{who}: expected one operand at least as large as the other in every dimension for mode "
+        f"'valid', but got {a.shape} and {b.shape}",
+    )
+
+
+def _directly(a: Any, b: Any) -> Any:
+    """The full convolution over all axes: a sum of shifted copies along all but the last."""
+    if a.ndim == 1:
+        return np.convolve(a, b)
+    if math.prod(b.shape) > math.prod(a.shape):
+        a, b = b, a
+    shape = [n + m - 1 for n, m in zip(a.shape, b.shape, strict=True)]
+    total: Any = np.zeros(shape, np.result_type(a.dtype, b.dtype))
+    for index in np.ndindex(*b.shape):
+        margins = [(k, size - n - k) for k, size, n in zip(index, shape, a.shape, strict=True)]
+        total = total + np.pad(a * b[index], margins)
+    return total
+
+
+@_composed
+def convolve(
+    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
+) -> Any:
+    """As `scipy.signal.convolve`; ``method`` 'auto' is 'direct' for one axis or small kernels."""
+    a, b, axes = _operands("convolve", in1, in2, mode)
+    if a.ndim == 0:
+        return a * b
+    if _ordered("convolve", a, b, mode, axes):
+        a, b = b, a
+    small = min(math.prod(a.shape), math.prod(b.shape)) <= 64 or a.ndim == 1
+    if method == "fft" or (method == "auto" and not small):
+        return fftconvolve(a, b, mode)
+    return _part(_directly(a, b), mode, (a.shape, b.shape), axes)
+
+
+@_composed
+def fftconvolve(
+    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", axes: Any = None
+) -> Any:
+    """As `scipy.signal.fftconvolve`."""
+    a, b, places = _operands("fftconvolve", in1, in2, mode, axes)
+    if a.ndim == 0:
+        return a * b
+    if math.prod(a.shape) == 0 or math.prod(b.shape) == 0:
+        return np.array([])
+    if _ordered("fftconvolve", a, b, mode, places):
+        a, b = b, a
+    shape = [a.shape[k] + b.shape[k] - 1 for k in places]
+    if a.dtype.kind == "c" or b.dtype.kind == "c":
+        full: Any = np.fft.ifftn(
+            np.fft.fftn(a, shape, axes=places) * np.fft.fftn(b, shape, axes=places), axes=places
+        )
+    else:
+        full = np.fft.irfftn(
+            np.fft.rfftn(a, shape, axes=places) * np.fft.rfftn(b, shape, axes=places),
+            shape,
+            axes=places,
+        )
+    return _part(full, mode, (a.shape, b.shape), places)
+
+
+oaconvolve = fftconvolve
+
+
+def _reversed(x: Any) -> Any:
+    return np.conj(np.flip(x))
+
+
+@_composed
+def correlate(
+    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
+) -> Any:
+    """As `scipy.signal.correlate`."""
+    a, b, axes = _operands("correlate", in1, in2, mode)
+    if a.ndim == 0:
+        return a * np.conj(b)
+    if _ordered("correlate", a, b, mode, axes):
+        return _reversed(correlate(b, a, mode, method))
+    return convolve(a, _reversed(b), mode, method)
+
+
+_BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
+
+
+@_composed
+def convolve2d(
+    in1: npt.ArrayLike,
+    in2: npt.ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+) -> Any:
+    """As `scipy.signal.convolve2d`."""
+    a, b, axes = _operands("convolve2d", in1, in2, mode)
+    if a.ndim != 2:
+        raise fail(
+            ValueError, f"convolve2d: expected two matrices, but got {a.shape} and {b.shape}"
+        )
+    if boundary not in _BOUNDARIES:
+        raise fail(
+            ValueError,
+            f"convolve2d: expected boundary 'fill', 'wrap' or 'symm', but got {boundary!r}",
+        )
+    if _ordered("convolve2d", a, b, mode, axes):
+        a, b = b, a
+    if mode == "valid" or (boundary == "fill" and not fillvalue):
+        return _part(_directly(a, b), mode, (a.shape, b.shape), axes)
+    # The full convolution reads as many rows and columns outside as the kernel is wide.
+    margins = [(n - 1, n - 1) for n in b.shape]
+    options = {"constant_values": fillvalue} if boundary == "fill" else {}
+    around = np.pad(a, margins, _BOUNDARIES[boundary], **options)  # type: ignore[call-overload]
+    full = _part(_directly(around, b), "valid", (around.shape, b.shape), axes)
+    return _part(full, mode, (a.shape, b.shape), axes)
+
+
+@_composed
+def correlate2d(
+    in1: npt.ArrayLike,
+    in2: npt.ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+) -> Any:
+    """As `scipy.signal.correlate2d`."""
+    a, b, axes = _operands("correlate2d", in1, in2, mode)
+    if _ordered("correlate2d", a, b, mode, axes):
+        return _reversed(correlate2d(b, a, mode, boundary, fillvalue))
+    if mode != "same":
+        return convolve2d(a, _reversed(b), mode, boundary, fillvalue)
+    full = convolve2d(a, _reversed(b), "full", boundary, fillvalue)
+    # SciPy's center of a kernel with an even size is not that of its convolution.
+    return full[tuple([slice(m // 2, m // 2 + n) for n, m in zip(a.shape, b.shape, strict=True)])]
+
+
+# -- linear filters -----------------------------------------------------------------------------------
+@_composed
+def lfilter(
+    b: npt.ArrayLike,
+    a: npt.ArrayLike,
+    x: npt.ArrayLike,
+    axis: int = -1,
+    zi: npt.ArrayLike | None = None,
+) -> Any:
+    """As `scipy.signal.lfilter`, in the coefficients, the signal and the initial state."""
+    top, bottom, signal = [_array("lfilter", item) for item in (b, a, x)]
+    top, bottom = np.atleast_1d(top), np.atleast_1d(bottom)
+    top, bottom = top / bottom[0], bottom / bottom[0]
+    order = max(top.shape[0], bottom.shape[0])
+    top, bottom = [np.pad(part, (0, order - part.shape[0])) for part in (top, bottom)]
+    dtype = np.result_type(top.dtype, bottom.dtype, signal.dtype)
+    rows = np.moveaxis(signal, axis, 0).astype(dtype)
+    shape = (order - 1, *rows.shape[1:])
+    if zi is None:
+        state: Any = np.zeros(shape, dtype)
+    else:
+        start = np.moveaxis(_array("lfilter", zi), axis, 0)
+        state = np.broadcast_to(start, shape).astype(dtype)
+    columns = [1] * (rows.ndim - 1)
+
+    def step(state: Any, value: Any) -> tuple[Any, Any]:
+        """The transposed direct form II."""
+        y = top[0] * value + (state[0] if order > 1 else 0.0)
+        shifted = np.concatenate([state[1:], 0 * state[:1]])
+        pushed = top[1:].reshape(-1, *columns) * value - bottom[1:].reshape(-1, *columns) * y
+        return shifted + pushed, y
+
+    state, filtered = scan(step, state, rows)
+    result = np.moveaxis(filtered, 0, axis)
+    return result if zi is None else (result, np.moveaxis(state, 0, axis))
+
+
+@_composed
+def sosfilt(sos: npt.ArrayLike, x: npt.ArrayLike, axis: int = -1, zi: None = None) -> Any:
+    """As `scipy.signal.sosfilt`: the second-order sections one after the other."""
+    refuse("sosfilt", zi=zi)
+    sections = _array("sosfilt", sos)
+    for k in range(sections.shape[0]):
+        x = lfilter(sections[k, :3], sections[k, 3:], x, axis)
+    return x
+
+
+@_composed
+def detrend(
+    data: npt.ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: Any = 0,
+    overwrite_data: bool = False,
+) -> Any:
+    """As `scipy.signal.detrend`."""
+    signal = np.moveaxis(_array("detrend", data), axis, 0)
+    if type in ("constant", "c"):
+        return np.moveaxis(signal - np.mean(signal, axis=0, keepdims=True), 0, axis)
+    if type not in ("linear", "l"):
+        raise fail(ValueError, f"detrend: expected 'linear' or 'constant', but got {type!r}")
+    n = signal.shape[0]
+    breaks = np.unique(np.concatenate([np.atleast_1d(bp), [0, n]]))
+    parts = []
+    for start, end in pairwise(breaks):
+        length = int(end - start)
+        line = np.stack([np.arange(1, length + 1) / length, np.ones(length)], axis=1)
+        flat = signal[int(start) : int(end)].reshape(length, -1)
+        parts.append(flat - line @ (np.linalg.pinv(line) @ flat))
+    return np.moveaxis(np.concatenate(parts).reshape(signal.shape), 0, axis)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,146 @@
+"""Convolutions, filters and sampling: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.ndimage
+import scipy.signal
+
+import funcgrad as fg
+from funcgrad.scipy import ndimage, signal
+
+X = np.cos(np.arange(7.0))
+K = np.array([0.3, -0.7, 0.5])
+IMAGE = np.sin(np.arange(20.0)).reshape(4, 5)
+KERNEL = np.cos(np.arange(6.0)).reshape(2, 3)
+A = np.array([1.3, -0.4, 0.2])
+
+SIGNAL = {
+    "convolve": lambda m, x, k: m.convolve(x, k),
+    "convolve same": lambda m, x, k: m.convolve(x, k, "same"),
+    "convolve valid": lambda m, x, k: m.convolve(k, x, "valid"),
+    "convolve on two axes": lambda m, x, k: m.convolve(IMAGE * x[0], KERNEL * k[0], "same"),
+    "fftconvolve": lambda m, x, k: m.fftconvolve(x, k),
+    "fftconvolve same": lambda m, x, k: m.fftconvolve(x, k, mode="same"),
+    "fftconvolve on one axis": lambda m, x, k: m.fftconvolve(
+        IMAGE * x[0], IMAGE[:, :2] * k[0], axes=1
+    ),
+    "fftconvolve complex": lambda m, x, k: np.abs(m.fftconvolve(x * 1j, k + 2j)),
+    "correlate": lambda m, x, k: m.correlate(x, k),
+    "correlate same": lambda m, x, k: m.correlate(x, k, "same"),
+    "correlate valid": lambda m, x, k: m.correlate(k, x, "valid"),
+    "correlate complex": lambda m, x, k: np.abs(m.correlate(x * 1j + k[0], k + 2j)),
+    "convolve2d": lambda m, x, k: m.convolve2d(IMAGE * x[0], KERNEL * k[0]),
+    "convolve2d same": lambda m, x, k: m.convolve2d(
+        IMAGE * x[0], KERNEL * k[0], "same", fillvalue=2.0
+    ),
+    "convolve2d valid": lambda m, x, k: m.convolve2d(KERNEL * x[0], IMAGE * k[0], "valid"),
+    "convolve2d symm": lambda m, x, k: m.convolve2d(IMAGE * x[0], KERNEL * k[0], "same", "symm"),
+    "convolve2d wrap": lambda m, x, k: m.convolve2d(IMAGE * x[0], KERNEL * k[0], boundary="wrap"),
+    "correlate2d": lambda m, x, k: m.correlate2d(IMAGE * x[0], KERNEL * k[0], "same", "symm"),
+    "lfilter": lambda m, x, k: m.lfilter(k, A + k[::-1] * 0.1, x),
+    "lfilter fir": lambda m, x, k: m.lfilter(k, [1.0], x),
+    "lfilter of rows": lambda m, x, k: m.lfilter(k, A, IMAGE * x[:5], axis=0),
+    "lfilter with a state": lambda m, x, k: np.concatenate(m.lfilter(k, A, x, zi=k[:2])),
+    "sosfilt": lambda m, x, k: m.sosfilt(
+        np.array([[1.0, 0.2, 0.1, 1.0, -0.3, 0.2]] * 2)
+        * (1 + 0.1 * k[0] * np.arange(6) * (np.arange(6) != 3)),
+        x,
+    ),
+    "detrend": lambda m, x, k: m.detrend(x * k[0]),
+    "detrend constant": lambda m, x, k: m.detrend(x * k[0], type="constant"),
+    "detrend in parts": lambda m, x, k: m.detrend(x * k[0], bp=3),
+}
+PLACES = np.array([[0.3, 1.7, 2.9, 3.4, -0.4], [0.1, 3.6, 1.2, 2.2, 2.7]])
+NDIMAGE = {
+    f"map_coordinates {order} {mode}": lambda m, x, k, o=order, e=mode: m.map_coordinates(
+        np.tile(IMAGE, (3, 3)) * x[0], PLACES + 0.1 * k[0], order=o, mode=e, cval=0.7
+    )
+    for order in (0, 1, 3)
+    for mode in ("constant", "nearest", "mirror", "reflect", "wrap", "grid-wrap", "grid-constant")
+} | {
+    "map_coordinates without prefilter": lambda m, x, k: m.map_coordinates(
+        IMAGE * x[:5], PLACES + 0.1 * k[0], mode="mirror", prefilter=False
+    ),
+    "spline_filter": lambda m, x, k: m.spline_filter(IMAGE * x[:5]),
+    "gaussian_filter": lambda m, x, k: m.gaussian_filter(IMAGE * x[:5], 0.8 + 0.1 * k[0]),
+    "gaussian_filter of a derivative": lambda m, x, k: m.gaussian_filter(
+        IMAGE * x[:5], 0.8, order=1
+    ),
+    "gaussian_filter of widths": lambda m, x, k: m.gaussian_filter(
+        IMAGE * x[:5], (0.8, 1.1), mode=["nearest", "wrap"]
+    ),
+    "gaussian_filter1d": lambda m, x, k: m.gaussian_filter1d(
+        x, 1.1, order=2, mode="constant", cval=0.3
+    ),
+    "gaussian_filter1d with a radius": lambda m, x, k: m.gaussian_filter1d(
+        x, 1.1, radius=2, mode="mirror"
+    ),
+    "uniform_filter": lambda m, x, k: m.uniform_filter(IMAGE * x[:5], (2, 3)),
+    "convolve1d": lambda m, x, k: m.convolve1d(x, np.concatenate([k, k[:1]]), origin=-1),
+    "correlate1d": lambda m, x, k: m.correlate1d(IMAGE * x[:5], k, axis=0, mode="nearest"),
+}
+CASES = {name: (signal, scipy.signal, f) for name, f in SIGNAL.items()} | {
+    name: (ndimage, scipy.ndimage, f) for name, f in NDIMAGE.items()
+}
+DEFAULT = [
+    name for name in CASES if "map_coordinates" not in name or name.endswith(("constant", "mirror"))
+]
+
+
+def check(case):
+    found, own, f = CASES[case]
+    moves = np.sin(1 + np.arange(7.0)), np.array([0.6, 0.3, -0.8])
+
+    def along(module, t):
+        return f(module, X + t * moves[0], K + t * moves[1])
+
+    value, slope = fg.jvp(lambda t: along(found, t), (0.0,), (1.0,))
+    wanted = along(own, 0.0)
+    assert np.shape(value) == np.shape(wanted)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-14)
+    h = 1e-4
+    near = [along(own, s * h) for s in (1, -1, 2, -2)]
+    wanted = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+    back = fg.jit(fg.grad(lambda t: np.sum(along(found, t))))(0.0)
+    assert back == pytest.approx(np.sum(slope), rel=1e-10, abs=1e-12)
+    return found, along
+
+
+@pytest.mark.parametrize("case", DEFAULT[::3])
+def test_values_are_scipys_and_slopes_are_differences(case):
+    check(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_batches_and_second_derivatives(case):
+    found, along = check(case)
+    if case != "gaussian_filter":  # whose radius depends on sigma
+        rows = fg.vmap(lambda t: along(found, t))(np.array([0.0, 0.01]))
+        np.testing.assert_allclose(rows[1], along(found, 0.01), rtol=1e-11, atol=1e-13)
+    first = fg.grad(lambda t: np.sum(np.sin(along(found, t))))
+    wanted = (first(1e-5) - first(-1e-5)) / 2e-5
+    assert fg.grad(first)(0.0) == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+    assert fg.jvp(first, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+def test_dtypes():
+    x = np.arange(4, dtype=np.float32)
+    assert fg.grad(lambda x: np.sum(signal.convolve(x, x)))(x).dtype == np.float32
+    assert signal.convolve([1, 2], [3, 4]).dtype == scipy.signal.convolve([1, 2], [3, 4]).dtype
+
+
+def test_what_is_not_supported_is_refused():
+    with pytest.raises(TypeError, match="map_coordinates: expected order 0, 1 or 3"):
+        fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5]], order=2)[0])(1.0)
+    with pytest.raises(ValueError, match="map_coordinates: expected coordinates with a first axis"):
+        fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5], [1.0]])[0])(1.0)
+    with pytest.raises(ValueError, match="convolve: expected mode"):
+        fg.grad(lambda t: signal.convolve(X * t, K, "some")[0])(1.0)
+    with pytest.raises(ValueError, match="convolve2d: expected boundary"):
+        fg.grad(lambda t: signal.convolve2d(IMAGE * t, KERNEL, boundary="some")[0, 0])(1.0)
+    with pytest.raises(ValueError, match="one operand at least as large"):
+        fg.grad(lambda t: signal.convolve2d(IMAGE * t, IMAGE.T, "valid")[0, 0])(1.0)
+    assert signal.butter is scipy.signal.butter
+    assert ndimage.label is scipy.ndimage.label
