@@ -35,7 +35,7 @@ CASES = [
     (lambda: np.add(V, 1, out=np.zeros(3)), TypeError, r"add: out=.*write a = a \+ b"),
     (lambda: np.sum(V, out=np.zeros(())), TypeError, "sum: out="),
     (lambda: np.add(V, 1, where=[True, False, True]), TypeError, "add: where= is not supported"),
-    (lambda: np.sum(V, initial=1.0), TypeError, "sum: expected axis and keepdims alone, but got initial"),
+    (lambda: V.sum(dim=0), TypeError, "sum: expected NumPy's names, but got dim; write axis= instead"),
     (lambda: np.pad(V, 1, mode="mean"), TypeError, "pad: expected one of the modes constant"),
     (lambda: np.cumsum(V, 0, None, None, 1), TypeError, "positional|cumsum"),
     # -- shapes and indices

@@ -230,6 +230,12 @@ def _run_loop(*params: _Any) -> _Any:
     return run_loop(*params)
 
 
+def _run_source(*call: _Any) -> _Any:
+    from funcgrad.adoption.numpy_source import run_source
+
+    return run_source(*call)
+
+
 @_lru_cache(maxsize=1)
 def _all_ops() -> _Any:
     """All operations by name, for reading stored programs."""
@@ -257,6 +263,7 @@ _expr.assemble(
                 "is_varied": _is_varied,
                 "lower": _lower,
                 "run_loop": _run_loop,
+                "run_source": _run_source,
                 "special_functions": _special_functions,
                 "text": _text,
                 "text_of_tree": _text_of_tree,

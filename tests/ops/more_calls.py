@@ -24,6 +24,12 @@ MORE_CALLS = {
         f.__name__: reduced(f)
         for f in (np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanvar, np.nanstd)
     },
+    "nanmedian": reduced(np.nanmedian),
+    "nanquantile": reduced(np.nanquantile, q=0.3),
+    "nanpercentile": [lambda x: np.nanpercentile(x, [20.0, 50.0], axis=0)],
+    "linspace": [lambda x: np.linspace(x, 3, 4), lambda x: np.linspace(0, x, 3, False, axis=-1)],
+    "logspace": [lambda x: np.logspace(x, 2, 3)],
+    "geomspace": [lambda x: np.geomspace(np.abs(x) + 1, 4, 3)],
     "ptp": reduced(np.ptp, axes=(None, 0, -1)),
     "median": reduced(np.median),
     "quantile": [

@@ -191,8 +191,11 @@ def test_piecewise_is_numpys():
         (lambda x: np.gradient(x, edge_order=3), ValueError, "expected edge_order 1 or 2, but got"),
         (lambda x: np.gradient(x, [1.0]), ValueError, "a distance, or 7 coordinates along axis 0"),
         (lambda x: np.quantile(x, 2.0), ValueError, "quantile: expected shares from 0 to 1"),
-        (lambda x: np.quantile(x, x[0]), TypeError, "quantile: expected q to be numbers, but got"),
-        (lambda x: np.quantile(x, 0.5, method="hazen"), TypeError, "a method among linear, lower"),
+        (
+            lambda x: np.quantile(x, x[0], method="hazen"),
+            TypeError,
+            "expected numbers q for method 'hazen'",
+        ),
         (lambda x: np.quantile(x[:0], 0.5), ValueError, "quantile: expected at least one entry"),
         (lambda x: np.quantile(x * 1j, 0.5), TypeError, "quantile: expected real entries, but got"),
         (lambda x: np.interp(x, [0.0, 1.0], [1.0]), ValueError, "interp: expected vectors of one"),

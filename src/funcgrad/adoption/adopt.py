@@ -105,7 +105,7 @@ def _copied(module: ModuleType) -> Any:
     found = redirect(module)
     source = getattr(module.__spec__, "origin", None)
     own = sys.modules.get(module.__name__) is module and module.__name__ != "__main__"
-    if not own or source is None or is_kept(module.__name__):
+    if not own or source is None or is_kept(module.__name__.partition(".")[0]):
         return found
     return second_copy(module.__name__.partition(".")[0]).load(module.__name__)
 

@@ -36,17 +36,27 @@ _KEPT = frozenset(
 
 _OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity"))
 
+_NUMPY_SOURCES = ("numpy._core.", "numpy.lib.", "numpy.linalg._", "numpy.fft._", "numpy.polynomial")
+"""Prefixes of NumPy's modules in Python, which are adopted: their functions take traced values then."""
+
 
 @lru_cache(maxsize=4096)
 def is_kept(name: str | None) -> bool:
     """Whether code of the module with this name stays as it is.
 
-    >>> is_kept("numpy.linalg"), is_kept("functools"), is_kept("__main__")
-    (True, True, False)
+    >>> (
+    ...     is_kept("numpy.random"),
+    ...     is_kept("functools"),
+    ...     is_kept("__main__"),
+    ...     is_kept("numpy.polynomial"),
+    ... )
+    (True, True, False, False)
     """
     if not isinstance(name, str):
         return False
     top = name.partition(".")[0]
+    if name.startswith(_NUMPY_SOURCES):
+        return False
     return top in _KEPT or (top in sys.stdlib_module_names and top not in _OWN_NAMES)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
+from numpy._core import fromnumeric
 
 from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import adopt_class, has_methods, original_class, view
@@ -24,6 +25,7 @@ from funcgrad.adoption.namespaces import (
     replacement_of,
     replacements,
 )
+from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.arrays.mutable_array import MARK, shared_argument
 
 
@@ -186,6 +188,8 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
 _CLASSES: Mapping[Any, tuple[Any, Any]] = {
     float: (float, builtin_names.float_),
     complex: (complex, builtin_names.complex_),
+    # A class of NumPy's own functions, which later versions may not have.
+    getattr(fromnumeric, "_array_converter", None): (None, ArrayConverter),
 }
 _VIEWS: dict[str, ModuleView] = {}
 

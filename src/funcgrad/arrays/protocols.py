@@ -150,11 +150,7 @@ def _ufunc(
     casting = options.pop("casting", "same_kind")
     _drop_defaults(options)
     if traced:
-        given, options = _reduced_where(ufunc, method, given, options)
-        initial = options.pop("initial", np._NoValue) if method == "reduce" else np._NoValue
         made = functions["apply_ufunc"](ufunc, method, tuple(given), options)
-        if initial is not np._NoValue and initial is not None:
-            made = ufunc(made, initial)
     else:
         made = getattr(ufunc, method)(*given, **options)
     several = made if isinstance(made, tuple) else (made,)
@@ -179,24 +175,6 @@ def _drop_defaults(options: dict[str, Any]) -> None:
     for name, default in (("order", "K"), ("subok", True)):
         if options.get(name) in (default, "C"):
             options.pop(name)
-
-
-def _reduced_where(
-    ufunc: Any, method: str, given: list[Any], options: dict[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """A reduction where a condition holds: of the identity elsewhere."""
-    where = options.get("where", True)
-    if method != "reduce" or where is True:
-        return given, options
-    options = {key: value for key, value in options.items() if key != "where"}
-    neutral = options.get("initial", ufunc.identity)
-    if neutral is None or neutral is np._NoValue:
-        raise ValueError(
-            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one "
-            "has to specify 'initial'"
-        )
-    neutral = ufunc.identity if ufunc.identity is not None else neutral
-    return [functions["where"](where, given[0], neutral), *given[1:]], options
 
 
 def _store_result(name: str, target: Any, made: Any, where: Any, casting: Any) -> None:

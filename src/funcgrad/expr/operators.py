@@ -30,6 +30,20 @@ def _function(name: str) -> Callable[..., Any]:
     return method
 
 
+def _method(name: str) -> Callable[..., Any]:
+    """The method of arrays that NumPy has as a function, too, with its arguments in the same order."""
+    function = getattr(np, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            return functions["apply_numpy"](function, (self, *args), kwargs)
+        return functions[name](self)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As the ``numpy.{name}`` of the expression."
+    return method
+
+
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         try:
@@ -83,6 +97,12 @@ _SEQUENCES = (list, tuple, str, bytes, bytearray)
 def _is_traced_integer(x: Any) -> bool:
     expr: Any = x if isinstance(x, Operators) else None
     return expr is not None and bool(expr.traced) and not expr.shape and expr.dtype.kind in "biu"
+
+
+def _takes_stores(item: Any) -> bool:
+    """Whether an array can be written with traced values: one with a protocol of its own."""
+    known = isinstance(item, Operators | np.ndarray | np.generic)
+    return not known and hasattr(type(item), "__array_ufunc__")
 
 
 def _is_boolean_array(x: Any) -> bool:
@@ -208,34 +228,34 @@ class Operators:
         return functions["round"](whole, 0 if digits is None else digits)
 
     # -- array methods ----------------------------------------------------------------------------
-    all = _function("all")
-    any = _function("any")
-    argmax = _function("argmax")
-    argmin = _function("argmin")
-    argsort = _function("argsort")
+    all = _method("all")
+    any = _method("any")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argsort = _method("argsort")
     astype = _function("astype")
-    clip = _function("clip")
+    clip = _method("clip")
     conj = _function("conjugate")
     conjugate = _function("conjugate")
-    cumprod = _function("cumprod")
-    cumsum = _function("cumsum")
-    diagonal = _function("diagonal")
-    dot = _function("dot")
+    cumprod = _method("cumprod")
+    cumsum = _method("cumsum")
+    diagonal = _method("diagonal")
+    dot = _method("dot")
     flatten = _function("ravel")
-    max = _function("max")
-    mean = _function("mean")
-    min = _function("min")
-    prod = _function("prod")
-    ravel = _function("ravel")
-    repeat = _function("repeat")
-    round = _function("round")
-    squeeze = _function("squeeze")
-    std = _function("std")
-    sum = _function("sum")
-    swapaxes = _function("swapaxes")
-    take = _function("take")
-    trace = _function("trace")
-    var = _function("var")
+    max = _method("max")
+    mean = _method("mean")
+    min = _method("min")
+    prod = _method("prod")
+    ravel = _method("ravel")
+    repeat = _method("repeat")
+    round = _method("round")
+    squeeze = _method("squeeze")
+    std = _method("std")
+    sum = _method("sum")
+    swapaxes = _method("swapaxes")
+    take = _method("take")
+    trace = _method("trace")
+    var = _method("var")
 
     def copy(self, order: str = "C") -> Self:
         """The expression itself, since it never changes."""
@@ -309,6 +329,8 @@ class Operators:
                     if found is NotImplemented:
                         raise
                     return found
+        if any([_takes_stores(item) for item in kwargs.get("out", ())]):
+            return NotImplemented
         return functions["apply_ufunc"](ufunc, method, inputs, kwargs)
 
     def __array_function__(

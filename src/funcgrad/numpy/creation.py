@@ -54,7 +54,7 @@ def array(
     if not holds_expr(given):
         made = np.array(given, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
         return borrowed(made) if made is given else cell_of(made)
-    if kwargs:
+    if kwargs.keys() - {"device", "like", "subok"}:
         raise TypeError(
             f"array: expected no {', '.join(kwargs)} with traced values; they have no classes or layouts"
         )

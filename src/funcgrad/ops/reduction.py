@@ -19,7 +19,7 @@ from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
-from funcgrad.ops.base.arguments import inexact, refuse_keywords
+from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scan_products, shifted
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
@@ -298,58 +298,60 @@ def _reduce(op: Op, x: object, axis: Any, keepdims: bool) -> Any:
 _IDENTITY = ("max", "min", "logsumexp")
 
 
-def sum(
-    x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: Any = False, **rest: Any
-) -> Any:
+def sum(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: Any = False) -> Any:
     """As `numpy.sum`."""
-    refuse_keywords("sum", rest)
     if dtype is None:
         return _reduce(sum_op, x, axis, keepdims)
     # NumPy widens small integers unless told what to sum in.
     return astype(_reduce(sum_op, astype(x, dtype), axis, keepdims), dtype)
 
 
-def mean(x: Any, axis: Any = None, dtype: object = None, keepdims: Any = False, **rest: Any) -> Any:
+def mean(
+    x: Any, axis: Axes = None, dtype: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     """As `numpy.mean`."""
-    refuse_keywords("mean", rest)
     x = lift_fully(x)
     if dtype is None and x.dtype == np.float16:  # NumPy sums these in float32
-        return astype(mean(astype(x, np.float32), axis, keepdims=keepdims), np.float16)
+        wide = mean(astype(x, np.float32), axis, keepdims=keepdims, where=where)
+        return astype(wide, np.float16)
     x = inexact(x, dtype)
-    count = math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
-    total = _reduce(sum_op, x, axis, keepdims)
+    count = _count(x, axis, where)
+    total = _reduce(sum_op, x if where is True else mask(where, x), axis, keepdims)
+    if not isinstance(count, int):
+        return total / (expand_dims(count, axes_of(axis, x.ndim)) if keepdims is True else count)
     return total / count if count else total * np.nan
 
 
-def max(x: Array, axis: Axes = None, keepdims: Any = False, **rest: object) -> Any:
+def _count(x: Any, axis: Axes, where: Any) -> Any:
+    """How many entries are reduced: a number, or if a condition chooses them, an array of the dtype of x."""
+    if where is True:
+        return math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
+    chosen = np.broadcast_to(where, x.shape)
+    return astype(sum(chosen, axis), np.real(x).dtype)
+
+
+def max(x: Array, axis: Axes = None, keepdims: Any = False) -> Any:
     """As `numpy.max`; entries that tie share the derivative equally."""
-    refuse_keywords("max", rest)
     return _reduce(max_op, nonempty("max", x, axis), axis, keepdims)
 
 
-def min(x: Array, axis: Any = None, keepdims: Any = False, **rest: object) -> Any:
+def min(x: Array, axis: Any = None, keepdims: Any = False) -> Any:
     """As `numpy.min`; entries that tie share the derivative equally."""
-    refuse_keywords("min", rest)
     return _reduce(min_op, nonempty("min", x, axis), axis, keepdims)
 
 
-def any(x: Array, axis: Axis = None, keepdims: Any = False, **rest: Any) -> Any:
+def any(x: Array, axis: Axes = None, keepdims: Any = False) -> Any:
     """As `numpy.any`."""
-    refuse_keywords("any", rest)
     return _reduce(any_op, x, axis, keepdims)
 
 
-def all(x: Array, axis: Axis = None, keepdims: bool = False, **rest: Any) -> Any:
+def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     """As `numpy.all`."""
-    refuse_keywords("all", rest)
     return _reduce(all_op, x, axis, keepdims)
 
 
-def prod(
-    x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: object = False, **rest: Any
-) -> Any:
+def prod(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: object = False) -> Any:
     """As `numpy.prod`; exact where entries are zero."""
-    refuse_keywords("prod", rest)
     x = lift_fully(x) if dtype is None else astype(x, dtype)
     axes = axes_of(axis, x.ndim)
     if not axes:
@@ -366,37 +368,59 @@ def prod(
 
 def var(
     x: Array,
-    axis: Axis = None,
+    axis: Axes = None,
     dtype: Any = None,
     ddof: float = 0,
     keepdims: Any = False,
-    **rest: Any,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
     """As `numpy.var`."""
-    refuse_keywords("var", rest)
-    centered, count = _centered(x, axis, dtype)
+    centered, free = _centered(
+        x, axis, dtype, where, mean, ddof if correction is None else correction
+    )
     size = np.square(centered) if centered.dtype.kind != "c" else np.square(np.abs(centered))
-    return _reduce(sum_op, size, axis, keepdims) / builtins.max(count - ddof, 0)
+    return _spread_out(_reduce(sum_op, size, axis, False) / free, centered, axis, keepdims)
 
 
 def std(
     x: Array,
-    axis: Axis = None,
+    axis: Axes = None,
     dtype: Any = None,
     ddof: float = 0,
     keepdims: Any = False,
-    **rest: Any,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
     """As `numpy.std`; its derivative where all entries are equal is 0."""
-    refuse_keywords("std", rest)
-    centered, count = _centered(x, axis, dtype)
-    return _reduce(norm_op, centered, axis, keepdims) / math.sqrt(builtins.max(count - ddof, 0))
+    centered, free = _centered(
+        x, axis, dtype, where, mean, ddof if correction is None else correction
+    )
+    root = math.sqrt(free) if isinstance(free, int | float) else np.sqrt(free)
+    return _spread_out(_reduce(norm_op, centered, axis, False) / root, centered, axis, keepdims)
 
 
-def _centered(x: Array, axis: Axis, dtype: object) -> tuple[Any, int]:
+def _spread_out(z: Any, x: Any, axis: Axes, keepdims: Any) -> Any:
+    axes = axes_of(axis, x.ndim)
+    return expand_dims(z, axes) if keepdims is True and axes else z
+
+
+def _centered(
+    x: Array, axis: Axes, dtype: object, where: Any, middle: Any, ddof: float
+) -> tuple[Any, Any]:
+    """The entries less their mean, 0 where they are not chosen, and the number of degrees of freedom."""
     x = inexact(x, dtype)
-    count = math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
-    return x - mean(x, axis, keepdims=True), count
+    if middle is None:
+        middle = mean(x, axis, keepdims=True, where=where)
+    centered = x - middle
+    count = _count(x, axis, where)
+    if where is True:
+        return centered, builtins.max(count - ddof, 0)
+    return mask(np.broadcast_to(where, x.shape), centered), np.maximum(count - ddof, 0)
 
 
 def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Any:

@@ -5,9 +5,8 @@ Nothing here stands in for a function of NumPy's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import astype
@@ -27,23 +26,14 @@ def slice_axis(x: Any, axis: int, part: slice) -> Any:
     return x[(slice(None),) * axis + (part,)]
 
 
-_NUMPYS_NAMES = {"dim": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof"}
+_NUMPYS_NAMES = {"dim": "axis", "keepdim": "keepdims", "unbiased": "ddof"}
 
 
-def refuse_keywords(name: str, rest: dict[str, Any]) -> None:
-    """Refuse what a reduction is given beside the axis, unless it is what NumPy has without it."""
-    if not rest:
-        return
-    given = [key for key, value in rest.items() if value is not None and value is not np._NoValue]
+def refuse_other_libraries_names(name: str, given: Iterable[str]) -> None:
+    """Refuse names of arguments that are another library's, and say which are NumPy's."""
     theirs = [key for key in given if key in _NUMPYS_NAMES]
     if theirs:
         named = ", ".join([f"{_NUMPYS_NAMES[key]}= instead of {key}=" for key in theirs])
         raise fail(
             TypeError, f"{name}: expected NumPy's names, but got {', '.join(theirs)}; write {named}"
-        )
-    if given:
-        raise fail(
-            TypeError,
-            f"{name}: expected axis and keepdims alone, but got {', '.join(given)}; choose entries "
-            "with np.where before reducing",
         )

@@ -13,10 +13,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.ops.base.op import lift_fully, op_named
 from funcgrad.source import fail
-from funcgrad.typing import Array, Axis
+from funcgrad.typing import Array, Axes
 
 
-def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Axes, ndim: int) -> tuple[int, ...]:
     """An ``axis`` argument as a sorted tuple of axes from 0."""
     if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy lets a scalar have one axis
         return tuple(range(ndim))

@@ -7,7 +7,7 @@ stands in for it. What has no stand-in is a TypeError that names it and the near
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from funcgrad import expr as expr_module
 from funcgrad.expr import Expr
-from funcgrad.expr.registry import is_well_known, stand_in_of
 from funcgrad.ops import (
     contraction,
     decompositions,
@@ -46,13 +45,16 @@ from funcgrad.ops.elementwise import (
     trigonometric,
 )
 from funcgrad.ops.numpy import by_value as asked
-from funcgrad.ops.numpy import complex_numbers, statistics
+from funcgrad.ops.numpy import complex_numbers, ranges, statistics
 from funcgrad.ops.numpy import interpolation as samples
 from funcgrad.ops.numpy import linalg as matrices
 from funcgrad.ops.numpy import nan_reductions as missing
 from funcgrad.ops.numpy import polynomial as polynomials
 from funcgrad.ops.numpy import rearrange as arranging
 from funcgrad.ops.numpy import select_compare as choices
+from funcgrad.ops.numpy.bound_arguments import bind_arguments
+from funcgrad.ops.numpy.ufuncs import apply_ufunc as apply_ufunc
+from funcgrad.ops.numpy.ufuncs import no_out, unsupported
 from funcgrad.ops.special import polygamma
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -77,6 +79,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     along,
     samples,
     statistics,
+    ranges,
     indexing,
     stores,
     subscripts,
@@ -232,11 +235,23 @@ def divmod_(x: Array, y: Array) -> tuple[Any, Any]:
     return arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
 
 
+_REDUCED_BY = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.amax: np.maximum,
+    np.amin: np.minimum,
+    np.all: np.logical_and,
+    np.any: np.logical_or,
+}
+"""The ufuncs whose reductions take the arguments that the functions themselves do not, such as ``where``."""
+
 _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
 
 
-def apply_numpy(func: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Answer ``__array_function__``."""
+def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer ``__array_function__``: by a stand-in, by value, or by NumPy's own code on traced values."""
     stand_in = expr_module.operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))
     if func in _IN_PLACE:
@@ -245,105 +260,36 @@ def apply_numpy(func: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             f"{name}: would change an array in place, but expressions are immutable; write "
             "x = x.at[i].set(v), or np.where(condition, new, old)",
         )
-    if stand_in is None:
-        answer = asked.answered(name, func, args, kwargs)
-        if answer is NotImplemented:
-            known = (*expr_module.operation_table.numpy, *asked.ANSWERED)
-            raise _unsupported(name, (f.__name__ for f in known))
-        return answer
     if kwargs.pop("out", None) is not None:
-        raise _no_out(name)
-    try:
-        return stand_in(*args, **kwargs)
-    except TypeError:
-        _check_arguments(name, stand_in, args, kwargs)
-        raise
+        raise no_out(name)
+    bound = None if stand_in is None else bind_arguments(func, stand_in, args, kwargs)
+    if bound is None and func in _REDUCED_BY:
+        given = inspect.signature(func).bind(*args, **kwargs).arguments
+        return apply_ufunc(_REDUCED_BY[func], "reduce", (given.pop("a"),), {"axis": None} | given)
+    if stand_in is not None and bound is not None:
+        answer = stand_in(*bound[0], **bound[1])
+    else:
+        answer = asked.answered(name, func, args, kwargs)
+    if answer is NotImplemented:
+        answer = expr_module.operation_table.functions["run_source"](func, args, kwargs)
+    if answer is NotImplemented:
+        if bound is None and stand_in is not None:
+            _refuse_arguments(name, stand_in, args, kwargs)
+        known = (*expr_module.operation_table.numpy, *asked.ANSWERED)
+        raise unsupported(name, (f.__name__ for f in known))
+    return answer
 
 
-def _check_arguments(
+def _refuse_arguments(
     name: str, stand_in: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Say which of NumPy's arguments is not supported, where that is why a call failed."""
+    """Say which of NumPy's arguments is not supported."""
     try:
         inspect.signature(stand_in).bind(*args, **kwargs)
     except TypeError as error:
         raise fail(
             TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}"
         ) from None
-
-
-_REDUCERS: dict[str, Callable[..., Any]] = {
-    "add": reduction.sum,
-    "multiply": reduction.prod,
-    "maximum": reduction.max,
-    "minimum": reduction.min,
-    "logical_and": reduction.all,
-    "logical_or": reduction.any,
-    "logaddexp": reduction.logsumexp,
-}
-_SCANNERS: dict[str, Callable[..., Any]] = {"add": along.cumsum, "multiply": along.cumprod}
-
-
-def apply_ufunc(
-    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Answer ``__array_ufunc__``."""
-    name = ufunc.__name__
-    if not is_well_known(ufunc):
-        raise _unsupported(name, ())
-    if kwargs.pop("out", None) is not None:
-        raise _no_out(name)
-    dtype = kwargs.pop("dtype", None)
-    stand_in: Callable[..., Any] | None
-    if method == "__call__":
-        stand_in = stand_in_of(ufunc)
-    elif method == "reduce":
-        stand_in = _REDUCERS.get(name)
-        kwargs = {"axis": 0} | kwargs
-    elif method == "accumulate":
-        stand_in = _SCANNERS.get(name)
-        kwargs = {"axis": 0} | kwargs
-    elif method == "outer":
-        x, y = op.lift_all(inputs)
-        inputs = (shape.reshape(x, x.shape + (1,) * y.ndim), y)
-        stand_in = stand_in_of(ufunc)
-    else:
-        stand_in = None
-    if stand_in is None:
-        given = kwargs if dtype is None else kwargs | {"dtype": dtype}
-        answer = asked.answered(name, getattr(ufunc, method), inputs, given)
-        if answer is not NotImplemented:
-            return answer
-        written = name if method == "__call__" else f"{name}.{method}"
-        raise _unsupported(written, expr_module.operation_table.ufuncs)
-    if kwargs.get("where", True) is not True:
-        raise fail(
-            TypeError, f"{name}: where= is not supported; write np.where(condition, new, old)"
-        )
-    kwargs.pop("where", None)
-    result = stand_in(*inputs, **kwargs)
-    return result if dtype is None else shape.astype(result, dtype)
-
-
-def _no_out(name: str) -> Any:
-    return fail(
-        TypeError,
-        f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
-        "immutable; write a = a + b",
-    )
-
-
-def _unsupported(name: str, known: Iterable[str]) -> Any:
-    from difflib import get_close_matches
-
-    names = list(known)
-    near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
-    hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
-    if not names:
-        hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
-    return fail(
-        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
-    )
 
 
 def formula_functions() -> Mapping[str, Callable[..., Any]]:

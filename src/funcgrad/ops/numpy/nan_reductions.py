@@ -2,109 +2,134 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.ops import reduction
-from funcgrad.ops.base.arguments import inexact, refuse_keywords
+from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.shape import astype
+from funcgrad.ops.numpy.statistics import ENTRIES, PLACES, lerp
+from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
-from funcgrad.typing import Array, Axis
+from funcgrad.typing import Array, Axes
 
 
-def _numbers(x: object, instead: object) -> tuple[Any, Any]:
-    """An operand with what is none replaced, and where it has numbers."""
+def _numbers(x: object, instead: object, where: Any = True) -> tuple[Any, Any]:
+    """An operand with what is none, or is not chosen, replaced; and where it has numbers."""
     x = lift_fully(x)
-    if not differentiable(x.dtype):
+    if not differentiable(x.dtype) and where is True:
         return x, np.ones(x.shape, bool)
-    known = x == x
+    known = x == x if where is True else np.broadcast_to((x == x) & where, x.shape)
     return np.where(known, x, np.asarray(instead, x.dtype)[()]), known
 
 
 def nansum(
-    x: Array, axis: Axis = None, dtype: object = None, *, keepdims: Any = False, **rest: Any
+    x: Array,
+    axis: Axes = None,
+    dtype: Any = None,
+    *,
+    keepdims: Any = False,
+    initial: Any = 0,
+    where: Any = True,
 ) -> Any:
     """As `numpy.nansum`."""
-    refuse_keywords("nansum", rest)
-    return reduction.sum(_numbers(x, 0)[0], axis, dtype, keepdims)
+    total = reduction.sum(_numbers(x, 0, where)[0], axis, dtype, keepdims)
+    return total if type(initial) is int and initial == 0 else initial + total
 
 
 def nanprod(
-    x: Array, axis: Axis = None, dtype: object = None, *, keepdims: Any = False, **rest: Any
+    x: Array,
+    axis: Axes = None,
+    dtype: Any = None,
+    *,
+    keepdims: Any = False,
+    initial: Any = 1,
+    where: Any = True,
 ) -> Any:
     """As `numpy.nanprod`."""
-    refuse_keywords("nanprod", rest)
-    return reduction.prod(_numbers(x, 1)[0], axis, dtype, keepdims)
+    product = reduction.prod(_numbers(x, 1, where)[0], axis, dtype, keepdims)
+    return product if type(initial) is int and initial == 1 else initial * product
 
 
 def nanmean(
-    x: Array, axis: object = None, dtype: object = None, *, keepdims: Any = False, **rest: Any
+    x: Array, axis: Axes = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True
 ) -> Any:
     """As `numpy.nanmean`."""
-    refuse_keywords("nanmean", rest)
-    kept, known = _numbers(inexact(x, dtype), 0)
+    kept, known = _numbers(inexact(x, dtype), 0, where)
     return reduction.sum(kept, axis, keepdims=keepdims) / _count(known, kept, axis, keepdims)
 
 
-def _count(known: Any, x: Array, axis: Any, keepdims: Any) -> Any:
+def _count(known: Any, x: Array, axis: Axes, keepdims: Any) -> Any:
     return astype(reduction.sum(known, axis, keepdims=keepdims), np.real(x).dtype)
 
 
-def nanmax(x: object, axis: object = None, *, keepdims: object = False, **rest: Any) -> Any:
+def nanmax(
+    x: Array, axis: Axes = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
     """As `numpy.nanmax`; entries that tie share the derivative equally."""
-    refuse_keywords("nanmax", rest)
-    return _extreme(reduction.max, -np.inf, x, axis, keepdims)
+    return _extreme(np.fmax, -np.inf, x, axis, keepdims, initial, where)
 
 
-def nanmin(x: object, axis: object = None, *, keepdims: object = False, **rest: Any) -> Any:
+def nanmin(
+    x: Array, axis: Axes = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
     """As `numpy.nanmin`; entries that tie share the derivative equally."""
-    refuse_keywords("nanmin", rest)
-    return _extreme(reduction.min, np.inf, x, axis, keepdims)
+    return _extreme(np.fmin, np.inf, x, axis, keepdims, initial, where)
 
 
-def _extreme(of: Any, instead: float, x: object, axis: Any, keepdims: Any) -> Any:
-    kept, known = _numbers(x, instead)
-    z = of(kept, axis, keepdims)
-    if not differentiable(kept.dtype):
-        return z
-    return np.where(reduction.any(known, axis, keepdims), z, np.nan)
+def _extreme(
+    of: np.ufunc, instead: float, x: Array, axis: Axes, keepdims: Any, initial: Any, where: Any
+) -> Any:
+    larger = instead < 0
+    if not differentiable(lift_fully(x).dtype):
+        options = {"initial": initial, "where": where} if initial is not None else {}
+        return (np.max if larger else np.min)(lift_fully(x), axis, keepdims=keepdims, **options)
+    kept, known = _numbers(x, instead, where)
+    z = (reduction.max if larger else reduction.min)(kept, axis, keepdims)
+    z = np.where(reduction.any(known, axis, keepdims), z, np.nan)
+    return z if initial is None else of(initial, z)
 
 
 def nanvar(
     x: Array,
-    axis: Axis = None,
+    axis: Axes = None,
     dtype: Any = None,
     *,
     ddof: float = 0,
     keepdims: Any = False,
-    **rest: Any,
+    where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
     """As `numpy.nanvar`."""
-    refuse_keywords("nanvar", rest)
+    ddof = ddof if correction is None else correction
     x = _real_dtype("nanvar", x, dtype)
     if not differentiable(x.dtype):
-        return np.var(x, axis, dtype, ddof=ddof, keepdims=keepdims)
-    return np.square(_deviation(inexact(x, dtype), axis, ddof, keepdims))
+        return reduction.var(x, axis, dtype, ddof, keepdims, where=where, mean=mean)
+    return np.square(_deviation(inexact(x, dtype), axis, ddof, keepdims, where, mean))
 
 
 def nanstd(
     x: Array,
-    axis: Axis = None,
+    axis: Axes = None,
     dtype: Any = None,
     *,
     ddof: float = 0,
     keepdims: Any = False,
-    **rest: Any,
+    where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
     """As `numpy.nanstd`; its derivative where all numbers are equal is 0."""
-    refuse_keywords("nanstd", rest)
+    ddof = ddof if correction is None else correction
     x = _real_dtype("nanstd", x, dtype)
     if not differentiable(x.dtype):
-        return np.std(x, axis, dtype, ddof=ddof, keepdims=keepdims)
-    return _deviation(inexact(x, dtype), axis, ddof, keepdims)
+        return reduction.std(x, axis, dtype, ddof, keepdims, where=where, mean=mean)
+    return _deviation(inexact(x, dtype), axis, ddof, keepdims, where, mean)
 
 
 def _real_dtype(name: str, x: object, dtype: np.dtype[Any]) -> Any:
@@ -118,9 +143,86 @@ def _real_dtype(name: str, x: object, dtype: np.dtype[Any]) -> Any:
     return x
 
 
-def _deviation(x: Array, axis: object, ddof: float, keepdims: object) -> Any:
-    kept, known = _numbers(x, 0)
-    centered = mask(known, kept - nanmean(x, axis, keepdims=True))
+def _deviation(x: Array, axis: Axes, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
+    kept, known = _numbers(x, 0, where)
+    middle = nanmean(x, axis, keepdims=True, where=where) if mean is None else mean
+    centered = mask(known, kept - middle)
     free = _count(known, kept, axis, keepdims) - ddof
     size = reduction.norm(centered, axis=axis, keepdims=keepdims)
     return size / np.sqrt(np.where(free > 0, free, np.nan))
+
+
+# -- by order ------------------------------------------------------------------------------------
+def nanmedian(a: Array, axis: Axes = None, *, keepdims: Any = False) -> Any:
+    """As `numpy.nanmedian`; what lies in the middle has the derivative."""
+    x = inexact(a)
+    if not x.size:
+        return nanmean(x, axis, keepdims=keepdims)
+    axes = _axes(axis, x.ndim)
+    rows, count = _sorted_numbers(x, axes)
+    low, high = (_entry(rows, np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
+    z = np.where(count % 2, low, (low + high) / 2)
+    return _kept(np.where(count > 0, z, np.asarray(np.nan, x.dtype)[()]), axes, keepdims)
+
+
+def nanpercentile(
+    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: Any = False
+) -> Any:
+    """As `numpy.nanpercentile`: see `nanquantile`."""
+    return nanquantile(
+        a,
+        q / 100 if type(q) in (int, float) else np.true_divide(q, 100),
+        axis,
+        method=method,
+        keepdims=keepdims,
+    )
+
+
+def nanquantile(
+    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: Any = False
+) -> Any:
+    """As `numpy.nanquantile`, differentiable in ``a`` and, by the method linear, in ``q``."""
+    if method not in PLACES:
+        return NotImplemented  # NumPy's own code runs
+    given = lift_fully(a)
+    if given.dtype.kind in "bc":
+        raise fail(TypeError, f"nanquantile: expected real numbers, but got {given.type}")
+    x = inexact(given)
+    if not x.size:
+        return nanmean(x, axis, keepdims=keepdims)
+    axes = _axes(axis, x.ndim)
+    rows, count = _sorted_numbers(x, axes)
+    shares = np.asarray(q, np.real(x).dtype) if type(q) in (int, float) else lift_fully(q)
+    wide = np.reshape(shares, shares.shape + (1,) * count.ndim)
+    last = astype(np.maximum(count - 1, 0), np.result_type(shares.dtype, np.float16))
+    place = PLACES[method](wide * last)
+    low = np.floor(place)
+    z = _entry(rows, astype(low, int))
+    if method not in ENTRIES:
+        z = lerp(z, _entry(rows, astype(np.ceil(place), int)), place - low)
+    z = np.where(count > 0, z, np.asarray(np.nan, z.dtype)[()])
+    return _kept(z, tuple([shares.ndim + i for i in axes]), keepdims)
+
+
+def _sorted_numbers(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """The entries in order along a first axis, what is none last, and how many are numbers."""
+    kept = tuple([i for i in range(x.ndim) if i not in axes])
+    lengths = tuple([x.shape[i] for i in kept])
+    count = math.prod([x.shape[i] for i in axes])
+    rows = np.sort(reshape(np.transpose(x, (*axes, *kept)), (count, *lengths)), axis=0)
+    return rows, reduction.sum(rows == rows, 0)
+
+
+def _entry(rows: Any, place: Any) -> Any:
+    """The entry at a place of each column; the place may have more axes, in front."""
+    lead = math.prod(np.shape(place)[: np.ndim(place) - (rows.ndim - 1)])
+    flat = reshape(place, (lead, *rows.shape[1:]))
+    return reshape(np.take_along_axis(rows, flat, 0), np.shape(place))
+
+
+def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
+    return tuple(range(ndim)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, ndim)))
+
+
+def _kept(z: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
+    return np.expand_dims(z, axes) if keepdims is True and axes else z

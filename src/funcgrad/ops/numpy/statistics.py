@@ -49,11 +49,9 @@ def ptp(x: npt.ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Any:
 
 
 # -- by order ------------------------------------------------------------------------------------
-def median(
-    a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False, **rest: object
-) -> Any:
+def median(a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False) -> Any:
     """As `numpy.median`; what lies in the middle has the derivative."""
-    return _quantile("median", a, 0.5, axis, "linear", keepdims, rest)
+    return _quantile("median", a, 0.5, axis, "linear", keepdims)
 
 
 def percentile(
@@ -63,12 +61,10 @@ def percentile(
     *,
     method: str = "linear",
     keepdims: bool = False,
-    **rest: Any,
 ) -> Any:
-    """As `numpy.percentile`, differentiable in ``a``: see `quantile`."""
-    _constant("percentile", q)
+    """As `numpy.percentile`, differentiable in ``a`` and in ``q``: see `quantile`."""
     share = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
-    return _quantile("percentile", a, share, axis, method, keepdims, rest)
+    return _quantile("percentile", a, share, axis, method, keepdims)
 
 
 def quantile(
@@ -78,30 +74,24 @@ def quantile(
     *,
     method: str = "linear",
     keepdims: bool = False,
-    **rest: Any,
 ) -> Any:
-    """As `numpy.quantile` with one of the methods linear, lower, higher, nearest and midpoint.
+    """As `numpy.quantile`, without weights.
 
-    It is differentiable in ``a``: what lies next to the quantile has the derivative. Beside an infinity
-    NumPy's answer is nan; here it is the entry where the quantile is one, and else the infinity.
+    It is differentiable in ``a``, where what lies next to the quantile has the derivative, and by the method
+    linear in ``q``, where it is that of the line between two entries. Beside an infinity NumPy's answer is
+    nan; here it is the entry where the quantile is one, and else the infinity.
     """
-    _constant("quantile", q)
-    return _quantile("quantile", a, q, axis, method, keepdims, rest)
+    return _quantile("quantile", a, q, axis, method, keepdims)
 
 
-def _constant(name: str, q: object) -> None:
-    if isinstance(q, Expr):
-        raise fail(TypeError, f"{name}: expected q to be numbers, but got an expression, {q!r}")
-
-
-_PLACES: dict[str, Callable[[Any], Any]] = {
+PLACES: dict[str, Callable[[Any], Any]] = {
     "linear": lambda place: place,
     "lower": np.floor,
     "higher": np.ceil,
     "nearest": np.rint,
     "midpoint": lambda place: (np.floor(place) + np.ceil(place)) / 2,
 }
-_ENTRIES = ("lower", "higher", "nearest")
+ENTRIES = ("lower", "higher", "nearest")
 """The methods whose result is one of the entries."""
 
 
@@ -112,31 +102,22 @@ def _quantile(
     axis: Any,
     method: str,
     keepdims: bool | None,
-    rest: dict[str, Any],
 ) -> Any:
-    # Nothing is ever overwritten, and what is None is not given.
-    given = [key for key, value in rest.items() if key != "overwrite_input" and value is not None]
-    if given or method not in _PLACES:
-        raise fail(
-            TypeError,
-            f"{name}: expected axis, keepdims and a method among {', '.join(_PLACES)}, but got "
-            f"{', '.join(given) or repr(method)}",
-        )
     a = lift_fully(a)
     if a.dtype.kind == "c" and name != "median":
         raise fail(TypeError, f"{name}: expected real entries, but got {a.type}")
-    shares = np.asarray(q)
-    if not ((shares >= 0) & (shares <= 1)).all():
+    shares = lift_fully(q) if isinstance(q, Expr) else np.asarray(q)
+    if not isinstance(q, Expr) and not ((shares >= 0) & (shares <= 1)).all():
         raise fail(
             ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
         )
     axes = axes_of(axis, a.ndim)
     rows = _rows(name, a, axes)
-    place = _PLACES[method](shares * (len(rows) - 1))
+    place = _place(name, shares, len(rows), method)
     # As in NumPy, whole numbers of the whole choose entries too.
     if name == "median":  # the mean of the entry, or the two, in the middle
         z = np.mean(rows[(len(rows) - 1) // 2 : len(rows) // 2 + 1], axis=0)
-    elif method in _ENTRIES or (method == "linear" and shares.dtype.kind in "iu"):
+    elif method in ENTRIES or (method == "linear" and shares.dtype.kind in "iu"):
         z = rows[place.astype(int)]
     else:
         z = _between(rows, place, weak=type(q) in (int, float))
@@ -145,6 +126,19 @@ def _quantile(
     return (
         np.expand_dims(z, tuple(place.ndim + i for i in axes)) if keepdims is True and axes else z
     )
+
+
+def _place(name: str, shares: Any, count: int, method: str) -> Any:
+    """Where quantiles lie among sorted entries, of which the first is at 0."""
+    if method in PLACES:
+        return PLACES[method](shares * (count - 1))
+    if isinstance(shares, Expr):
+        known = ", ".join(PLACES)
+        raise fail(
+            TypeError,
+            f"{name}: expected numbers q for method {method!r}; for a traced q, use one of {known}",
+        )
+    return np.quantile(np.arange(float(count)), shares, method=method)  # type: ignore[call-overload]
 
 
 def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
@@ -169,8 +163,19 @@ def _between(rows: Any, place: Any, weak: bool) -> Any:
     else:
         rows = astype(rows, np.result_type(rows.dtype, share.dtype))
     below, above = rows[low], rows[high]
-    # No inf - inf where nothing lies between.
-    return below + np.where(share == 0, 0, (above - below) * share)
+    return lerp(below, above, share)
+
+
+def lerp(below: Any, above: Any, share: Any) -> Any:
+    """The number at a share of the way from below to above, computed from the nearer end, as in NumPy.
+
+    From an end to an infinity the way is from below, and no inf - inf where the number is an end itself.
+    """
+    apart = above - below
+    from_below = below + np.where(share == 0, 0, apart * share)
+    return np.where(
+        (share >= 0.5) & (np.abs(apart) < np.inf), above - apart * (1 - share), from_below
+    )
 
 
 # -- together ------------------------------------------------------------------------------------

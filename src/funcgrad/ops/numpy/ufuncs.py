@@ -1,0 +1,278 @@
+"""NumPy's ufuncs and their methods on expressions: what ``__array_ufunc__`` answers.
+
+A method of a ufunc is composed of the operation that stands in for the ufunc: `reduce` and `accumulate` fold
+it along an axis, unless an operation of its own does that; `outer` broadcasts; `reduceat` reduces slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from funcgrad.expr import operation_table
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.registry import is_well_known, stand_in_of
+from funcgrad.ops import reduction, shape
+from funcgrad.ops import scans_and_sorts as scans
+from funcgrad.ops.base.arguments import slice_axis
+from funcgrad.ops.base.axes import axes_of
+from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.numpy.by_value import answered
+from funcgrad.source import fail
+from funcgrad.typing import Axes
+
+_REDUCERS: dict[str, Callable[..., Any]] = {
+    "add": reduction.sum,
+    "multiply": reduction.prod,
+    "maximum": reduction.max,
+    "minimum": reduction.min,
+    "logical_and": reduction.all,
+    "logical_or": reduction.any,
+    "logaddexp": reduction.logsumexp,
+}
+_SCANNERS: dict[str, Callable[..., Any]] = {"add": scans.cumsum, "multiply": scans.cumprod}
+_ASSOCIATIVE = frozenset(
+    (
+        *(
+            "maximum",
+            "minimum",
+            "fmax",
+            "fmin",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "hypot",
+        ),
+        *("logaddexp", "logaddexp2", "bitwise_and", "bitwise_or", "bitwise_xor"),
+    )
+)
+_LEAST = {"maximum": -np.inf, "fmax": -np.inf, "minimum": np.inf, "fmin": np.inf}
+_TYPING = ("casting", "dtype", "sig", "signature")
+
+
+def apply_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Answer ``__array_ufunc__``."""
+    name = ufunc.__name__
+    if not is_well_known(ufunc):
+        raise unsupported(name, ())
+    out = kwargs.pop("out", None)
+    if isinstance(kwargs.get("dtype"), type) and issubclass(kwargs["dtype"], np.dtype):
+        kwargs["dtype"] = kwargs["dtype"]()
+    if any([target is not None for target in (out if isinstance(out, tuple) else (out,))]):
+        raise no_out(name)
+    for layout in ("order", "subok"):  # an expression has no layout, and no subclass
+        kwargs.pop(layout, None)
+    if method == "at":
+        raise no_out(f"{name}.at")
+    if stand_in_of(ufunc) is None:
+        answer: Any = answered(name, getattr(ufunc, method), inputs, kwargs)
+        if answer is NotImplemented:
+            written = name if method == "__call__" else f"{name}.{method}"
+            raise unsupported(written, operation_table.ufuncs)
+        return answer
+    return _METHODS[method](ufunc, *inputs, **kwargs)
+
+
+# -- calls ---------------------------------------------------------------------------------------
+def _call(ufunc: np.ufunc, *inputs: Any, where: Any = True, **typing: Any) -> Any:
+    if where is not True:
+        raise fail(
+            TypeError,
+            f"{ufunc.__name__}: where= is not supported without out=, since the other entries would have no "
+            "value; write np.where(condition, new, old)",
+        )
+    function: Any = stand_in_of(ufunc)
+    unknown = typing.keys() - {*_TYPING}
+    if unknown:
+        raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {min(unknown)!r}")
+    if not any([typing.get(key) is not None for key in _TYPING]):
+        return function(*inputs)
+    types = _loop(ufunc, inputs, **typing)
+    cast = [shape.astype(x, dtype) for x, dtype in zip(inputs, types, strict=False)]
+    result = function(*cast)
+    if isinstance(result, tuple):
+        return tuple([shape.astype(z, t) for z, t in zip(result, types[len(cast) :], strict=True)])
+    return shape.astype(result, types[-1])
+
+
+def _loop(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    casting: Any = "same_kind",
+    dtype: Any = None,
+    sig: Any = None,
+    signature: Any = None,
+) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of operands and results that the options of a call choose; TypeError as NumPy raises it."""
+    weak = (int, float, complex)
+    given = tuple([type(x) if type(x) in weak else lift_fully(x).dtype for x in inputs])
+    chosen = sig if signature is None else signature
+    if isinstance(chosen, str):
+        chosen = tuple(chosen.replace("->", ""))
+    if chosen is None and dtype is not None:
+        chosen = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    fixed: dict[str, Any] = (
+        {} if chosen is None else {"signature": tuple([t and np.dtype(t) for t in chosen])}
+    )
+    types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes(
+        (*given, *[None] * ufunc.nout), casting=casting, **fixed
+    )
+    return types
+
+
+def _outer(ufunc: np.ufunc, x: Any, y: Any, **options: Any) -> Any:
+    x, y = lift_all((x, y))
+    return _call(ufunc, shape.reshape(x, x.shape + (1,) * y.ndim), y, **options)
+
+
+# -- along axes ----------------------------------------------------------------------------------
+def _reduce(
+    ufunc: np.ufunc,
+    x: Any,
+    axis: Axes = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = np._NoValue,
+    where: Any = True,
+) -> Any:
+    x = lift_fully(x)
+    x = x if dtype is None else shape.astype(x, dtype)
+    fill = _identity(ufunc, x.dtype)
+    if where is not True:
+        if fill is None or (initial is np._NoValue and ufunc.identity is None):
+            raise ValueError(
+                f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask "
+                "one has to specify 'initial'"
+            )
+        x = np.where(where, x, fill)
+    given = initial is not np._NoValue and initial is not None
+    axes = axes_of(axis, x.ndim)
+    if given and fill is not None and any([not x.shape[i] for i in axes]):
+        rest = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+        total = np.broadcast_to(np.asarray(initial).astype(x.dtype), rest)
+        return total if keepdims else np.squeeze(total, axes)
+    reducer = _REDUCERS.get(ufunc.__name__)
+    if reducer is None:
+        result = _folded(ufunc, x, axes, keepdims)
+    else:
+        typed = {} if dtype is None or ufunc not in (np.add, np.multiply) else {"dtype": dtype}
+        result = reducer(x, axis, keepdims=keepdims, **typed)
+    return ufunc(initial, result) if given else result
+
+
+def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
+    """The number that a reduction does not see, of the dtype of its entries; None if there is none."""
+    if ufunc.identity is not None:
+        return np.asarray(ufunc.identity).astype(dtype if ufunc.identity in (0, 1) else None)[()]
+    least = _LEAST.get(ufunc.__name__)
+    if least is None or dtype.kind not in "biuf":
+        return None
+    if dtype.kind == "f":
+        return dtype.type(least)
+    if dtype.kind == "b":
+        return np.bool_(least > 0)
+    return np.iinfo(dtype).max if least > 0 else np.iinfo(dtype).min
+
+
+def _folded(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The entries along an axis combined from the first to the last; along several, of all of them."""
+    if len(axes) > 1 and ufunc.__name__ not in _ASSOCIATIVE:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
+        )
+    result = x
+    for axis in reversed(axes):
+        if not result.shape[axis]:
+            if ufunc.identity is None:
+                raise ValueError(
+                    f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+                )
+            result = np.full_like(np.sum(result, axis), ufunc.identity)
+            continue
+        parts = [np.take(result, i, axis) for i in range(result.shape[axis])]
+        result = reduce(ufunc, parts)
+    return np.expand_dims(result, axes) if keepdims else result
+
+
+def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Any:
+    x = lift_fully(x)
+    place = normalize_axis_index(axis, x.ndim)
+    scan = _SCANNERS.get(ufunc.__name__)
+    if scan is not None:
+        return scan(x, place, dtype)
+    x = x if dtype is None else shape.astype(x, dtype)
+    if ufunc.__name__ in _ASSOCIATIVE:
+        return _scanned(ufunc, x, place)
+    parts = [slice_axis(x, place, slice(i, i + 1)) for i in range(x.shape[place])]
+    for i in range(1, len(parts)):
+        parts[i] = ufunc(parts[i - 1], parts[i])
+    return np.concatenate(parts, axis=place) if parts else x
+
+
+def _scanned(ufunc: np.ufunc, x: Any, axis: int) -> Any:
+    """Running combinations in log2(n) operations on whole arrays (Hillis and Steele)."""
+    step, length = 1, x.shape[axis]
+    while step < length:
+        kept = slice_axis(x, axis, slice(None, step))
+        combined = ufunc(
+            slice_axis(x, axis, slice(None, length - step)), slice_axis(x, axis, slice(step, None))
+        )
+        x = np.concatenate([kept, combined], axis=axis)
+        step *= 2
+    return x
+
+
+def _reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    x = lift_fully(x)
+    place = normalize_axis_index(axis, x.ndim)
+    starts = np.asarray(concrete_value(indices, f"{ufunc.__name__}.reduceat")).tolist()
+    length = x.shape[place]
+    for i in starts:
+        if not 0 <= i < length:
+            raise IndexError(f"index {i} out-of-bounds in {ufunc.__name__}.reduceat [0, {length})")
+    parts = []
+    for start, stop in zip(starts, [*starts[1:], length], strict=True):
+        part = slice_axis(x, place, slice(start, max(stop, start + 1)))
+        parts.append(_reduce(ufunc, part, place, dtype, True))
+    return np.concatenate(parts, axis=place)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "__call__": _call,
+    "accumulate": _accumulate,
+    "outer": _outer,
+    "reduce": _reduce,
+    "reduceat": _reduceat,
+}
+
+
+# -- refusals ------------------------------------------------------------------------------------
+def no_out(name: str) -> Exception:
+    """The error of a function that would write into its argument."""
+    error: Exception = fail(
+        TypeError,
+        f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
+        "immutable; write a = a + b",
+    )
+    return error
+
+
+def unsupported(name: str, known: Iterable[str]) -> Exception:
+    """The error of a function without a derivative rule, with the nearest name that has one."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
+    hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
+    if not names:
+        hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
+    error: Exception = fail(
+        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
+    )
+    return error

@@ -1,0 +1,73 @@
+"""NumPy's own Python code on traced values: values, derivatives in both modes, `jit` and `vmap`."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([0.3, 0.7, 1.9, -2.0])
+EDGES = np.array([0.1, 0.2, 0.3, 0.5])
+CALLS = {
+    "unwrap": lambda x: np.unwrap(3 * x),
+    "unwrap with a period": lambda x: np.unwrap(x, period=1.0, axis=0),
+    "ediff1d": lambda x: np.ediff1d(x, to_begin=[1.0, 2.0]),
+    "i0": np.i0,
+    "poly": np.poly,
+    "polyder": lambda x: np.polyder(x, 2),
+    "polyint": lambda x: np.polyint(x, 2, k=[1.0, 2.0]),
+    "polyadd": lambda x: np.polyadd(x, x[:2]),
+    "polysub": lambda x: np.polysub(x[:2], x),
+    "insert": lambda x: np.insert(x, [1, 3], x[:2]),
+    "resize": lambda x: np.resize(x, (3, 3)),
+    "dstack": lambda x: np.dstack([x, x**2]),
+    "meshgrid": lambda x: np.meshgrid(x, 2 * x, indexing="ij")[1],
+    "apply_along_axis": lambda x: np.apply_along_axis(lambda v: v * v.sum(), 0, x.reshape(2, 2)),
+    "apply_over_axes": lambda x: np.apply_over_axes(np.sum, x.reshape(2, 2), [0, 1]),
+    "diagflat": lambda x: np.diagflat(x, 1),
+    "nancumsum": np.nancumsum,
+    "nancumprod": np.nancumprod,
+    "histogram": lambda x: np.histogram(EDGES, 3, weights=x)[0],
+    "histogram with density": lambda x: np.histogram(EDGES, 3, weights=np.exp(x), density=True)[0],
+    "hsplit": lambda x: np.hsplit(x, 2)[1],
+    "array_split": lambda x: np.array_split(x, 3)[0],
+    "real_if_close": lambda x: np.real_if_close(x + 0j),
+    "unstack": lambda x: np.unstack(x)[2],
+}
+
+
+def assert_derivatives(f, x, rtol=2e-6, asks=False):
+    """Forward and reverse mode and a mapped function agree with central differences, twice."""
+    h = 1e-6
+    differences = [
+        (np.asarray(f(x + h * e)) - np.asarray(f(x - h * e))) / (2 * h) for e in np.eye(x.size)
+    ]
+    expected = np.stack(differences, -1)
+    np.testing.assert_allclose(fg.jacfwd(f)(x), expected, rtol, 1e-8)
+    np.testing.assert_allclose(fg.jacrev(f)(x), expected, rtol, 1e-8)
+    weights = np.cos(np.arange(np.asarray(f(x)).size)).reshape(np.shape(f(x)))
+
+    def slope(x):
+        return fg.grad(lambda x: np.sum(weights * f(x) * f(x)))(x)
+
+    twice = [(slope(x + h * e) - slope(x - h * e)) / (2 * h) for e in np.eye(x.size)]
+    np.testing.assert_allclose(fg.jacobian(slope)(x), np.stack(twice, -1), 1e-5, 1e-6)
+    if not asks:
+        np.testing.assert_allclose(
+            fg.vmap(f)(np.stack([x, x + 0.01])), np.stack([f(x), f(x + 0.01)]), rtol=1e-14
+        )
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_numpys_code_on_traced_values(name):
+    f = CALLS[name]
+    np.testing.assert_array_equal(fg.jit(f)(X), f(X))
+    assert_derivatives(f, X, asks=name == "real_if_close")
+
+
+@pytest.mark.parametrize("name", ["unwrap", "insert", "resize", "meshgrid", "nancumsum"])
+def test_float32_in_float32_out(name):
+    f, x = CALLS[name], X.astype(np.float32)
+    made = fg.jit(f)(x)
+    assert made.dtype == f(x).dtype
+    np.testing.assert_array_equal(made, f(x))
+    assert fg.grad(lambda x: np.sum(f(x)))(x).dtype == np.float32

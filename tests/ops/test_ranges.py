@@ -1,0 +1,57 @@
+"""linspace, logspace and geomspace between traced ends."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+ENDS = (np.array([0.3, 2.0]), np.array([1.7, 2.0]))
+CALLS = {
+    "linspace": lambda x, y: np.linspace(x, y, 5),
+    "linspace without its end": lambda x, y: np.linspace(x, y, 4, endpoint=False, axis=-1),
+    "linspace of one": lambda x, y: np.linspace(x, y, 1),
+    "linspace of none": lambda x, y: np.linspace(x, y, 0),
+    "linspace of integers": lambda x, y: np.linspace(x, y, 4, dtype=int),
+    "linspace from a number": lambda x, y: np.linspace(0, y, 3),
+    "logspace": lambda x, y: np.logspace(x, y, 5, base=2.0),
+    "logspace of bases": lambda x, y: np.logspace(0.0, 2.0, 5, base=x),
+    "geomspace": lambda x, y: np.geomspace(x, y, 5, axis=1),
+    "geomspace below zero": lambda x, y: np.geomspace(-x, -y, 4, endpoint=False),
+    "geomspace of one": lambda x, y: np.geomspace(x, y, 1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_numpys_and_derivatives_hold(name):
+    f = CALLS[name]
+    made, expected = fg.jit(f)(*ENDS), f(*ENDS)
+    assert made.dtype == expected.dtype
+    np.testing.assert_array_max_ulp(made, expected, 1)
+    if expected.dtype.kind == "f" and expected.size:
+        fg.check_grads(f, ENDS, order=2)
+        np.testing.assert_array_equal(fg.vmap(f)(*[np.stack([e, e]) for e in ENDS])[0], made)
+
+
+def test_float32_in_float32_out():
+    ends = [e.astype(np.float32) for e in ENDS]
+    made, expected = fg.jit(CALLS["linspace"])(*ends), CALLS["linspace"](*ends)
+    assert made.dtype == expected.dtype == np.float32
+    np.testing.assert_array_max_ulp(made, expected, 1)
+
+
+def test_the_step_and_a_step_that_underflows():
+    def f(x):
+        values, step = np.linspace(x, 5e-324, 5, retstep=True)
+        return values, step
+
+    values, step = fg.jit(f)(0.0)
+    np.testing.assert_array_equal(values, np.linspace(0.0, 5e-324, 5))
+    assert step == 0.0
+    assert fg.grad(lambda x: np.linspace(x, 1.0, 3, retstep=True)[1])(0.0) == -0.5
+
+
+def test_too_few_samples():
+    with pytest.raises(
+        ValueError, match="linspace: expected a number of samples of 0 or more, but got -1"
+    ):
+        fg.grad(lambda x: np.linspace(x, 1.0, -1).sum())(0.0)

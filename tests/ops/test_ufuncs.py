@@ -1,0 +1,83 @@
+"""Methods of ufuncs and their options on traced values."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([[0.3, 0.7, 1.9], [1.2, 0.8, 0.4]])
+KEEP = np.array([[True, False, True], [True, True, False]])
+CALLS = {
+    "add.reduce": lambda x: np.add.reduce(x, axis=1),
+    "add.reduce of both": lambda x: np.add.reduce(x, axis=(0, 1), keepdims=True),
+    "add.reduce where": lambda x: np.add.reduce(x, axis=1, where=KEEP, initial=2.0),
+    "multiply.reduce": lambda x: np.multiply.reduce(x, where=KEEP),
+    "maximum.reduce": lambda x: np.maximum.reduce(x, initial=0.5),
+    "minimum.reduce": lambda x: np.minimum.reduce(x, axis=None, where=KEEP, initial=5.0),
+    "subtract.reduce": lambda x: np.subtract.reduce(x, axis=1),
+    "hypot.reduce": lambda x: np.hypot.reduce(x, axis=None),
+    "divide.accumulate": lambda x: np.divide.accumulate(x, axis=1),
+    "maximum.accumulate": lambda x: np.maximum.accumulate(x, axis=1),
+    "minimum.accumulate": lambda x: np.minimum.accumulate(x),
+    "multiply.accumulate": lambda x: np.multiply.accumulate(x, axis=1),
+    "logaddexp.accumulate": lambda x: np.logaddexp.accumulate(x, axis=1),
+    "add.reduceat": lambda x: np.add.reduceat(x, [0, 2, 1], axis=1),
+    "maximum.reduceat": lambda x: np.maximum.reduceat(x, [1, 0]),
+    "multiply.outer": lambda x: np.multiply.outer(x[0], x),
+    "add with a dtype": lambda x: np.add(x, 1, dtype=float),
+    "add with casting": lambda x: np.add(x, x[0], casting="no", order="F"),
+    "sum where": lambda x: np.sum(x, axis=1, where=KEEP, initial=1.0),
+    "max where": lambda x: np.max(x, axis=1, where=KEEP, initial=-1.0),
+    "max of none": lambda x: np.max(x[:0], axis=0, initial=2.0),
+    "all where": lambda x: np.all(x > 0.5, axis=1, where=KEEP),
+    "positional out": lambda x: np.sum(x, 0, None, None, True),
+    "named operand": lambda x: np.cumsum(a=x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_methods_and_options_are_numpys(name):
+    f = CALLS[name]
+    made, expected = fg.jit(f)(X), f(X)
+    assert np.shape(made) == np.shape(expected)
+    np.testing.assert_allclose(made, expected, rtol=1e-15)
+    if np.asarray(expected).dtype.kind == "f" and name != "max of none":
+        fg.check_grads(f, (X,), order=2)
+
+
+def test_the_largest_so_far_has_the_derivative():
+    x = np.array([1.0, 3.0, 2.0, 5.0])
+    np.testing.assert_array_equal(
+        fg.jacobian(np.maximum.accumulate)(x),
+        [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]],
+    )
+    np.testing.assert_array_equal(
+        fg.jit(np.maximum.accumulate)(np.array([1.0, np.nan, 0.0])), [1.0, np.nan, np.nan]
+    )
+
+
+def test_a_tie_with_the_initial_value_shares_equally():
+    assert fg.grad(lambda x: np.max(x, initial=2.0))(np.array([1.0, 2.0])).tolist() == [0.0, 0.5]
+
+
+def test_the_loop_of_a_dtype_is_numpys():
+    x, y = np.float32(0.1) * np.ones(2, np.float32), np.array([0.1, 0.7])
+    f = lambda x, y: np.multiply(x, y, dtype=np.float32, casting="same_kind")  # noqa: E731
+    made = fg.jit(f)(x, y)
+    assert made.dtype == np.float32
+    np.testing.assert_array_equal(made, f(x, y))
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'add'"):
+        fg.jit(lambda x: np.add(x, x, dtype=int))(y)
+
+
+def test_what_is_refused():
+    with pytest.raises(TypeError, match=r"add\.at: out= .* would change an array in place"):
+        fg.grad(lambda x: np.add.at(x, 0, 1.0))(X)
+    with pytest.raises(TypeError, match="add: where= is not supported without out="):
+        fg.grad(lambda x: np.add(x, x, where=KEEP).sum())(X)
+    with pytest.raises(ValueError, match="'maximum' does not have an identity"):
+        fg.grad(lambda x: np.max(x, where=KEEP))(X)
+    with pytest.raises(ValueError, match="'subtract' is not reorderable"):
+        fg.grad(lambda x: np.subtract.reduce(x, axis=(0, 1)))(X)
+    with pytest.raises(IndexError, match=r"index 7 out-of-bounds in add\.reduceat"):
+        fg.grad(lambda x: np.add.reduceat(x, [0, 7]).sum())(X)
