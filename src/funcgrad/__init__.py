@@ -103,6 +103,7 @@ if _TYPE_CHECKING:
     from funcgrad.show.json.json_format import from_json, to_json
     from funcgrad.show.latex.to_latex import to_latex
     from funcgrad.show.python.to_python import to_python
+    from funcgrad.show.steps_text import steps
     from funcgrad.show.sympy_ import to_sympy
     from funcgrad.show.table import table
     from funcgrad.testing import check_grads
@@ -139,6 +140,7 @@ _LATER = {
     "integrate.odeint": ("odeint",),
     "show.drawing.dot": ("to_dot", "to_svg"),
     "show.explain": ("explain",),
+    "show.steps_text": ("steps",),
     "show.drawing.explorer": ("explore",),
     "show.json.json_format": ("from_json", "to_json"),
     "show.latex.to_latex": ("to_latex",),
@@ -375,6 +377,7 @@ __all__ = [
     "sqrt",
     "square",
     "static",
+    "steps",
     "stop_gradient",
     "substitute",
     "sum_product",

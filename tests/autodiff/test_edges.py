@@ -51,7 +51,13 @@ def test_the_maps_accumulate_to_the_gradient(e):
 def test_what_has_no_derivative_has_no_edge():
     n = fg.var("n", (), int)
     found = fg.edges(np.where(x > 0, x * 2.0 * n, np.floor(x)))
-    assert [repr(edge.parent) for edge in found] == ["x", "x*2", "n", "x*2*n", "floor(x)"]
+    assert [repr(edge.parent) for edge in found] == [
+        "x",
+        "x*2",
+        "n.astype(float64)",
+        "x*2*n",
+        "floor(x)",
+    ]
     assert all(edge.parent.dtype == float for edge in found)
     assert fg.edges(x) == ()
     assert fg.edges(fg.const(1.0)) == ()

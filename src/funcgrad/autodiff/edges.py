@@ -83,7 +83,7 @@ def edges(expr: Expr) -> Edges:
     sin(x)*y  sin(x)   y
     sin(x)*y  y        sin(x)
     >>> edges(np.sum(np.sin(fg.var("v", 2))))[0].map.transpose(np.ones(2))
-    [1., 1.]*cos(v)
+    [1.0, 1.0]*cos(v)
     """
     if not isinstance(expr, Expr):
         raise fail(

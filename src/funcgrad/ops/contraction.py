@@ -87,6 +87,7 @@ matmul_op = Op(
     batch=_matmul_batch,
     infix=Infix("@", 20),
     columns=Columns(
+        in_words="matmul swaps, and transposes",
         flops=lambda z: 2 * z.size * z.args[0].shape[-1],
         interval="matmul",
         latex=Form("matrix product"),

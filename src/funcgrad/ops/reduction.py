@@ -186,6 +186,7 @@ sum_op = Op(
     batch=on_moved_axes("sum"),
     notation=_notation("sum"),
     columns=Columns(
+        in_words="sum distributes",
         flops=reduced,
         interval="sum",
         numpy="np.sum({0}, axis={axis})",
@@ -199,6 +200,7 @@ sum_op = Op(
     ),
 )
 _MAX = Columns(
+    in_words="max routes",
     flops=reduced,
     interval=_interval_extreme(np.maximum),
     latex=r"\max",
@@ -212,6 +214,7 @@ _MAX = Columns(
     may_alias=True,
 )
 _MIN = Columns(
+    in_words="min routes",
     flops=reduced,
     interval=_interval_extreme(np.minimum),
     latex=r"\min",

@@ -315,6 +315,43 @@ def rewrite_single_use(expr: Expr, laws: Laws) -> Expr | None:
     return None
 
 
+class ExplainedRewrite(NamedTuple):
+    """A node before and after a law was applied to it, and the law in algebra."""
+
+    before: Expr
+    after: Expr
+    law: str
+
+
+def explained_rewrite(expr: Expr, laws: Laws) -> ExplainedRewrite | None:
+    """`rewrite`, with the law that was applied."""
+    for law in laws.structural:
+        new = law(expr)
+        if new is not None:
+            words = "arithmetic" if law is fold_constants else (law.__doc__ or law.__name__)
+            return ExplainedRewrite(expr, new, words.splitlines()[0].rstrip("."))
+    for pattern in laws.patterns:
+        new = _apply(pattern, expr)
+        if new is not None:
+            return ExplainedRewrite(expr, new, _in_algebra(pattern.law))
+    if laws.swaps:
+        symbol = "*" if expr.op is arithmetic.multiply else " + "
+        return ExplainedRewrite(expr, rebuild(expr, expr.args[::-1]), f"x{symbol}y = y{symbol}x")
+    return None
+
+
+def explained_single_use(expr: Expr, laws: Laws) -> ExplainedRewrite | None:
+    """`rewrite_single_use`, with the law that was applied."""
+    return explained_rewrite(expr, Laws((), laws.single_use, (), False))
+
+
+def _in_algebra(law: Law) -> str:
+    code: Any = law.left.__code__
+    names = code.co_varnames[: code.co_argcount]
+    stands = [var(name, dtype=bool if name == "p" else float) for name in names]
+    return f"{law.left(*stands)!r} = {law.right(*stands)!r}"
+
+
 def _apply(pattern: CompiledPattern, expr: Expr) -> Expr | None:
     """The result of a law on a node; None if the node does not match, or the law refuses the bindings."""
     found = _match(expr, pattern.checks)

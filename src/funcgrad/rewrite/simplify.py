@@ -91,6 +91,9 @@ class Simplifier:
     key and take a tenth of the time.
     """
 
+    rewrite = staticmethod(rewrite)
+    rewrite_single_use = staticmethod(rewrite_single_use)
+
     def __init__(self, mode: Mode = "value") -> None:
         self.mode = mode
         self.canonical: dict[Any, Expr] = {}
@@ -182,7 +185,7 @@ class Simplifier:
         laws = found.laws
         if laws is not None and budget > 0:
             # The node itself may be part of its replacement, under a mask: there it is simple.
-            new = rewrite(node, laws)
+            new = self.rewrite(node, laws)
             if new is not None:
                 replaced = id(node)
                 node = self._replacement(fit(new, node.type), budget - 1)
@@ -202,7 +205,7 @@ class Simplifier:
             laws = self.deferred.get(id(expr))
             node = expr if all(map(is_, args, expr.args)) else self.normal_form(expr, args)
             if laws is not None and uses[id(expr.args[0])] == 1:
-                new = rewrite_single_use(node, laws)
+                new = self.rewrite_single_use(node, laws)
                 if new is not None:
                     return self._replacement(fit(new, expr.type), BUDGET)
             return node

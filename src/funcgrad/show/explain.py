@@ -6,13 +6,14 @@ written is what `pushforward` and `backprop` do: each line is one step of theirs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, const, var
+from funcgrad.expr.one_line import one_line
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.ops.base.op import differentiable, leaf
@@ -22,7 +23,8 @@ from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.numbers import label
-from funcgrad.show.text import ATOM, Written, define, shown, text, write
+from funcgrad.show.printed_text import PrintedText
+from funcgrad.show.text import ATOM, Written, define, shown, write
 from funcgrad.trace.run_formula import evaluate
 
 MOST_STEPS = 200
@@ -44,9 +46,11 @@ class Pullback(NamedTuple):
     at: int
     target: str
     formula: str
+    slope: str = ""
+    """Between scalars, the formula of the local derivative."""
 
 
-def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> str:
+def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> PrintedText:
     """The steps of forward and of reverse accumulation through an expression, as text.
 
     Values are given as to `evaluate`. Forward, each node's value is computed from its parents', and,
@@ -60,14 +64,14 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: obj
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
-    >>> print(explain(fg.sin(x) * y, x=0.0, y=3.0))
+    >>> explain(fg.sin(x) * y, x=0.0, y=3.0)
     Forward accumulation: parents before children; t is the tangent for dx = 1.
       v0 = x        = 0,  t0 = 1
       v1 = sin(v0)  = 0,  t1 = 1
       v2 = y        = 3
       v3 = v1*v2    = 0,  t3 = 3
     Reverse accumulation: children before parents; z is the cotangent, z3 = 1.
-      v3: z1 += z3*v2 = 3;  z2 += z3*v1 = 0
+      v3: z1 += z3*v2 = 3;  z2 += z3*v1 = 0  (multiply swaps)
       v1: z0 += z1*cos(v0) = 3
     Gradient: df/dx = z0 = 3, df/dy = z2 = 0
     """
@@ -94,17 +98,16 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: obj
     first = next((name_of(e) for e in nodes if e.op is INPUT and differentiable(e.dtype)), None)
     about = f"; t is the tangent for d{first} = 1" if first else ""
     last = len(nodes) - 1
-    return "\n".join(
-        [
-            *(["Functions that are run in a step:"] if defined else []),
-            *[f"  {line}" for line in defined],
-            f"Forward accumulation: parents before children{about}.",
-            *forward,
-            f"Reverse accumulation: children before parents; z is the cotangent, z{last} = 1.",
-            *reverse,
-            f"Gradient: {', '.join(slopes) or 'there are no variables'}",
-        ]
-    )
+    lines = [
+        *(["Functions that are run in a step:"] if defined else []),
+        *[f"  {line}" for line in defined],
+        f"Forward accumulation: parents before children{about}.",
+        *forward,
+        f"Reverse accumulation: children before parents; z is the cotangent, z{last} = 1.",
+        *reverse,
+        f"Gradient: {', '.join(slopes) or 'there are no variables'}",
+    ]
+    return PrintedText("\n".join(lines))
 
 
 def functions_of(nodes: list[Expr]) -> tuple[Mapping[Body, Function], list[str]]:
@@ -116,15 +119,30 @@ def functions_of(nodes: list[Expr]) -> tuple[Mapping[Body, Function], list[str]]
     return functions, [line for whole in lines for line in whole.splitlines()]
 
 
-def tell(nodes: list[Expr], functions: Mapping[Body, Function]) -> list[Step]:
-    """Each node's formula and pullbacks, in terms of v0, v1, … and its own z."""
+def tell(
+    nodes: list[Expr], functions: Mapping[Body, Function], names: StepNames | None = None
+) -> list[Step]:
+    """Each node's formula and pullbacks, in terms of v0, v1, … and its own z, or of other names."""
     place = places(nodes)
+    names = names or numbered_names(len(nodes))
     steps = []
     for i, e in enumerate(nodes):
-        parts = [Written(f"v{place[arg.key]}", ATOM) for arg in operands_written(e)]
+        parts = [Written(names.nodes[place[arg.key]], ATOM) for arg in operands_written(e)]
         formula = _formula(e, parts, functions)
-        steps.append(Step(e, formula, tuple(_pullbacks(i, e, place))))
+        steps.append(Step(e, formula, tuple(_pullbacks(i, e, place, names))))
     return steps
+
+
+class StepNames(NamedTuple):
+    """What the nodes and their cotangents are called in formulas."""
+
+    nodes: Sequence[str]
+    cotangents: Sequence[str]
+
+
+def numbered_names(count: int) -> StepNames:
+    """v0, v1, … and z0, z1, …"""
+    return StepNames([f"v{i}" for i in range(count)], [f"z{i}" for i in range(count)])
 
 
 def _formula(expr: Expr, parts: list[Written], functions: Mapping[Body, Function]) -> str:
@@ -156,7 +174,7 @@ def _flows(expr: Expr, at: int) -> bool:
     return not constant and differentiable(parent.dtype) and differentiable(expr.dtype)
 
 
-def _pullbacks(i: int, e: Expr, place: dict[Key, int]) -> Iterator[Pullback]:
+def _pullbacks(i: int, e: Expr, place: dict[Key, int], names: StepNames) -> Iterator[Pullback]:
     own: Any = None
     operands: list[Any] = []
     for at, arg in enumerate(e.args):
@@ -164,30 +182,41 @@ def _pullbacks(i: int, e: Expr, place: dict[Key, int]) -> Iterator[Pullback]:
             continue
         parent = place[arg.key]
         if e.op.joint is not None:
-            yield Pullback(parent, at, f"z{parent}", way_back(e))
+            yield Pullback(parent, at, names.cotangents[parent], way_back(e))
         elif e.op is pick_op:
-            yield Pullback(parent, at, f"z{parent}[{dict(e.params)['index']}]", f"z{i}")
+            index = dict(e.params)["index"]
+            yield Pullback(parent, at, f"{names.cotangents[parent]}[{index}]", names.cotangents[i])
         elif e.op is together_op:
-            yield Pullback(parent, at, f"z{parent}", f"z{i}[{at}]")
+            yield Pullback(parent, at, names.cotangents[parent], f"{names.cotangents[i]}[{at}]")
         else:
             if own is None:
-                own = var(f"v{i}", e.shape, e.dtype)
-                operands = [_stand_in(place[a.key], a) for a in e.args]
+                own = var(names.nodes[i], e.shape, e.dtype)
+                operands = [_stand_in(names.nodes[place[a.key]], a) for a in e.args]
             linear = edge_map(e, at, own, operands)
             if linear is not None:
-                yield Pullback(parent, at, f"z{parent}", _pulled_text(i, e, linear))
+                seed = names.cotangents[i]
+                pulled, slope = _pulled_text(seed, e, linear), ""
+                if not e.shape and not e.args[at].shape:
+                    slope = _pulled_text(None, e, linear)
+                yield Pullback(parent, at, names.cotangents[parent], pulled, slope)
 
 
-def _stand_in(i: int, expr: Expr) -> Any:
+def _stand_in(name: str, expr: Expr) -> Any:
     if expr.op is CONSTANT and not expr.shape:
         return expr  # a number tells more than its name, as in 2*z*v
-    return var(f"v{i}", expr.shape, expr.dtype)
+    return var(name, expr.shape, expr.dtype)
 
 
-def _pulled_text(i: int, e: Expr, linear: LinearMap) -> str:
-    pulled = linear.transpose(var(f"z{i}", e.shape, e.dtype))
-    lines = text(simplify(pulled)).splitlines() if pulled is not None else ["0"]
-    return lines[0] if len(lines) == 1 and len(lines[0]) <= WIDEST_COLUMN else f"pullback of z{i}"
+def _pulled_text(seed: str | None, e: Expr, linear: LinearMap) -> str:
+    """The formula of the pullback of a cotangent with this name, or of 1."""
+    pulled = linear.transpose(
+        const(e.dtype.type(1)) if seed is None else var(seed, e.shape, e.dtype)
+    )
+    simple = const(0.0) if pulled is None else simplify(pulled)
+    if simple.op is CONSTANT:
+        return label(array_of(simple))
+    line = one_line(simple, WIDEST_COLUMN)
+    return line if "…" not in line and "let " not in line else f"pullback of {seed or 1}"
 
 
 # -- in numbers ----------------------------------------------------------------------------------
@@ -233,7 +262,8 @@ def _contributions(step: Step, z: object, args: list[Any], cotangent: Any) -> di
         found = _joint(e, z, args).backward(_constant(cotangent))
         return {at: _number(term) for at, term in found.items()}
     gains = {}
-    for _, at, _, _ in step.pullbacks:
+    for pullback in step.pullbacks:
+        at = pullback.at
         linear = edge_map(e, at, z, args)
         term = None if linear is None else linear.transpose(cotangent)
         if term is not None:
@@ -261,29 +291,65 @@ def _forward(steps: list[Step], found: list[Any]) -> list[str]:
     return [f"  {left:{width}}  = {value}{tail}" for left, value, tail in cells]
 
 
-def _reverse(steps: list[Step], found: list[Any]) -> tuple[list[str], dict[int, Any]]:
+class Share(NamedTuple):
+    """What a visit hands to an operand: the pullback, its value as text, and the total if it is a sum."""
+
+    pullback: Pullback
+    value: str
+    total: str | None
+
+
+class Visit(NamedTuple):
+    """The visit of a node in reverse: its place, its cotangent, and its operands' shares."""
+
+    place: int
+    cotangent: Any
+    shares: list[Share]
+
+
+def visits(steps: list[Step], found: list[Any]) -> tuple[list[Visit], dict[int, Any]]:
+    """Reverse accumulation: the visits in order, and the cotangents by place."""
     place = places([step.expr for step in steps])
     root = steps[-1].expr
     cotangents: dict[int, Any] = {len(steps) - 1: np.ones(root.shape, root.dtype)[()]}
-    lines = []
+    visited = []
     for i in range(len(steps) - 1, -1, -1):
         step = steps[i]
         e = step.expr
         if i not in cotangents or not step.pullbacks:
             continue
         terms = _contributions(step, found[i], [found[place[a.key]] for a in e.args], cotangents[i])
-        gains = []
-        for parent, at, target, formula in step.pullbacks:
-            if at not in terms:
+        shares = []
+        for pullback in step.pullbacks:
+            if pullback.at not in terms:
                 continue
-            term = terms[at]
-            cotangents[parent] = cotangents[parent] + term if parent in cotangents else term
+            term, parent = terms[pullback.at], pullback.parent
+            total = None
+            if parent in cotangents:
+                cotangents[parent] = cotangents[parent] + term
+                total = value_text(cotangents[parent], steps[parent].expr)
+            else:
+                cotangents[parent] = term
             inner = term.of[dict(e.params)["index"]] if e.op is pick_op else term
-            value = value_text(inner, steps[parent].expr)
-            gains.append(f"{target} += {formula} = {value}")
-        if gains:
-            lines.append(f"  v{i}: {';  '.join(gains)}")
+            shares.append(Share(pullback, value_text(inner, steps[parent].expr), total))
+        if shares:
+            visited.append(Visit(i, cotangents[i], shares))
+    return visited, cotangents
+
+
+def _reverse(steps: list[Step], found: list[Any]) -> tuple[list[str], dict[int, Any]]:
+    visited, cotangents = visits(steps, found)
+    lines = []
+    for i, _, shares in visited:
+        gains = [f"{p.target} += {p.formula} = {value}" for p, value, _ in shares]
+        lines.append(f"  v{i}: {';  '.join(gains)}{in_words(steps[i].expr, '  ')}")
     return lines, cotangents
+
+
+def in_words(expr: Expr, space: str = " ") -> str:
+    """How a gradient goes through a node, as a teacher says it, in brackets; empty for most operations."""
+    said = expr.op.columns.in_words
+    return f"{space}({said})" if said else ""
 
 
 def value_text(value: Any, expr: Expr) -> str:

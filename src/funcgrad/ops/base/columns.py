@@ -119,6 +119,8 @@ class Columns:
     """On pairs (lo, hi) of arrays; the library is `funcgrad.algebras.interval_arithmetic`."""
     sympy: LibraryRow | None = None
     latex: LatexRow | None = None
+    in_words: str = ""
+    """How a gradient goes through it, as a teacher says it, such as "add distributes"."""
     numpy: str | Callable[[Expr, Sequence[str]], str | None] | None = None
     """Python source over NumPy: a template with ``{0}``, ``{all}`` and params, or the text of a node."""
     libraries: Mapping[str, LibraryRow] | None = None

@@ -328,6 +328,7 @@ broadcast_to = Op(
     moves=True,
     hidden=True,
     columns=Columns(
+        in_words="broadcast sums",
         scalar=any_kind("{0}"),
         sympy=lambda sp, x, shape: x,
         numpy="np.broadcast_to({0}, {shape})",

@@ -39,6 +39,7 @@ add = elementwise_from_edges(
     _identity,
     infix=("+", 10),
     columns=Columns(
+        in_words="add distributes",
         scalar={"f": "({0} + {1})", "i": WRAPPED.format("{0} + {1}"), "b": EITHER},
         mpmath=lambda mp, x, y: x + y,
         sympy=lambda sp, x, y: x + y,
@@ -55,6 +56,7 @@ subtract = elementwise_from_edges(
     _negation,
     infix=("-", 10),
     columns=Columns(
+        in_words="subtract distributes, and turns a sign",
         scalar={"f": "({0} - {1})", "i": WRAPPED.format("{0} - {1}")},
         mpmath=lambda mp, x, y: x - y,
         sympy=lambda sp, x, y: x - y,
@@ -69,6 +71,7 @@ negative = elementwise_from_edges(
     np.negative,
     _negation,
     columns=Columns(
+        in_words="negative turns the sign",
         scalar={"f": "(-{0})", "i": WRAPPED.format("-{0}")},
         mpmath=lambda mp, x: -x,
         sympy=lambda sp, x: -x,
@@ -98,6 +101,7 @@ multiply = elementwise(
     lambda z, x, y: x,
     infix=("*", 20),
     columns=Columns(
+        in_words="multiply swaps",
         scalar={"f": "({0} * {1})", "i": WRAPPED.format("{0} * {1}"), "b": BOTH},
         mpmath=lambda mp, x, y: x * y,
         sympy=lambda sp, x, y: x * y,
@@ -115,6 +119,7 @@ divide = elementwise(
     lambda z, x, y: Diagonal(z / y) @ _NEGATED,
     infix=("/", 20),
     columns=Columns(
+        in_words="quotient rule",
         scalar="({0} / {1})",
         mpmath=lambda mp, x, y: x / y,
         sympy=lambda sp, x, y: x / y,
@@ -150,6 +155,7 @@ power = elementwise(
     lambda z, x, y: mask((x != 0) | (y <= 0), log(x) * z),
     infix=("**", 40),
     columns=Columns(
+        in_words="power rule",
         scalar=_power_template,
         mpmath=lambda mp, x, y: x**y,
         sympy=lambda sp, x, y: x**y,
@@ -205,6 +211,7 @@ square = elementwise(
     np.square,
     lambda z, x: 2 * x,
     columns=Columns(
+        in_words="power rule",
         decompose=lambda x: x * x,
         mpmath=lambda mp, x: x * x,
         interval=lambda iv, x: iv.even(np.square, x, iv.CORRECT, 0.0),

@@ -28,6 +28,7 @@ exp = elementwise(
     lambda z, x: z,
     columns=function(
         "exp",
+        in_words="exp is its own derivative",
         mpmath="exp",
         sympy="exp",
         interval=lambda iv, x: iv.monotone(np.exp, x, values=(0.0, math.inf)),

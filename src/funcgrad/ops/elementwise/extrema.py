@@ -46,6 +46,7 @@ maximum = _extremum(
     np.maximum,
     _with_nan(np.greater_equal),
     columns=Columns(
+        in_words="max routes",
         scalar={
             "f": "({0} if {0} > {1} or {0} != {0} else {1})",
             "i": "({0} if {0} >= {1} else {1})",
@@ -63,6 +64,7 @@ minimum = _extremum(
     np.minimum,
     _with_nan(np.less_equal),
     columns=Columns(
+        in_words="min routes",
         scalar={
             "f": "({0} if {0} < {1} or {0} != {0} else {1})",
             "i": "({0} if {0} <= {1} else {1})",

@@ -43,6 +43,7 @@ where = Elementwise(
     infer=_where_infer,
     edges=(None, _masked(False), _masked(True)),
     columns=Columns(
+        in_words="where routes",
         scalar=any_kind("({1} if {0} else {2})"),
         mpmath=lambda mp, p, x, y: x if p else y,
         sympy=lambda sp, p, x, y: sp.Piecewise((x, p), (y, True)),

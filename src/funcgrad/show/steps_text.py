@@ -1,0 +1,244 @@
+"""steps: backpropagation through a program in words and numbers, a line a step.
+
+The numbers are those of `funcgrad.show.explain`. Each visit says what every operand is handed and by which
+rule; at the end stand the formulas of the gradient, with the laws that simplified them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.algebras.arguments_of import subject
+from funcgrad.autodiff.accumulate import backprop
+from funcgrad.expr import Expr
+from funcgrad.expr.one_line import one_line
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.shape import zeros_like
+from funcgrad.rewrite.evaluate import evaluate_all
+from funcgrad.rewrite.matcher import ExplainedRewrite, Laws, explained_rewrite, explained_single_use
+from funcgrad.rewrite.simplify import Simplifier, simplify_all
+from funcgrad.show.explain import (
+    MOST_STEPS,
+    Share,
+    Step,
+    StepNames,
+    Visit,
+    functions_of,
+    in_words,
+    tell,
+    value_text,
+    visits,
+)
+from funcgrad.show.naming import check_values, distinct, name_of, node_names
+from funcgrad.show.printed_text import PrintedText
+from funcgrad.show.text import shown
+from funcgrad.source import fail
+
+MOST_LAWS = 30  # rewrites of one derivative that are listed
+WIDEST = 60  # characters of a formula
+
+
+def steps(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> PrintedText:
+    """The steps of backpropagation through a function or a formula, as text: a line a step.
+
+    The forward pass computes each node from its operands. Backprop visits the nodes in reverse: each operand
+    gets the visited node's gradient times the local derivative, and what arrives on several paths is added up
+    to a total. For arrays, g is the gradient of the visited node. At the end stand the formulas of the
+    gradient, and the laws that simplified them.
+
+    ``f`` is a function, with its arguments by position or by name, or an expression, with the values of its
+    variables by name or in a dict.
+
+    Raises ValueError for more than 200 nodes; TypeError for values that do not fit, for a result that is not
+    a real number, and if ``f`` is neither.
+
+    >>> steps(lambda x, y: x * y + y, x=2.0, y=3.0)
+    Forward: each node from its operands
+      x = 2
+      y = 3
+      v2 = x*y = 6
+      v3 = v2 + y = 9
+    Backprop: from the result back, starting with v3 gets 1
+      visit v3 = v2 + y: v2 gets 1; y gets 1  (add distributes)
+      visit v2 = x*y: x gets 1 · y = 3; y gets 1 · x = 2, total 3  (multiply swaps)
+    Gradient, simplified
+      df/dx = y = 3
+        1*y -> y, since x*1 = x
+      df/dy = x + 1 = 3
+        1*x -> x, since x*1 = x
+        1 + x -> x + 1, since x + y = y + x
+    """
+    root, values = _program(f, args, named)
+    nodes = distinct(root, "steps", MOST_STEPS, "take a part of it, or use table")
+    if root.shape or root.dtype.kind != "f":
+        raise fail(
+            TypeError, f"steps: expected a real number as result, but got {root.type}; sum it first"
+        )
+    check_values("steps", nodes, values or None, {})
+    known = evaluate_all(root, values)
+    names = _names(nodes)
+    functions, defined = functions_of(nodes)
+    told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
+    found = [known[e.key] for e in nodes]
+    with np.errstate(all="ignore"):
+        visited, cotangents = visits(told, found)
+    slopes = [value_text(cotangents[i], e) if i in cotangents else "0" for i, e in enumerate(nodes)]
+    return PrintedText(
+        "\n".join(
+            [
+                *(["Functions that are run in a step"] if defined else []),
+                *[f"  {line}" for line in defined],
+                "Forward: each node from its operands",
+                *_forward(told, names, found),
+                f"Backprop: from the result back, starting with {names[-1]} gets 1",
+                *[_visit(visit, told, names) for visit in visited],
+                "Gradient, simplified",
+                *_gradient(root, nodes, slopes),
+            ]
+        )
+    )
+
+
+def _program(
+    f: Callable[..., Any] | Expr, args: Sequence[Any], named: dict[str, Any]
+) -> tuple[Expr, dict[Any, Any]]:
+    """The program, and the values of its variables."""
+    if isinstance(f, Expr):
+        if len(args) > 1 or not all(isinstance(arg, Mapping) for arg in args):
+            raise fail(
+                TypeError, "steps: expected values by name or in a dict; write steps(e, x=2.0)"
+            )
+        return f, {**(args[0] if args else {}), **named}
+    if not callable(f):
+        raise fail(
+            TypeError,
+            f"steps: expected a function or an expression, but got {type(f).__name__}; "
+            "write steps(f, x=2.0)",
+        )
+    if named:
+        args = inspect.signature(f).bind(*args, **named).args
+    given = subject("steps", f, args, {})
+    if len(given.roots) != 1:
+        raise fail(
+            TypeError,
+            f"steps: expected a function that returns one number, but got {len(given.roots)} results",
+        )
+    return given.roots[0], given.by_name
+
+
+def _names(nodes: list[Expr]) -> list[str]:
+    """What nodes are called: numbers by themselves."""
+    names = node_names(nodes)
+    return [
+        shown(_number(e)) if _is_number(e) else name for e, name in zip(nodes, names, strict=True)
+    ]
+
+
+def _is_number(expr: Expr) -> bool:
+    return expr.op is CONSTANT and not expr.shape and not expr.label
+
+
+def _number(expr: Expr) -> Any:
+    return expr.value[()]
+
+
+def _forward(told: list[Step], names: list[str], found: list[Any]) -> Iterator[str]:
+    for (e, formula, _), name, value in zip(told, names, found, strict=True):
+        if _is_number(e):
+            continue
+        middle = "" if e.op in (INPUT, CONSTANT) else f" = {formula}"
+        yield f"  {name}{middle} = {shown(value)}"
+
+
+def _visit(visit: Visit, told: list[Step], names: list[str]) -> str:
+    e, formula, _ = told[visit.place]
+    given = f", g = {value_text(visit.cotangent, e)}" if e.shape else ""
+    shares = [_share(share, visit, names) for share in visit.shares]
+    return (
+        f"  visit {names[visit.place]} = {formula}{given}: {'; '.join(shares)}{in_words(e, '  ')}"
+    )
+
+
+def _share(share: Share, visit: Visit, names: list[str]) -> str:
+    pullback, value, total = share
+    operand = names[pullback.parent]
+    more = "" if total is None else f", total {total}"
+    if not pullback.slope:
+        part = pullback.target.removeprefix("g")  # of a tuple
+        return f"{operand}{part} gets {pullback.formula} = {value}{more}"
+    if pullback.slope in ("1", "-1") or pullback.slope.startswith("pullback of"):
+        return f"{operand} gets {value}{more}"
+    slope = f"({pullback.slope})" if _is_sum(pullback.slope) else pullback.slope
+    return f"{operand} gets {shown(visit.cotangent)} · {slope} = {value}{more}"
+
+
+def _is_sum(formula: str) -> bool:
+    """Whether a formula has an operator between spaces, outside of brackets."""
+    outside, inner = re.subn(r"[(\[][^()\[\]]*[)\]]", "", formula)
+    while inner:
+        outside, inner = re.subn(r"[(\[][^()\[\]]*[)\]]", "", outside)
+    return " " in outside
+
+
+# -- what the simplifier did -----------------------------------------------------------------------
+class _Recorder(Simplifier):
+    """A simplification for display that keeps a record of the laws that it applies."""
+
+    def __init__(self) -> None:
+        super().__init__("formula")
+        self.record: list[ExplainedRewrite] = []
+
+    def rewrite(self, expr: Expr, laws: Laws) -> Expr | None:
+        return self._recorded(explained_rewrite(expr, laws))
+
+    def rewrite_single_use(self, expr: Expr, laws: Laws) -> Expr | None:
+        return self._recorded(explained_single_use(expr, laws))
+
+    def _recorded(self, found: ExplainedRewrite | None) -> Expr | None:
+        if found is None:
+            return None
+        self.record.append(found)
+        return found.after
+
+
+def _gradient(root: Expr, nodes: list[Expr], slopes: list[str]) -> Iterator[str]:
+    cotangents = backprop(root)
+    recorder = _Recorder()
+    inputs = [(e, slope) for e, slope in zip(nodes, slopes, strict=True) if e.op is INPUT]
+    if not inputs:
+        yield "  there are no variables"
+    for e, slope in inputs:
+        if not differentiable(e.dtype):
+            continue
+        raw = cotangents[e.key] if e.key in cotangents else zeros_like(e)
+        (simple,) = simplify_all([raw], simplifier=recorder)
+        yield from _slope(name_of(e), repr(simple), slope)
+        yield from _laws(recorder.record)
+        recorder.record.clear()
+
+
+def _slope(name: str, formula: str, value: str) -> Iterator[str]:
+    if "\n" in formula or len(formula) > WIDEST:
+        yield f"  df/d{name} = {value}, the value of"
+        yield from [f"      {line}" for line in formula.splitlines()]
+    else:
+        yield f"  df/d{name} = {formula}" + (f" = {value}" if value != formula else "")
+
+
+def _laws(record: list[ExplainedRewrite]) -> Iterator[str]:
+    """The rewrites that a reader can see: those of broadcasts and casts do not change the text."""
+    lines = []
+    for before, after, law in record:
+        left, right = one_line(before, WIDEST), one_line(after, WIDEST)
+        if left != right:
+            lines.append(f"    {left} -> {right}, since {law}")
+    lines = list(dict.fromkeys(lines))
+    yield from lines[:MOST_LAWS]
+    if len(lines) > MOST_LAWS:
+        yield f"    … {len(lines) - MOST_LAWS} more"
