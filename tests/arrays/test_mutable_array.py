@@ -368,3 +368,17 @@ def test_functions_of_the_package_take_arrays():
     np.testing.assert_allclose(
         fg.grad(f)(start()), slope(lambda x: f(x), start()) - [1, 1, 1, 0, 0, 0], atol=1e-6
     )
+
+
+def test_arrays_of_objects_are_numpys_own_and_hold_expressions():
+    def f(x):
+        made = fnp.empty(3, dtype=object)
+        for i in range(3):
+            made[i] = x[i] * i
+        pair = fnp.array([x[0], 2.0], dtype=object)
+        return (made * made).sum() + pair[0] * pair[1]
+
+    np.testing.assert_array_equal(fg.grad(f)(np.ones(3)), [2.0, 2.0, 8.0])
+    np.testing.assert_array_equal(fg.jit(fg.grad(f))(np.ones(3)), [2.0, 2.0, 8.0])
+    for made in (fnp.array(["a", "b"]), fnp.zeros(2, [("u", float)]), fnp.ones(2, object)):
+        assert type(made) is np.ndarray

@@ -46,14 +46,23 @@ def mutable(value: Any, like: np.ndarray[Any, Any] | None = None) -> Any:
     """An array that can be written, with this value, laid out ``like`` another; a scalar as it is."""
     if isinstance(value, np.ndarray) or (type(value) is Expr and value.type.shape):
         cell = cell_of(value)
-        if like is not None:
+        if like is not None and cell is not value:
             state_of(cell).layout = like
         return cell
     return value
 
 
-def cell_of(value: Any) -> MutableArray:
-    """The cell of an array, of any number of axes: one of NumPy's is the cell's own from now on."""
+_NO_NUMBERS = "OSTUV"
+"""The kinds of dtypes whose arrays are NumPy's own: an array of objects holds expressions as they are."""
+
+
+def cell_of(value: Any) -> Any:
+    """The cell of an array, of any number of axes: one of NumPy's is the cell's own from now on.
+
+    An array of objects, text or records is NumPy's own, not a cell.
+    """
+    if value.dtype.kind in _NO_NUMBERS:
+        return value
     cell = object.__new__(MutableArray)
     cell._value = value
     cell._state = None
@@ -66,10 +75,11 @@ def as_in_adopted_code(value: Any, caller: FrameType) -> Any:
     return mutable(value) if MARK in caller.f_globals else value
 
 
-def borrowed(array: np.ndarray[Any, Any]) -> MutableArray:
+def borrowed(array: np.ndarray[Any, Any]) -> Any:
     """The cell of an array that is another's: the first store copies it."""
     cell = cell_of(array)
-    state_of(cell).lent = True
+    if cell is not array:
+        state_of(cell).lent = True
     return cell
 
 
@@ -81,7 +91,8 @@ def shared_argument(value: Any) -> Any:
     """
     if type(value) is np.ndarray:
         cell = cell_of(value)
-        note_export(cell, weakref.ref(value))
+        if cell is not value:
+            note_export(cell, weakref.ref(value))
         return cell
     if type(value) is not Expr or not value.type.shape:
         return value

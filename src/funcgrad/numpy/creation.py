@@ -58,12 +58,23 @@ def array(
         raise TypeError(
             f"array: expected no {', '.join(kwargs)} with traced values; they have no classes or layouts"
         )
+    if dtype is not None and np.dtype(dtype) == object:
+        return _of_objects(given)
     made = shapes.array(given, dtype)
     cell = cell_of(shapes.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
     if isinstance(value, Reference) or order == "F":
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
         state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
     return cell
+
+
+def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:
+    """NumPy's own array of objects, whose entries are the expressions."""
+    entries = shapes.array(given)
+    made = np.empty(entries.shape, object)
+    for place in np.ndindex(made.shape):
+        made[place] = entries[place]
+    return made
 
 
 def _is_as_asked(cell: Any, dtype: Any, order: Any) -> bool:
