@@ -97,6 +97,7 @@ if _TYPE_CHECKING:
         rounding,
     )
     from funcgrad.integrate.odeint import odeint
+    from funcgrad.integrate.solve_ivp import solve_ivp
     from funcgrad.show.drawing.dot import to_dot, to_svg
     from funcgrad.show.drawing.explorer import explore
     from funcgrad.show.explain import explain
@@ -138,6 +139,7 @@ _LATER = {
         "rounding",
     ),
     "integrate.odeint": ("odeint",),
+    "integrate.solve_ivp": ("solve_ivp",),
     "show.drawing.dot": ("to_dot", "to_svg"),
     "show.explain": ("explain",),
     "show.steps_text": ("steps",),
@@ -371,6 +373,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "solve_ivp",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",

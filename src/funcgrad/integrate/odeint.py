@@ -9,14 +9,13 @@ import numpy as np
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
-from funcgrad.fold import fold
 from funcgrad.graph import ArrayType
 from funcgrad.integrate.adaptive import OUT_OF_STEPS, RUNNING, Integration, Progress, number
 from funcgrad.integrate.steps import Method
 from funcgrad.integrate.tableaus import METHODS, Rosenbrock
 from funcgrad.integrate.vector_field import StateLayout, state_layout, vector_field
 from funcgrad.ops.base.op import fit, lift_fully
-from funcgrad.rewrite.evaluate import numpy_algebra, result
+from funcgrad.rewrite.evaluate import evaluate_roots, present
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import scan
@@ -70,19 +69,19 @@ def odeint(
     problem = initial_value_problem(
         "odeint", lambda time, y: func(y, time, *args), y0, t, method, rtol, atol, hmax, mxstep
     )
-    states = problem.layout.values(problem.states())
+    states = problem.layout.values(problem.states()[1])
     traced = [*given.leaves, *problem.integration.field.captured]
-    return problem.layout.tree.rebuild(values_of(states, traced))
+    return problem.layout.tree.rebuild(values_of(states, are_traced(traced)))
 
 
-def values_of(found: Sequence[Expr], given: Sequence[object]) -> list[Any]:
-    """Numbers and arrays in place of expressions, if nothing that they were made of is an expression."""
-    if any([isinstance(plain_value(x), Expr) for x in given]):
-        return list(found)
-    if not found:
-        return []
-    with np.errstate(all="ignore"):
-        return [result(x) for x in fold(found, numpy_algebra({}))]
+def are_traced(values: Sequence[object]) -> bool:
+    """Whether an expression is among the values."""
+    return any([isinstance(plain_value(x), Expr) for x in values])
+
+
+def values_of(found: Sequence[Any], traced: bool) -> list[Any]:
+    """Expressions as they are if they are traced, else their values."""
+    return list(found) if traced else [present(x) for x in evaluate_roots(found, {})]
 
 
 class InitialValueProblem(NamedTuple):
@@ -93,9 +92,9 @@ class InitialValueProblem(NamedTuple):
     start: list[Any]
     times: Any
 
-    def states(self) -> list[Any]:
-        """The leaves of the states at the times, the first of which is that of the start."""
-        first = self.integration.begin(self.start)
+    def states(self, first_step: Any = None) -> tuple[Progress, list[Any]]:
+        """The progress at the last time, and the leaves of the states at all times."""
+        first = self.integration.begin(self.start, first_step)
 
         def to_next(s: Progress, target: Any) -> tuple[Progress, list[Any]]:
             s = s._replace(steps=number(0, np.dtype(np.int64)))
@@ -104,8 +103,10 @@ class InitialValueProblem(NamedTuple):
             s = s._replace(status=np.where(late, OUT_OF_STEPS, s.status))
             return s, known_states(s, target)
 
-        _, found = scan(to_next, first, self.times[1:])
-        return [np.concatenate([x[None], xs]) for x, xs in zip(self.start, found, strict=True)]
+        last, found = scan(to_next, first, self.times[1:])
+        return last, [
+            np.concatenate([x[None], xs]) for x, xs in zip(self.start, found, strict=True)
+        ]
 
 
 def known_states(s: Progress, target: Any) -> list[Any]:

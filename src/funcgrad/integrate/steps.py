@@ -57,7 +57,8 @@ def interpolated(y: Sequence[Array], dense: Sequence[Sequence[Array]], theta: An
 
 def astype_of(scalar: Any, leaf: Any) -> Any:
     """A real number in the precision of a leaf."""
-    return fit(scalar, ArrayType((), np.empty(0, leaf.dtype).real.dtype))
+    dtype = np.empty(0, leaf.dtype).real.dtype
+    return scalar if scalar.dtype == dtype else scalar.astype(dtype)
 
 
 def step(

@@ -256,3 +256,18 @@ def test_a_value_that_outlived_its_trace_is_warned_of():
 def test_a_value_of_a_trace_around_another_is_not():
     f = fg.jit(lambda x: fg.grad(lambda z: fg.grad(lambda u: u * z * x)(z))(x))
     assert f(3.0) == 3.0
+
+
+def test_a_question_about_a_loop_whose_other_results_are_used_later():
+    """A loop's value is a tuple: its parts are handed from one node of the tree to the next."""
+
+    def f(x):
+        total, count = fg.while_loop(
+            lambda s: s[1] < 3 * x, lambda s: (s[0] * 2.0, s[1] + 1.0), (np.ones(2) * x, 0.0)
+        )
+        return np.sum(total) * int(count)
+
+    jitted = fg.jit(f)
+    for x in (2.0, 1.0, 2.0):
+        assert jitted(x) == f(x) == 2 * x * 2 ** (3 * x) * 3 * x
+        assert fg.jit(fg.grad(f))(x) == fg.grad(f)(x)

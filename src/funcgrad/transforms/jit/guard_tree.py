@@ -28,6 +28,7 @@ from funcgrad.expr import (
 )
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.tuples import pick_op
 from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import caller
@@ -250,6 +251,9 @@ class GuardTree:
         changed: set[int] = set()
         for k, node in enumerate(path):
             inside = _reachable_until([*node.exprs, *saved[k]], owner)
+            for expr in inside:  # a part of a tuple is saved, the tuple is not
+                if expr.op is pick_op and expr.args[0].key in owner:
+                    owner.setdefault(expr.key, owner[expr.args[0].key])
             inherited.append([expr for expr in inside if expr.key in owner])
             for expr in inherited[k]:
                 producer = owner[expr.key]
@@ -318,5 +322,10 @@ def _same(node: TraceNode, question: Question) -> bool:
 
 
 def _reachable_until(roots: Sequence[Expr], stop: Container[Key]) -> list[Expr]:
-    """The subexpressions of the roots, operands first, without the operands of those in ``stop``."""
-    return list(by_key(*roots, operands=lambda e: () if e.key in stop else e.args).values())
+    """The subexpressions of the roots, operands first, down to those in ``stop`` and their parts."""
+
+    def operands(expr: Expr) -> Sequence[Expr]:
+        part = expr.op is pick_op and expr.args[0].key in stop
+        return () if part or expr.key in stop else expr.args
+
+    return list(by_key(*roots, operands=operands).values())
