@@ -72,7 +72,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if k % 4 == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for k, case in enumerate(CASES)
+    ],
+)
 def test_values_are_scipys_and_slopes_are_differences(case):
     f = CASES[case]
     moves = [np.sin(1 + np.arange(v.size)).reshape(v.shape) for v in (X, Y, Q)]

@@ -3,7 +3,8 @@
 The methods pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf have SciPy's signatures, with loc
 and scale, and take traced values in all arguments; plain values lead to SciPy's own methods. Outside the
 support a density is 0, its logarithm -inf and their derivatives 0. Discrete distributions have derivatives
-in their parameters. All other names lead to SciPy.
+in their parameters. `logcdf` and `logsf` of traced values have ten digits far out, also where SciPy's are
+logarithms of numbers that underflow. All other names lead to SciPy.
 
 >>> import funcgrad as fg
 >>> from funcgrad.scipy.stats import norm

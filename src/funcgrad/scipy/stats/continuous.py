@@ -12,6 +12,14 @@ import numpy as np
 from funcgrad.ops.elementwise.exponential import softplus
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
+from funcgrad.scipy.stats.log_tails import (
+    log_betainc,
+    log_gammainc,
+    log_gammaincc,
+    log_half_ratio,
+    t_cdf,
+    t_logcdf,
+)
 from funcgrad.scipy.stats.standard import (
     Standard,
     changed,
@@ -82,6 +90,8 @@ gamma = Standard(
     density=lambda x, a: special.xlogy(a - 1, x) - x - gammaln(a),
     cdf=lambda x, a: special.gammainc(a, x),
     sf=lambda x, a: special.gammaincc(a, x),
+    logcdf=lambda x, a: log_gammainc(a, x),
+    logsf=lambda x, a: log_gammaincc(a, x),
     support=half_line,
 )
 
@@ -90,7 +100,9 @@ beta = Standard(
         special.xlog1py(b - 1, -x) + special.xlogy(a - 1, x) - special.betaln(a, b)
     ),
     cdf=lambda x, a, b: special.betainc(a, b, x),
-    sf=lambda x, a, b: special.betainc(b, a, 1 - x),
+    sf=lambda x, a, b: special.betaincc(a, b, x),
+    logcdf=lambda x, a, b: log_betainc(a, b, x, 1 - x),
+    logsf=lambda x, a, b: log_betainc(b, a, 1 - x, x),
     support=unit_interval,
 )
 
@@ -251,25 +263,37 @@ triang = Standard(
 
 
 # -- Student's t ----------------------------------------------------------------------------------
-def _log_half_ratio(z: Array) -> Any:
-    """log(gamma(z + 1/2)/(gamma(z)*sqrt(z))): a series for large z, where the difference cancels."""
-    large = z > 30
-    far, near = np.where(large, z, 30.0), np.where(large, 1.0, z)
-    inverse = 1 / far
-    square = inverse * inverse
-    series = inverse * (
-        -1 / 8
-        + square * (1 / 192 + square * (-1 / 640 + square * (17 / 14336 - square * 31 / 18432)))
-    )
-    return np.where(large, series, gammaln(near + 0.5) - gammaln(near) - np.log(near) / 2)
-
-
 def _t_density(x: Array, df: Array) -> Any:
     power = (df + 1) / 2 * np.log1p(x * x / df)
-    return _log_half_ratio(df / 2) - _LOG_ROOT_TAU - power
+    return log_half_ratio(df / 2) - _LOG_ROOT_TAU - power
 
 
-t = symmetric(Standard(density=_t_density, cdf=lambda x, df: special.stdtr(df, x)))
+t = symmetric(Standard(density=_t_density, cdf=t_cdf, logcdf=t_logcdf))
+
+
+# -- on the circle ---------------------------------------------------------------------------------
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+
+
+def _vonmises_density(x: Array, kappa: Array) -> Any:
+    return kappa * special.cosm1(x) - np.log(2 * math.pi * special.i0e(kappa))
+
+
+def _vonmises_center(x: Array, kappa: Array) -> Any:
+    """The probability from 0 to x, for x from 0 to pi, by Gauss and Legendre's rule."""
+    reach = np.minimum(x, 12 / np.sqrt(np.maximum(kappa, 1e-300)))
+    angles = np.expand_dims(reach, -1) * ((_NODES + 1) / 2)
+    values = np.exp(_vonmises_density(angles, np.expand_dims(kappa, -1)))
+    return reach * np.sum(values * (_WEIGHTS / 2), axis=-1)
+
+
+def _vonmises_cdf(x: Array, kappa: Array) -> Any:
+    turns = np.round(x / (2 * math.pi))
+    off = x - 2 * math.pi * turns
+    return turns + 0.5 + np.where(off < 0, -1.0, 1.0) * _vonmises_center(np.abs(off), kappa)
+
+
+vonmises = symmetric(Standard(density=_vonmises_density, cdf=_vonmises_cdf))
 
 
 # -- changed variables -----------------------------------------------------------------------------
@@ -425,6 +449,8 @@ betaprime = Standard(
     ),
     cdf=lambda x, a, b: special.betainc(a, b, x / (1 + x)),
     sf=lambda x, a, b: special.betainc(b, a, 1 / (1 + x)),
+    logcdf=lambda x, a, b: log_betainc(a, b, x / (1 + x), 1 / (1 + x)),
+    logsf=lambda x, a, b: log_betainc(b, a, 1 / (1 + x), x / (1 + x)),
     support=half_line,
 )
 f = changed(

@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
+from funcgrad.scipy.stats.log_tails import log_betainc, log_gammainc, log_gammaincc
 from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp
 from funcgrad.typing import Array
 
@@ -31,6 +32,8 @@ poisson = Standard(
     density=lambda k, mu: special.xlogy(k, mu) - gammaln(k + 1) - mu,
     cdf=lambda k, mu: special.gammaincc(k + 1, mu),
     sf=lambda k, mu: special.gammainc(k + 1, mu),
+    logcdf=lambda k, mu: log_gammaincc(k + 1, mu),
+    logsf=lambda k, mu: log_gammainc(k + 1, mu),
     support=half_line,
     valid=lambda mu: mu >= 0,
 )
@@ -39,6 +42,8 @@ binom = Standard(
     density=lambda k, n, p: _log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
     cdf=lambda k, n, p: special.betainc(n - k, k + 1, 1 - p),
     sf=lambda k, n, p: special.betainc(k + 1, n - k, p),
+    logcdf=lambda k, n, p: log_betainc(n - k, k + 1, 1 - p, p),
+    logsf=lambda k, n, p: log_betainc(k + 1, n - k, p, 1 - p),
     support=lambda n, p: (0.0, n),
     valid=lambda n, p: np.logical_and(_whole(n), _probability(p)),
 )
@@ -56,7 +61,9 @@ nbinom = Standard(
         gammaln(n + k) - gammaln(k + 1) - gammaln(n) + special.xlogy(n, p) + special.xlog1py(k, -p)
     ),
     cdf=lambda k, n, p: special.betainc(n, k + 1, p),
-    sf=lambda k, n, p: special.betainc(k + 1, n, 1 - p),
+    sf=lambda k, n, p: special.betaincc(n, k + 1, p),
+    logcdf=lambda k, n, p: log_betainc(n, k + 1, p, 1 - p),
+    logsf=lambda k, n, p: log_betainc(k + 1, n, 1 - p, p),
     support=half_line,
     valid=lambda n, p: np.logical_and(n > 0, np.logical_and(p > 0, p <= 1)),
 )

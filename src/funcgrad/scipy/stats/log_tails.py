@@ -1,0 +1,130 @@
+"""Logarithms of the incomplete gamma and beta functions, also where these underflow.
+
+Far out, the functions are an elementary factor times a series near 1, of products of ratios that are all less
+than 1; 400 terms suffice for parameters up to 1e5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.special.polygamma import gammaln
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.standard import log_where_small
+from funcgrad.transforms.control_flow.cond import cond
+from funcgrad.typing import Array
+
+_TERMS = 400
+_TINY = 1e-280
+
+
+def _series(ratio: Callable[[Array], Any], terms: int = _TERMS) -> Any:
+    """1 + r(0) + r(0) r(1) + ..., for a function r of the place of a term."""
+    return 1 + np.sum(np.cumprod(ratio(np.arange(float(terms))), axis=-1), axis=-1)
+
+
+def _last_axis(x: Array) -> Any:
+    return np.expand_dims(x, -1)
+
+
+def _beyond_underflow(small: Array, other: Array, tail: Callable[..., Any], *args: Array) -> Any:
+    """log(small), by ``tail`` where it underflows, which is computed only if that happens."""
+    tiny = np.logical_and(small < _TINY, other > 0.5)
+    usual = log_where_small(np.where(tiny, 0.25, small), other)
+
+    def far(usual: Any, tiny: Any, *args: Any) -> Any:
+        return np.where(tiny, tail(*args), usual)
+
+    def near(usual: Any, tiny: Any, *args: Any) -> Any:
+        return usual
+
+    return cond(np.any(tiny), far, near, usual, tiny, *np.broadcast_arrays(*args, usual)[:-1])
+
+
+# -- the incomplete gamma functions ----------------------------------------------------------------
+def log_gammainc(a: Array, x: Array) -> Any:
+    """The logarithm of the regularized lower incomplete gamma function."""
+    return _beyond_underflow(
+        special.gammainc(a, x), special.gammaincc(a, x), _log_gammainc_tail, a, x
+    )
+
+
+def _log_gammainc_tail(a: Array, x: Array) -> Any:
+    """By Kummer's series: x**a exp(-x)/gamma(a + 1) * (1 + x/(a + 1) + ...)."""
+    series = _series(lambda k: _last_axis(x) / (_last_axis(a) + 1 + k))
+    return a * np.log(x) - x - gammaln(a + 1) + np.log(series)
+
+
+def log_gammaincc(a: Array, x: Array) -> Any:
+    """The logarithm of the regularized upper incomplete gamma function."""
+    return _beyond_underflow(
+        special.gammaincc(a, x), special.gammainc(a, x), _log_gammaincc_tail, a, x
+    )
+
+
+def _log_gammaincc_tail(a: Array, x: Array) -> Any:
+    """By the asymptotic series: x**(a - 1) exp(-x)/gamma(a) * (1 + (a - 1)/x + ...)."""
+    series = _series(lambda k: (_last_axis(a) - 1 - k) / _last_axis(x))
+    return (a - 1) * np.log(x) - x - gammaln(a) + np.log(series)
+
+
+# -- the incomplete beta function --------------------------------------------------------------------
+def log_betainc(a: Array, b: Array, x: Array, y: Array) -> Any:
+    """The logarithm of the regularized incomplete beta function, for y = 1 - x."""
+    return _beyond_underflow(
+        special.betainc(a, b, x), special.betainc(b, a, y), _log_betainc_tail, a, b, x, y
+    )
+
+
+def _log_betainc_tail(a: Array, b: Array, x: Array, y: Array) -> Any:
+    return a * np.log(x) + b * np.log(y) - special.betaln(a, b) - np.log(a) + _log_series(a, b, x)
+
+
+def _log_series(a: Array, b: Array, x: Array) -> Any:
+    """The logarithm of the hypergeometric series 2F1(a + b, 1; a + 1; x)."""
+    first, second, place = _last_axis(a), _last_axis(a + b), _last_axis(x)
+    return np.log(_series(lambda k: (second + k) / (first + 1 + k) * place))
+
+
+# -- Student's t ----------------------------------------------------------------------------------------
+def log_half_ratio(z: Array) -> Any:
+    """log(gamma(z + 1/2)/(gamma(z)*sqrt(z))): a series for large z, where the difference cancels."""
+    large = z > 30
+    far, near = np.where(large, z, 30.0), np.where(large, 1.0, z)
+    inverse = 1 / far
+    square = inverse * inverse
+    series = inverse * (
+        -1 / 8
+        + square * (1 / 192 + square * (-1 / 640 + square * (17 / 14336 - square * 31 / 18432)))
+    )
+    return np.where(large, series, gammaln(near + 0.5) - gammaln(near) - np.log(near) / 2)
+
+
+_CENTER_TERMS = 60
+
+
+def t_cdf(x: Array, df: Array) -> Any:
+    """Student's distribution function: around 0 a series, which has derivatives there."""
+    square = x * x
+    share = square / (df + square)
+    near = np.logical_and(square < 1, share < 0.5)
+    tail = special.betainc(df / 2, 0.5, df / (df + np.where(near, 1.0, square))) / 2
+    around = _last_axis(np.where(near, share, 0.0))
+    half = _last_axis(df / 2)
+    series = _series(lambda k: (half + 0.5 + k) / (1.5 + k) * around, _CENTER_TERMS)
+    factor = log_half_ratio(df / 2) - df / 2 * np.log1p(square / df) - np.log1p(square / df) / 2
+    center = 0.5 + x * np.exp(factor) * series / math.sqrt(2 * math.pi)
+    return np.where(near, center, np.where(x < 0, tail, 1 - tail))
+
+
+def t_logcdf(x: Array, df: Array) -> Any:
+    """The logarithm of Student's distribution function."""
+    square = x * x
+    far = np.where(x < -1, square, 1.0)
+    tail = log_betainc(df / 2, 0.5 + 0 * df, df / (df + far), far / (df + far)) - math.log(2)
+    left, right = t_cdf(x, df), t_cdf(-x, df)
+    return np.where(x < -1, tail, log_where_small(left, right))

@@ -1,0 +1,132 @@
+"""Logarithms of tail probabilities, and their derivatives, against mpmath."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.scipy import stats
+
+
+def lower(a, x):
+    return mp.log(mp.hyp1f1(1, a + 1, x)) + a * mp.log(x) - x - mp.loggamma(a + 1)
+
+
+def upper(a, x):
+    return mp.log(mp.hyperu(1, 1 + a, x)) + a * mp.log(x) - x - mp.loggamma(a)
+
+
+def beta(a, b, x):
+    log_beta = mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+    return (
+        a * mp.log(x)
+        + b * mp.log(1 - x)
+        - mp.log(a)
+        - log_beta
+        + mp.log(mp.hyp2f1(a + b, 1, a + 1, x))
+    )
+
+
+def log_normal_cdf(x):
+    return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+
+
+def log_inverse_gaussian_sf(x, mu):
+    u, v = (x - mu) / (mu * mp.sqrt(x)), (x + mu) / (mu * mp.sqrt(x))
+    return mp.log(mp.erfc(u / mp.sqrt(2)) - mp.exp(2 / mu) * mp.erfc(v / mp.sqrt(2))) - mp.log(2)
+
+
+CASES = [
+    ("norm", "logcdf", (-40.0,), log_normal_cdf),
+    ("norm", "logsf", (300.0,), lambda x: log_normal_cdf(-x)),
+    ("gamma", "logcdf", (1e-120, 3.0), lambda x, a: lower(a, x)),
+    ("gamma", "logcdf", (250.0, 1000.0), lambda x, a: lower(a, x)),
+    ("gamma", "logsf", (900.0, 3.5), lambda x, a: upper(a, x)),
+    ("gamma", "logsf", (900.0, 3.0), lambda x, a: upper(a, x)),
+    ("gamma", "logsf", (3000.0, 1000.0), lambda x, a: upper(a, x)),
+    ("chi2", "logsf", (2000.0, 5.0), lambda x, df: upper(df / 2, x / 2)),
+    ("maxwell", "logsf", (60.0,), lambda x: upper(mp.mpf(3) / 2, x * x / 2)),
+    ("invgamma", "logcdf", (1e-3, 2.5), lambda x, a: upper(a, 1 / x)),
+    ("beta", "logcdf", (0.2, 1000.0, 3.0), lambda x, a, b: beta(a, b, x)),
+    ("beta", "logsf", (0.9, 30.0, 2000.0), lambda x, a, b: beta(b, a, 1 - x)),
+    ("f", "logsf", (1e6, 200.0, 150.0), lambda x, n, m: beta(m / 2, n / 2, m / (m + n * x))),
+    (
+        "t",
+        "logcdf",
+        (-80.0, 1000.0),
+        lambda x, n: beta(n / 2, mp.mpf(1) / 2, n / (n + x * x)) - mp.log(2),
+    ),
+    (
+        "t",
+        "logcdf",
+        (-1e5, 3.0),
+        lambda x, n: beta(n / 2, mp.mpf(1) / 2, n / (n + x * x)) - mp.log(2),
+    ),
+    (
+        "t",
+        "logsf",
+        (1e-9, 3.0),
+        lambda x, n: mp.log(0.5 - x * mp.gamma((n + 1) / 2) / mp.sqrt(n * mp.pi) / mp.gamma(n / 2)),
+    ),
+    ("expon", "logcdf", (1e-20,), lambda x: mp.log(-mp.expm1(-x))),
+    ("gumbel_r", "logsf", (50.0,), lambda x: mp.log(-mp.expm1(-mp.exp(-x)))),
+    ("logistic", "logcdf", (-800.0,), lambda x: -mp.log1p(mp.exp(-x))),
+    ("cauchy", "logcdf", (-1e10,), lambda x: mp.log(mp.acot(-x) / mp.pi)),
+    ("invgauss", "logsf", (200.0, 1.3), log_inverse_gaussian_sf),
+    (
+        "truncnorm",
+        "logsf",
+        (39.0, 30.0, 40.0),
+        lambda x, a, b: mp.log(
+            (mp.erfc(x / mp.sqrt(2)) - mp.erfc(b / mp.sqrt(2)))
+            / (mp.erfc(a / mp.sqrt(2)) - mp.erfc(b / mp.sqrt(2)))
+        ),
+    ),
+    ("poisson", "logsf", (300.0, 2.0), lambda k, mu: lower(k + 1, mu)),
+    ("binom", "logsf", (300.0, 1000.0, 1e-3), lambda k, n, p: beta(k + 1, n - k, p)),
+    ("nbinom", "logsf", (900.0, 3.0, 0.6), lambda k, n, p: beta(k + 1, n, 1 - p)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "args", "exact"),
+    [
+        case if k % 4 == 2 else pytest.param(*case, marks=pytest.mark.slow)
+        for k, case in enumerate(CASES)
+    ],
+    ids=lambda v: str(v)[:20],
+)
+def test_tails_and_their_derivatives(name, method, args, exact):
+    found = getattr(getattr(stats, name), method)
+    places = [k for k in range(len(args)) if name not in ("poisson", "binom", "nbinom") or k > 0]
+    places = [k for k in places if (name, k) != ("binom", 1)]
+    value, slopes = fg.value_and_grad(found, argnums=tuple(places))(*args)
+    with mp.workdps(60):
+        points = [mp.mpf(x) for x in args]
+        wanted = exact(*points)
+        assert value == pytest.approx(float(wanted), rel=1e-10)
+        for k, slope in zip(places, slopes, strict=True):
+            h = mp.mpf(10) ** -20 * max(abs(points[k]), mp.mpf(10) ** -130)
+            ends = [
+                exact(*[x + s * h if i == k else x for i, x in enumerate(points)]) for s in (1, -1)
+            ]
+            assert slope == pytest.approx(float((ends[0] - ends[1]) / (2 * h)), rel=1e-10)
+
+
+def test_second_derivatives_beyond_underflow():
+    f = fg.grad(lambda a: stats.gamma.logsf(900.0, a))
+    assert fg.grad(f)(3.0) == pytest.approx((f(3.0 + 1e-5) - f(3.0 - 1e-5)) / 2e-5, rel=1e-6)
+
+
+def test_batches_and_arrays_in_which_only_some_entries_underflow():
+    x = np.array([1e-120, 0.5, 3.0])
+    single = [fg.grad(stats.gamma.logcdf)(v, 3.0) for v in x]
+    np.testing.assert_allclose(
+        fg.grad(lambda x: np.sum(stats.gamma.logcdf(x, 3.0)))(x), single, rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        fg.vmap(fg.grad(lambda x: stats.gamma.logcdf(x, 3.0)))(x), single, rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        fg.jit(fg.vmap(fg.grad(lambda x: stats.gamma.logcdf(x, 3.0))))(x), single, rtol=1e-13
+    )
