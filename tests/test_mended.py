@@ -114,7 +114,7 @@ def test_storing_into_an_array_of_floats_is_refused():
             a[0] = x
             return np.sum(a.real) + 0.0 * x
 
-        return f
+        return fg.adopt(f, False)
 
     for dtype in (float, complex):
         with pytest.raises((TypeError, ValueError)) as caught:
@@ -130,7 +130,7 @@ def test_storing_into_an_array_of_floats_is_refused():
         return np.sum(a) + 0.0 * x
 
     with pytest.raises((TypeError, ValueError)) as caught:
-        fg.grad(fill)(2.0)
+        fg.grad(fg.adopt(fill, False))(2.0)
     assert "write x = x.at[i].set(v)" in str(caught.value.__cause__ or caught.value)
     assert fg.grad(lambda x: x * x.item() + int(x) * x)(2.0) == 6.0
 
@@ -306,7 +306,7 @@ def test_hints_name_what_is_near_or_nothing():
     with pytest.raises(TypeError, match="the nearest by name that has one is 'eigh'"):
         fg.grad(lambda x: np.linalg.eig(x)[0])(np.ones((2, 2)))
     with pytest.raises(TypeError, match=r"order 'C', but got 'A'"):
-        fg.grad(lambda x: np.sum(np.reshape(x, (2, 2), order="A")))(np.ones(4))
+        fg.grad(fg.adopt(lambda x: np.sum(np.reshape(x, (2, 2), order="A")), False))(np.ones(4))
 
 
 def test_more_names_of_numpy():
@@ -368,7 +368,7 @@ def test_the_command_names_the_function_of_two_numbers(formula, capsys):
     [
         lambda x: x if x in {1.0, 2.0} else 0.0,
         lambda x: x * {1.0: 10.0}.get(x, 0.0),
-        functools.cache(lambda x: x * x),
+        fg.adopt(functools.cache(lambda x: x * x), False),
     ],
 )
 def test_a_traced_value_has_no_hash(look, way):

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from funcgrad import expr as _expr
+from funcgrad.adoption import levels as _levels
 from funcgrad.arrays.mutable_array import as_in_adopted_code as _as_in_adopted_code
+from funcgrad.arrays.reference import plain_value as _plain_value
 from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
 from funcgrad.autodiff.edges import edges, local
 from funcgrad.compiler.program import lower as _lower
@@ -240,6 +242,12 @@ def _run_source(*call: _Any) -> _Any:
     return run_source(*call)
 
 
+def _call_adopted(*call: _Any) -> _Any:
+    from funcgrad.adoption.adopt import call_adopted
+
+    return call_adopted(*call)
+
+
 @_lru_cache(maxsize=1)
 def _all_ops() -> _Any:
     """All operations by name, for reading stored programs."""
@@ -259,13 +267,18 @@ _expr.assemble(
         functions=_MappingProxyType(
             _functions
             | {
+                "adoption_level": _levels.adoption_level,
                 "all_ops": _all_ops,
                 "apply_numpy": _dispatch.apply_numpy,
                 "apply_ufunc": _dispatch.apply_ufunc,
                 "as_in_adopted_code": _as_in_adopted_code,
+                "call_adopted": _call_adopted,
                 "evaluate": evaluate,
                 "is_varied": _is_varied,
+                "level_after": _levels.level_after,
+                "learn": _levels.learn,
                 "lower": _lower,
+                "plain_value": _plain_value,
                 "run_loop": _run_loop,
                 "run_source": _run_source,
                 "special_functions": _special_functions,

@@ -1,4 +1,4 @@
-"""The functions of the table that are refused when they are adopted, by the first words of the error.
+"""The functions of the table that are refused, by the first words of the error.
 
 A function leaves this list when it becomes right. None may be added.
 """

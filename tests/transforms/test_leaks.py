@@ -1,6 +1,7 @@
 """What Python reads off a traced value keeps its derivative, or is an error, or has derivative zero.
 
-The ways are those of `tests.transforms.leaks`; a factor of x lets each reach the argument.
+The ways are those of `tests.transforms.leaks`; a factor of x lets each reach the argument. They run as plain
+code (``fg.adopt(f, False)``), and as transforms adopt them, by which more is differentiated.
 """
 
 import cmath
@@ -27,8 +28,9 @@ KIND = {
 }
 
 
-def function(code):
+def function(code, is_adopted=False):
     way = eval(f"lambda x: {code}", NAMESPACE)
+    way = way if is_adopted else fg.adopt(way, False)
     return lambda x: x * way(x)
 
 
@@ -138,6 +140,18 @@ def test_no_derivative_is_lost(name):
             assert got == pytest.approx(expected(code, kind), rel=1e-6), code
 
 
+@pytest.mark.parametrize("name", [*DERIVATIVES, *BODIES])
+def test_no_derivative_is_lost_in_adopted_code(name):
+    for code, kind in KIND.items():
+        got = outcome((DERIVATIVES | BODIES)[name](function(code, True)), AT)
+        if not isinstance(got, Exception):
+            # Differences of single precision would be rough, as are those of an iterative solver.
+            wanted = expected(code.replace("float32", "float64"), kind)
+            assert got == pytest.approx(wanted, rel=1e-4 if "minimize" in code else 1e-6), code
+        elif name in DERIVATIVES:
+            assert kind not in ("zero", "differentiated"), (code, got)
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_no_derivative_is_lost_in_a_body(name):
     for code, kind in KIND.items():
@@ -154,14 +168,14 @@ def test_under_jit_alone_a_number_is_a_guard():
             got = outcome(f, x)
             if not isinstance(got, Exception):
                 assert got == pytest.approx(plain(code, x), rel=1e-6), (code, x)  # as float32
-    f = fg.jit(lambda x: NAMESPACE["math"].sin(x))
+    f = fg.jit(fg.adopt(lambda x: math.sin(x), False))
     assert [f(x) for x in (0.5, 0.7, 0.5)] == [np.sin(x) for x in (0.5, 0.7, 0.5)]
 
 
 # -- messages --------------------------------------------------------------------------------------
 def lost(f):
     """The message of the TypeError where f takes a number out of its argument."""
-    error = outcome(fg.grad(f), AT)
+    error = outcome(fg.grad(fg.adopt(f, False)), AT)
     return next(text for kind, text in texts(error) if "number would lose" in text)
 
 
@@ -196,7 +210,7 @@ def test_each_way_has_its_advice():
     for text, f in advice.items():
         assert re.search(text, lost(f)), lost(f)
     with pytest.raises(TypeError, match=r"write x.astype\(np.float32\) in the place of np.float32"):
-        fg.grad(lambda x: x * np.float32(x))(AT)
+        fg.grad(fg.adopt(lambda x: x * np.float32(x), False))(AT)
 
 
 def test_the_line_is_the_users_where_a_library_asks():
@@ -216,15 +230,19 @@ def test_what_is_not_differentiated_answers():
     assert fg.vmap(lambda x, y: x * float(y), (0, None))(np.ones(2), 3.0).tolist() == [3, 3]
 
 
+def plain_code(f):
+    return fg.adopt(f, False)
+
+
 def test_the_trace_around_is_not_forgotten():
     with pytest.raises(TypeError, match="number would lose"):
-        fg.grad(lambda x: fg.grad(lambda y: y * float(x))(1.0) * x)(2.0)
+        fg.grad(plain_code(lambda x: fg.grad(plain_code(lambda y: y * float(x)))(1.0) * x))(2.0)
     with pytest.raises(TypeError, match="number would lose"):
-        fg.grad(lambda x: fg.jit(lambda y: y * float(y))(x))(2.0)
+        fg.grad(plain_code(lambda x: fg.jit(plain_code(lambda y: y * float(y)))(x)))(2.0)
     with pytest.raises(TypeError, match="number would lose"):
-        fg.jit(fg.grad(lambda x: x * float(x)))(2.0)
+        fg.jit(fg.grad(plain_code(lambda x: x * float(x))))(2.0)
     with pytest.raises(TypeError, match="number would lose"):
-        fg.grad(lambda x: float(fg.grad(lambda y: y * y * x)(1.0)) * x)(2.0)
+        fg.grad(plain_code(lambda x: float(fg.grad(lambda y: y * y * x)(1.0)) * x))(2.0)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +266,8 @@ def test_a_refusal_that_the_function_catches_is_raised_when_it_returns(slope, ca
             return x
 
     with pytest.raises(TypeError, match=r"write np.exp in the place of math.exp"):
-        slope(f)(AT)
+        slope(fg.adopt(f, False))(AT)
+    assert slope(f)(AT) == pytest.approx(slope(fg.adopt(f))(AT))
     assert f(AT) == AT * math.exp(AT)
     assert fg.jit(f)(AT) == f(AT)
     assert fg.grad(fg.adopt(f))(AT) == pytest.approx((1 + AT) * math.exp(AT))
@@ -278,7 +297,7 @@ def test_a_value_whose_trace_has_ended_is_a_number():
         return x
 
     with pytest.raises(TypeError, match="float"):  # though f has caught it
-        fg.grad(f)(4.0)
+        fg.grad(plain_code(f))(4.0)
     assert isinstance(asked[0], TypeError)
     assert float(kept[-1]) == 4.0
 
@@ -331,10 +350,20 @@ def under_jit(code):
     return "value"
 
 
+def in_adopted_code(code):
+    got = outcome(fg.grad(function(code, True)), AT)
+    if isinstance(got, Exception):
+        return "TypeError" if is_taught(got) else "error"
+    zero = KIND[code] == "zero"
+    assert got == pytest.approx(expected(code, KIND[code]), rel=1e-6), code
+    return "derivative 0" if zero else "differentiated"
+
+
 def test_the_table_says_what_comes_back():
     text = PAGE.read_text()
-    rows = re.findall(r"^\| `(.+?)` \| (.+?) \| (.+?) \|", text, re.MULTILINE)
+    rows = re.findall(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|", text, re.MULTILINE)
     assert len(rows) >= 40
-    for code, said, jitted in rows:
+    for code, adopted, said, jitted in rows:
+        assert adopted == in_adopted_code(code), code
         assert said == WORDS[KIND[code]], code
         assert jitted == under_jit(code), code

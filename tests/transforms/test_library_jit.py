@@ -240,7 +240,7 @@ def test_a_question_is_refused_with_what_to_write_instead(backend):
 )
 def test_other_questions_are_refused_too(backend, ask, asker):
     with pytest.raises(TypeError, match=f"no guards.*{asker} was asked of"):
-        fg.jit(ask, backend=backend)(1.0)
+        fg.jit(fg.adopt(ask, False), backend=backend)(1.0)
 
 
 def test_errors_of_f_itself_stay_as_they_are(backend):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, update_wrapper, wraps
 from importlib import import_module
 from types import MethodType, ModuleType
@@ -17,6 +17,7 @@ from funcgrad.adoption.namespaces import is_kept
 from funcgrad.adoption.redirect import redirect, refresh
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.source import fail
+from funcgrad.trace.leaves import PLAIN_DATA
 
 
 def adopt(f: Any, on: bool = True) -> Any:
@@ -58,6 +59,8 @@ def adopt(f: Any, on: bool = True) -> Any:
 class AdoptedFunction:
     """A function that runs as adopted code; pickled as the original, whose name and documentation it has."""
 
+    __funcgrad_adopted__ = True
+
     def __init__(self, f: Callable[..., Any]) -> None:
         update_wrapper(self, f)
         self.__wrapped__: Callable[..., Any] = f
@@ -89,6 +92,19 @@ def adopted(f: Any) -> Any:
         f = f.__wrapped__
     refresh()
     return redirect(f)
+
+
+def call_adopted(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a user's function as adopted code, given adopted functions and objects."""
+    if type(f) is AdoptedFunction:
+        return f(*args, **kwargs)
+    function = adopted(f)
+    named = {name: _given(arg) for name, arg in kwargs.items()}
+    return restored(function(*[_given(arg) for arg in args], **named))
+
+
+def _given(arg: Any) -> Any:
+    return arg if type(arg) in PLAIN_DATA else redirect(arg)
 
 
 def _as_it_is(f: Callable[..., Any]) -> Callable[..., Any]:

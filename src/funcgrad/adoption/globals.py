@@ -17,23 +17,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from funcgrad.arrays.mutable_array import MARK
+from funcgrad.trace.leaves import PLAIN_DATA
 
-NEVER_REDIRECTED = frozenset(
-    (
-        int,
-        float,
-        complex,
-        bool,
-        str,
-        bytes,
-        type(None),
-        np.float64,
-        list,
-        tuple,
-        dict,
-        set,
-    )
-)
+NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray}
 """Types of values that are never redirected."""
 
 _ABSENT = object()

@@ -66,6 +66,21 @@ def is_kept_namespace(space: dict[str, Any]) -> bool:
     return is_kept(name) and getattr(sys.modules.get(str(name)), "__dict__", None) is space
 
 
+def is_composed(value: object) -> bool:
+    """Whether a value is a composition of functions by toolz or cytoolz."""
+    kind = type(value)
+    return kind.__name__ == "Compose" and kind.__module__.partition(".")[0] in _TOOLZ
+
+
+def is_curried(value: object) -> bool:
+    """Whether a value is a curried function of toolz or cytoolz."""
+    kind = type(value)
+    return kind.__name__ == "curry" and kind.__module__.partition(".")[0] in _TOOLZ
+
+
+_TOOLZ = ("toolz", "cytoolz")
+
+
 def replacement_of(module: ModuleType) -> ModuleType | None:
     """The module that stands in for a module; None where none does.
 

@@ -19,6 +19,8 @@ from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
+    is_composed,
+    is_curried,
     is_kept,
     is_kept_namespace,
     original_of,
@@ -132,8 +134,24 @@ def _instance(value: Any) -> Any:
         return known[1]
     if str(type(value).__module__).startswith("numba."):
         return redirect(_python_function(value))
+    if is_composed(value) or is_curried(value):
+        return _of_toolz(value)
     kind = _class(type(value))
     return value if kind is type(value) else _view(value, kind)
+
+
+def _of_toolz(value: Any) -> Any:
+    """A composition or a curried function of adopted functions."""
+    if is_curried(value):
+        inner = partial(value.func, *value.args, **value.keywords)
+        found = _partial(inner)
+        return value if found is inner else type(value)(found.func, *found.args, **found.keywords)
+    functions = (value.first, *value.funcs)
+    adopted = redirected(functions, redirect)
+    if adopted is functions:
+        return value
+    home = sys.modules[type(value).__module__.partition(".")[0]]
+    return home.compose_left(*adopted)
 
 
 def _view(instance: Any, kind: Any) -> Any:

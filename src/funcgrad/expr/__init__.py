@@ -305,6 +305,8 @@ def const(value: object) -> Expr:
     >>> const([1.0, 2.0]).key == const([1.0, 2.0]).key
     True
     """
+    if type(value) not in _PLAIN and "plain_value" in functions:
+        value = functions["plain_value"](value)  # of an array that can be written
     if isinstance(value, Expr):
         return value
     array = np.array(value)
@@ -312,6 +314,9 @@ def const(value: object) -> Expr:
         raise TypeError(f"const: expected numbers, but got dtype {array.dtype}")
     array.flags.writeable = False
     return constant_of(Constant(array))
+
+
+_PLAIN = frozenset((float, int, complex, bool, np.ndarray))
 
 
 def scalar(value: object, dtype: np.dtype[Any]) -> Expr:

@@ -8,13 +8,15 @@ scope. Python's questions (``if x > 0``) are answered from the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
-from funcgrad.arrays.mutable_array import MARK, borrowed, mutable
+from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
+from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
@@ -95,40 +97,129 @@ def run_on_leaves(
     if traced is None:
         traced = flatten_arguments(f, args, range(len(args)))
     scope = scope or Scope()
-    written = is_adopted(f)
     leaves: list[Expr] = []
-    called = list(args)
+    own: dict[int, list[Expr]] = {}
     try:
         for i, tree in traced.items():
-            own = [
+            own[i] = [
                 fresh(value, scope, len(leaves) + k, path)
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
-            leaves.extend(own)
-            called[i] = tree.rebuild([_given(leaf) for leaf in own] if written else own)
-        if written:
-            called = [_borrow(arg) for arg in called]
-            kwargs = {name: _borrow(arg) for name, arg in kwargs.items()}
-        output = f(*called, **kwargs)
-        if scope.refusal is not None:
-            raise scope.refusal
-        return output, leaves
+            leaves.extend(own[i])
+
+        def on_leaves(level: int) -> Any:
+            called, named = list(args), kwargs
+            for i, tree in traced.items():
+                called[i] = tree.rebuild(
+                    own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]]
+                )
+            if level == WRITABLE:
+                called = [_borrow(arg) for arg in called]
+                named = {name: _borrow(arg) for name, arg in kwargs.items()}
+            output = _call(f, level, called, named)
+            if scope.refusal is not None:
+                raise scope.refusal
+            return output
+
+        return _adopted_where_needed(f, [*args, *kwargs.values()], on_leaves, scope), leaves
     finally:
         scope.open = False
         scope.refusal = None  # its traceback refers to this frame
 
 
+# -- adoption ------------------------------------------------------------------------------------
+KEPT, AS_IT_IS, ADOPTED, WRITABLE = -1, 0, 1, 2
+"""Levels of adoption: a function of a module that is never adopted, one that runs as it is, one that is
+adopted, and one that is also given arrays that can be written (`funcgrad.adoption.levels`)."""
+
+PLAIN_DATA = frozenset(
+    (
+        *(int, float, complex, bool, str, bytes, type(None), np.ndarray, np.float64),
+        *(list, tuple, dict, set, Expr, MutableArray),
+    )
+)
+"""Types of values that hold no code that could be adopted."""
+
+
+class Binding(NamedTuple):
+    """A name that leads to a function, a class or a module, in the globals of a function."""
+
+    holder: ref[Any] | None
+    """The function; None for the one that is asked for."""
+    name: str
+    value: ref[Any]
+
+
+class KnownLevel(NamedTuple):
+    """The level of a code object, by the names that it reaches."""
+
+    code: ref[CodeType]
+    level: int
+    bindings: tuple[Binding, ...]
+
+    def holds(self, f: FunctionType) -> bool:
+        """Whether the names lead where they led."""
+        if self.code() is not f.__code__:
+            return False
+        for holder, name, value in self.bindings:
+            function = f if holder is None else holder()
+            if function is None or function.__globals__.get(name) is not value():
+                return False
+        return True
+
+
+KNOWN_LEVELS: dict[int, KnownLevel] = {}
+"""The levels of code objects, by id."""
+
+
+def _level(f: Any, args: Sequence[Any]) -> int:
+    """The level of adoption of a function that is called with these arguments."""
+    if type(f) is FunctionType and f.__closure__ is None and f.__defaults__ is None:
+        known = KNOWN_LEVELS.get(id(f.__code__))
+        if (
+            known is not None
+            and known.level == AS_IT_IS
+            and not f.__kwdefaults__
+            and type(f.__globals__) is dict
+            and PLAIN_DATA.issuperset(map(type, args))
+            and known.holds(f)
+        ):
+            return AS_IT_IS
+    return int(functions["adoption_level"](f, args))
+
+
+def _call(f: Callable[..., Any], level: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    return functions["call_adopted"](f, args, kwargs) if level else f(*args, **kwargs)
+
+
+def _adopted_where_needed(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    call: Callable[[int], Any],
+    scope: Scope | None = None,
+) -> Any:
+    """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused."""
+    level = _level(f, args)
+    try:
+        return call(level)
+    except Exception as error:
+        later = functions["level_after"](f, level, error)
+        if later is None:
+            raise
+        refusal = error
+    if scope is not None:
+        scope.refusal = None
+    try:
+        result = call(later)
+    except Exception:
+        raise refusal from None
+    finally:
+        del refusal  # its traceback refers to this frame
+    functions["learn"](f)
+    return result
+
+
 # -- arrays that can be written --------------------------------------------------------------------
-def is_adopted(f: Any) -> bool:
-    """Whether a function is code over funcgrad's NumPy, and so given arrays that can be written."""
-    while isinstance(f, partial):
-        f = f.func
-    code = getattr(f, "__func__", f)
-    if not hasattr(code, "__globals__"):
-        code = type(f).__call__  # of an instance
-    return MARK in getattr(code, "__globals__", ())
-
-
 def _given(leaf: Expr) -> Any:
     """A leaf as an adopted function is given it: an array can be written."""
     if not leaf.type.shape:
@@ -144,18 +235,26 @@ def _borrow(arg: Any) -> Any:
     return borrowed(arg) if type(arg) is np.ndarray else arg
 
 
-def on_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f, given arrays that can be written where it is adopted."""
-    if not is_adopted(f):
-        return f
+def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The result of a user's function on traced values."""
 
-    def called(*args: object, **kwargs: object) -> Any:
+    def on_values(level: int) -> Any:
+        if level < WRITABLE:
+            return _call(f, level, args, kwargs)
         tree = flatten((args, kwargs))
         values = [
             mutable(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves
         ]
-        inner, named = tree.rebuild(values)
-        return f(*inner, **named)
+        return _call(f, level, *tree.rebuild(values))
+
+    return _adopted_where_needed(f, [*args, *kwargs.values()], on_values)
+
+
+def on_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as `run` runs it."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return run(f, args, kwargs)
 
     return called
 

@@ -19,7 +19,7 @@ from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize
-from funcgrad.trace.leaves import run_on_leaves
+from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.formulas_of import numeric_arguments
 from funcgrad.transforms.trace_cache import LastTraceCache
@@ -169,7 +169,7 @@ def elementwise_grad(
     check_function("elementwise_grad", f)
 
     def summed(*args: object, **kwargs: object) -> Any:
-        return np.sum(f(*args, **kwargs))
+        return np.sum(run(f, args, kwargs))
 
     return grad(named_after(f)(summed), argnums)
 

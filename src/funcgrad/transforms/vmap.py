@@ -19,7 +19,7 @@ from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
-from funcgrad.trace.leaves import on_arrays, run_on_leaves
+from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
@@ -69,7 +69,7 @@ def vmap(
                     for value, batch in zip(whole.leaves, batches, strict=True)
                 ]
             )
-            return on_arrays(f)(*inner, **named)
+            return run(f, inner, named)
 
         present = [batch for batch in batches if batch is not None]
         output, leaves = run_on_leaves(on_one, present, {})

@@ -241,7 +241,7 @@ def test_many_numbers_beside_float32_are_warned_of():
     w = np.ones(2, "float32")
     with pytest.warns(UserWarning, match=r"give it as np.float32\(x\)"):
         assert {f(w, float(k)).dtype for k in range(20)} == {w.dtype}
-    g = fg.jit(by_float)
+    g = fg.jit(fg.adopt(by_float, False))
     with pytest.warns(UserWarning, match=r"by float\(\) of it"):
         assert [g(float(k)) for k in range(20)] == [float(k) ** 2 for k in range(20)]
 

@@ -129,13 +129,15 @@ def test_every_question_is_a_guard():
 
 
 def test_a_number_that_is_always_another_is_warned_of_once():
-    @jit
-    def f(x):
+    def by_float(x):
         return x * float(x)
 
+    f = jit(fg.adopt(by_float, False))
     for i in range(7):
         assert f(i + 0.5) == (i + 0.5) ** 2
-    with pytest.warns(UserWarning, match=r"jit: f takes a number out of a value, by float\(\)"):
+    with pytest.warns(
+        UserWarning, match=r"jit: by_float takes a number out of a value, by float\(\)"
+    ):
         assert f(7.5) == 56.25
     assert f(8.5) == 72.25
 

@@ -18,7 +18,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import Elementwise, differentiable, lift_fully
 from funcgrad.ops.markers import name_op
 from funcgrad.source import fail
-from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.transform_arguments import check_function, named_after
@@ -67,9 +67,7 @@ def checkpoint(
         if not any(isinstance(leaf, Expr) for leaf in leaves):
             return function(*args, **kwargs)
         given = [lift_fully(leaf) for leaf in leaves]
-        body, captured, output = trace_body(
-            lambda *a: on_arrays(function)(*a, **kwargs), trees, given
-        )
+        body, captured, output = trace_body(lambda *a: run(function, a, kwargs), trees, given)
         shape = flatten(output)
         kept = _kept(body, policy)
         values = bind(call_op, [*given, *captured], len(shape.leaves), body=body, kept=kept)

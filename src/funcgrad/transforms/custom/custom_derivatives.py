@@ -26,6 +26,7 @@ from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully, same_on_ba
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
+from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.transform_arguments import positions
@@ -142,7 +143,7 @@ class _Custom:
             _running.reset(token)
 
     def _value_without_derivative(self, args: tuple[Any, ...]) -> Any:
-        value = flatten(self.f(*args))
+        value = flatten(run(self.f, args, {}))
         return value.rebuild(
             [_last(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
         )
@@ -186,14 +187,16 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = self._positional(args, kwargs)
-        if self._rule is None or not _traced(args):
+        if not _traced(args):
             return self.f(*args)
+        if self._rule is None:
+            return run(self.f, args, {})
         if self._at_last_order():
             return self._value_without_derivative(args)
         fwd, bwd = self._rule
         fixed, places = self._split_arguments(args)
         with self._nested():
-            pair = fwd(*args)
+            pair = run(fwd, args, {})
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise fail(
                 TypeError,
@@ -209,7 +212,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
         def back(residuals: object, cotangent: object) -> Any:
             with self._nested():
-                found = bwd(*fixed, residuals, cotangent)
+                found = run(bwd, [*fixed, residuals, cotangent], {})
             return _cotangents(found, trees, arguments)
 
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
@@ -324,13 +327,15 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = self._positional(args, kwargs)
-        if self._rule is None or not _traced(args):
+        if not _traced(args):
             return self.f(*args)
+        if self._rule is None:
+            return run(self.f, args, {})
         if self._at_last_order():
             return self._value_without_derivative(args)
         rule = self._rule
         fixed, places = self._split_arguments(args)
-        value = flatten(self.f(*args))
+        value = flatten(run(self.f, args, {}))
         results = [lift_fully(leaf) for leaf in value.leaves]
         primals = flatten(tuple(args[i] for i in places))
         arguments = [lift_fully(leaf) for leaf in primals.leaves]
@@ -341,7 +346,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
 
         def forward(primals: Any, tangents: object) -> Any:
             with self._nested():
-                pair = rule(*fixed, primals, tangents)
+                pair = run(rule, [*fixed, primals, tangents], {})
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise fail(
                     TypeError,

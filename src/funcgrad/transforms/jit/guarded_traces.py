@@ -18,7 +18,7 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize
-from funcgrad.trace.leaves import run_on_leaves
+from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten_with_static, leaves_of
 from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Snapshot
@@ -111,7 +111,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             elif kind in PLAIN:
                 kinds.append(kind)
             elif kind is Expr:
-                return self.f(*args, **kwargs)  # inside another trace it is part of it
+                return run(self.f, args, kwargs)  # inside another trace it is part of it
             elif isinstance(leaf, np.generic):
                 kinds.append(("scalar", leaf.dtype))
                 specializes = specializes or leaf.dtype not in DEFAULT_DTYPES

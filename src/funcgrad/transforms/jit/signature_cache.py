@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.source import fail
-from funcgrad.trace.leaves import on_arrays, parameter_names
+from funcgrad.trace.leaves import parameter_names, run
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.static import contents
 from funcgrad.transforms.jit.capture_sources import Snapshot
@@ -142,7 +142,6 @@ class SignatureCache(ABC, Generic[Cached]):
     def on_leaves(self, args: Args, kwargs: Keywords, kinds: Kinds) -> Callable[..., Any]:
         """f as a function of the leaves that are not static, with the static leaves of this call."""
         whole = flatten_with_static((args, kwargs))
-        f = on_arrays(self.f)
 
         def called(*values: object) -> Any:
             rest = iter(values)
@@ -151,7 +150,7 @@ class SignatureCache(ABC, Generic[Cached]):
                 for leaf, kind in zip(whole.leaves, kinds, strict=True)
             ]
             inner, named = whole.rebuild(filled)
-            return f(*inner, **named)
+            return run(self.f, inner, named)
 
         return called
 
@@ -205,12 +204,10 @@ class SignatureCache(ABC, Generic[Cached]):
     def _bind_static(
         self, fixed: dict[int, Any], known: Keywords, count: int
     ) -> SignatureCache[Cached]:
-        f = on_arrays(self.f)
-
         def rest(*others: object, **named: object) -> Any:
             left = iter(others)
             whole = [fixed[i] if i in fixed else next(left) for i in range(count)]
-            return f(*whole, **known, **named)
+            return run(self.f, whole, {**known, **named})
 
         inner = self.empty_for(rest)
         inner.watch = self.watch

@@ -1,0 +1,286 @@
+"""Levels of adoption: how far a transform adopts the function that it runs.
+
+A function is adopted by itself if its names, or those of functions and classes that they lead to, tell a
+traced value from a number (``math``, ``float``, ``isinstance``, ...). A function that is refused is run
+again, adopted and on arrays that can be written, and so from then on. All others run as they are. Of code,
+only the names are read (``co_names``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import _lru_cache_wrapper, lru_cache, partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from funcgrad.adoption.namespaces import is_composed, is_curried, is_kept, is_kept_namespace
+from funcgrad.arrays.mutable_array import MARK
+from funcgrad.expr import Expr
+from funcgrad.source import OURS
+from funcgrad.trace.leaves import (
+    ADOPTED,
+    AS_IT_IS,
+    KEPT,
+    KNOWN_LEVELS,
+    PLAIN_DATA,
+    WRITABLE,
+    Binding,
+    KnownLevel,
+)
+
+_NAMES = frozenset(("complex", "float", "hasattr", "isinstance", "issubclass", "type"))
+_NUMBERS = ("cmath", "math", "statistics")
+
+
+# -- the level of a function -----------------------------------------------------------------------
+_LEARNED: dict[int, ref[CodeType]] = {}
+"""The code of functions that were refused, and ran with arrays that can be written, by id."""
+
+
+def adoption_level(f: Any, args: Iterable[Any]) -> int:
+    """How far a transform adopts a function that it calls with these arguments."""
+    function = f if type(f) is FunctionType else _function_of(f)
+    if MARK in vars(type(function)):  # of `adopt`
+        return WRITABLE
+    if type(function) is not FunctionType:
+        return _level_of_held(f, [function, *args])
+    code = function.__code__
+    if id(code) in _LEARNED:
+        return WRITABLE
+    if MARK in function.__globals__:
+        return WRITABLE
+    level = _level_by_names(function)
+    if level == KEPT:
+        return AS_IT_IS
+    given = [arg for arg in args if type(arg) not in PLAIN_DATA]
+    holds = function is not f or f.__closure__ or f.__defaults__ or f.__kwdefaults__
+    return _level_of_held(f, given) if not level and (holds or given) else level
+
+
+def _function_of(f: Any) -> Any:
+    """The Python function that a callable runs first."""
+    while True:
+        if isinstance(f, partial) or is_curried(f):
+            f = f.func
+        elif is_composed(f):
+            f = f.first
+        elif isinstance(f, _lru_cache_wrapper):
+            f = f.__wrapped__
+        else:
+            break
+    if isinstance(f, MethodType):
+        return f.__func__
+    call = getattr(type(f), "__call__", None)  # noqa: B004  # its code is wanted
+    return call if type(call) is FunctionType and MARK not in vars(type(f)) else f
+
+
+def _level_by_names(f: FunctionType) -> int:
+    code = f.__code__
+    known = KNOWN_LEVELS.get(id(code))
+    if known is None or not known.holds(f):
+        key = id(code)
+        level, bindings = _searched(f)
+        noted = ref(code, lambda _: KNOWN_LEVELS.pop(key, None))
+        known = KNOWN_LEVELS[key] = KnownLevel(noted, level, bindings)
+    return known.level
+
+
+def _level_of_held(f: Any, given: Iterable[Any]) -> int:
+    """The level of what a function holds, and is given: its closure, defaults, the instance of a method."""
+    waiting, met = [*_held(f), *given], set[int]()
+    while waiting:
+        value = waiting.pop()
+        if type(value) in PLAIN_DATA or id(value) in met:
+            continue
+        met.add(id(value))
+        if isinstance(value, FunctionType):
+            if MARK not in value.__globals__ and _level_by_names(value) == ADOPTED:
+                return ADOPTED
+        elif not isinstance(value, partial | MethodType | ModuleType) and (
+            _asks(value) or _level_of_class(value if isinstance(value, type) else type(value))
+        ):
+            return ADOPTED
+        if not is_kept(getattr(value, "__module__", None)):
+            waiting.extend(_held(value))
+    return AS_IT_IS
+
+
+def _held(value: Any) -> Iterator[Any]:
+    if isinstance(value, FunctionType):
+        for cell in value.__closure__ or ():
+            try:
+                yield cell.cell_contents
+            except ValueError:  # empty as yet
+                continue
+        yield from value.__defaults__ or ()
+        yield from (value.__kwdefaults__ or {}).values()
+    elif isinstance(value, MethodType):
+        yield value.__func__
+        yield value.__self__
+    elif isinstance(value, partial) or is_curried(value):
+        yield value.func
+        yield from value.args
+        yield from value.keywords.values()
+    elif is_composed(value):
+        yield value.first
+        yield from value.funcs
+
+
+_OF_CLASSES: WeakKeyDictionary[type, int] = WeakKeyDictionary()
+
+
+def _level_of_class(kind: type) -> int:
+    """The level of the methods of a class."""
+    if is_kept(kind.__module__) or kind.__module__ == "builtins":
+        return AS_IT_IS
+    found = _OF_CLASSES.get(kind)
+    if found is None:
+        _OF_CLASSES[kind] = AS_IT_IS  # also where its methods refer to it
+        methods = list(_methods(kind))
+        found = _OF_CLASSES[kind] = max([AS_IT_IS, *[_searched(f)[0] for f in methods]])
+    return found
+
+
+def _methods(kind: type) -> Iterator[FunctionType]:
+    """The methods and properties of a class and its bases that are not for Python's protocols."""
+    for base in kind.__mro__:
+        if not is_kept(base.__module__) and base is not object:
+            for name, member in vars(base).items():
+                if not name.startswith("__") or name in ("__call__", "__getitem__"):
+                    parts = (
+                        member,
+                        getattr(member, "__func__", None),
+                        getattr(member, "fget", None),
+                    )
+                    yield from [part for part in parts if type(part) is FunctionType]
+
+
+# -- what names lead to ----------------------------------------------------------------------------
+def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
+    """The level of a function by the names that it reaches through globals, and those names."""
+    if not can_be_adopted(f):
+        return KEPT, ()
+    bindings: list[Binding] = []
+    waiting, met = [f], {id(f)}
+    while waiting:
+        function = waiting.pop()
+        space = function.__globals__
+        if MARK in space or not can_be_adopted(function):
+            continue
+        names = _names(function.__code__)
+        for name in sorted(names):
+            value = space.get(name, name)
+            if value is name:
+                if name in _NAMES or name in _NUMBERS:
+                    return ADOPTED, tuple(bindings)
+                continue
+            if type(value) in PLAIN_DATA:
+                continue
+            binding = _bound(None if function is f else function, name, value)
+            bindings.extend([binding] if binding is not None else [])
+            inner = [value, *_attributes(value, names)]
+            if any([_asks(item) for item in inner]):
+                return ADOPTED, tuple(bindings)
+            for item in inner:
+                for found in _functions(item):
+                    if id(found) not in met:
+                        met.add(id(found))
+                        waiting.append(found)
+    return AS_IT_IS, tuple(bindings)
+
+
+def _bound(function: FunctionType | None, name: str, value: Any) -> Binding | None:
+    try:
+        return Binding(None if function is None else ref(function), name, ref(value))
+    except TypeError:  # no function, class or module
+        return None
+
+
+def _attributes(value: Any, names: frozenset[str]) -> list[Any]:
+    """The attributes of a module that code with these names may read."""
+    if not isinstance(value, ModuleType):
+        return []
+    own = vars(value)
+    return [own[name] for name in names if name in own and not isinstance(own[name], ModuleType)]
+
+
+def _functions(value: Any) -> list[FunctionType]:
+    """The Python functions in a global: itself, those that it holds, or the methods of its class."""
+    if isinstance(value, FunctionType | MethodType | partial):
+        own = [value] if isinstance(value, FunctionType) else []
+        return [*own, *[f for inner in _held(value) for f in _functions_of_one(inner)]]
+    return _functions_of_one(value)
+
+
+def _functions_of_one(value: Any) -> list[FunctionType]:
+    if isinstance(value, FunctionType):
+        return [value]
+    if type(value) in PLAIN_DATA or isinstance(value, ModuleType | MethodType | partial):
+        return []
+    kind = value if isinstance(value, type) else type(value)
+    wrapped = getattr(value, "__wrapped__", None) if not isinstance(value, type) else None
+    inner = [wrapped] if isinstance(wrapped, FunctionType) else []
+    return inner if is_kept(kind.__module__) else [*inner, *_methods(kind)]
+
+
+def _asks(value: Any) -> bool:
+    """Whether a global is one of the functions or types that tell a traced value from a number."""
+    if isinstance(value, BuiltinFunctionType | FunctionType):
+        return value.__module__ in _NUMBERS or value in _ASKING
+    return isinstance(value, type) and (value in _ASKING or issubclass(value, _OF_NUMPY))
+
+
+_ASKING = frozenset((complex, float, hasattr, isinstance, issubclass, np.isscalar, type))
+_OF_NUMPY = (np.ndarray, np.generic)
+
+
+@lru_cache(maxsize=4096)
+def _names(code: CodeType) -> frozenset[str]:
+    """The names of globals and attributes in code, and in the code of functions inside it."""
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(code.co_names).union(*map(_names, inside))
+
+
+# -- what is learned ---------------------------------------------------------------------------
+def is_refusal(error: BaseException) -> bool:
+    """Whether funcgrad or NumPy raised an error, or a traced value lacks an attribute."""
+    found: BaseException | None = error
+    met: set[int] = set()
+    while found is not None and id(found) not in met:
+        met.add(id(found))
+        if isinstance(found, AttributeError) and isinstance(found.obj, Expr):
+            return True
+        place = found.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        if place is not None and OURS[place.tb_frame.f_code.co_filename]:
+            return True
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def level_after(f: Any, level: int, error: BaseException) -> int | None:
+    """The level at which a function is run once more after an error; None if it is not."""
+    if level == WRITABLE or not is_refusal(error) or not can_be_adopted(f):
+        return None
+    return WRITABLE
+
+
+def can_be_adopted(f: Any) -> bool:
+    """Whether a function has Python code of the user's, or of a package whose code is adopted."""
+    function = _function_of(f)
+    return (
+        type(function) is FunctionType
+        and not is_kept_namespace(function.__globals__)
+        and not function.__code__.co_filename.startswith("<funcgrad")
+    )
+
+
+def learn(f: Any) -> None:
+    """Keep in mind that functions with f's code are given arrays that can be written."""
+    code = _function_of(f).__code__
+    key = id(code)
+    _LEARNED[key] = ref(code, lambda _: _LEARNED.pop(key, None))

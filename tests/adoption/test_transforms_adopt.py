@@ -1,0 +1,440 @@
+"""Transforms adopt the functions that they are given, where that is needed."""
+
+import dataclasses
+import functools
+import gc
+import math
+import operator
+import statistics
+import threading
+import weakref
+from math import sin as sine
+from types import ModuleType
+
+import numpy as np
+import pytest
+import toolz
+
+import funcgrad as fg
+
+
+def scalar(x):
+    """x sin(x), as code on plain numbers has it."""
+    return x * math.sin(x) if isinstance(x, float) else x
+
+
+def filled(v):
+    """A vector that is filled entry by entry."""
+    out = np.zeros(len(v))
+    for i in range(len(v)):
+        out[i] = math.sin(v[i])
+    return out
+
+
+def total(v):
+    return filled(v).sum()
+
+
+def helper(x):
+    return scalar(x)
+
+
+X = 0.7
+V = np.array([0.3, 0.7])
+SLOPE = math.sin(X) + X * math.cos(X)
+SECOND = 2 * math.cos(X) - X * math.sin(X)
+
+
+SCALAR = {
+    "grad": lambda: fg.grad(scalar)(X),
+    "helper": lambda: fg.grad(helper)(X),
+    "method": lambda: fg.grad(Scaled(1.0).value)(X),
+    "lambda": lambda: fg.grad(lambda x: scalar(x))(X),
+    "value_and_grad": lambda: fg.value_and_grad(scalar)(X)[1],
+    "expr": lambda: fg.grad(scalar).expr(X)(x=X),
+    "jvp": lambda: fg.jvp(scalar, (X,), (1.0,))[1],
+    "vjp": lambda: fg.vjp(scalar, X)[1](1.0)[0],
+    "linearize": lambda: fg.linearize(scalar, X)[1](1.0),
+    "jacobian": lambda: fg.jacobian(scalar)(X),
+    "jacfwd": lambda: fg.jacfwd(scalar)(X),
+    "taylor": lambda: fg.taylor(scalar, X, 1)[1],
+    "trace": lambda: fg.gradient(fg.trace(scalar, X), "x")(x=X),
+    "jit": lambda: fg.jit(fg.grad(scalar))(X),
+    "grad of jit": lambda: fg.grad(fg.jit(scalar))(X),
+    "vmap": lambda: fg.vmap(fg.grad(scalar))(np.array([X]))[0],
+    "grad of vmap": lambda: fg.grad(lambda v: fg.vmap(scalar)(v).sum())(np.array([X]))[0],
+    "checkpoint": lambda: fg.grad(fg.checkpoint(scalar))(X),
+    "cond": lambda: fg.grad(lambda x: fg.cond(x > 0, scalar, lambda x: x, x))(X),
+    "fori_loop": lambda: fg.grad(lambda x: fg.fori_loop(0, 1, lambda i, c: scalar(c), x))(X),
+    "scan": lambda: fg.grad(lambda x: fg.scan(lambda c, _: (scalar(c), c), x, np.zeros(1))[0])(X),
+    "while_loop": lambda: fg.grad(
+        lambda x: fg.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, scalar(c[1])), (0, x))[1]
+    )(X),
+}
+
+
+class Scaled:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def value(self, x):
+        return self.scale * self.inner(x)
+
+    def inner(self, x):
+        return x * math.sin(x)
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_a_function_of_plain_numbers_is_adopted(name):
+    assert SCALAR[name]() == pytest.approx(SLOPE, rel=1e-14)
+
+
+ARRAYS = {
+    "grad": lambda: fg.grad(total)(V),
+    "jit": lambda: fg.jit(fg.grad(total))(V),
+    "elementwise_grad": lambda: fg.elementwise_grad(filled)(V),
+    "jacobian": lambda: np.diag(fg.jacobian(filled)(V)),
+    "jacfwd": lambda: np.diag(fg.jacfwd(filled)(V)),
+    "jvp": lambda: fg.jvp(filled, (V,), (np.ones(2),))[1],
+    "sparse_jacobian": lambda: fg.sparse_jacobian(filled)(V).toarray().diagonal(),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_function_that_fills_an_array_is_adopted(name):
+    np.testing.assert_allclose(ARRAYS[name](), np.cos(V), rtol=1e-14)
+
+
+def test_second_derivatives():
+    assert fg.grad(fg.grad(scalar))(X) == pytest.approx(SECOND, rel=1e-14)
+    assert fg.hessian(scalar)(X) == pytest.approx(SECOND, rel=1e-14)
+    assert fg.hvp(scalar, (X,), (1.0,)) == pytest.approx(SECOND, rel=1e-14)
+    np.testing.assert_allclose(fg.hessian(total)(V), np.diag(-np.sin(V)), rtol=1e-14)
+
+
+def test_adoption_is_turned_off():
+    with pytest.raises(TypeError, match="derivative"):
+        fg.grad(fg.adopt(lambda x: x * math.sin(x), False))(X)
+
+
+def test_values_under_jit_are_those_of_the_function():
+    f = fg.jit(scalar)
+    assert [f(x) for x in (X, -X)] == pytest.approx([scalar(X), scalar(-X)], rel=1e-15)
+    np.testing.assert_allclose(fg.jit(filled)(V), filled(V), rtol=1e-15)
+
+
+def test_captures_of_a_jitted_function_are_watched():
+    scale = 2.0
+
+    def f(x):
+        return scale * math.sin(x)
+
+    g = fg.jit(fg.grad(f))
+    assert g(X) == 2.0 * math.cos(X)
+    scale = 3.0
+    assert g(X) == 3.0 * math.cos(X)
+
+
+def test_a_helper_that_is_bound_anew_is_seen(monkeypatch):
+    for transformed in (fg.grad(helper), fg.jit(fg.grad(helper))):
+        monkeypatch.undo()
+        assert transformed(X) == pytest.approx(SLOPE, rel=1e-14)
+        monkeypatch.setitem(globals(), "scalar", math.exp)
+        assert transformed(X) == pytest.approx(math.exp(X), rel=1e-14)
+
+
+@dataclasses.dataclass
+class Pair:
+    a: float
+    b: float
+
+    def product(self):
+        return math.prod([self.a, self.b])
+
+
+def test_arguments_and_results_have_the_classes_that_they_had():
+    found = fg.grad(lambda p: p.product())(Pair(2.0, 3.0))
+    assert type(found) is Pair
+    assert found == Pair(3.0, 2.0)
+    value, slope = fg.jvp(lambda x: Pair(x, math.sin(x)), (X,), (1.0,))
+    assert (type(value), type(slope)) == (Pair, Pair)
+    assert slope == Pair(1.0, math.cos(X))
+    pair = fg.grad(lambda x: (x, Scaled(2.0)), has_aux=True)(X)[1]
+    assert type(pair) is Scaled
+
+
+def test_a_function_among_the_arguments_is_adopted():
+    assert fg.grad(lambda x, f: f(x))(X, scalar) == pytest.approx(SLOPE, rel=1e-14)
+    assert fg.grad(lambda x, model: model.value(x))(X, Scaled(1.0)) == pytest.approx(
+        SLOPE, rel=1e-14
+    )
+
+
+def test_threads_adopt_at_once():
+    found = []
+
+    def run():
+        found.append([fg.grad(lambda x, k=k: k * scalar(x))(X) for k in range(20)])
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for row in found:
+        assert row == pytest.approx([k * SLOPE for k in range(20)], rel=1e-14)
+
+
+# -- kinds of functions --------------------------------------------------------------------------
+def scaled(k, x):
+    return k * math.sin(x)
+
+
+def decorated(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        return f(*args, **kwargs)
+
+    return wrapper
+
+
+def closure():
+    k, inner = 2.0, math.sin
+
+    def outer(x):
+        return k * inner(x)
+
+    return outer
+
+
+def generates(x):
+    def values():
+        for k in (1, 2):
+            yield math.sin(k * x)
+
+    return sum(values())
+
+
+def recursive(x, n=3):
+    return x if n == 0 else math.sin(recursive(x, n - 1))
+
+
+class Callable:
+    factor = 3.0
+
+    def __call__(self, x):
+        return self.factor * self.power(x, math.pi)
+
+    @staticmethod
+    def power(x, n):
+        return math.pow(x, n)
+
+    @classmethod
+    def of_class(cls, x):
+        return cls.factor * math.sin(x)
+
+    @property
+    def root(self):
+        return math.sqrt
+
+
+class Derived(Callable):
+    def __call__(self, x):
+        return super().__call__(x) + super().power(x, 2)
+
+
+@dataclasses.dataclass
+class Model:
+    weight: float
+
+    def __call__(self, x):
+        return math.exp(self.weight * x)
+
+    def value(self, x):
+        return self(x)
+
+
+cached = functools.lru_cache(scalar)
+module = ModuleType("a_module_of_its_own")
+exec(
+    "import math, numpy as np\n"
+    "def inner(x): return math.cos(x)\n"
+    "def outer(x):\n    out = np.empty(2)\n    out[:] = x, inner(x)\n    return out.prod()\n",
+    vars(module),
+)
+
+KINDS = {
+    "name of a function": lambda x: sine(x) * x,
+    "partial": functools.partial(scaled, 2.0),
+    "partial of keyword": functools.partial(recursive, n=2),
+    "toolz.compose": toolz.compose(scalar, math.sin),
+    "toolz.compose of ufunc": toolz.compose(np.exp, scalar),
+    "toolz.curry": toolz.curry(scaled)(2.0),
+    "toolz.pipe": lambda x: toolz.pipe(x, scalar, math.cos),
+    "decorated": decorated(scalar),
+    "closure": closure(),
+    "generator": generates,
+    "recursion": recursive,
+    "nested": lambda x: (lambda y: math.sin(y) + x)(x * x),
+    "reduce": lambda x: functools.reduce(lambda a, k: a + math.sin(k * x), [1, 2], 0.0),
+    "map": lambda x: sum(map(math.sin, [x, 2 * x])),
+    "list of functions": lambda x: sum([f(x) for f in [scalar, math.sin]]),
+    "operator": lambda x: operator.mul(x, math.sin(x)),
+    "built-in": math.sin,
+    "type": float,
+    "cached": functools.lru_cache(scalar),
+    "helper that is cached": lambda x: cached(x) + cached(1.0),
+    "object": Callable(),
+    "object of a derived class": Derived(),
+    "method": Model(2.0).value,
+    "class method": Callable.of_class,
+    "property": lambda x: Callable().root(x),
+    "class": lambda x: Model(x)(2.0),
+    "argument of the class": lambda x: Model(2.0)(x),
+    "function of a module": module.outer,
+    "attribute of a module": lambda x: module.outer(x) + module.inner(x),
+    "statistics": lambda x: statistics.fmean([x, x * x]),
+    "asarray": lambda x: np.asarray([x, x * x]).sum(),
+    "array in place": lambda x: operator.iadd(np.ones(2), [x, x * x]).prod(),
+    "dtype": lambda x: np.array([x, 1.0], dtype=np.float64)[0] * np.float64(x),
+    "local import": lambda x: __import__("math").sin(x),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_kind_of_function_is_adopted(name):
+    f, x, h, bound = KINDS[name], X, 1e-6, 1e-8
+    difference = (f(x + h) - f(x - h)) / (2 * h)
+    assert fg.grad(f)(x) == pytest.approx(difference, rel=bound)
+    compiled = fg.jit(fg.grad(f))
+    assert [compiled(x), compiled(x)] == pytest.approx([difference] * 2, rel=bound)
+    assert fg.jvp(f, (x,), (1.0,)) == pytest.approx((f(x), difference), rel=bound)
+    assert fg.grad(fg.grad(f))(x) == pytest.approx(fg.hessian(fg.adopt(f))(x), rel=1e-12)
+
+
+RULES = {
+    "custom_vjp": lambda: by_rule(fg.custom_vjp(scalar), "defvjp"),
+    "custom_jvp": lambda: by_rule(fg.custom_jvp(scalar), "defjvp"),
+}
+
+
+def by_rule(f, kind):
+    if kind == "defvjp":
+        f.defvjp(lambda x: (scalar(x), x), lambda x, g: (g * (math.sin(x) + x * math.cos(x)),))
+    else:
+        f.defjvp(lambda p, t: (scalar(*p), t[0] * (math.sin(p[0]) + p[0] * math.cos(p[0]))))
+    return f
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_are_adopted(name):
+    f = RULES[name]()
+    assert f(X) == scalar(X)
+    assert fg.grad(f)(X) == pytest.approx(SLOPE, rel=1e-14)
+    assert fg.jit(fg.grad(lambda x: f(x)))(X) == pytest.approx(SLOPE, rel=1e-14)
+
+
+# -- what adoption leaves alone --------------------------------------------------------------------
+def test_a_function_that_needs_no_adoption_runs_as_it_is():
+    seen = []
+
+    def helper(x):
+        return np.sin(x)
+
+    def f(x):
+        seen.append((f.__globals__ is globals(), helper))
+        return helper(x) * x
+
+    assert fg.grad(f)(X) == pytest.approx(SLOPE)
+    assert seen == [(True, helper)]
+
+
+def test_a_function_that_names_what_it_needs_runs_once():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return x * math.sin(x)
+
+    for k in (1, 2):
+        assert fg.grad(f)(X) == pytest.approx(SLOPE)
+        assert len(runs) == k
+
+
+def test_a_refused_function_runs_once_more_and_is_known_then():
+    runs = []
+
+    def f(v):
+        runs.append(1)
+        v[0] = 2 * v[1]
+        return (v * v).sum()
+
+    for k in (2, 3, 4):
+        assert fg.grad(f)(V).tolist() == [0.0, 10 * V[1]]
+        assert len(runs) == k
+    assert V.tolist() == [0.3, 0.7]
+
+
+def test_an_error_of_the_function_is_its_own():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        if x > 0:
+            raise ValueError("of its own")
+        return x
+
+    with pytest.raises(ValueError, match="of its own"):
+        fg.grad(f)(X)
+    assert len(runs) == 1
+
+
+def test_a_refusal_that_adoption_does_not_mend_is_the_first_one():
+    def f(x):
+        return x * functions["sine"](x)
+
+    with pytest.raises(TypeError, match="float") as caught:
+        fg.grad(f)(X)
+    assert "sine" in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+functions = {"sine": math.sin}
+
+
+def test_a_name_that_is_bound_anew_to_a_function_that_needs_adoption(monkeypatch):
+    f = fg.grad(lambda x: chosen(x))
+    assert f(X) == 1.0
+    monkeypatch.setitem(globals(), "chosen", lambda x: x * x if isinstance(x, float) else x)
+    assert f(X) == 2 * X
+    monkeypatch.setitem(globals(), "chosen", scalar)
+    assert f(X) == pytest.approx(SLOPE)
+
+
+def chosen(x):
+    return x
+
+
+class Box:
+    pass
+
+
+def test_the_levels_of_functions_keep_nothing_alive():
+    space = {"math": math}
+    exec("def f(x): return x * math.sin(x) if x > 0 else f(-x)", space)
+    space["box"] = box = Box()
+    assert fg.grad(space["f"])(X) == pytest.approx(SLOPE)
+    seen = weakref.ref(box)
+    del space, box
+    gc.collect()
+    gc.collect()
+    assert seen() is None
+
+
+def test_an_array_is_a_constant_as_an_expression_is():
+    def f(v):
+        kept = fg.const(v) if isinstance(v, np.ndarray) else v
+        v[0] = 1.0
+        return (kept * v).sum()
+
+    np.testing.assert_array_equal(fg.grad(f)(V), [1.0, 2 * V[1]])
