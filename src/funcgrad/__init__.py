@@ -38,8 +38,9 @@ from funcgrad.fold import (
     fold,
     sum_product,
     sum_product_steps,
+    toposort,
 )
-from funcgrad.graph import ArrayType, Key, Node, toposort
+from funcgrad.graph import ArrayType, Key, Node
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.activity import is_varied as _is_varied
 from funcgrad.ops.elementwise.arithmetic import square
@@ -209,7 +210,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_FACES]
+    return sorted({*__all__, *_FACES, "__version__"} - {"show"})
 
 
 def _text(expr: Expr) -> str:

@@ -20,10 +20,12 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
+from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, Node, Operands, Pointed, Term, is_pointed, steps_of
+from funcgrad.node_names import NamedKey, names_of
 
 if TYPE_CHECKING:
-    from pyrsistent import PMap
+    from pyrsistent import PMap, PVector
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -74,6 +76,41 @@ def folded_by_key(
 ) -> list[T]:
     """`folded` by key, so that equal expressions are visited once: ``known`` has results by key."""
     return folded(roots, step, known, operands, operator.attrgetter("key"))
+
+
+# -- the order -----------------------------------------------------------------------------------
+NAMED_ORDERS = 10_000
+"""The nodes of a program whose order has keys with names; more are not read."""
+
+
+def toposort(expr: Pointed) -> PVector[Key]:
+    """The canonical topological order: depth-first post-order, parents in argument order.
+
+    Parents come before children, each node once, the root last. The order is a function of structure
+    alone, never of a map's iteration. Keys print as the names of their nodes: a variable's, the one that
+    `funcgrad.name` gave, or v and its place.
+
+    As a fold: ``visit(order, key) = order if key in order else reduce(visit, parents(key), order) + key``.
+    Recursion would end at a thousand nodes, so the reduction runs on an explicit stack here; the two
+    lines above, on persistent values, are its oracle in the tests.
+
+    Raises TypeError if ``expr`` has no graph or no key.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> y = x * x + x
+    >>> toposort(y)
+    pvector([x, v1, v2])
+    >>> [y.graph[key].name for key in toposort(y)]
+    ['x', 'multiply', 'add']
+    """
+    from pyrsistent import pvector
+
+    with Paused():
+        order = steps_of([expr], "toposort")
+        if len(order) > NAMED_ORDERS:
+            return pvector(order)
+        return pvector([NamedKey(key, name) for key, name in names_of(expr).items()])
 
 
 # -- algebras ------------------------------------------------------------------------------------
@@ -130,9 +167,9 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
 
     Raises as `fold`.
     """
-    from pyrsistent import pmap
+    from funcgrad.node_map import node_map
 
-    return pmap(values_by_key([expr], algebra))
+    return node_map(expr, values_by_key([expr], algebra))
 
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
@@ -140,8 +177,9 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
 
     Raises as `fold`.
     """
-    from pyrsistent import pmap
     from toolz import accumulate
+
+    from funcgrad.node_map import node_map
 
     _check_algebra(algebra)
     program = steps_of([expr])
@@ -149,7 +187,7 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
     def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
         return values.set(key, _become(algebra, program[key], values))
 
-    steps: Iterator[PMap[Key, T]] = accumulate(step, program, pmap())
+    steps: Iterator[PMap[Key, T]] = accumulate(step, program, node_map(expr, {}))
     return steps
 
 
@@ -188,11 +226,18 @@ class Semiring(NamedTuple):
 
     Zero is not needed: a node that no path reaches is absent. ``multiply(above, weight)`` has the sum from
     the root down to the child on its left, so that matrices are in the order of the chain rule.
+
+    >>> LONGEST
+    Semiring(max, add, one=0)
     """
 
     add: Callable[[Any, Any], Any]
     multiply: Callable[[Any, Any], Any]
     one: Any
+
+    def __repr__(self) -> str:
+        add, multiply = [getattr(f, "__name__", repr(f)).strip("_") for f in self[:2]]
+        return f"Semiring({add}, {multiply}, one={self.one!r})"
 
 
 Arcs: TypeAlias = "Callable[[Key], Iterable[tuple[Key, Any]]]"
@@ -233,10 +278,10 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     >>> sum_product(y, COUNTING, lambda edge: 1)[x]
     1024
     """
-    from pyrsistent import pmap
+    from funcgrad.node_map import node_map
 
     program = steps_of([expr])
-    return pmap(path_sums(reversed(program), semiring, _arcs(program, weight)))
+    return node_map(expr, path_sums(reversed(program), semiring, _arcs(program, weight)))
 
 
 def path_sums(backward: Iterable[Key], semiring: Semiring, arcs: Arcs) -> dict[Key, Any]:
@@ -276,15 +321,17 @@ def sum_product_steps(
 
     Raises as `sum_product`.
     """
+    from funcgrad.node_map import node_map
+
     program = steps_of([expr])
-    return path_sums_steps(list(reversed(program)), semiring, _arcs(program, weight))
+    start = node_map(expr, {expr.key: semiring.one})
+    return path_sums_steps(list(reversed(program)), semiring, _arcs(program, weight), start)
 
 
 def path_sums_steps(
-    backward: Sequence[Key], semiring: Semiring, arcs: Arcs
+    backward: Sequence[Key], semiring: Semiring, arcs: Arcs, start: PMap[Key, Any]
 ) -> Iterator[PMap[Key, Any]]:
-    """`path_sums` as a scan of persistent maps."""
-    from pyrsistent import pmap
+    """`path_sums` as a scan of persistent maps from ``start``, which has the root's sum."""
     from toolz import accumulate
 
     def step(sums: PMap[Key, Any], key: Key) -> PMap[Key, Any]:
@@ -299,6 +346,5 @@ def path_sums_steps(
                 )
         return sums
 
-    start = pmap({backward[0]: semiring.one})
     steps: Iterator[PMap[Key, Any]] = accumulate(step, backward, start)
     return steps

@@ -14,8 +14,9 @@ arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,9 +29,10 @@ except ImportError:
     from hashlib import blake2b
 
 if TYPE_CHECKING:
-    from pyrsistent import PMap, PSet, PVector
+    from pyrsistent import PMap, PSet
 
 Params: TypeAlias = tuple[tuple[str, Any], ...]
+_NO_NAMES: Mapping[Key, str] = MappingProxyType({})
 
 
 class Key(bytes):
@@ -168,7 +170,13 @@ def _frozen(array: np.ndarray[Any, Any]) -> Constant:
 
 
 class Node(NamedTuple):
-    """One step of a program: immutable, and without metadata."""
+    """One step of a program: immutable, and without metadata.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x", 3)
+    >>> (x * 2).graph[x]
+    Node(x: float64[3])
+    """
 
     op: Operation
     parents: tuple[Key, ...]
@@ -184,6 +192,24 @@ class Node(NamedTuple):
     def value(self) -> np.ndarray[Any, Any]:
         """The read-only array of a constant node."""
         return _value(self)
+
+    def __repr__(self) -> str:
+        return f"Node({self.formula()}: {self.type})"
+
+    def formula(self, names: Mapping[Key, str] = _NO_NAMES) -> str:
+        """The operation on its operands: keys, or the names that are given for them."""
+        if self.op is CONSTANT:
+            array = self.value
+            return str(array) if array.size == 1 else self.op.name
+        if self.op is INPUT:
+            return self.name
+        operands = [names.get(key, repr(key)) for key in self.parents]
+        shown = [f"{key}={value}" for key, value in self.params if key != "scope"]
+        text = f"{self.name}({', '.join([*operands, *shown])})"
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+_LONGEST = 80  # characters of a node's formula
 
 
 def _name(step: Node | Term) -> str:
@@ -372,30 +398,6 @@ def dependent(terms: Iterable[Term], keys: Iterable[Key]) -> set[Key]:
 
 
 # -- orders --------------------------------------------------------------------------------------
-def toposort(expr: Pointed) -> PVector[Key]:
-    """The canonical topological order: depth-first post-order, parents in argument order.
-
-    Parents come before children, each node once, the root last. The order is a function of structure
-    alone, never of a map's iteration.
-
-    As a fold: ``visit(order, key) = order if key in order else reduce(visit, parents(key), order) + key``.
-    Recursion would end at a thousand nodes, so the reduction runs on an explicit stack here; the two
-    lines above, on persistent values, are its oracle in the tests.
-
-    Raises TypeError if ``expr`` has no graph or no key.
-
-    >>> import funcgrad as fg
-    >>> x = fg.var("x")
-    >>> y = x * x + x
-    >>> [y.graph[key].name for key in fg.toposort(y)]
-    ['x', 'multiply', 'add']
-    """
-    from pyrsistent import pvector
-
-    with Paused():
-        return pvector(steps_of([expr], "toposort"))
-
-
 def is_pointed(expr: object) -> bool:
     """Whether this is one rooted graph."""
     # (The graph of a term is assembled when it is read.)
@@ -449,7 +451,7 @@ def reverse_order(expr: Pointed) -> Iterator[Key]:
     """
     graph = expr.graph
     waiting: dict[Key, int] = {}
-    for key in toposort(expr):
+    for key in steps_of([expr], "reverse_order"):
         for parent in graph[key].parents:
             waiting[parent] = waiting.get(parent, 0) + 1
     ready = [expr.key]
@@ -465,7 +467,7 @@ def reverse_order(expr: Pointed) -> Iterator[Key]:
 def children(expr: Pointed) -> dict[Key, tuple[Key, ...]]:
     """Each node's users, in topological order; a child that uses it twice is named twice."""
     found: dict[Key, list[Key]] = {}
-    for key in toposort(expr):
+    for key in steps_of([expr], "children"):
         found[key] = []
         for parent in expr.graph[key].parents:
             found[parent].append(key)

@@ -68,7 +68,7 @@ def test_names_that_a_user_gave():
     told = str(fg.steps(t1 * t1 + fg.var("v1"), x=0.0, v1=1.0))
     assert "  t1 = exp(x) = 1" in told
     assert "visit t1 = exp(x): x gets 2 · t1 = 2  (exp is its own derivative)" in told
-    assert "n2 = t1*t1" in told  # v2 could be taken for a variable
+    assert "node2 = t1*t1" in told  # v2 could be taken for a variable
 
 
 @pytest.mark.parametrize("at", [0.0, -0.0, np.inf, np.nan])

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, by_key, labels
-from funcgrad.expr.one_line import one_line
+from funcgrad.expr import Expr, by_key
 from funcgrad.expr.registry import functions
-from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps
+from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import CONSTANT, INPUT, Key, toposort
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.html_table import html_table
 from funcgrad.linear import Joint, LinearMap, Parts
+from funcgrad.node_names import labels, names_of
+from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.ops.tuples import together_op
@@ -63,13 +65,15 @@ class GradientMap(Mapping[Key, Any]):
 
     @property
     def map(self) -> PMap[Key, Any]:
-        from pyrsistent import PMap, pmap
+        from pyrsistent import PMap
+
+        from funcgrad.node_map import node_map
 
         # Made on demand: `backprop` gives a dict that is never changed, and few callers need the map.
         sums = self._sums
         if not isinstance(sums, PMap):
             with Paused():
-                sums = pmap(sums)
+                sums = node_map(self.root, sums)
                 object.__setattr__(self, "_sums", sums)
         return sums
 
@@ -137,20 +141,33 @@ class GradientMap(Mapping[Key, Any]):
     def __len__(self) -> int:
         return len(self._sums)
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[tuple[str, str]]:
         shown = [e for key, e in by_key(self.root).items() if key in self._sums][:40]
-        named = labels(self.root)
-        names = [f"{named[e.key]} = " if e.key in named else "" for e in shown]
-        lines = [
-            (f"{name}{one_line(e)}", one_line(_short(self._sums[e.key])))
-            for name, e in zip(names, shown, strict=True)
-        ]
+        labeled, names = labels(self.root), names_of(self.root)
+        lines = []
+        for e in shown:
+            row = one_line(e, _WIDEST_NODE)
+            row = names[e.key] if "let " in row or "…" in row else row
+            row = f"{labeled[e.key]} = {row}" if labeled.get(e.key, row) != row else row
+            lines.append((row, one_line(_short(self._sums[e.key]))))
+        return lines
+
+    def _repr_html_(self) -> str:
+        return html_table((f"node of {one_line(self.root)}", "gradient"), self._rows())
+
+    def __repr__(self) -> str:
+        lines = self._rows()
         width = max((len(name) for name, _ in lines), default=0)
         more = len(self._sums) - len(lines)
         body = [f"  {name:{width}}  {value}" for name, value in lines]
         if more > 0:
             body.append(f"  … {more} more")
         return "\n".join([f"GradientMap of {one_line(self.root)}", *body])
+
+
+_WIDEST_NODE = (
+    40  # characters of a node's formula; a longer one is called v and its place in the order
+)
 
 
 def _is_same(x: Any, y: Any) -> bool:
@@ -264,7 +281,11 @@ def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]
     _check_root(expr)
     exprs = by_key(expr)
     arcs = linear_maps(exprs, exprs)
-    steps = path_sums_steps(list(reversed(exprs)), _pullback(_seed(expr, seed)), arcs)
+    from funcgrad.node_map import node_map
+
+    semiring = _pullback(_seed(expr, seed))
+    start = node_map(expr, {expr.key: semiring.one})
+    steps = path_sums_steps(list(reversed(exprs)), semiring, arcs, start)
     return (GradientMap(expr, step) for step in steps)
 
 

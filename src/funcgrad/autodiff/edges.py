@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from funcgrad.expr import Expr, by_key, const, var
-from funcgrad.expr.one_line import one_line
 from funcgrad.fold import Edge
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.html_table import html_table
 from funcgrad.linear import LinearMap
+from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute_all
@@ -55,7 +56,7 @@ class Edges(tuple[LabeledEdge, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        rows = [("node", "operand", "derivative"), *[edge.cells() for edge in self[:_MOST]]]
+        rows = [_HEADER, *[edge.cells() for edge in self[:_MOST]]]
         widths = [max([len(row[i]) for row in rows]) for i in range(3)]
         lines = [
             "  ".join([cell.ljust(n) for cell, n in zip(row, widths, strict=True)]).rstrip()
@@ -63,6 +64,12 @@ class Edges(tuple[LabeledEdge, ...]):
         ]
         more = len(self) - _MOST
         return "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, [edge.cells() for edge in self[:_MOST]])
+
+
+_HEADER = ("node", "operand", "derivative")
 
 
 def edges(expr: Expr) -> Edges:

@@ -47,7 +47,6 @@ __all__ = [
     "constant_of",
     "is_simple",
     "labeled",
-    "labels",
     "make",
     "mark_simple",
     "operation_table",
@@ -357,18 +356,6 @@ def labeled(expr: Expr, label: str) -> Expr:
     if expr.op is INPUT:
         return expr
     return _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, label, expr.source)
-
-
-def labels(*roots: Expr) -> dict[Key, str]:
-    """The names for display of the nodes below some roots, of those that have one.
-
-    Equal nodes are one: the first name that one of them has is the name of all.
-    """
-    found: dict[Key, str] = {}
-    for expr in subexpressions(*roots):
-        if expr.label is not None:
-            found.setdefault(expr.key, expr.label)
-    return found
 
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:

@@ -70,10 +70,10 @@ class ExprBase(Term):
         try:
             return self._graph
         except AttributeError:
-            from pyrsistent import pmap
+            from funcgrad.node_map import node_map
 
             with Paused():
-                graph = pmap(nodes(self))
+                graph = node_map(self.key, nodes(self))
                 _set_graph(self, graph)
             return graph
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, const, var
-from funcgrad.expr.one_line import one_line
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
+from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.rewrite.evaluate import evaluate_all

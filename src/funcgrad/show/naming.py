@@ -6,7 +6,6 @@ grown long, gets a name and is written once.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -64,19 +63,6 @@ def check_values(
 def places(nodes: list[Expr]) -> dict[Key, int]:
     """Where each node stands."""
     return {e.key: i for i, e in enumerate(nodes)}
-
-
-def node_names(nodes: Sequence[Expr]) -> list[str]:
-    """A name for each node: a variable's own, the one that `funcgrad.name` gave, or v and its place."""
-    given = [name_of(e) if e.op is INPUT else e.label or "" for e in nodes]
-    given = [
-        name if name.isidentifier() and given.index(name) == i else ""
-        for i, name in enumerate(given)
-    ]
-    stem = next(
-        s for s in ("v", "n", "node", "node_") if not any(map(re.compile(rf"{s}\d+$").match, given))
-    )
-    return [name or f"{stem}{i}" for i, name in enumerate(given)]
 
 
 def name_of(expr: Expr) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 from funcgrad.algebras.arguments_of import subject
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr
-from funcgrad.expr.one_line import one_line
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.node_names import names_of
+from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import evaluate_all
@@ -35,7 +36,7 @@ from funcgrad.show.explain import (
     value_text,
     visits,
 )
-from funcgrad.show.naming import check_values, distinct, name_of, node_names
+from funcgrad.show.naming import check_values, distinct, name_of
 from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import shown
 from funcgrad.source import fail
@@ -134,7 +135,7 @@ def _program(
 
 def _names(nodes: list[Expr]) -> list[str]:
     """What nodes are called: numbers by themselves."""
-    names = node_names(nodes)
+    names = names_of(nodes[-1]).values()
     return [
         shown(_number(e)) if _is_number(e) else name for e, name in zip(nodes, names, strict=True)
     ]

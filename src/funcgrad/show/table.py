@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
+from funcgrad.html_table import html_table
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.naming import check_values, distinct
@@ -34,17 +35,25 @@ class Table(tuple[Row, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        cells = [("node", "op", "of", "value", "gradient")]
-        for row in self:
-            parents = ", ".join(map(str, row.parents))
-            op = f"{row.label} = {row.op}" if row.label else row.op
-            cells.append((str(row.place), op, parents, _cell(row.value), _cell(row.gradient)))
+        cells = [_HEADER, *map(_cells, self)]
         widths = [max(len(line[i]) for line in cells) for i in range(5)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in cells
         ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, map(_cells, self))
+
+
+_HEADER = ("node", "op", "of", "value", "gradient")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    op = f"{row.label} = {row.op}" if row.label else row.op
+    parents = ", ".join(map(str, row.parents))
+    return str(row.place), op, parents, _cell(row.value), _cell(row.gradient)
 
 
 def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> Table:

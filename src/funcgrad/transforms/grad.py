@@ -33,6 +33,7 @@ from funcgrad.transforms.transform_arguments import (
     rebuild_arguments,
     scalar_root,
     split_aux,
+    titled,
     warn_unreached,
 )
 
@@ -73,6 +74,7 @@ def grad(
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
+    titled(gradient_of, f, "grad", f"the gradient of {{}} in argument {argnums}.")
     gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, False)  # type: ignore[attr-defined]
     return gradient_of
 
@@ -114,6 +116,9 @@ def value_and_grad(
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
+    titled(
+        value_and_gradient_of, f, "value_and_grad", f"{{}} and its gradient in argument {argnums}."
+    )
     value_and_gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, True)  # type: ignore[attr-defined]
     return value_and_gradient_of
 
@@ -171,7 +176,9 @@ def elementwise_grad(
     def summed(*args: object, **kwargs: object) -> Any:
         return np.sum(run(f, args, kwargs))
 
-    return grad(named_after(f)(summed), argnums)
+    made = grad(named_after(f)(summed), argnums)
+    titled(made, f, "elementwise_grad", "the derivative of {}, entry by entry.")
+    return made
 
 
 def stop_gradient(x: Any) -> Any:

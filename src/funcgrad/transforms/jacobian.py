@@ -34,6 +34,7 @@ from funcgrad.transforms.transform_arguments import (
     positions,
     rebuild_arguments,
     split_aux,
+    titled,
     warn_unreached,
 )
 from funcgrad.transforms.vjp import vjp
@@ -110,7 +111,9 @@ def hessian(
     """
     if f is None:
         return partial(hessian, argnums=argnums, has_aux=has_aux)
-    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
+    made = jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
+    titled(made, f, "hessian", f"the second derivatives of {{}} in argument {argnums}.")
+    return made
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -190,6 +193,7 @@ def _jacobian(
         found = formulas_of(jacobian_of, args, kwargs, dict(sorted(trees.items())))
         return found[0] if has_aux else found
 
+    titled(jacobian_of, f, who, f"the partial derivatives of {{}} in argument {argnums}.")
     jacobian_of.expr = expr  # type: ignore[attr-defined]
     return jacobian_of
 

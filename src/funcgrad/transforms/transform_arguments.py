@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from functools import wraps
-from types import BuiltinFunctionType
+from functools import partial, wraps
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,34 @@ def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     if isinstance(f, np.ufunc | type | BuiltinFunctionType):
         return lambda wrapper: wrapper
     return wraps(f, assigned=(), updated=())
+
+
+def titled(made: Callable[..., Any], f: Callable[..., Any], who: str, what: str) -> None:
+    """Name a transformed function for what it is, such as ``grad(sin)``, and say so in its docstring.
+
+    A function that is decorated keeps its name, by which it can be pickled: it stands in the place of f.
+    """
+    name = _title(f)
+    about = f"{who}({name}): {what.format(name)}"
+    own = getattr(f, "__doc__", None) if not isinstance(f, type) else None
+    made.__doc__ = about + (f"\n\n{name}:\n{own}" if own else "")
+    if not _is_decorated(f):
+        made.__name__ = made.__qualname__ = f"{who}({name})"
+
+
+def _title(f: Callable[..., Any]) -> str:
+    while isinstance(f, partial):
+        f = f.func
+    return str(getattr(f, "__name__", type(f).__name__))
+
+
+def _is_decorated(f: Callable[..., Any]) -> bool:
+    """Whether a function is about to be bound to its own name: it is not yet, and is no local one."""
+    name = getattr(f, "__qualname__", "<>")
+    home = sys.modules.get(getattr(f, "__module__", None) or "")
+    return (
+        isinstance(f, FunctionType) and name.isidentifier() and getattr(home, name, None) is not f
+    )
 
 
 # -- arguments -----------------------------------------------------------------------------------

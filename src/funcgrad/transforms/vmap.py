@@ -23,7 +23,7 @@ from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
-from funcgrad.transforms.transform_arguments import check_function, named_after
+from funcgrad.transforms.transform_arguments import check_function, named_after, titled
 from funcgrad.typing import Array
 
 
@@ -82,6 +82,7 @@ def vmap(
     def expr(*args: object, **kwargs: object) -> Any:
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
 
+    titled(mapped, f, "vmap", "{} on each example of a batch.")
     mapped.expr = expr  # type: ignore[attr-defined]
     return mapped
 

@@ -24,6 +24,7 @@ from funcgrad.show.drawing.layered_layout import Layout, Point, arrange
 from funcgrad.show.functions import Function, held, held_within, is_tuple, named, variable_names
 from funcgrad.show.naming import array_of, distinct, name_of, places, printable
 from funcgrad.show.numbers import label
+from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import text
 
 MOST_DOT = 100_000  # nodes; Graphviz itself gives up long before
@@ -73,7 +74,7 @@ def _cut(line: str) -> str:
 _SHAPES = {"input": "ellipse", "constant": "plain", "op": "box"}
 
 
-def to_dot(expr: Expr, gradient: bool = False) -> str:
+def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
     """The graph in the DOT language: inputs, constants and operations, with their shapes.
 
     Edges go from operand to operation; where the order of operands matters to a reader, two or more,
@@ -116,7 +117,7 @@ def to_dot(expr: Expr, gradient: bool = False) -> str:
         for parent in dict.fromkeys(place[arg.key] for arg in e.args):
             if slopes[i] and slopes[parent]:
                 lines.append(f"  n{i} -> n{parent} [style=dashed, constraint=false]")
-    return "\n".join([*lines, "}"])
+    return PrintedText("\n".join([*lines, "}"]))
 
 
 def _dot_nodes(

@@ -43,13 +43,14 @@ from funcgrad.show.functions import is_tuple, stored_bodies
 from funcgrad.show.json.json_params import dtype_of, mistake, pack, short_text, unpack
 from funcgrad.show.json.validate_node import check_node
 from funcgrad.show.naming import array_of, distinct, places
+from funcgrad.show.printed_text import PrintedText
 
 FORMAT, VERSION = "funcgrad", 1
 _ENTRIES = ("op", "parents", "params", "shape", "dtype")
 
 
 # -- writing -------------------------------------------------------------------------------------
-def to_json(expr: Expr) -> str:
+def to_json(expr: Expr) -> PrintedText:
     """The program as JSON text, one node a line, for a file or another process; see `from_json`.
 
     Equal programs give equal texts. Arrays that a trace captured by reference are stored by content.
@@ -73,7 +74,7 @@ def to_json(expr: Expr) -> str:
     if bodies:
         entries = ",\n".join([_body_text(body, place) for body in bodies])
         head += f'"bodies": [\n{entries}\n], '
-    return f'{head}"nodes": [\n{_rows(nodes, place)}\n]}}'
+    return PrintedText(f'{head}"nodes": [\n{_rows(nodes, place)}\n]}}')
 
 
 def _body_text(body: Body, bodies: Mapping[Body, int]) -> str:

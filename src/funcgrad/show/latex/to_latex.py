@@ -40,6 +40,7 @@ from funcgrad.show.latex.latex_operations import (
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits
+from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import FIRST, LAST, Written, letters
 
 LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
@@ -61,7 +62,7 @@ _ESCAPES = {c: f"\\{c}" for c in "#$%&_{}"} | {
 }
 
 
-def to_latex(expr: Expr) -> str:
+def to_latex(expr: Expr) -> PrintedText:
     r"""The formula in LaTeX's mathematics, without dollar signs.
 
     Parts that are shared, or long, get names in a block; of a long program, the middle is left out.
@@ -98,11 +99,11 @@ def to_latex(expr: Expr) -> str:
     lines, (root,) = let_all([expr], {}, rules)
     rows += [f"{identifier(name)} &= {body}" for name, body in lines]
     if not rows:
-        return root.text
+        return PrintedText(root.text)
     rows = _shortened(rows)
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
-    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+    return PrintedText("\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}")
 
 
 def _transparent(expr: Expr) -> bool:

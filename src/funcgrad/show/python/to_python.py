@@ -20,6 +20,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.tuples import pick_op
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.naming import Rules, distinct, let_all, operands
+from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.python.control_flow_source import definitions, routines_of
 from funcgrad.show.python.python_math import math_writer, refuse_arrays
 from funcgrad.show.python.python_numpy import numpy_writer
@@ -28,7 +29,9 @@ from funcgrad.show.text import ATOM, LONGEST_INLINE
 MOST_NODES_WRITTEN = 100_000  # nodes; Python's compiler takes seconds for more
 
 
-def to_python(expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] = "numpy") -> str:
+def to_python(
+    expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] = "numpy"
+) -> PrintedText:
     """The source of a Python function of the variables, in the order in which they are first met.
 
     A loop is written as a function with a ``for`` or a ``while``, a branch as one with an ``if``.
@@ -100,9 +103,9 @@ def _parents(expr: Expr) -> tuple[Expr, ...]:
     return operands(expr)
 
 
-def _joined(imports: list[str], heading: str, body: list[str], indent: str) -> str:
+def _joined(imports: list[str], heading: str, body: list[str], indent: str) -> PrintedText:
     lines = "\n".join(indent + line for line in body)
-    return "\n".join(imports) + f"\n\n\n{heading}\n{lines}\n"
+    return PrintedText("\n".join(imports) + f"\n\n\n{heading}\n{lines}\n")
 
 
 # What the source itself calls, which an argument must not hide.

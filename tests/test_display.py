@@ -1,0 +1,172 @@
+"""What is printed at a prompt and in a notebook: text as it is, maps in order, functions by what they are."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from pyrsistent import PMap, pmap
+
+import funcgrad as fg
+from funcgrad.graph import Key
+from funcgrad.node_names import NamedKey
+
+x, y = fg.vars("x y")
+E = np.exp(x) * y + np.exp(x)
+COUNTS = fg.sum_product(E, fg.COUNTING, lambda edge: 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [fg.to_latex(E), fg.to_python(E), fg.to_dot(E), fg.to_json(E), fg.explain(E, x=1.0, y=2.0)],
+)
+def test_text_is_a_str_that_prints_itself(text):
+    assert isinstance(text, str)
+    assert repr(text) == str(text) == f"{text}"
+    assert pickle.loads(pickle.dumps(text)) == text
+    assert text.split("\n")[0] in repr(text)
+
+
+def test_text_of_programs_is_data():
+    assert json.loads(fg.to_json(E))["format"] == "funcgrad"
+    assert fg.same(fg.from_json(fg.to_json(E)), E)
+
+
+def test_orders_and_maps_have_readable_keys():
+    order = fg.toposort(E)
+    assert repr(order) == "pvector([x, v1, y, v3, v4])"
+    assert list(order) == list(fg.expr.by_key(E))
+    assert repr(COUNTS) == "{x: 2, v1: 2, y: 1, v3: 1, v4: 1}"
+    assert repr(E.graph).splitlines()[2] == "  v1: Node(exp(x): float64),"
+    assert [str(key) for key in fg.backprop(E)] == ["x", "v1", "y", "v3", "v4"]
+    assert "v4: 1" in repr(fg.backprop(E).map)
+    t1 = fg.name(np.exp(x), "t1")
+    assert repr(fg.toposort(t1 * y)) == "pvector([x, t1, y, v3])"
+    assert repr(fg.toposort(fg.var("v1") * y)) == "pvector([v1, y, node2])"
+
+
+def test_a_key_with_a_name_is_the_key():
+    key = E.key
+    named = NamedKey(key, "v4")
+    assert named == key == pickle.loads(pickle.dumps(named))
+    assert hash(named) == hash(key)
+    assert repr(pickle.loads(pickle.dumps(named))) == "v4"
+    assert E.graph[named] is E.graph[key] is E.graph[E]
+
+
+def test_a_map_of_nodes_is_a_persistent_map():
+    assert isinstance(COUNTS, PMap)
+    assert pmap(dict(COUNTS)) == COUNTS == pickle.loads(pickle.dumps(COUNTS))
+    assert hash(COUNTS) == hash(pmap(dict(COUNTS)))
+    more = COUNTS.set(x.key, 7)
+    assert (more[x], COUNTS[x]) == (7, 2)
+    assert repr(more) == "{x: 7, v1: 2, y: 1, v3: 1, v4: 1}"
+    assert repr(COUNTS.remove(y.key)) == "{x: 2, v1: 2, v3: 1, v4: 1}"
+    assert repr(COUNTS.update({Key(bytes(16)): 0})).endswith("Key(00000000): 0}")
+    assert len(E.graph.remove(x.key)) == 4
+    assert repr(E.graph.remove(x.key)).startswith("{\n  Key(")
+    assert repr(fg.environment(x, fg.Algebra(lambda e: 1, lambda e: 1, lambda e, p: 1))) == "{x: 1}"
+    assert repr(list(fg.environments(x, fg.Algebra(lambda e: 1, lambda e: 1, lambda e, p: 1)))) == (
+        "[{}, {x: 1}]"
+    )
+    assert repr(fg.evaluate(COUNTS)) == repr(COUNTS)
+
+
+def test_maps_print_the_same_in_every_process():
+    code = (
+        "import numpy as np, funcgrad as fg; x, y = fg.vars('x y'); e = np.exp(x) * y + np.exp(x); "
+        "print(fg.backprop(e).map, e.graph, fg.evaluate_all(e, x=1.0, y=2.0), fg.toposort(e), "
+        "fg.sum_product(e, fg.COUNTING, lambda edge: 1), fg.edges(e), fg.steps(e, x=1.0, y=2.0))"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1]
+    assert "np.float64" not in printed[0]
+
+
+def test_long_nodes_of_a_gradient_map_have_names():
+    e = x
+    for _ in range(12):
+        e = np.sin(e) * e
+    rows = repr(fg.backprop(e)).splitlines()[1:]
+    assert all(len(row.split("  ")[1]) <= 40 for row in rows)
+    assert rows[-1].split()[0] == "v24"
+
+
+def test_definitions_in_one_line_are_separated():
+    shown = repr(fg.backprop(np.tanh(x * y) * np.exp(x) + np.tanh(x * y)))
+    assert "; " in shown
+    assert all("let " not in row or " in " in row or "…" in row for row in shown.splitlines())
+
+
+def test_semirings_and_nodes_in_one_line():
+    assert repr(fg.MATRICES) == "Semiring(add, matmul, one=1)"
+    assert repr(fg.Semiring(min, lambda a, b: a, 0.0)) == "Semiring(min, <lambda>, one=0.0)"
+    assert repr(E.graph[x]) == "Node(x: float64)"
+    assert repr((x * 2.0).graph[fg.const(2.0)]) == "Node(2.0: float64)"
+    assert repr(E.op) == "<op add>"
+
+
+def module_function(x):
+    "The docstring."
+    return x * x
+
+
+def test_transformed_functions_say_what_they_are():
+    named = {
+        "grad(sin)": fg.grad(np.sin),
+        "jit(grad(module_function))": fg.jit(fg.grad(module_function)),
+        "vmap(grad(sin))": fg.vmap(fg.grad(np.sin)),
+        "hessian(module_function)": fg.hessian(module_function),
+        "jacobian(module_function)": fg.jacobian(module_function),
+        "jacfwd(<lambda>)": fg.jacfwd(lambda x: x),
+        "value_and_grad(module_function)": fg.value_and_grad(module_function),
+        "elementwise_grad(sin)": fg.elementwise_grad(np.sin),
+    }
+    for name, function in named.items():
+        assert function.__name__ == name
+        assert repr(function).startswith(f"<function {name} at ")
+        assert function.__doc__.startswith(f"{name}: ")
+    about = fg.grad(module_function).__doc__
+    assert about == (
+        "grad(module_function): the gradient of module_function in argument 0.\n\n"
+        "module_function:\nThe docstring."
+    )
+
+
+@fg.jit
+def decorated(x):
+    return x + 1.0
+
+
+def test_a_decorated_function_keeps_its_name():
+    assert decorated.__name__ == "decorated"
+    assert decorated.__doc__.startswith("jit(decorated): ")
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+
+
+def test_tables_and_maps_are_html_in_notebooks():
+    for shown in (fg.table(E, x=1.0, y=2.0), fg.backprop(E), COUNTS, E.graph, fg.edges(E)):
+        page = shown._repr_html_()
+        assert page.startswith("<table><thead><tr><th>node")
+        assert page.count("<tr>") >= 5
+    assert "where(x &gt; 0, x, " in fg.edges(np.where(x > 0, x, y))._repr_html_()
+
+
+def test_dir_is_for_users():
+    listed = dir(fg)
+    assert listed == sorted(listed)
+    assert {"grad", "steps", "optim", "numpy", "__version__"} <= set(listed)
+    assert "show" not in listed
+    assert not any(name.startswith("_") and name != "__version__" for name in listed)
