@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from tests.ops.samples import SAMPLES, SQUARE
-from tests.ops.special_points import POINTS
+from tests.ops.special_points import POINTS, WITHOUT_MPMATH
 
 
 class Program(NamedTuple):
@@ -90,19 +90,19 @@ def programs():
 WITH_PARAMS = {
     "gamma_moment": ((2.5, 1.6), {"order": 1, "upper": False}),
     "beta_moment": ((2.5, 1.6, 0.37), {"orders": (1, 1), "upper": True}),
+    "lambertw": ((0.3 + 0.4j,), {"branch": 0}),
     "partial_derivative": ((2.5, 1.6), {"operation": "gammainc", "orders": (1, 0)}),
 }
-INVERSES = {
-    "gammaincinv": (2.5, 0.37),
-    "gammainccinv": (2.5, 0.37),
-    "betaincinv": (2.5, 1.6, 0.37),
-    "betainccinv": (2.5, 1.6, 0.37),
-    "btdtria": (0.37, 1.6, 0.7),
-    "btdtrib": (2.5, 0.37, 0.7),
+FURTHER = {
     "gammasgn": (2.5,),
     "wofz": (0.3 + 0.4j,),
+    "hankel1": (1.3, 0.3 + 0.4j),
+    "hankel2": (1.3, 0.3 + 0.4j),
+    "hankel1e": (1.3, 0.3 + 0.4j),
+    "hankel2e": (1.3, 0.3 + 0.4j),
 }
-NO_EDGE = {"gammasgn"}
+COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"}
+NO_EDGE = {"gammasgn", "wright_bessel"}
 SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 """SciPy's special functions, and the functions that their derivatives are made of."""
 
@@ -110,7 +110,7 @@ SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 def special_program(name):
     args, params = WITH_PARAMS.get(name, (None, {}))
     if args is None:
-        args = INVERSES[name] if name in INVERSES else POINTS[name][0]
+        args = FURTHER.get(name) or {**POINTS, **WITHOUT_MPMATH}[name][0]
     inputs = [fg.var(f"x{k}", (), np.asarray(x).dtype) for k, x in enumerate(args)]
     return Program(
         operation_table.ops[name](*inputs, **params), inputs, list(map(np.asarray, args))
@@ -121,7 +121,6 @@ def reads_special(reader, name):
     """Whether a reader reads a special function: if its record has the reader's column."""
     columns = operation_table.ops[name].columns
     libraries = columns.libraries or {}
-    complex_value = name == "wofz"
     return {
         "forward mode": name not in NO_EDGE,
         "reverse mode": name not in NO_EDGE,
@@ -134,7 +133,7 @@ def reads_special(reader, name):
         "to_torch": "torch" in libraries,
         "bounds": columns.interval is not None,
         "precise": columns.mpmath is not None,
-        "sparsity": not complex_value,
+        "sparsity": name not in {*COMPLEX_VALUES, "wright_bessel"},
     }.get(reader, True)
 
 

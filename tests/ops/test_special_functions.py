@@ -9,23 +9,23 @@ import scipy.special
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.columns import in_library
-from tests.ops.special_points import POINTS, SLICE
+from tests.ops.special_points import POINTS, SLICE, WITHOUT_MPMATH
 
 OPS = operation_table.ops
 mp.mp.dps = 15
 
 
-BY_QUADRATURE = ("owens_t",)
-"""Operations whose function of mpmath's is an integral, of 40 digits."""
+EXPENSIVE = ("owens_t", "k0", "k1", "k0e", "k1e", "kv", "kve", "kn", "yv", "yn", "y0", "y1")
+"""Operations whose function takes mpmath seconds: 40 digits are computed."""
 
 
 def exact(name, args, orders):
     """A partial derivative by mpmath, whose steps are relative; with more digits where a value is almost
     constant."""
     function = in_library(OPS[name].columns.mpmath, mp, "f")
-    for digits in (40,) if name in BY_QUADRATURE else (120, 450):
+    for digits in (40,) if name in EXPENSIVE else (120, 450):
         with mp.workdps(digits):
-            points = [mp.mpf(float(x)) for x in args]
+            points = [x if isinstance(x, int) else mp.mpf(x) for x in args]
             scales = [x if x and n else mp.mpf(1) for x, n in zip(points, orders, strict=True)]
 
             def moved(*steps, points=points, scales=scales):
@@ -63,11 +63,15 @@ ALL = [*cases(SLICE), *slow([name for name in POINTS if name not in SLICE])]
 def check_partials(name, args):
     op = OPS[name]
     with np.errstate(all="ignore"):
-        value = op(*[np.float64(x) for x in args])
+        value = op(*[np.asarray(x)[()] for x in args])
     if not np.isfinite(value):
         return
     for place in range(len(args)):
-        if op.edge(place) is None or (name == "beta_deviation" and place == 3):
+        if (
+            op.edge(place) is None
+            or isinstance(args[place], int)
+            or (name == "beta_deviation" and place == 3)
+        ):
             continue
         wanted = float(exact(name, args, unit(len(args), place)))
         found = float(fg.grad(op, place)(*args))
@@ -100,10 +104,17 @@ def test_second_derivatives(name, args):
     op, count = OPS[name], len(args)
     if name == "beta_deviation":
         return
-    found = fg.jacfwd(fg.grad(op, tuple(range(count))), tuple(range(count)))(*args)
-    back = fg.jit(fg.hessian(lambda p: op(*[p[k] for k in range(count)])))(np.array(args))
-    for i in range(count):
-        for j in range(count):
+    whole = [k for k, x in enumerate(args) if isinstance(x, int)]
+    assert whole == list(range(len(whole)))
+    head, smooth = args[: len(whole)], tuple(range(len(whole), count))
+    found = fg.jacfwd(fg.grad(op, smooth), smooth)(*args)
+    found = [[None] * count] * len(whole) + [[None] * len(whole) + list(row) for row in found]
+    back = np.zeros((count, count))
+    back[len(whole) :, len(whole) :] = fg.jit(
+        fg.hessian(lambda p: op(*head, *[p[k] for k in range(count - len(head))]))
+    )(np.array(args[len(whole) :]))
+    for i in smooth:
+        for j in smooth:
             orders = tuple(np.add(unit(count, i), unit(count, j)).tolist())
             wanted = float(exact(name, args, orders))
             assert float(found[i][j]) == pytest.approx(wanted, rel=1e-9, abs=1e-13)
@@ -115,17 +126,41 @@ def test_second_derivatives(name, args):
 )
 def test_scipys_own_function_takes_traced_values(name):
     theirs, args = getattr(scipy.special, name, OPS[name]), POINTS[name][0]
-    places = tuple(range(len(args)))
+    theirs = theirs if isinstance(theirs, np.ufunc) else OPS[name]
+    places = tuple([k for k, x in enumerate(args) if not isinstance(x, int)])
     assert fg.jit(theirs)(*args) == theirs(*args)
     slopes = fg.grad(theirs, places)(*args)
     rows = [np.array([x, x, x]) for x in args]
     for found, slope in zip(fg.vmap(fg.grad(theirs, places))(*rows), slopes, strict=True):
         np.testing.assert_allclose(found, np.full(3, slope), rtol=1e-13)
     # float32 in, float32 out; nothing in, nothing out
-    narrow = [np.array([x], np.float32) for x in args]
+    narrow = [np.array([x], np.int64 if isinstance(x, int) else np.float32) for x in args]
     found = fg.grad(lambda *xs: np.sum(theirs(*xs)), places)(*narrow)
     for each, slope in zip(found, slopes, strict=True):
         assert each.dtype == np.float32
+        assert np.asarray(fg.jit(theirs)(*narrow)).dtype == np.asarray(theirs(*narrow)).dtype
         np.testing.assert_allclose(each, [slope], rtol=2e-4)
-    empty = fg.grad(lambda *xs: np.sum(theirs(*xs)), places)(*[np.zeros((0, 2))] * len(args))
-    assert [each.shape for each in empty] == [(0, 2)] * len(args)
+    nothing = [np.zeros((0, 2), np.asarray(x).dtype) for x in args]
+    empty = fg.grad(lambda *xs: np.sum(theirs(*xs)), places)(*nothing)
+    assert [each.shape for each in empty] == [(0, 2)] * len(places)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITHOUT_MPMATH)
+def test_derivatives_of_what_mpmath_has_not_are_those_of_differences(name):
+    op = OPS[name]
+    for args in WITHOUT_MPMATH[name]:
+        for place in range(len(args)):
+            if name in ("lpmv", "wright_bessel") and place < len(args) - 1:
+                continue
+            ends = [
+                [y + s * 1e-5 if k == place else y for k, y in enumerate(args)] for s in (1, -1)
+            ]
+            wanted = (op.run(*ends[0]) - op.run(*ends[1])) / 2e-5
+            slope = fg.grad(op, place)(*args)
+            assert slope == pytest.approx(wanted, rel=1e-6)
+
+            def only(x, place=place, args=args, op=op):
+                return op(*args[:place], x, *args[place + 1 :])
+
+            assert fg.jvp(only, (args[place],), (1.0,))[1] == pytest.approx(slope, rel=1e-13)

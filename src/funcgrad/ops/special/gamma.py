@@ -101,3 +101,20 @@ def multigammaln(a: Array, d: int) -> Any:
     for j in range(int(d)):
         total = total + gammaln(a - 0.5 * j)
     return total
+
+
+# -- as SciPy writes them in Python ----------------------------------------------------------------
+def factorial(n: Array, exact: bool = False, extend: str = "zero") -> Any:
+    """The gamma function at n + 1, and 0 below 0. As `scipy.special.factorial`."""
+    return np.where(n < 0, 0.0, gamma(n + 1.0))
+
+
+def comb(N: Array, k: Array, *, exact: bool = False, repetition: bool = False) -> Any:
+    """The number of ways to choose k of N. As `scipy.special.comb`."""
+    top = N + k - 1 if repetition else N
+    return np.where((k <= N) & (N >= 0) & (k >= 0) | repetition, binom(top, k), 0.0)
+
+
+def perm(N: Array, k: Array, exact: bool = False) -> Any:
+    """The number of ways to arrange k of N. As `scipy.special.perm`."""
+    return np.where((k <= N) & (N >= 0) & (k >= 0), poch(N - k + 1.0, k), 0.0)

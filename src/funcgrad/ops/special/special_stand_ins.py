@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special import (
+    bessel,
+    bessel_derivatives,
+    distributions,
+    elementary,
+    elliptic,
     entropy,
     error_functions,
     gamma,
+    hypergeometric,
     incomplete,
+    integrals,
+    orthogonal,
     partial_derivatives,
     polygamma,
 )
@@ -19,25 +28,43 @@ from funcgrad.ops.special import (
 SPECIAL_FAMILIES: tuple[ModuleType, ...] = (
     gamma,
     incomplete,
+    distributions,
     error_functions,
     entropy,
+    elementary,
+    bessel,
+    bessel_derivatives,
+    integrals,
+    elliptic,
+    hypergeometric,
+    orthogonal,
     partial_derivatives,
 )
 
 
 def _stand_ins() -> Mapping[str, Callable[..., Any]]:
-    found: dict[str, Callable[..., Any]] = {
-        name: value
-        for module in SPECIAL_FAMILIES
-        for name, value in vars(module).items()
-        if isinstance(value, Op)
-    }
-    found |= {
-        "gammaln": polygamma.gammaln,
-        "psi": gamma.any_digamma,
-        "voigt_profile": error_functions.voigt_profile,
-    }
-    return MappingProxyType(found)
+    found: dict[str, Callable[..., Any]] = {}
+    for module in SPECIAL_FAMILIES:
+        for name, value in vars(module).items():
+            own = inspect.isfunction(value) and value.__module__ == module.__name__
+            if isinstance(value, Op) or (own and not name.startswith("_")):
+                found[name] = value
+    # SciPy's own Python code calls ufuncs by private names.
+    return MappingProxyType(
+        found
+        | bessel_derivatives.BESSEL_DERIVATIVES
+        | {
+            "gammaln": polygamma.gammaln,
+            "psi": gamma.any_digamma,
+            "_zeta": hypergeometric.hurwitz_zeta,
+            "_riemann_zeta": hypergeometric.riemann_zeta,
+            "_lambertw": hypergeometric.lambertw,
+            "_spherical_jn": bessel.spherical_j,
+            "_spherical_yn": bessel.spherical_y,
+            "_spherical_in": bessel.spherical_i,
+            "_spherical_kn": bessel.spherical_k,
+        }
+    )
 
 
 STAND_INS: Mapping[str, Callable[..., Any]] = _stand_ins()

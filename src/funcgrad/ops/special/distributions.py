@@ -1,0 +1,185 @@
+"""Distribution functions of `scipy.special`, and their inverses: by incomplete gamma and beta functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.error_functions import ndtri
+from funcgrad.ops.special.gamma import beta
+from funcgrad.ops.special.incomplete import (
+    beta_density,
+    beta_moment,
+    betainc,
+    betaincc,
+    gamma_density,
+    gamma_moment,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+)
+from funcgrad.ops.special.special_function import inverse_partials, special_function
+from funcgrad.typing import Array
+
+
+# -- gamma, chi-square and Poisson ---------------------------------------------------------------
+def _gdtr(name: str, sign: float) -> Op:
+    upper = sign < 0
+    return special_function(
+        name,
+        lambda z, a, b, x: sign * x * gamma_density(b, a * x),
+        lambda z, a, b, x: gamma_moment(b, a * x, 1, upper),
+        lambda z, a, b, x: sign * a * gamma_density(b, a * x),
+        mpmath=lambda mp, a, b, x: (
+            mp.gammainc(b, a * x, regularized=True)
+            if upper
+            else mp.gammainc(b, 0, a * x, regularized=True)
+        ),
+    )
+
+
+gdtr: Op = _gdtr("gdtr", 1.0)
+gdtrc: Op = _gdtr("gdtrc", -1.0)
+gdtria: Op = special_function("gdtria", *inverse_partials(lambda: gdtr, 3, 0))
+gdtrib: Op = special_function("gdtrib", *inverse_partials(lambda: gdtr, 3, 1))
+gdtrix: Op = special_function("gdtrix", *inverse_partials(lambda: gdtr, 3, 2))
+
+
+def chdtr(v: Array, x: Array) -> Any:
+    """The chi-square distribution function. As `scipy.special.chdtr`."""
+    return gammainc(0.5 * v, 0.5 * x)
+
+
+def chdtrc(v: Array, x: Array) -> Any:
+    """The chi-square survival function. As `scipy.special.chdtrc`."""
+    return gammaincc(0.5 * v, 0.5 * x)
+
+
+def chdtri(v: Array, p: Array) -> Any:
+    """The inverse of `chdtrc` in x. As `scipy.special.chdtri`."""
+    return 2.0 * gammainccinv(0.5 * v, p)
+
+
+def pdtr(k: Array, m: Array) -> Any:
+    """The Poisson distribution function, not differentiated in the count. As `scipy.special.pdtr`."""
+    return gammaincc(np.floor(k) + 1.0, m)
+
+
+def pdtrc(k: Array, m: Array) -> Any:
+    """The Poisson survival function, not differentiated in the count. As `scipy.special.pdtrc`."""
+    return gammainc(np.floor(k) + 1.0, m)
+
+
+# -- beta, F, t and binomial ---------------------------------------------------------------------
+def _odds(n: Array, d: Array, x: Array) -> tuple[Any, Any]:
+    """n*x/(d + n*x) and d/(d + n*x)."""
+    total = d + n * x
+    return n * x / total, d / total
+
+
+def _fdtr_partials(sign: float) -> tuple[Callable[..., Any], ...]:
+    """Those of the F distribution function, or of its complement (sign -1)."""
+
+    def density(n: Array, d: Array, x: Array) -> Any:
+        """The derivative in log(x)."""
+        p, q = _odds(n, d, x)
+        small = p < 0.5
+        value = np.where(
+            small,
+            beta_density(0.5 * n, 0.5 * d, np.where(small, p, 0.5)),
+            beta_density(0.5 * d, 0.5 * n, np.where(small, 0.5, q)),
+        )
+        return value * p * q
+
+    def moment(n: Array, d: Array, x: Array, place: int) -> Any:
+        p, q = _odds(n, d, x)
+        small = p < 0.5
+        orders = (1 - place, place)
+        below = beta_moment(0.5 * n, 0.5 * d, np.where(small, p, 0.5), orders, False)
+        above = beta_moment(0.5 * d, 0.5 * n, np.where(small, 0.5, q), orders[::-1], True)
+        return np.where(small, below, above)
+
+    def in_n(z: Array, n: Array, d: Array, x: Array) -> Any:
+        return sign * (0.5 * moment(n, d, x, 0) + density(n, d, x) / n)
+
+    def in_d(z: Array, n: Array, d: Array, x: Array) -> Any:
+        return sign * (0.5 * moment(n, d, x, 1) - density(n, d, x) / d)
+
+    def in_x(z: Array, n: Array, d: Array, x: Array) -> Any:
+        return sign * density(n, d, x) / x
+
+    return in_n, in_d, in_x
+
+
+def _mp_fdtr(upper: bool) -> Callable[..., Any]:
+    def function(mp: Any, n: Any, d: Any, x: Any) -> Any:
+        p = n * x / (d + n * x)
+        ends = (p, 1) if upper else (0, p)
+        return mp.betainc(n / 2, d / 2, *ends, regularized=True)
+
+    return function
+
+
+fdtr: Op = special_function("fdtr", *_fdtr_partials(1.0), mpmath=_mp_fdtr(False))
+fdtrc: Op = special_function("fdtrc", *_fdtr_partials(-1.0), mpmath=_mp_fdtr(True))
+fdtri: Op = special_function("fdtri", *inverse_partials(lambda: fdtr, 3, 2))
+
+
+def _stdtr_slopes(df: Array, t: Array) -> tuple[Any, Any]:
+    """The derivatives of the t distribution function in df and t: t squared has an F distribution."""
+    one = np.ones_like(t)
+    _, in_d, in_x = _fdtr_partials(1.0)
+    zero = t == 0
+    s = np.where(zero, 1.0, t)
+    away = 0.5 * np.sign(s) * in_d(t, one, df, s * s)
+    slope = np.abs(s) * in_x(t, one, df, s * s)
+    center = 1.0 / (np.sqrt(df) * beta(0.5 * df, 0.5))
+    return np.where(zero, 0.0, away), np.where(zero, center, slope)
+
+
+stdtr: Op = special_function(
+    "stdtr",
+    lambda z, df, t: _stdtr_slopes(df, t)[0],
+    lambda z, df, t: _stdtr_slopes(df, t)[1],
+    mpmath=lambda mp, df, t: (
+        mp.betainc(df / 2, mp.mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+        if t < 0
+        else 1 - mp.betainc(df / 2, mp.mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+    ),
+)
+stdtrit: Op = special_function("stdtrit", *inverse_partials(lambda: stdtr, 2, 1))
+stdtridf: Op = special_function("stdtridf", *inverse_partials(lambda: stdtr, 2, 0))
+
+
+def bdtr(k: Array, n: Array, p: Array) -> Any:
+    """The binomial distribution function, not differentiated in the count. As `scipy.special.bdtr`."""
+    return betaincc(np.floor(k) + 1.0, n - np.floor(k), p)
+
+
+def bdtrc(k: Array, n: Array, p: Array) -> Any:
+    """The binomial survival function, not differentiated in the count. As `scipy.special.bdtrc`."""
+    return betainc(np.floor(k) + 1.0, n - np.floor(k), p)
+
+
+def nbdtr(k: Array, n: Array, p: Array) -> Any:
+    """The negative binomial distribution function, not differentiated in k. As `scipy.special.nbdtr`."""
+    return betainc(n, np.floor(k) + 1.0, p)
+
+
+def nbdtrc(k: Array, n: Array, p: Array) -> Any:
+    """The negative binomial survival function, not differentiated in k. As `scipy.special.nbdtrc`."""
+    return betaincc(n, np.floor(k) + 1.0, p)
+
+
+# -- normal --------------------------------------------------------------------------------------
+def nrdtrimn(p: Array, std: Array, x: Array) -> Any:
+    """The mean of a normal variable below x with probability p. As `scipy.special.nrdtrimn`."""
+    return x - std * ndtri(p)
+
+
+def nrdtrisd(mn: Array, p: Array, x: Array) -> Any:
+    """The deviation of a normal variable below x with probability p. As `scipy.special.nrdtrisd`."""
+    return (x - mn) / ndtri(p)

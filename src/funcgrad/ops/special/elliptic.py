@@ -1,0 +1,192 @@
+"""Elliptic integrals, Carlson's symmetric integrals, the Jacobian functions and the arithmetic-geometric
+mean.
+
+Derivatives in the parameter m are Carlson's integrals (DLMF 19.25), which do not cancel near m = 0 or at
+small amplitudes; those of R_D are mpmath's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.scipy_special import scipy_special
+from funcgrad.ops.special.special_function import by_mpmath, numeric_function, special_function
+from funcgrad.typing import Array
+
+elliprf: Op = special_function(
+    "elliprf",
+    lambda z, x, y, w: -elliprd(y, w, x) / 6.0,
+    lambda z, x, y, w: -elliprd(x, w, y) / 6.0,
+    lambda z, x, y, w: -elliprd(x, y, w) / 6.0,
+    mpmath="elliprf",
+)
+elliprd: Op = special_function(
+    "elliprd", *[by_mpmath("elliprd", k) for k in range(3)], mpmath="elliprd"
+)
+elliprc: Op = special_function(
+    "elliprc", *[by_mpmath("elliprc", k) for k in range(2)], mpmath="elliprc"
+)
+elliprg: Op = special_function(
+    "elliprg", *[by_mpmath("elliprg", k) for k in range(3)], mpmath="elliprg"
+)
+elliprj: Op = special_function(
+    "elliprj", *[by_mpmath("elliprj", k) for k in range(4)], mpmath="elliprj"
+)
+
+
+# -- complete integrals --------------------------------------------------------------------------
+def _carlson_slope(z: Array, p: Array) -> Any:
+    """By the differential equations of K and E; near p = 1, by the series at m = 0."""
+    m = 1.0 - p
+    small = np.abs(m) < 0.02
+    q = np.where(small, 0.5, p)
+    series: Any = 0.0
+    for k in range(12, 0, -1):
+        series = series * m + _D_SERIES[k - 1]
+    formula = ellipkm1(q) - (1.0 + q) * legendre_d(q)
+    return np.where(small, -series, -formula / (2.0 * q * (1.0 - q)))
+
+
+def _d_coefficient(k: int) -> float:
+    """The coefficient of m**k in (K - E)/m, times k."""
+    central = (math.comb(2 * k + 2, k + 1) / 4.0 ** (k + 1)) ** 2
+    return 0.5 * math.pi * k * central * (1.0 + 1.0 / (2 * k + 1))
+
+
+_D_SERIES = [_d_coefficient(k) for k in range(1, 13)]
+legendre_d: Op = numeric_function(
+    "legendre_d",
+    lambda p: scipy_special("ellipk").elliprd(0.0, p, 1.0) / 3.0,
+    _carlson_slope,
+    mpmath=lambda mp, p: mp.elliprd(0, p, 1) / 3,
+)
+"""(K(m) - E(m))/m, where p is 1 - m: the complete integral of sin(t)**2/sqrt(1 - m*sin(t)**2)."""
+
+ellipkm1: Op = special_function(
+    "ellipkm1",
+    lambda z, p: (legendre_d(p) - z) / (2.0 * p),
+    mpmath=lambda mp, p: mp.ellipk(1 - p),
+)
+ellipk: Op = special_function(
+    "ellipk",
+    lambda z, m: (z - legendre_d(1.0 - m)) / (2.0 * (1.0 - m)),
+    mpmath="ellipk",
+    sympy="elliptic_k",
+)
+ellipe: Op = special_function(
+    "ellipe", lambda z, m: -0.5 * legendre_d(1.0 - m), mpmath="ellipe", sympy="elliptic_e"
+)
+
+
+# -- incomplete integrals ------------------------------------------------------------------------
+def _periodic(phi: Array, m: Array, part: Callable[..., Any], whole: Callable[..., Any]) -> Any:
+    """An integral from 0 to phi of a function of sin(t)**2 from the one below a quarter period."""
+    turns = np.rint(phi / math.pi)
+    rest = phi - turns * math.pi
+    return part(np.sin(rest), np.cos(rest), m) + 2.0 * turns * whole(m)
+
+
+def _slope_e(z: Array, phi: Array, m: Array) -> Any:
+    def part(s: Array, c: Array, m: Array) -> Any:
+        return s**3 * elliprd(c * c, 1.0 - m * s * s, np.ones_like(s))
+
+    def whole(m: Array) -> Any:
+        return elliprd(np.zeros_like(m), 1.0 - m, np.ones_like(m))
+
+    return -_periodic(phi, m, part, whole) / 6.0
+
+
+def _slope_k(z: Array, phi: Array, m: Array) -> Any:
+    def part(s: Array, c: Array, m: Array) -> Any:
+        return s**3 * elliprd(c * c, np.ones_like(s), 1.0 - m * s * s)
+
+    def whole(m: Array) -> Any:
+        return elliprd(np.zeros_like(m), np.ones_like(m), 1.0 - m)
+
+    return _periodic(phi, m, part, whole) / 6.0
+
+
+ellipkinc: Op = special_function(
+    "ellipkinc",
+    lambda z, phi, m: 1.0 / np.sqrt(1.0 - m * np.sin(phi) ** 2),
+    _slope_k,
+    mpmath="ellipf",
+    sympy="elliptic_f",
+)
+ellipeinc: Op = special_function(
+    "ellipeinc",
+    lambda z, phi, m: np.sqrt(1.0 - m * np.sin(phi) ** 2),
+    _slope_e,
+    mpmath="ellipe",
+    sympy="elliptic_e",
+)
+
+
+# -- Jacobian functions --------------------------------------------------------------------------
+def _amplitude_slope(u: Array, m: Array) -> Any:
+    """The derivative of the amplitude in m: the first integral stays u."""
+    phi = ellipj_am(u, m)
+    return -ellipj_dn(u, m) * _slope_k(u, phi, m)
+
+
+ellipj_am: Op = special_function(
+    "ellipj_am",
+    lambda z, u, m: ellipj_dn(u, m),
+    lambda z, u, m: _amplitude_slope(u, m),
+    ufunc="ellipj",
+    part=3,
+)
+ellipj_sn: Op = special_function(
+    "ellipj_sn",
+    lambda z, u, m: ellipj_cn(u, m) * ellipj_dn(u, m),
+    lambda z, u, m: ellipj_cn(u, m) * _amplitude_slope(u, m),
+    ufunc="ellipj",
+    part=0,
+    mpmath=lambda mp, u, m: mp.ellipfun("sn", u, m=m),
+)
+ellipj_cn: Op = special_function(
+    "ellipj_cn",
+    lambda z, u, m: -ellipj_sn(u, m) * ellipj_dn(u, m),
+    lambda z, u, m: -ellipj_sn(u, m) * _amplitude_slope(u, m),
+    ufunc="ellipj",
+    part=1,
+    mpmath=lambda mp, u, m: mp.ellipfun("cn", u, m=m),
+)
+ellipj_dn: Op = special_function(
+    "ellipj_dn",
+    lambda z, u, m: -m * ellipj_sn(u, m) * ellipj_cn(u, m),
+    lambda z, u, m: (
+        -ellipj_sn(u, m)
+        * (0.5 * ellipj_sn(u, m) + m * ellipj_cn(u, m) * _amplitude_slope(u, m))
+        / z
+    ),
+    ufunc="ellipj",
+    part=2,
+    mpmath=lambda mp, u, m: mp.ellipfun("dn", u, m=m),
+)
+
+
+def ellipj(u: Array, m: Array) -> tuple[Any, ...]:
+    """The Jacobian functions sn, cn and dn, and the amplitude. As `scipy.special.ellipj`."""
+    return ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m), ellipj_am(u, m)
+
+
+# -- the arithmetic-geometric mean ---------------------------------------------------------------
+def _agm_slope(z: Array, a: Array, b: Array) -> Any:
+    """The derivative in a, of the mean as pi/(2 R_F(0, a**2, b**2)), in terms of b/a."""
+    ratio = b / a
+    square = (z / a) ** 2
+    return square * elliprd(np.zeros_like(a), ratio * ratio, np.ones_like(a)) * (2 / (3 * math.pi))
+
+
+agm: Op = special_function(
+    "agm",
+    lambda z, a, b: _agm_slope(z, a, b),
+    lambda z, a, b: _agm_slope(z, b, a),
+    mpmath="agm",
+)

@@ -1,0 +1,141 @@
+"""Hypergeometric, parabolic cylinder, zeta and Wright functions, and Lambert's W.
+
+Derivatives in parameters are mpmath's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.reference import holds_expr
+from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.op import Op, astype, lift_fully, same_on_batch
+from funcgrad.ops.base.promotion import same_type
+from funcgrad.ops.special.scipy_special import scipy_special
+from funcgrad.ops.special.special_function import by_mpmath, special_function
+from funcgrad.typing import Array
+
+hyp0f1: Op = special_function(
+    "hyp0f1",
+    by_mpmath("hyp0f1", 0),
+    lambda z, v, x: hyp0f1(v + 1.0, x) / v,
+    mpmath="hyp0f1",
+)
+hyp1f1: Op = special_function(
+    "hyp1f1",
+    by_mpmath("hyp1f1", 0),
+    by_mpmath("hyp1f1", 1),
+    lambda z, a, b, x: a / b * hyp1f1(a + 1.0, b + 1.0, x),
+    mpmath="hyp1f1",
+    jax="hyp1f1",
+)
+hyp2f1: Op = special_function(
+    "hyp2f1",
+    by_mpmath("hyp2f1", 0),
+    by_mpmath("hyp2f1", 1),
+    by_mpmath("hyp2f1", 2),
+    lambda z, a, b, c, x: a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, x),
+    mpmath="hyp2f1",
+)
+hyperu: Op = special_function(
+    "hyperu",
+    by_mpmath("hyperu", 0),
+    by_mpmath("hyperu", 1),
+    lambda z, a, b, x: -a * hyperu(a + 1.0, b + 1.0, x),
+    mpmath="hyperu",
+)
+wright_bessel: Op = special_function(
+    "wright_bessel",
+    "a",
+    "b",
+    lambda z, a, b, x: wright_bessel(a, a + b, x),
+)
+wrightomega: Op = special_function(
+    "wrightomega",
+    lambda z, x: z / (1.0 + z),
+    mpmath=lambda mp, x: mp.lambertw(mp.exp(x)),
+)
+
+# -- parabolic cylinder functions ----------------------------------------------------------------
+pbdv_d: Op = special_function(
+    "pbdv_d",
+    by_mpmath("pbdv_d", 0),
+    lambda z, v, x: pbdv_dp(v, x),
+    ufunc="pbdv",
+    part=0,
+    mpmath="pcfd",
+)
+pbdv_dp: Op = special_function(
+    "pbdv_dp",
+    by_mpmath("pbdv_dp", 0),
+    lambda z, v, x: (0.25 * x * x - v - 0.5) * pbdv_d(v, x),
+    ufunc="pbdv",
+    part=1,
+    mpmath=lambda mp, v, x: mp.diff(lambda t: mp.pcfd(v, t), x),
+)
+
+
+def pbdv(v: Array, x: Array) -> tuple[Any, ...]:
+    """The parabolic cylinder function D and its derivative. As `scipy.special.pbdv`."""
+    return pbdv_d(v, x), pbdv_dp(v, x)
+
+
+# -- the zeta function ---------------------------------------------------------------------------
+hurwitz_zeta: Op = special_function(
+    "hurwitz_zeta",
+    by_mpmath("hurwitz_zeta", 0),
+    lambda z, x, q: -x * hurwitz_zeta(x + 1.0, q),
+    ufunc="_zeta",
+    mpmath="zeta",
+    sympy="zeta",
+    jax="zeta",
+    torch="zeta",
+)
+riemann_zeta: Op = special_function(
+    "riemann_zeta",
+    by_mpmath("riemann_zeta", 0),
+    ufunc="_riemann_zeta",
+    mpmath="zeta",
+    sympy="zeta",
+)
+zetac: Op = special_function("zetac", by_mpmath("zetac", 0), mpmath=lambda mp, x: mp.zeta(x) - 1)
+
+
+def zeta(x: Array, q: Array | None = None, out: None = None) -> Any:
+    """The zeta function of Riemann, or with q of Hurwitz. As `scipy.special.zeta`."""
+    return riemann_zeta(x) if q is None else hurwitz_zeta(x, q)
+
+
+# -- Lambert's W -----------------------------------------------------------------------------------
+def _lambertw_edge(z: Array, x: Array, *, branch: int) -> LinearMap:
+    return Diagonal(np.exp(-z) / (1.0 + z))
+
+
+def _lambertw_run(x: Array, branch: int) -> Any:
+    return np.asarray(scipy_special("lambertw").lambertw(x, branch), np.result_type(x))[()]
+
+
+lambertw_op: Op = Op(
+    name="lambertw",
+    run=_lambertw_run,
+    infer=same_type,
+    edges=(_lambertw_edge,),
+    batch=same_on_batch(lambda: lambertw_op),
+    columns=Columns(
+        entrywise=True,
+        mpmath=lambda mp, x, branch: np.frompyfunc(lambda v: mp.lambertw(v, branch), 1, 1)(x),
+        sympy=lambda sp, x, branch: sp.LambertW(x, branch),
+        numpy="scipy.special.lambertw({0}, {branch})",
+    ),
+)
+
+
+def lambertw(z: Array, k: int = 0, tol: float = 1e-8) -> Any:
+    """The solution w of w*exp(w) = z on branch k, complex. As `scipy.special.lambertw`."""
+    if not holds_expr(z):
+        return scipy_special("lambertw").lambertw(z, k, tol)
+    x = lift_fully(z)
+    return lambertw_op(astype(x, dtype=np.result_type(x.dtype, np.complex64)), branch=int(k))

@@ -1,0 +1,119 @@
+"""Orthogonal polynomials in their argument; in a real degree or parameter, their derivatives are mpmath's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.special_function import by_mpmath, special_function
+from funcgrad.typing import Array
+
+
+def _degree_less(n: Array, factor: Any, polynomial: Callable[[Any], Any]) -> Any:
+    """A multiple of a polynomial of degree n - 1, and 0 for n = 0."""
+    zero = n == 0
+    return np.where(zero, 0.0, factor * polynomial(np.where(zero, 1, n) - 1))
+
+
+eval_gegenbauer: Op = special_function(
+    "eval_gegenbauer",
+    by_mpmath("eval_gegenbauer", 0),
+    by_mpmath("eval_gegenbauer", 1),
+    lambda z, n, a, x: _degree_less(n, 2.0 * a, lambda k: eval_gegenbauer(k, a + 1.0, x)),
+    mpmath="gegenbauer",
+)
+eval_chebyu: Op = special_function(
+    "eval_chebyu",
+    by_mpmath("eval_chebyu", 0),
+    lambda z, n, x: _degree_less(n, 2.0, lambda k: eval_gegenbauer(k, 2.0, x)),
+    mpmath="chebyu",
+    sympy="chebyshevu",
+)
+eval_chebyt: Op = special_function(
+    "eval_chebyt",
+    by_mpmath("eval_chebyt", 0),
+    lambda z, n, x: _degree_less(n, n, lambda k: eval_chebyu(k, x)),
+    mpmath="chebyt",
+    sympy="chebyshevt",
+)
+eval_chebyc: Op = special_function(
+    "eval_chebyc",
+    by_mpmath("eval_chebyc", 0),
+    lambda z, n, x: _degree_less(n, n, lambda k: eval_chebyu(k, 0.5 * x)),
+    mpmath=lambda mp, n, x: 2 * mp.chebyt(n, x / 2),
+)
+eval_chebys: Op = special_function(
+    "eval_chebys",
+    by_mpmath("eval_chebys", 0),
+    lambda z, n, x: _degree_less(n, 1.0, lambda k: eval_gegenbauer(k, 2.0, 0.5 * x)),
+    mpmath=lambda mp, n, x: mp.chebyu(n, x / 2),
+)
+eval_sh_chebyt: Op = special_function(
+    "eval_sh_chebyt",
+    by_mpmath("eval_sh_chebyt", 0),
+    lambda z, n, x: _degree_less(n, 2.0 * n, lambda k: eval_chebyu(k, 2.0 * x - 1.0)),
+    mpmath=lambda mp, n, x: mp.chebyt(n, 2 * x - 1),
+)
+eval_sh_chebyu: Op = special_function(
+    "eval_sh_chebyu",
+    by_mpmath("eval_sh_chebyu", 0),
+    lambda z, n, x: _degree_less(n, 4.0, lambda k: eval_gegenbauer(k, 2.0, 2.0 * x - 1.0)),
+    mpmath=lambda mp, n, x: mp.chebyu(n, 2 * x - 1),
+)
+eval_legendre: Op = special_function(
+    "eval_legendre",
+    by_mpmath("eval_legendre", 0),
+    lambda z, n, x: _degree_less(n, 1.0, lambda k: eval_gegenbauer(k, 1.5, x)),
+    mpmath="legendre",
+    sympy="legendre",
+)
+eval_sh_legendre: Op = special_function(
+    "eval_sh_legendre",
+    by_mpmath("eval_sh_legendre", 0),
+    lambda z, n, x: _degree_less(n, 2.0, lambda k: eval_gegenbauer(k, 1.5, 2.0 * x - 1.0)),
+    mpmath=lambda mp, n, x: mp.legendre(n, 2 * x - 1),
+)
+eval_genlaguerre: Op = special_function(
+    "eval_genlaguerre",
+    by_mpmath("eval_genlaguerre", 0),
+    by_mpmath("eval_genlaguerre", 1),
+    lambda z, n, a, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, a + 1.0, x)),
+    mpmath="laguerre",
+)
+eval_laguerre: Op = special_function(
+    "eval_laguerre",
+    by_mpmath("eval_laguerre", 0),
+    lambda z, n, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, 1.0, x)),
+    mpmath=lambda mp, n, x: mp.laguerre(n, 0, x),
+    sympy="laguerre",
+)
+eval_hermite: Op = special_function(
+    "eval_hermite",
+    None,
+    lambda z, n, x: _degree_less(n, 2.0 * n, lambda k: eval_hermite(k, x)),
+    mpmath="hermite",
+    sympy="hermite",
+)
+eval_hermitenorm: Op = special_function(
+    "eval_hermitenorm",
+    None,
+    lambda z, n, x: _degree_less(n, 1.0 * n, lambda k: eval_hermitenorm(k, x)),
+    mpmath=lambda mp, n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.mpf(2) ** (mp.mpf(n) / 2),
+)
+eval_jacobi: Op = special_function(
+    "eval_jacobi",
+    *[by_mpmath("eval_jacobi", k) for k in range(3)],
+    lambda z, n, a, b, x: _degree_less(
+        n, 0.5 * (n + a + b + 1.0), lambda k: eval_jacobi(k, a + 1.0, b + 1.0, x)
+    ),
+    mpmath="jacobi",
+)
+lpmv: Op = special_function(
+    "lpmv",
+    None,
+    None,
+    lambda z, m, v, x: (v * x * z - (v + m) * lpmv(m, v - 1.0, x)) / (x * x - 1.0),
+)
