@@ -335,5 +335,4 @@ def test_arguments_that_are_not_supported_are_refused():
 
 def test_other_names_are_scipys():
     assert special.roots_legendre is scipy.special.roots_legendre
-    assert linalg.toeplitz is scipy.linalg.toeplitz
     assert fg.scipy.special is special

@@ -10,6 +10,9 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy import matrix_equations, special_matrices
+from funcgrad.transforms.control_flow.loops import fori_loop
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 
@@ -129,8 +132,9 @@ def lstsq(a: Array, b: Array, **_: Any) -> Any:
 @_where_traced
 def expm(A: Array) -> Any:
     # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
-    size = np.max(np.sum(np.abs(A), axis=-2)) if A.size else 0.0
-    halvings = max(0, int(np.ceil(np.log2(np.where(size > 0, size, 1.0) / 5.371920351148152))))
+    size = stop_gradient(np.max(np.sum(np.abs(A), axis=-2)) if A.size else 0.0)
+    ratio = np.where(size > 0, size, 1.0) / 5.371920351148152
+    halvings = np.maximum(np.ceil(np.log2(ratio)), 0.0)
     scaled, eye = A / 2.0**halvings, np.eye(A.shape[-1])
     b = [
         *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
@@ -145,11 +149,18 @@ def expm(A: Array) -> Any:
     even = six @ (b[12] * six + b[10] * four + b[8] * two)
     even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
     result = np.linalg.solve(even - odd, even + odd)
-    for _ in range(halvings):
-        result = result @ result
-    return result
+    return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
 
 
+_LATER = (matrix_equations, special_matrices)
+globals().update(
+    {
+        name: value
+        for module in _LATER
+        for name, value in vars(module).items()
+        if name[0] != "_" and getattr(_scipy, name, value) is not value
+    }
+)
 globals().update(
     {
         name: value

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
-from funcgrad.linear import Diagonal, LinearMap
+from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, lift_all
@@ -60,7 +60,8 @@ def primitive(
     ``"complex-step"`` (f takes complex arrays and is analytic) or ``"finite-difference"`` (central, about
     ten digits) select a numerical rule, which the printed formula names. If f does not act entry by entry,
     ``out`` gives the `ArrayType` of the result from those of the arguments, and `custom_vjp` or
-    `custom_jvp` gives the derivative. Without f, a decorator.
+    `custom_jvp` gives the derivative; under `vmap`, f is called once for each example. Without f, a
+    decorator.
 
     Raises TypeError if ``partials`` is not a list of functions, or has another length than the arguments,
     and if a derivative runs that was not given; ValueError for an unknown numerical rule, for
@@ -156,16 +157,28 @@ def _type(*types: ArrayType, function: Foreign) -> ArrayType:
     return types[0] if function.out is None else function.out(*types)
 
 
+def _missing(function: Foreign, result: ArrayType, argument: ArrayType) -> LinearMap:
+    """A derivative that was not given: an error when it runs, as a rule around f may need none."""
+
+    def refuse(*_: object) -> Any:
+        raise fail(
+            TypeError,
+            f"{function.name}: expected a derivative, but this primitive was given none; give "
+            "partials=, or one of the numerical rules " + " and ".join(map(repr, NUMERICAL_RULES)),
+        )
+
+    def into(type: ArrayType) -> Callable[..., Any]:
+        missing = Foreign(refuse, function.name, None, lambda _: type)
+        return lambda flow: foreign_op(*lift_all([flow]), function=missing)
+
+    return Structural(into(result), into(argument))
+
+
 def _edge(place: int) -> EdgeRule:
     def edge(z: Any, *args: Any, function: Foreign) -> LinearMap:
         rules = function.partials
         if rules is None:
-            raise fail(
-                TypeError,
-                f"{function.name}: expected a derivative, but this primitive was given none; give "
-                "partials=, or one of the numerical rules "
-                + " and ".join(map(repr, NUMERICAL_RULES)),
-            )
+            return _missing(function, z.type, args[place].type)
         rule = rules[place]
         if rule is None:
             raise fail(
@@ -186,13 +199,33 @@ def _edge(place: int) -> EdgeRule:
     return edge
 
 
+def _one_by_one(function: Foreign, size: int, flags: Sequence[bool]) -> Foreign:
+    """The function on a batch: it is called once for each example."""
+    single: Callable[..., ArrayType] = function.out  # type: ignore[assignment]
+
+    def run(*arrays: Array) -> Any:
+        rows = [
+            function.f(*[x[k] if own else x for x, own in zip(arrays, flags, strict=True)])
+            for k in range(size)
+        ]
+        type = out(*map(_type_of, arrays))
+        return np.stack(rows) if rows else np.zeros(type.shape, type.dtype)
+
+    def out(*types: ArrayType) -> ArrayType:
+        inner = single(
+            *[
+                ArrayType(type.shape[1:], type.dtype) if own else type
+                for type, own in zip(types, flags, strict=True)
+            ]
+        )
+        return ArrayType((size, *inner.shape), inner.dtype)
+
+    return Foreign(run, function.name, None, out)
+
+
 def _batch(size: int, flags: Sequence[bool], *args: Array, function: Foreign) -> Any:
     if not function.elementwise:
-        raise fail(
-            TypeError,
-            f"vmap: expected {function.name} to act entry by entry, but it was given out=; "
-            "map over it with a loop, or write it with scan",
-        )
+        return foreign_op(*args, function=_one_by_one(function, size, flags))
     return foreign_op(*spread_unbatched(size, flags, args), function=function)
 
 

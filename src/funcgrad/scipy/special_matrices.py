@@ -1,0 +1,132 @@
+"""Matrices of `scipy.linalg` that are made of their entries, as gathers of traced values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.scipy.composition import composed, number
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+def _vector(who: str, value: npt.ArrayLike) -> Any:
+    return number(who, value).reshape(-1)
+
+
+@_composed
+def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
+    """As `scipy.linalg.toeplitz`."""
+    column = _vector("toeplitz", c)
+    row = np.conj(column) if r is None else _vector("toeplitz", r)
+    values = np.concatenate([column[::-1], row[1:]])
+    rows, columns = np.arange(column.shape[0]), np.arange(row.shape[0])
+    return values[column.shape[0] - 1 - rows[:, None] + columns]
+
+
+@_composed
+def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
+    """As `scipy.linalg.hankel`."""
+    column = _vector("hankel", c)
+    row = 0 * column if r is None else _vector("hankel", r)
+    values = np.concatenate([column, row[1:]])
+    return values[np.arange(column.shape[0])[:, None] + np.arange(row.shape[0])]
+
+
+@_composed
+def circulant(c: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.circulant`."""
+    column = _vector("circulant", c)
+    places = np.arange(column.shape[0])
+    return column[(places[:, None] - places) % column.shape[0]]
+
+
+@_composed
+def companion(a: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.companion`."""
+    coefficients = _vector("companion", a)
+    n = coefficients.shape[0]
+    if n < 2:
+        raise fail(ValueError, f"companion: expected at least two coefficients, but got {n}")
+    first = -coefficients[1:] / coefficients[0]
+    return np.concatenate([first[None], np.eye(n - 2, n - 1)])
+
+
+@_composed
+def block_diag(*arrs: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.block_diag`, for matrices, vectors and numbers."""
+    blocks = [number("block_diag", block) for block in arrs]
+    wide = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
+    if any([block.ndim != 2 for block in wide]):
+        raise fail(
+            ValueError,
+            f"block_diag: expected matrices, but got {', '.join([str(b.shape) for b in blocks])}",
+        )
+    total = sum([block.shape[1] for block in wide])
+    rows, start = [], 0
+    for block in wide:
+        height, width = block.shape
+        left, right = np.zeros((height, start)), np.zeros((height, total - start - width))
+        rows.append(np.concatenate([left, block, right], axis=1))
+        start += width
+    return np.concatenate(rows)
+
+
+@_composed
+def solve_toeplitz(c_or_cr: Any, b: npt.ArrayLike, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.solve_toeplitz`."""
+    pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return np.linalg.solve(toeplitz(*pair), number("solve_toeplitz", b))
+
+
+def _exponential(a: Array) -> Any:
+    from funcgrad.scipy.linalg import expm
+
+    return expm(a)
+
+
+@_composed
+def coshm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.coshm`."""
+    a = number("coshm", A)
+    return (_exponential(a) + _exponential(-a)) / 2
+
+
+@_composed
+def sinhm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sinhm`."""
+    a = number("sinhm", A)
+    return (_exponential(a) - _exponential(-a)) / 2
+
+
+@_composed
+def tanhm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.tanhm`."""
+    return np.linalg.solve(coshm(A), sinhm(A))
+
+
+@_composed
+def cosm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.cosm`."""
+    a = number("cosm", A)
+    found = coshm(1j * a)
+    return found if a.dtype.kind == "c" else np.real(found)
+
+
+@_composed
+def sinm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sinm`."""
+    a = number("sinm", A)
+    found = -1j * sinhm(1j * a)
+    return found if a.dtype.kind == "c" else np.real(found)
+
+
+@_composed
+def tanm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.tanm`."""
+    return np.linalg.solve(cosm(A), sinm(A))

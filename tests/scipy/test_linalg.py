@@ -1,0 +1,150 @@
+"""Matrix equations, functions and factorizations: values are SciPy's, derivatives central differences."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import funcgrad as fg
+from funcgrad.scipy import linalg
+
+A = np.array([[2.0, 0.3, 0.1], [-0.4, 1.5, -0.2], [0.1, 0.6, 1.1]])
+B = np.array([[1.0, -0.3, 0.5], [0.2, 0.8, 0.1], [-0.6, 0.4, 1.7]])
+V = np.array([0.4, -0.3, 0.8])
+BANDS = np.array(
+    [[0.0, 0.0, 0.3, 0.2], [0.0, 0.5, -0.2, 0.1], [2.0, 1.5, 1.8, 2.2], [0.3, 0.1, -0.4, 0.0]]
+)
+FULL = {
+    "solve_sylvester": lambda m, a, b: m.solve_sylvester(a, b, a @ b),
+    "solve_sylvester of a rectangle": lambda m, a, b: m.solve_sylvester(
+        a, b[:2, :2] + a[:2, :2], a[:, :2]
+    ),
+    "solve_sylvester complex": lambda m, a, b: np.abs(m.solve_sylvester(a + 1j * b, b + 0j, a @ b)),
+    "solve_continuous_lyapunov": lambda m, a, b: m.solve_continuous_lyapunov(a, b),
+    "solve_continuous_lyapunov complex": lambda m, a, b: np.imag(
+        m.solve_continuous_lyapunov(a + 0.3j * b, b)
+    ),
+    "solve_discrete_lyapunov": lambda m, a, b: m.solve_discrete_lyapunov(0.3 * a, b),
+    "solve_discrete_lyapunov bilinear": lambda m, a, b: m.solve_discrete_lyapunov(
+        0.3 * a, b, "bilinear"
+    ),
+    "logm": lambda m, a, b: m.logm(a),
+    "logm complex": lambda m, a, b: np.abs(m.logm(a * (1 + 0.5j))),
+    "sqrtm": lambda m, a, b: m.sqrtm(a),
+    "sqrtm complex": lambda m, a, b: np.imag(m.sqrtm(-a + 0.1j * b)),
+    "expm": lambda m, a, b: m.expm(a),
+    "cosm": lambda m, a, b: m.cosm(a),
+    "sinm": lambda m, a, b: m.sinm(a),
+    "tanm": lambda m, a, b: m.tanm(0.3 * a),
+    "coshm": lambda m, a, b: m.coshm(a),
+    "sinhm": lambda m, a, b: m.sinhm(a),
+    "tanhm": lambda m, a, b: m.tanhm(a),
+    "lu": lambda m, a, b: np.concatenate(m.lu(a[::-1])),
+    "lu permuted": lambda m, a, b: np.concatenate(m.lu(a[::-1], permute_l=True)),
+    "lu complex": lambda m, a, b: np.abs(np.concatenate(m.lu(a[::-1] + 1j * b))),
+    "lu_factor": lambda m, a, b: m.lu_factor(a[::-1])[0],
+    "lu_solve": lambda m, a, b: m.lu_solve(m.lu_factor(a[::-1]), b),
+    "lu_solve transposed": lambda m, a, b: m.lu_solve(m.lu_factor(a[[1, 2, 0]]), b[0], trans=1),
+    "polar": lambda m, a, b: np.concatenate(m.polar(a)),
+    "polar left": lambda m, a, b: np.concatenate(m.polar(a, "left")),
+    "polar of a tall matrix": lambda m, a, b: np.concatenate(m.polar(a[:, :2])),
+    "solve_banded": lambda m, a, b: m.solve_banded(
+        (1, 2),
+        BANDS * a[0, 0],
+        np.append(b[0], 1.0) if m is scipy.linalg else np.concatenate([b[0], [1.0]]),
+    ),
+    "solve_banded in the bands": lambda m, a, b: m.solve_banded(
+        (1, 2), BANDS + 0.1 * np.outer(b[0, 0] * np.ones(4), np.arange(4.0)), np.ones((4, 2))
+    ),
+    "solve_banded below": lambda m, a, b: m.solve_banded(
+        (2, 1), np.roll(BANDS[::-1], 0) + b[0, 0], np.ones(4)
+    ),
+    "solveh_banded": lambda m, a, b: m.solveh_banded(
+        np.array([[0.0, 0.3, 0.2], [2.0, 1.5, 1.8]]) * a[0, 0], b[0]
+    ),
+    "solveh_banded lower": lambda m, a, b: m.solveh_banded(
+        np.array([[2.0, 1.5, 1.8], [0.3, 0.2, 0.0]]) * a[0, 0], b[0], lower=True
+    ),
+    "toeplitz": lambda m, a, b: m.toeplitz(a[0], b[1]),
+    "toeplitz symmetric": lambda m, a, b: m.toeplitz(a[0]),
+    "hankel": lambda m, a, b: m.hankel(a[0], b[1]),
+    "circulant": lambda m, a, b: m.circulant(a[0]),
+    "companion": lambda m, a, b: m.companion(a[0]),
+    "block_diag": lambda m, a, b: m.block_diag(a, b[:1], b[0], 3.0),
+    "solve_toeplitz": lambda m, a, b: m.solve_toeplitz(
+        (a[0], b[0] + 1 - b[0, 0] + a[0, 0] - 1), b[1]
+    ),
+}
+
+
+def check(case):
+    f = FULL[case]
+    moves = np.sin(np.arange(9.0)).reshape(3, 3), np.cos(np.arange(9.0)).reshape(3, 3)
+
+    def along(module, t):
+        return f(module, A + t * moves[0], B + t * moves[1])
+
+    value, slope = fg.jvp(lambda t: along(linalg, t), (0.0,), (1.0,))
+    wanted = along(scipy.linalg, 0.0)
+    assert np.shape(value) == np.shape(wanted)
+    np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-13)
+    h = 1e-4
+    near = [along(scipy.linalg, s * h) for s in (1, -1, 2, -2)]
+    wanted = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+    back = fg.jit(fg.grad(lambda t: np.sum(along(linalg, t))))(0.0)
+    assert back == pytest.approx(np.sum(slope), rel=1e-10, abs=1e-12)
+    return along
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if k % 4 == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for k, case in enumerate(FULL)
+    ],
+)
+def test_values_are_scipys_and_slopes_are_differences(case):
+    check(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FULL)
+def test_batches_and_second_derivatives(case):
+    along = check(case)
+    rows = fg.vmap(lambda t: along(linalg, t))(np.array([0.0, 0.01]))
+    np.testing.assert_allclose(rows[1], along(linalg, 0.01), rtol=1e-11, atol=1e-13)
+    first = fg.grad(lambda t: np.sum(np.sin(along(linalg, t))))
+    wanted = (first(1e-5) - first(-1e-5)) / 2e-5
+    assert fg.grad(first)(0.0) == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+    assert fg.jvp(first, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+def test_third_derivatives():
+    def cube(t):
+        return np.sum(linalg.sqrtm(A + t * B))
+
+    second = fg.grad(fg.grad(cube))
+    wanted = (second(1e-4) - second(-1e-4)) / 2e-4
+    assert fg.grad(second)(0.0) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_polar_of_equal_singular_values():
+    def corner(t):
+        return linalg.polar(np.eye(2) + t * np.array([[0.0, 1.0], [0.0, 0.0]]))[0][0, 1]
+
+    assert fg.grad(corner)(0.0) == pytest.approx(0.5, rel=1e-14)
+
+
+def test_what_is_not_supported_is_refused():
+    with pytest.raises(TypeError, match="schur: expected plain values"):
+        fg.grad(lambda t: linalg.schur(t * A)[0][0, 0])(1.0)
+    with pytest.raises(
+        ValueError, match=r"sqrtm: expected a real matrix with a real result.*astype"
+    ):
+        fg.grad(lambda t: linalg.sqrtm(-t * np.eye(2))[0, 0])(1.0)
+    with pytest.raises(ValueError, match="lu: expected a square matrix"):
+        fg.grad(lambda t: linalg.lu(t * A[:2])[1][0, 0])(1.0)
+    with pytest.raises(ValueError, match="solve_banded: expected diagonals of shape"):
+        fg.grad(lambda t: linalg.solve_banded((1, 1), t * A, V[:2])[0])(1.0)
+    with pytest.raises(ValueError, match="polar: expected a matrix with at least as many rows"):
+        fg.grad(lambda t: linalg.polar(t * A[:2])[0][0, 0])(1.0)
