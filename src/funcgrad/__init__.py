@@ -237,6 +237,12 @@ def _run_loop(*params: _Any) -> _Any:
     return run_loop(*params)
 
 
+def _redirect(value: _Any) -> _Any:
+    from funcgrad.adoption.redirect import redirect
+
+    return redirect(value)
+
+
 def _run_source(*call: _Any) -> _Any:
     from funcgrad.adoption.numpy_source import run_source
 
@@ -281,6 +287,7 @@ _expr.assemble(
                 "lower": _lower,
                 "plain_value": _plain_value,
                 "run_loop": _run_loop,
+                "redirect": _redirect,
                 "run_source": _run_source,
                 "special_functions": _special_functions,
                 "text": _text,

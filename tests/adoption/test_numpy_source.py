@@ -71,3 +71,37 @@ def test_float32_in_float32_out(name):
     assert made.dtype == f(x).dtype
     np.testing.assert_array_equal(made, f(x))
     assert fg.grad(lambda x: np.sum(f(x)))(x).dtype == np.float32
+
+
+POLYNOMIALS = ("Polynomial", "Chebyshev", "Legendre", "Laguerre", "Hermite", "HermiteE")
+ADOPTED = {
+    **{
+        kind: lambda x, kind=kind: (
+            getattr(np.polynomial, kind)(x) * 2 + getattr(np.polynomial, kind)(x[:3]).integ()
+        )(np.array([0.3, 0.9]) * x[0])
+        for kind in POLYNOMIALS
+    },
+    "polyval": lambda x: np.polynomial.polynomial.polyval(x[:2], x),
+    "chebvander": lambda x: np.polynomial.chebyshev.chebvander(x, 3),
+    "legmul": lambda x: np.polynomial.legendre.legmul(x, x),
+    "hermder": lambda x: np.polynomial.hermite.hermder(x),
+    "poly1d": lambda x: (np.poly1d(x) * np.poly1d(x[:2]))(0.5),
+    "r_": lambda x: np.r_[x, 1.0, 0:2, x[0]],
+    "c_": lambda x: np.c_[x, x**2],
+    "ix_": lambda x: x.reshape(2, 2)[np.ix_([1, 0], [0, 1])],
+    "require": lambda x: np.require(2 * x, float, ["C"]),
+    "fromiter": lambda x: np.fromiter((v * v for v in x), float),
+    "put": lambda x: _put(np.array(x)),
+}
+
+
+def _put(a):
+    np.put(a, [1], a[0] ** 2)
+    return a
+
+
+@pytest.mark.parametrize("name", ADOPTED)
+def test_adopted_code_and_what_numpy_does_not_dispatch(name):
+    f = fg.adopt(ADOPTED[name])
+    np.testing.assert_allclose(fg.jit(f)(X), ADOPTED[name](X), rtol=1e-14)
+    fg.check_grads(f, (X,), order=2)

@@ -24,6 +24,17 @@ MORE_CALLS = {
         f.__name__: reduced(f)
         for f in (np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanvar, np.nanstd)
     },
+    "block": [lambda x: np.block([[x, x], [x, x]])],
+    "compress": [
+        lambda x: np.compress([True], x),
+        lambda x: np.compress([False, True], x, axis=-1),
+    ],
+    "choose": [lambda x: np.choose([1, 0, 1], [x, 1])],
+    "partition": [lambda x: np.partition(x, 0, axis=None)[:1]],
+    "argpartition": [lambda x: np.sort(np.argpartition(x, 0))],
+    "empty_like": [lambda x: np.shape(np.empty_like(x))],
+    "shares_memory": [lambda x: np.shares_memory(x, np.ones(3))],
+    "may_share_memory": [lambda x: np.may_share_memory(x, np.ones(3))],
     "nanmedian": reduced(np.nanmedian),
     "nanquantile": reduced(np.nanquantile, q=0.3),
     "nanpercentile": [lambda x: np.nanpercentile(x, [20.0, 50.0], axis=0)],

@@ -80,8 +80,9 @@ def _class(kind: Any) -> Any:
     known = replacements().get(id(kind)) or _CLASSES.get(kind)
     if known is not None:
         return known[1]
-    module = sys.modules.get(kind.__module__)
-    if module is None or is_kept(kind.__module__) or MARK in vars(module):
+    home = kind.__init__.__module__ if kind is np.poly1d else kind.__module__
+    module = sys.modules.get(home)
+    if module is None or is_kept(home) or MARK in vars(module):
         return kind
     return adopt_class(kind, globals_of(vars(module)), redirect)
 

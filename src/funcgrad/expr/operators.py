@@ -232,8 +232,10 @@ class Operators:
     any = _method("any")
     argmax = _method("argmax")
     argmin = _method("argmin")
+    argpartition = _method("argpartition")
     argsort = _method("argsort")
     astype = _function("astype")
+    choose = _method("choose")
     clip = _method("clip")
     conj = _function("conjugate")
     conjugate = _function("conjugate")
@@ -245,10 +247,12 @@ class Operators:
     max = _method("max")
     mean = _method("mean")
     min = _method("min")
+    nonzero = _method("nonzero")
     prod = _method("prod")
     ravel = _method("ravel")
     repeat = _method("repeat")
     round = _method("round")
+    searchsorted = _method("searchsorted")
     squeeze = _method("squeeze")
     std = _method("std")
     sum = _method("sum")
@@ -260,6 +264,10 @@ class Operators:
     def copy(self, order: str = "C") -> Self:
         """The expression itself, since it never changes."""
         return self
+
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        """The entries where a condition holds; as the function of NumPy's, with the arguments exchanged."""
+        return functions["compress"](condition, self, axis)
 
     def reshape(self, *shape: int | tuple[int, ...], order: str = "C") -> Any:
         """The same entries in another shape; one length may be -1."""

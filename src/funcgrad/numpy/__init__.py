@@ -11,12 +11,14 @@ A drop-in replacement for ``autograd.numpy``.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as _numpy
 
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.expr import Expr
+from funcgrad.expr.registry import functions as _functions
 from funcgrad.numpy import fft as fft
 from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy.array_likes import array_functions as _array_functions
@@ -32,6 +34,7 @@ from funcgrad.numpy.creation import copy as copy
 from funcgrad.numpy.creation import empty as empty
 from funcgrad.numpy.creation import empty_like as empty_like
 from funcgrad.numpy.creation import eye as eye
+from funcgrad.numpy.creation import fromiter as fromiter
 from funcgrad.numpy.creation import full as full
 from funcgrad.numpy.creation import full_like as full_like
 from funcgrad.numpy.creation import identity as identity
@@ -91,8 +94,18 @@ class complex64(_numpy.complex64, metaclass=_OfExpressions):  # noqa: N801
     """As `numpy.complex64`; an expression is converted."""
 
 
+def _is_adopted(value: object) -> bool:
+    """Whether a name of NumPy's leads to Python code that NumPy does not dispatch: it is adopted here."""
+    return isinstance(value, FunctionType) or any(value is item for item in _ADOPTED)
+
+
+_INDEXED = ("r_", "c_", "mgrid", "ogrid")
+_ADOPTED = (_numpy.polynomial, _numpy.poly1d, *[getattr(_numpy, name) for name in _INDEXED])
+
 # As attributes of the module, which are found in a tenth of the time that __getattr__ takes.
-_theirs = {name: value for name, value in vars(_numpy).items() if name[0] != "_"}
+_theirs = {
+    name: value for name, value in vars(_numpy).items() if name[0] != "_" and not _is_adopted(value)
+}
 globals().update(
     {
         name: value
@@ -104,11 +117,18 @@ globals().update(
 
 def __getattr__(name: str) -> Any:
     try:
-        return getattr(_numpy, name)
+        value = getattr(_numpy, name)
     except AttributeError:
         raise AttributeError(
             f"module 'funcgrad.numpy' (and 'numpy') has no attribute {name!r}"
         ) from None
+    if name[0] == "_" or not _is_adopted(value):
+        return value
+    adopted = _functions["redirect"]
+    # Instances of these classes are alike.
+    found = adopted(type(value))() if name in _INDEXED else adopted(value)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -166,7 +166,7 @@ _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
 _MAKERS = frozenset(
     {
         *("append", "block", "column_stack", "concat", "concatenate", "diag", "diagflat", "dstack"),
-        *("fromfunction", "fromiter", "geomspace", "hstack", "indices", "kron", "linspace"),
+        *("fromfunction", "geomspace", "hstack", "indices", "kron", "linspace"),
         *("logspace", "meshgrid", "outer", "pad", "repeat", "resize", "stack", "tile", "tri"),
         *("tril", "triu", "vander", "vstack"),
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from itertools import islice
 from operator import index
 from typing import Any, Literal
 
@@ -239,6 +240,14 @@ ones = _sized(np.ones)
 empty = _sized(np.zeros)
 eye = _sized(np.eye)
 identity = _sized(np.identity)
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, **kwargs: Any) -> Any:
+    """As `numpy.fromiter`, of numbers that may be traced."""
+    items = list(iter) if count < 0 else list(islice(iter, count))
+    if not holds_expr(items):
+        return cell_of(np.fromiter(items, dtype, count, **kwargs))
+    return array(items, dtype)
 
 
 def ndenumerate(arr: Any) -> Any:

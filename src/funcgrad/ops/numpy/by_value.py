@@ -87,8 +87,9 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
 ) -> Any:
-    """As `numpy.unique`: which entries come back is asked, and they keep their derivative.
+    """As `numpy.unique`, sorted: which entries come back is asked, and they keep their derivative.
 
     >>> from funcgrad import grad
     >>> grad(lambda x: np.sum(np.unique(x) * np.array([1.0, 10.0])))(np.array([3.0, 2.0, 3.0]))

@@ -45,7 +45,7 @@ from funcgrad.ops.elementwise import (
     trigonometric,
 )
 from funcgrad.ops.numpy import by_value as asked
-from funcgrad.ops.numpy import complex_numbers, ranges, statistics
+from funcgrad.ops.numpy import complex_numbers, float_parts, ranges, statistics
 from funcgrad.ops.numpy import interpolation as samples
 from funcgrad.ops.numpy import linalg as matrices
 from funcgrad.ops.numpy import nan_reductions as missing
@@ -80,6 +80,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     samples,
     statistics,
     ranges,
+    float_parts,
     indexing,
     stores,
     subscripts,
@@ -157,6 +158,9 @@ def numpy_functions(
     result |= {np.copy: lambda x, **_: x, np.where: where}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
+    result |= {np.empty_like: functions["zeros_like"]}
+    # Expressions share memory with nothing.
+    result |= dict.fromkeys((np.shares_memory, np.may_share_memory), lambda *_, **__: False)
     result |= {np.isrealobj: lambda x: x.dtype.kind != "c"}
     return MappingProxyType(result)
 

@@ -157,14 +157,21 @@ def _cheapest(parts: list[Any]) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """As `numpy.cross`, of vectors of three."""
+    """As `numpy.cross`, of vectors of three, or of two, whose third entry is 0."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = lift_all((a, b))
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
-        raise fail(ValueError, f"cross: expected vectors of three, but got {a.type} and {b.type}")
-    x, y = ([v[..., i] for i in range(3)] for v in (a, b))
+    if not a.ndim or not b.ndim or a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
+        raise fail(
+            ValueError, f"cross: expected vectors of two or three, but got {a.type} and {b.type}"
+        )
+    if a.shape[-1] == b.shape[-1] == 2:
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    x, y = (
+        [v[..., i] if i < v.shape[-1] else np.zeros_like(v[..., 0]) for i in range(3)]
+        for v in (a, b)
+    )
     rows = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]
     z = np.stack(rows, axis=-1)
     return moveaxis(z, -1, normalize_axis_index(axisc, z.ndim))

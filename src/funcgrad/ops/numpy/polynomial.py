@@ -61,3 +61,9 @@ def polyfit(
     cut = x.size * np.finfo(x.dtype).eps if rcond is None else rcond
     solution = lstsq(a / scale, y, cut).x
     return solution / reshape(scale, (-1,) + (1,) * (y.ndim - 1))
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    """As `numpy.polymul`: the product's coefficients; how many of the first are 0 is asked."""
+    first, second = [np.trim_zeros(np.atleast_1d(p), "f") for p in lift_all((a1, a2))]
+    return np.convolve(first, second)

@@ -119,15 +119,10 @@ def pad(
     constant_values: Any = 0,
     reflect_type: str = "even",
 ) -> Any:
-    """As `numpy.pad` in the modes that pad with a constant, or with entries of the array itself."""
+    """As `numpy.pad`, for the modes constant, edge, reflect, symmetric and wrap."""
     x = lift_fully(x)
     if mode not in ("constant", *_PAD_BY_PLACE) or reflect_type != "even":
-        known = ", ".join(("constant", *_PAD_BY_PLACE))
-        raise fail(
-            TypeError,
-            f"pad: expected one of the modes {known}, with reflect_type='even', but got mode {mode!r} and "
-            f"reflect_type {reflect_type!r}; join the parts with np.concatenate",
-        )
+        return NotImplemented  # NumPy's own code runs
     if x.ndim == 0:
         return x
     if mode in _PAD_BY_PLACE:
@@ -144,6 +139,62 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     given = lift_all(args)
     shape = np.broadcast_shapes(*[x.shape for x in given])
     return tuple([np.broadcast_to(x, shape) for x in given])
+
+
+def block(arrays: Any) -> Any:
+    """As `numpy.block`: the innermost lists are joined along the last axis."""
+    depth = _depth(arrays)
+    leaves = lift_all(_leaves(arrays))
+    ndim = max([depth, *[x.ndim for x in leaves]])
+    rest = iter([reshape(x, (1,) * (ndim - x.ndim) + x.shape) for x in leaves])
+
+    def joined(part: Any, level: int) -> Any:
+        if not isinstance(part, list):
+            return next(rest)
+        return concatenate([joined(item, level - 1) for item in part], axis=-level)
+
+    return joined(arrays, depth)
+
+
+def _depth(arrays: Any) -> int:
+    """How deeply lists are nested: the same at every leaf, and none empty."""
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(item) for item in arrays}
+    if len(depths) != 1:
+        raise fail(
+            ValueError,
+            f"block: expected lists nested to one depth, none of them empty, but got {sorted(depths)}",
+        )
+    return 1 + depths.pop()
+
+
+def _leaves(arrays: Any) -> list[Any]:
+    if not isinstance(arrays, list):
+        return [arrays]
+    return [leaf for item in arrays for leaf in _leaves(item)]
+
+
+def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    """As `numpy.compress`: which entries are chosen is asked."""
+    x, chosen = lift_fully(a), lift_fully(condition)
+    if chosen.ndim != 1:
+        raise fail(ValueError, f"compress: expected a condition of one axis, but got {chosen.type}")
+    return np.take(x, np.nonzero(chosen)[0], axis)
+
+
+def partition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
+) -> Any:
+    """As `numpy.partition`; the entries on each side of the places ``kth`` are sorted, too."""
+    return np.sort(lift_fully(a), axis)
+
+
+def argpartition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
+) -> Any:
+    """As `numpy.argpartition`: the order that sorts the entries; not differentiable."""
+    return np.argsort(lift_fully(a), axis)
 
 
 def rollaxis(a: object, axis: int, start: int = 0) -> Any:

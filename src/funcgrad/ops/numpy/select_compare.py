@@ -70,6 +70,24 @@ def _alike(values: Sequence[Any]) -> list[Any]:
 _WEAK = (int, float, complex)
 
 
+def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+    """As `numpy.choose`; in the mode raise, an index that is out of range is an error if it is known."""
+    index = lift_fully(a)
+    if index.dtype.kind not in "biu":
+        raise fail(TypeError, f"choose: expected integers, but got {index.type}")
+    *options, places = np.broadcast_arrays(*lift_all(_alike(choices)), astype(index, int))
+    count = len(options)
+    if mode == "wrap":
+        places = np.mod(places, count)
+    elif mode == "clip":
+        places = np.clip(places, 0, count - 1)
+    elif not isinstance(a, Expr) and not bool(
+        np.all((np.asarray(a) >= 0) & (np.asarray(a) < count))
+    ):
+        raise fail(ValueError, f"choose: expected indices from 0 to {count - 1}, but got {a!r}")
+    return np.take_along_axis(np.stack(options), places[np.newaxis], 0)[0]
+
+
 def piecewise(x: object, condlist: npt.ArrayLike, funclist: Any, *args: object, **kw: Any) -> Any:
     """As `numpy.piecewise`: each function runs on all of x, and where its condition fails it has no say."""
     x = lift_fully(x)

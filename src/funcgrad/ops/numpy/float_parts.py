@@ -1,0 +1,83 @@
+"""Parts of floating-point numbers: `modf`, `frexp`, `ldexp`, `spacing`; and the step `heaviside`.
+
+Whole parts, exponents and steps have derivative zero. So the fraction of `modf` has derivative 1, and the
+mantissa of `frexp` that of a product with a power of two, as in JAX.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.shape import astype
+from funcgrad.typing import Array
+
+
+def modf(x: Array) -> tuple[Any, Any]:
+    """As `numpy.modf`: the fraction and the whole part, each with the sign of x."""
+    (x,) = _operands(np.modf, x)
+    whole = np.trunc(x)
+    rest = np.where(np.signbit(x), -(whole - x), x - whole)
+    return np.where(np.isinf(x), np.copysign(np.zeros((), x.dtype), x), rest), whole
+
+
+def ldexp(x: Array, i: Any) -> Any:
+    """As `numpy.ldexp`: x times a power of two, without overflow on the way."""
+    x, rest = _operands(np.ldexp, x, i)
+    rest = rest if isinstance(i, Expr) else np.asarray(i)
+    limits = np.finfo(x.dtype)
+    for _ in range(3):  # more have no effect
+        part = np.clip(rest, int(limits.minexp), int(limits.maxexp) - 1)
+        if isinstance(part, Expr) or np.any(part):
+            x = x * _power_of_two(part, x.dtype)
+        rest = rest - part
+    return x
+
+
+def _power_of_two(i: Any, dtype: np.dtype[Any]) -> Any:
+    return np.exp2(astype(i, dtype)) if isinstance(i, Expr) else np.ldexp(np.ones((), dtype), i)
+
+
+def frexp(x: Array) -> tuple[Any, Any]:
+    """As `numpy.frexp`: a mantissa in [0.5, 1), and an exponent of two."""
+    (x,) = _operands(np.frexp, x)
+    size = np.abs(x)
+    regular = (size > 0) & (size < np.inf)
+    guess = np.floor(np.log2(np.where(regular, size, 1))) + 1
+    # The logarithm may be rounded to a whole number on either side.
+    near = np.abs(ldexp(x, -astype(guess, np.int32)))
+    exponent = guess + astype(near >= 1, x.dtype) - astype(near < 0.5, x.dtype)
+    exponent = astype(np.where(regular, exponent, 0), np.int32)
+    return ldexp(x, -exponent), exponent
+
+
+def spacing(x: Array) -> Any:
+    """As `numpy.spacing`: the distance to the next number away from zero; not differentiable."""
+    (x,) = _operands(np.spacing, x)
+    limits = np.finfo(x.dtype)
+    exponent = np.where(x == 0, limits.minexp, frexp(x)[1])
+    exponent = np.maximum(exponent - (limits.nmant + 1), int(limits.minexp) - int(limits.nmant))
+    step = ldexp(np.copysign(np.ones((), x.dtype), x), exponent)
+    step = np.where(x == 0, np.abs(step), step)
+    if x.dtype == np.float16:  # NumPy's loop has the distance towards positive infinity
+        step = np.abs(step) * np.where((x < 0) & (frexp(x)[0] == -0.5), step.dtype.type(0.5), 1)
+    return np.where(np.isfinite(x), step, np.asarray(np.nan, x.dtype)[()])
+
+
+def heaviside(x1: Array, x2: Array) -> Any:
+    """As `numpy.heaviside`: 0 below 0, 1 above, and x2 at 0, where x2 has the derivative."""
+    x, at_zero = _operands(np.heaviside, x1, x2)
+    dtype = x.dtype
+    step = np.where(x == 0, astype(at_zero, dtype), astype(x > 0, dtype))
+    return np.where(x == x, step, np.asarray(np.nan, dtype)[()])
+
+
+def _operands(ufunc: np.ufunc, *given: Any) -> tuple[Any, ...]:
+    """The operands in the dtypes of NumPy's loop; TypeError if it has none for them."""
+    weak = (int, float)
+    kinds = tuple([type(v) if type(v) in weak else lift_fully(v).dtype for v in given])
+    types = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
+    return tuple([astype(v, dtype) for v, dtype in zip(lift_all(given), types, strict=False)])

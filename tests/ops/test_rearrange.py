@@ -1,0 +1,57 @@
+"""block, choose, compress, partition, and vectors of two in cross."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([0.3, 0.7, 1.9, -2.0])
+CALLS = {
+    "block": lambda x: np.block([[x, 2 * x], [np.ones(8)]]),
+    "block of numbers": lambda x: np.block([x[0], 1.0]),
+    "block of one": lambda x: np.block(x),
+    "choose": lambda x: np.choose([1, 0, 1, 1], [x, x**2]),
+    "choose by clipping": lambda x: np.choose(np.array([[-1], [5]]), [x, 1.0], mode="clip"),
+    "choose by wrapping": lambda x: np.choose(np.array([-1, 5, 0, 1]), [x, 2 * x], mode="wrap"),
+    "compress": lambda x: np.compress([True, False, True], x),
+    "compress along": lambda x: np.compress([False, True], x.reshape(2, 2), axis=1),
+    "the method compress": lambda x: x.compress([True, False, True]),
+    "the method choose": lambda x: (x > 0).astype(int).choose([x, 2 * x]),
+    "cross of two": lambda x: np.cross(x[:2], x[2:]),
+    "pad by a ramp": lambda x: np.pad(x, (1, 2), "linear_ramp", end_values=5.0),
+    "pad by the mean": lambda x: np.pad(x.reshape(2, 2), 1, "mean"),
+    "pad by the maximum": lambda x: np.pad(x, 2, "maximum", stat_length=2),
+    "pad by odd reflection": lambda x: np.pad(x, 3, "reflect", reflect_type="odd"),
+    "pad by nothing known": lambda x: np.pad(x, 1, "median"),
+    "polymul": lambda x: np.polymul(x, x[:2]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_numpys_and_derivatives_hold(name):
+    f = CALLS[name]
+    made, expected = fg.jit(f)(X), f(X)
+    assert np.shape(made) == np.shape(expected)
+    np.testing.assert_allclose(made, expected, rtol=1e-15)
+    fg.check_grads(f, (X,), order=2)
+
+
+def test_partition_puts_the_smaller_entries_first():
+    made = fg.jit(lambda x: np.partition(x, 2))(X)
+    assert sorted(made) == sorted(X)
+    assert made[2] == np.partition(X, 2)[2]
+    np.testing.assert_array_equal(X[fg.jit(lambda x: np.argpartition(x, 1))(X)], np.sort(X))
+
+
+def test_what_is_refused():
+    with pytest.raises(
+        ValueError, match=r"block: expected lists nested to one depth, .* but got \[0, 1\]"
+    ):
+        fg.grad(lambda x: np.block([[x], x]))(X)
+    with pytest.raises(TypeError, match=r"is a tuple\. Only lists can be used to arrange blocks"):
+        fg.grad(lambda x: np.block([(x, x)]))(X)
+    with pytest.raises(ValueError, match="choose: expected indices from 0 to 1"):
+        fg.grad(lambda x: np.choose([0, 1, 2, 0], [x, x]))(X)
+    with pytest.raises(ValueError, match="compress: expected a condition of one axis"):
+        fg.grad(lambda x: np.compress([[True]], x))(X)
