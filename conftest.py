@@ -10,7 +10,8 @@ _NEEDED = {
     "funcgrad.show.sympy_.to_sympy": "sympy",
 }
 
-collect_ignore = [] if find_spec("pandas") is not None else ["src/funcgrad/trace/pandas_columns.py"]
+_IMPORTING = {"pandas": "src/funcgrad/trace/pandas_columns.py", "distributed": "src/funcgrad/dask"}
+collect_ignore = [path for library, path in _IMPORTING.items() if find_spec(library) is None]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

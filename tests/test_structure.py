@@ -212,6 +212,16 @@ def _docstrings(tree):
     return {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
 
 
+def imported(name):
+    """A module; None if it is of an extra whose library is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name.startswith("funcgrad"):
+            raise
+        return None
+
+
 def operations_named(path):
     """The operations that a module names: in strings, word by word, and as imported objects."""
     tree, found, modules = syntax_tree(path), set(), {}
@@ -222,7 +232,7 @@ def operations_named(path):
             if id(node) not in docstrings and all(word.isidentifier() for word in words):
                 found |= names & set(words)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("funcgrad"):
-            home = importlib.import_module(node.module)
+            home = imported(node.module)
             for alias in node.names:
                 value = getattr(home, alias.name, None)
                 if isinstance(value, Op):

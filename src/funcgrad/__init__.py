@@ -126,6 +126,7 @@ if _TYPE_CHECKING:
     from funcgrad.transforms.taylor import taylor
     from funcgrad.transforms.vjp import vjp
     from funcgrad.transforms.vmap import vmap
+from funcgrad.version import __version__ as __version__
 
 # Names by module that a first gradient does not need: imported on first access. Importing all of them takes
 # as long as importing NumPy.
@@ -300,8 +301,6 @@ _expr.assemble(
         numpy=_dispatch.numpy_functions(_functions),
     )
 )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "COUNTING",

@@ -1,0 +1,205 @@
+"""The client's part: programs traced once and sent to the workers, and the graph of their results."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from dask import delayed
+from distributed import Client, default_client
+
+from funcgrad import version
+from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.dask.chunks import Chunks
+from funcgrad.dask.worker import (
+    ChunkPlace,
+    ProgramPlugin,
+    ShardProgram,
+    added,
+    plugin_name,
+    run_chunk,
+)
+from funcgrad.expr import Expr, by_key
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.source import fail, position
+from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.trace_body import trace_body, types_of
+
+FAN_IN = 8
+"""The number of results that one task adds up."""
+_ATTEMPTS = 3
+
+
+def chosen_client(who: str, client: Client | None) -> Client:
+    """The given client, or the one that was made last."""
+    if client is not None:
+        return client
+    try:
+        return default_client()
+    except ValueError:
+        raise fail(
+            RuntimeError,
+            f"{who}: expected a client, but there is none; write distributed.Client() or give client=",
+        ) from None
+
+
+def awaited(client: Client, futures: Any) -> Any:
+    """The results of futures, which are canceled if they are not waited for to the end."""
+    try:
+        return client.gather(futures)
+    except BaseException:
+        client.cancel(futures, force=True)
+        raise
+
+
+class ShardedRun(NamedTuple):
+    """A call: the programs are on the workers, and the chunks are known."""
+
+    name: str
+    client: Client
+    params: list[Any]
+    chunks: Chunks
+    digests: list[str]
+    """The program of each chunk."""
+    types: list[tuple[ArrayType, ...]]
+    """The types of its results."""
+    output: Tree
+    check_finite: bool
+
+    @staticmethod
+    def of(
+        who: str,
+        f: Callable[..., Any],
+        function: Callable[..., Any],
+        client: Client,
+        params: Sequence[Tree],
+        names: Sequence[str],
+        chunks: Chunks,
+        check_finite: bool,
+    ) -> ShardedRun:
+        """The run of ``function``, which a transform made of the user's f."""
+        made: dict[tuple[ArrayType, ...], tuple[str, ShardProgram, Tree]] = {}
+        for types in map(tuple, chunks.types):
+            if types not in made:
+                program, output = _program(who, f, function, params, names, types)
+                made[types] = (_sent(client, program), program, output)
+        chosen = [made[tuple(types)] for types in chunks.types]
+        return ShardedRun(
+            getattr(f, "__name__", "f").strip("<>"),
+            client,
+            [leaf for tree in params for leaf in tree.leaves],
+            chunks,
+            [digest for digest, _, _ in chosen],
+            [program.body.types for _, program, _ in chosen],
+            chosen[0][2],
+            check_finite,
+        )
+
+    def scattered(self) -> Any:
+        """The parameters, on every worker."""
+        return self.client.scatter([self.params], broadcast=True, hash=False)[0]
+
+    def tasks(self, params: Any, weights: Sequence[float]) -> list[Any]:
+        """The results of all chunks, delayed, of scattered parameters."""
+        token = uuid4().hex
+        return [
+            delayed(run_chunk)(
+                ChunkPlace(k, len(weights), weight, digest, self.check_finite),
+                params,
+                *parts,
+                dask_key_name=f"{self.name}-{token}-{k}",
+            )
+            for k, (parts, weight, digest) in enumerate(
+                zip(self.chunks.parts, weights, self.digests, strict=True)
+            )
+        ]
+
+    def total(self, weights: Sequence[float]) -> list[Any]:
+        """The weighted sums of the results of all chunks, in a tree that the number of chunks
+        determines."""
+        for attempt in range(_ATTEMPTS):
+            token = uuid4().hex
+            params = self.scattered()
+            level, parts = 0, self.tasks(params, weights)
+            while len(parts) > 1:
+                groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+                parts = [
+                    delayed(added)(*group, dask_key_name=f"sum-{self.name}-{token}-{level}-{k}")
+                    for k, group in enumerate(groups)
+                ]
+                level += 1
+            future = self.client.compute(parts[0])
+            try:
+                found: list[Any] = awaited(self.client, future)
+                return found
+            except BaseException as error:
+                self.client.cancel([params], force=True)
+                # The parameters went with the last worker that had them: they are scattered again.
+                lost = getattr(error, "reason", None) == "lost dependencies"
+                if not lost or attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+
+def _program(
+    who: str,
+    f: Callable[..., Any],
+    function: Callable[..., Any],
+    params: Sequence[Tree],
+    names: Sequence[str],
+    types: Sequence[ArrayType],
+) -> tuple[ShardProgram, Tree]:
+    """The program of a function on parameters and chunks of these types, and the tree of its results."""
+    paths = [path for tree in params for path in tree.paths]
+    labels = [*paths, *names]
+    own = [type for tree in params for type in types_of(tree)]
+    stand_ins = [symbol(label, type) for label, type in zip(labels, [*own, *types], strict=True)]
+    data = [
+        Tree([x], lambda leaves: leaves[0], [name]) for x, name in zip(types, names, strict=True)
+    ]
+    body, captured, output = trace_body(on_arrays(function), [*params, *data], stand_ins)
+    if any([isinstance(x, Expr) for x in captured]):
+        raise fail(
+            TypeError,
+            f"{who}: expected a function of plain numbers and arrays, but it refers to a traced value; call "
+            "it outside of other transforms",
+        )
+    inputs = body.inputs[: len(labels)]
+    closed = body_of(inputs, body.inline([*inputs, *[lift_fully(x) for x in captured]]))
+    value = _as_written(f, params[0], stand_ins, len(paths))
+    lines = {e.key: position(e.source) for e in by_key(*value).values() if e.source is not None}
+    program = ShardProgram(closed, len(paths), tuple(names), value, tuple(labels), lines)
+    return program, flatten(output)
+
+
+def _as_written(
+    f: Callable[..., Any], params: Tree, stand_ins: Sequence[Expr], count: int
+) -> tuple[Expr, ...]:
+    """The value of the user's function, with the lines of its nodes, for messages."""
+    first = params.rebuild(list(stand_ins[: len(params.leaves)]))
+    found = on_arrays(f)(first, *stand_ins[count:])
+    return tuple([lift_fully(x) for x in flatten(found).leaves])
+
+
+def _sent(client: Client, program: ShardProgram) -> str:
+    """The content address of a program, which the workers have from now on."""
+    digest = _digest(program)
+    if plugin_name(digest) not in client.run_on_scheduler(_plugins):
+        payload = pickle.dumps(program)
+        client.register_plugin(ProgramPlugin(digest, payload, version.__version__))
+    return digest
+
+
+def _digest(program: ShardProgram) -> str:
+    known = [repr(program.body), *program.names, *sorted(program.lines.values())]
+    return blake2b("\n".join(known).encode(), digest_size=16).hexdigest()
+
+
+def _plugins(dask_scheduler: Any) -> list[str]:
+    """The names of the plugins of workers."""
+    return list(dask_scheduler.worker_plugins)

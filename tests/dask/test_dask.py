@@ -1,0 +1,272 @@
+"""funcgrad.dask on a real cluster of processes: values, bits, faults and errors."""
+
+import os
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+distributed = pytest.importorskip("distributed")
+array = pytest.importorskip("dask.array")
+bag = pytest.importorskip("dask.bag")
+delayed = pytest.importorskip("dask").delayed
+sharded = pytest.importorskip("funcgrad.dask")
+
+# Dask's own code warns of what is deprecated in Python and tornado; workers that are killed leave sockets.
+pytestmark = [
+    pytest.mark.dask,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default"),
+]
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(101, 3))
+Y = RANDOM.normal(size=101)
+PARAMS = {"w": np.array([0.5, -1.0, 2.0]), "b": 0.25}
+
+
+def squares(params, x, y):
+    residual = x @ params["w"] + params["b"] - y
+    return np.sum(residual**2)
+
+
+def mean_of_squares(params, x, y):
+    return squares(params, x, y) / len(y)
+
+
+def logarithm(params, x, y):
+    distance = x @ params["w"] - y
+    scaled = np.log(distance)
+    return np.sum(scaled)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        memory_limit=0,
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as made:
+        made.wait_for_workers(2)
+        yield made
+
+
+def chunked(rows=10):
+    return array.from_array(X, chunks=(rows, 3)), array.from_array(Y, chunks=rows)
+
+
+def assert_trees_close(got, want, **options):
+    np.testing.assert_allclose(got["w"], want["w"], **options)
+    np.testing.assert_allclose(got["b"], want["b"], **options)
+
+
+# -- values ----------------------------------------------------------------------------------------
+def test_value_and_gradient_are_those_of_the_whole(client):
+    value, slope = sharded.value_and_grad(squares)(PARAMS, *chunked())
+    expected, expected_slope = fg.value_and_grad(squares)(PARAMS, X, Y)
+    assert isinstance(value, float)
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert_trees_close(slope, expected_slope, rtol=1e-12)
+    assert_trees_close(sharded.grad(squares)(PARAMS, *chunked(7)), expected_slope, rtol=1e-12)
+
+
+def test_means_are_weighted_by_the_length_of_chunks(client):
+    value, slope = sharded.value_and_grad(mean_of_squares, reduce="mean")(PARAMS, *chunked(30))
+    expected, expected_slope = fg.value_and_grad(mean_of_squares)(PARAMS, X, Y)
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert_trees_close(slope, expected_slope, rtol=1e-12)
+
+
+def test_products_with_the_hessian_and_rows_of_the_jacobian(client):
+    tangent = {"w": np.ones(3), "b": -1.0}
+    got = sharded.hvp(squares)(PARAMS, tangent, *chunked())
+    want = fg.hvp(lambda p: squares(p, X, Y), (PARAMS,), (tangent,))
+    assert_trees_close(got, want, rtol=1e-12)
+
+    def predicted(w, x):
+        return np.tanh(x @ w)
+
+    rows = sharded.jacobian(predicted)(PARAMS["w"], chunked()[0])
+    assert rows.chunks[0] == (10,) * 10 + (1,)
+    np.testing.assert_allclose(rows.compute(), fg.jacobian(predicted)(PARAMS["w"], X), rtol=1e-12)
+    each = sharded.vmap(lambda w, x: np.tanh(np.dot(x, w)))(PARAMS["w"], chunked()[0])
+    np.testing.assert_allclose(each.compute(), predicted(PARAMS["w"], X), rtol=1e-12)
+
+
+def test_bags_delayed_values_and_futures_are_data(client):
+    def loss(s, x):
+        return np.sum(np.exp(s * x))
+
+    numbers = np.linspace(0.0, 1.0, 7)
+    pieces = np.split(numbers, [2, 5])
+    expected = fg.grad(loss)(0.5, numbers)
+    for data in (
+        bag.from_sequence(numbers.tolist(), npartitions=3),
+        [delayed(piece) for piece in pieces],
+        client.scatter(pieces),
+    ):
+        assert sharded.grad(loss)(0.5, data) == pytest.approx(expected, rel=1e-13)
+
+
+def test_minimizers_take_the_function_as_it_is(client):
+    from scipy.optimize import minimize
+
+    data = client.persist(chunked(50))
+
+    def loss(w, x, y):
+        return np.sum((x @ w - y) ** 2)
+
+    found = minimize(sharded.value_and_grad(loss), np.zeros(3), tuple(data), jac=True)
+    np.testing.assert_allclose(found.x, np.linalg.lstsq(X, Y)[0], rtol=1e-6)
+
+
+def test_map_gives_each_task_a_generator_of_its_own(client):
+    def draw(scale, rng):
+        return scale * rng.normal()
+
+    got = sharded.map(draw, [1.0, 2.0, 3.0], seed=7)
+    seeds = np.random.SeedSequence(7).spawn(3)
+    want = [k * np.random.default_rng(s).normal() for k, s in zip([1, 2, 3], seeds, strict=True)]
+    assert got == want
+    assert sharded.map(fg.grad(np.sin), [0.0]) == [1.0]
+
+
+def test_the_bits_are_the_same_for_every_number_of_workers(client):
+    both = partial(sharded.value_and_grad(squares), PARAMS)
+    value, slope = both(*chunked(3))
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=3, processes=False, dashboard_address=None
+        ) as other,
+        distributed.Client(other, set_as_default=False) as alone,
+    ):
+        again = sharded.value_and_grad(squares, client=alone)(PARAMS, *chunked(3))
+    assert again[0] == value
+    assert again[1]["w"].tobytes() == slope["w"].tobytes()
+    assert again[1]["b"] == slope["b"]
+
+
+# -- faults ----------------------------------------------------------------------------------------
+def test_the_result_is_the_same_if_a_worker_is_killed(client):
+    expected = sharded.value_and_grad(squares)(PARAMS, *chunked())
+    x, y = chunked()
+    first = min(client.run(os.getpid).values())
+
+    def deadly(block):
+        if os.getpid() == first:
+            time.sleep(0.3)
+            os.kill(os.getpid(), 9)
+        time.sleep(0.05)
+        return block
+
+    value, slope = sharded.value_and_grad(squares)(PARAMS, x.map_blocks(deadly, dtype=float), y)
+    assert value == expected[0]
+    assert slope["w"].tobytes() == expected[1]["w"].tobytes()
+
+
+def test_a_result_that_is_not_finite_names_the_chunk_the_node_and_the_line(client):
+    with pytest.raises(FloatingPointError, match=r"chunk \d+ of 11.*") as caught:
+        sharded.value_and_grad(logarithm)(PARAMS, *chunked())
+    text = str(caught.value)
+    assert "log(" in text
+    assert "test_dask.py" in text
+    assert "scaled = np.log(distance)" in text
+    kept = sharded.value_and_grad(logarithm, check_finite=False)(PARAMS, *chunked())
+    assert np.isnan(kept[0])
+
+
+def test_a_nan_in_the_data_is_named(client):
+    x, y = X.copy(), array.from_array(Y, chunks=25)
+    x[57, 1] = np.nan
+    with pytest.raises(FloatingPointError, match=r"chunk 2 of 5: x\[7, 1\] is nan"):
+        sharded.grad(squares)(PARAMS, array.from_array(x, chunks=(25, 3)), y)
+
+
+def test_a_chunk_of_another_shape_or_dtype_is_named(client):
+    x, y = chunked(25)
+    wrong = x.map_blocks(lambda block: block[:-1], chunks=x.chunks, dtype=float, meta=X[:0])
+    with pytest.raises(TypeError, match=r"chunk \d of 4 of x: expected float64\[25, 3\]"):
+        sharded.grad(squares)(PARAMS, wrong[:100], y[:100])
+    pieces = [delayed(X[:50]), delayed(X[50:].astype(np.float32))]
+    with pytest.raises(TypeError, match=r"chunk 1 of x to be as chunk 0, float64\[50, 3\]"):
+        sharded.grad(squares)(PARAMS, pieces, [delayed(Y[:50]), delayed(Y[50:])])
+
+
+def test_an_error_of_the_users_function_has_its_line(client):
+    def divided(x):
+        return 1 / x
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        sharded.map(divided, [1, 0])
+    assert "return 1 / x" in str(caught.getrepr())
+
+
+def test_another_version_on_the_workers_is_refused(client, monkeypatch):
+    monkeypatch.setattr("funcgrad.version.__version__", "0.0.7")
+    with pytest.raises(
+        RuntimeError, match=r"expected funcgrad 0.0.7 on the worker tcp.* but got 0.1.0"
+    ):
+        sharded.grad(lambda w, x: np.sum(w * x) * 7.0)(1.0, array.ones(4, chunks=2))
+
+
+def test_nothing_is_left_on_the_cluster_after_an_error(client):
+    with pytest.raises(FloatingPointError):
+        sharded.grad(logarithm)(PARAMS, *chunked())
+    for _ in range(50):
+        if not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            break
+        time.sleep(0.1)
+    assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+
+
+def test_a_program_travels_once(client):
+    def names():
+        return client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.worker_plugins))
+
+    gradient = sharded.grad(lambda w, x: np.sum(np.cosh(w * x)))
+    data = array.ones(9, chunks=3)
+    gradient(1.0, data)
+    once = names()
+    gradient(2.0, data)
+    assert names() == once
+
+
+# -- errors ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: sharded.grad(3), TypeError, "dask.value_and_grad: expected a function"),
+        (lambda: sharded.grad(squares, reduce="max"), ValueError, "'sum' or 'mean'"),
+        (lambda: sharded.grad(squares)(PARAMS), TypeError, "and then data"),
+        (lambda: sharded.grad(squares)(PARAMS, X, Y), TypeError, "x to be a dask array"),
+        (
+            lambda: sharded.grad(squares)(PARAMS, array.ones((4, 3), chunks=2), chunked()[1]),
+            ValueError,
+            "chunks along its first axis alone",
+        ),
+        (
+            lambda: sharded.grad(squares)(PARAMS, chunked(10)[0], chunked(20)[1]),
+            ValueError,
+            "the same number of chunks",
+        ),
+    ],
+)
+def test_errors(client, call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_without_a_client():
+    with pytest.raises(RuntimeError, match=r"distributed.Client\(\)"):
+        sharded.grad(squares)(PARAMS, *chunked())
