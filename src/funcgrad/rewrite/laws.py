@@ -129,6 +129,11 @@ STABLE = (
     Law(lambda x: np.exp(x) / (1 + np.exp(x)), lambda x: sigmoid(x), _STABLE),
     Law(lambda x: np.log(sigmoid(x)), lambda x: -softplus(-x), _STABLE),
     Law(lambda x: 1 - sigmoid(x), lambda x: sigmoid(-x), _STABLE),
+    Law(
+        lambda x: 1 - np.square(np.tanh(x)),
+        lambda x: 4 * (sigmoid(2 * x) * sigmoid(-2 * x)),
+        _STABLE,
+    ),
     Law(lambda x: x * np.log(x), lambda x: xlogx(x), _STABLE),
     Law(lambda x: np.sqrt(np.square(x)), lambda x: np.abs(x), _STABLE),
     Law(lambda x, y: np.sqrt(np.square(x) + np.square(y)), lambda x, y: np.hypot(x, y), _STABLE),

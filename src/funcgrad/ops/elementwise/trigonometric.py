@@ -146,7 +146,7 @@ tanh = elementwise(
 arcsinh = elementwise(
     "arcsinh",
     np.arcsinh,
-    lambda z, x: Quotient(sqrt(x**2 + 1)),
+    lambda z, x: Quotient(sqrt(x**2 + 1) if np.iscomplexobj(x) else np.hypot(x, 1.0)),
     columns=function(
         "asinh",
         mpmath="asinh",
@@ -183,13 +183,19 @@ arctanh = elementwise(
     ),
 )
 
+
+def _over_square(x: Array, r: Array) -> Any:
+    """x/r**2, also where the square overflows or underflows."""
+    return x / r / r
+
+
 # -- two operands, and units of angles -------------------------------------------------------------
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
-    lambda z, x, y: mask((x != 0) | (y != 0), y / (x**2 + y**2)),
-    lambda z, x, y: mask((x != 0) | (y != 0), -x / (x**2 + y**2)),
+    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(y, np.hypot(x, y))),
+    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(-x, np.hypot(x, y))),
     columns=function(
         "atan2",
         operands=2,
