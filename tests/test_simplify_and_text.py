@@ -102,7 +102,7 @@ STRUCTURAL = [
     (np.sqrt(np.mean(V**2)), "norm(v)/2"),
     (np.linalg.norm(V) ** 2, "sum(v**2)"),
     (np.log(np.sum(np.exp(V))), "logsumexp(v)"),
-    (np.log(fg.softmax(V)), "v - reshape(logsumexp(v), shape=(1,))"),
+    (np.log(fg.softmax(V)), "v - logsumexp(v)"),
     (np.reshape(np.reshape(M, 6), (3, 2)), "reshape(m, shape=(3, 2))"),
     (np.reshape(np.reshape(M, 6), (2, 3)), "m"),
     (M.T.T, "m"),

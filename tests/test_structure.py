@@ -252,6 +252,9 @@ MOST_NAMED = 8
 TABLES = {
     "rewrite/laws.py",
     "rewrite/structural_laws.py",
+    "rewrite/monomials.py",
+    "rewrite/reading_laws.py",
+    "rewrite/reading_array_laws.py",
     "expr/operators.py",
     "arrays/array_operators.py",
     "arrays/array_methods.py",

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -22,12 +23,12 @@ from tests.show.test_json import CASES, programs, sample_expr
 X, Y = fg.var("x"), fg.var("y")
 
 
-def run(expr, *values, name="f", **options):
+def run(expr, *values, name="f", by_name=None, **options):
     source = to_python(expr, name, **options)
     assert to_python(expr, name, **options) == source
     space = {}
     exec(compile(source, "<test>", "exec"), space)
-    return space[name](*values)
+    return space[name](*values, **(by_name or {}))
 
 
 def same(a, b):
@@ -141,7 +142,7 @@ def test_scalar_programs_and_their_gradients_run_on_math_alone(expr):
         assert "np." not in source
         values = {"x": 0.7, "y": -1.3}
         given_ = {key: values[key] for key in variables(e)}
-        result = run(e, *given_.values(), module="math")
+        result = run(e, by_name=given_, module="math")
         assert type(result) is float
         assert math.isclose(result, e(**given_), rel_tol=1e-13, abs_tol=1e-15)
 
@@ -242,14 +243,24 @@ RUNNABLE = {
 def test_programs_with_bodies_give_the_same(name):
     expr = RUNNABLE[name]
     given_ = values_of(expr)
-    np.testing.assert_allclose(run(expr, *given_.values()), expr(**given_), rtol=1e-14)
+    np.testing.assert_allclose(run(expr, by_name=given_), expr(**given_), rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n in RUNNABLE])
 def test_their_second_derivatives_give_the_same(name):
     expr = fg.gradient(fg.gradient(PROGRAMS[name], "x"), "y")
     given_ = values_of(expr)
-    np.testing.assert_allclose(run(expr, *given_.values()), expr(**given_), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(run(expr, by_name=given_), expr(**given_), rtol=1e-13, atol=1e-14)
+
+
+def test_a_gradient_has_the_order_of_arguments_of_its_program():
+    b, a = fg.var("b"), fg.var("a")
+    program = np.sin(b) * a + b / a
+    for name in ("a", "b"):
+        slope = fg.gradient(program, name)
+        for expr in (slope, pickle.loads(pickle.dumps(slope))):
+            assert "def f(b, a):" in to_python(expr)
+    assert "def f(b, a):" in to_python(fg.gradient(fg.gradient(program, "a"), "b"))
 
 
 def test_loops_are_loops_and_branches_are_ifs():

@@ -12,13 +12,20 @@ from functools import lru_cache
 from math import copysign
 from operator import index, is_
 from types import CodeType
-from typing import Any, Never
+from typing import Any, Never, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.concrete import Questions, concrete, refuse_varied
-from funcgrad.expr.node import ExprBase, TraceContext, is_simple, mark_simple
+from funcgrad.expr.node import (
+    ExprBase,
+    TraceContext,
+    derived_arguments,
+    is_simple,
+    mark_derived,
+    mark_simple,
+)
 from funcgrad.expr.operators import Operators
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.fold import folded
@@ -39,12 +46,15 @@ __all__ = [
     "Expr",
     "OperationTable",
     "TraceContext",
+    "as_derived",
     "assemble",
     "assemble_node",
     "by_key",
     "concrete",
     "const",
     "constant_of",
+    "derived_arguments",
+    "is_derived",
     "is_simple",
     "labeled",
     "make",
@@ -143,7 +153,8 @@ class Expr(Operators, Questions, ExprBase):
         rows: list[Any] = []
 
         def place(expr: Expr, parents: tuple[int, ...]) -> int:
-            rows.append((_op_name(expr.op), parents, expr.params, expr.type, expr.label))
+            derived = derived_arguments(expr)
+            rows.append((_op_name(expr.op), parents, expr.params, expr.type, expr.label, derived))
             return len(rows) - 1
 
         folded([self], place)
@@ -358,6 +369,23 @@ def labeled(expr: Expr, label: str) -> Expr:
     return _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, label, expr.source)
 
 
+def as_derived(expr: Expr, arguments: tuple[str, ...] = ()) -> Expr:
+    """The same node as a derived formula, which is printed as formulas are read.
+
+    ``arguments`` are the variables of the program that it was derived of, in order.
+    """
+    if not expr.args:
+        return expr
+    node = _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, expr.label, expr.source)
+    mark_derived(node, arguments)
+    return node
+
+
+def is_derived(expr: Expr) -> bool:
+    """Whether an expression is a formula that funcgrad derived, not one that a user wrote."""
+    return derived_arguments(expr) is not None
+
+
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
     if len(args) == len(expr.args) and all(map(is_, args, expr.args)):
@@ -377,9 +405,12 @@ def constant_of(constant: Constant) -> Expr:
     return _closed(CONSTANT, (), (("value", constant),), type, None, None, None)
 
 
-def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | None]]) -> Expr:
+_Row: TypeAlias = tuple[str, tuple[int, ...], Params, ArrayType, str | None, tuple[str, ...] | None]
+
+
+def _from_rows(rows: list[_Row]) -> Expr:
     exprs: list[Any] = []
-    for name, parents, params, type, label in rows:
+    for name, parents, params, type, label, derived in rows:
         op = (
             INPUT
             if name == "input"
@@ -389,6 +420,8 @@ def _from_rows(rows: list[tuple[str, tuple[int, ...], Params, ArrayType, str | N
         )
         args = tuple([exprs[i] for i in parents])
         exprs.append(_closed(op, args, params, type, None, label, None))
+        if derived is not None:
+            mark_derived(exprs[-1], derived)
     result: Expr = exprs[-1]
     return result
 

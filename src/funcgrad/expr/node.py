@@ -41,6 +41,7 @@ class ExprBase(Term):
     """A term with its metadata: whether it is traced, a label, and the user's line."""
 
     __slots__ = (
+        "_derived",
         "_graph",
         "_scope",
         "_simple",
@@ -56,6 +57,8 @@ class ExprBase(Term):
     traced: TraceContext | None
     label: str | None
     source: tuple[CodeType, int] | None
+    # Absent unless the expression is a derived formula.
+    _derived: tuple[str, ...]
     # Absent until it is first read.
     _graph: Graph
     _value: Any
@@ -97,6 +100,7 @@ class ExprBase(Term):
 # An expression refuses assignment; its cached attributes are written past that, by the slots themselves.
 _slots: Any = ExprBase
 _set_graph = _slots._graph.__set__
+_set_derived = _slots._derived.__set__
 _set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
 set_varied = _slots._varied.__set__
@@ -112,3 +116,16 @@ def is_simple(expr: ExprBase) -> bool:
 def mark_simple(expr: ExprBase) -> None:
     """Record that no law changes an expression."""
     _set_simple(expr, True)
+
+
+def derived_arguments(expr: ExprBase) -> tuple[str, ...] | None:
+    """The variables of the program that a formula was derived of, in order; None if it was not derived."""
+    try:
+        return expr._derived
+    except AttributeError:
+        return None
+
+
+def mark_derived(expr: ExprBase, arguments: tuple[str, ...]) -> None:
+    """Record that an expression is a derived formula: it is printed as formulas are read."""
+    _set_derived(expr, arguments)

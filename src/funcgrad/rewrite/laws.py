@@ -26,6 +26,7 @@ Holds: TypeAlias = Literal[
     "for finite reals",
     "for normal constants",
     "for readers",
+    "where finite",
 ]
 """For which values the two sides of a law are equal.
 
@@ -38,14 +39,16 @@ Holds: TypeAlias = Literal[
 - ``for readers``: as ``for finite reals``, but the right side may overflow where the left side does not.
   Formulas for display use such a law. A program that runs uses it only if it has a constant c, from 1 to
   1024, which keeps a product as far from overflow.
+- ``where finite``: equal up to rounding wherever the operands and both sides are finite. For the readings of
+  formulas alone: see `funcgrad.rewrite.reading_laws`.
 """
 
 EXACT: tuple[Holds, ...] = ("everywhere", "for reals", "as a stable form")
 """The laws that simplify a program that a user wrote."""
 
-Mode: TypeAlias = Literal["value", "part", "derivative", "formula"]
+Mode: TypeAlias = Literal["value", "part", "derivative", "formula", "reading"]
 """The program to simplify: a value that a user wrote; a part of one, of which other parts may use
-intermediate results; a derivative; or a formula for display."""
+intermediate results; a derivative; a formula for display, which runs, too; or what is printed of one."""
 
 
 class Law(NamedTuple):

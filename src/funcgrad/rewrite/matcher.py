@@ -17,9 +17,11 @@ import numpy as np
 
 from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, unnested
-from funcgrad.ops.base.op import Op, broadcast_to
+from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
+from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
+from funcgrad.rewrite.reading_laws import COLLECTED, READING, STRUCTURAL_READING
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
 
 Check: TypeAlias = tuple[Literal["op", "bind", "same_as", "constant", "literal"], int, Any]
@@ -58,7 +60,7 @@ def _patterns() -> dict[Op, list[_Pattern]]:
     """The table of laws, by the operation at the root of the left side."""
     stands = {name: var(name, dtype=bool if name == "p" else float) for name in "cdpxy"}
     found: dict[Op, list[_Pattern]] = {}
-    for law in LAWS:
+    for law in (*LAWS, *READING):
         code: Any = law.left.__code__
         names = code.co_varnames[: code.co_argcount]
         root = law.left(*[stands[name] for name in names])
@@ -71,7 +73,7 @@ def _compiled_patterns(op: Op, mode: Mode, dtype: str) -> tuple[CompiledPattern,
     """The patterns of the laws with this operation at the root: compiled when a program first has it."""
     found: list[CompiledPattern] = []
     for root, law, names in _patterns().get(op, ()):
-        limited = law.holds == "for readers" and mode != "formula"
+        limited = law.holds == "for readers" and mode not in FOR_READERS
         if not _is_taken(law.holds, mode, dtype) or (law.single_use and mode == "part"):
             continue
         if limited and "c" not in names:
@@ -139,6 +141,9 @@ def _operand(pattern: Expr) -> Any:
 _CONSTANT_PLACE = {arithmetic.multiply: 0, arithmetic.add: 1}
 """Where the constant stands in a simple product or sum: first in products, last in sums."""
 
+FOR_READERS: tuple[Mode, ...] = ("formula", "reading")
+"""The modes whose results are printed."""
+
 _NUMBERS = ("c", "d")
 """The variables that stand for constants."""
 
@@ -149,10 +154,12 @@ def _always(*_: object) -> bool:
 
 def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
     """Whether a simplification in this mode uses a law, for a node of this kind of dtype."""
+    if holds == "where finite":
+        return mode == "reading" and dtype != "c"
     if dtype != "c":
-        return mode in ("derivative", "formula") or holds in EXACT
+        return mode in ("derivative", *FOR_READERS) or holds in EXACT
     # A complex zero's sign chooses the side of a branch cut.
-    return holds == "everywhere" or (mode == "formula" and holds != "as a stable form")
+    return holds == "everywhere" or (mode in FOR_READERS and holds != "as a stable form")
 
 
 def _has_finite_constants(found: dict[str, Any], new: Expr) -> bool:
@@ -256,7 +263,11 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     structural: list[Callable[[Expr], Expr | None]] = []
     if all(isinstance(kind, _Constant) for kind in kinds):
         structural.append(fold_constants)
-    for law, operands, holds in STRUCTURAL.get(op.name, ()):
+    collected = mode == "reading" and dtype == "f" and op.name in COLLECTED
+    if mode == "reading" and dtype in "fb":
+        structural += STRUCTURAL_READING.get(op.name, ())
+        structural += READING_ELEMENTWISE if isinstance(op, Elementwise) else ()
+    for law, operands, holds in () if collected else STRUCTURAL.get(op.name, ()):
         taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
         if taken and (not operands or any(known in operands for known in ops)):
             structural.append(law)
@@ -264,9 +275,10 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     swaps = False
     if dtype in "fc":
         for pattern in _compiled_patterns(op, mode, dtype):
-            if _may_match(pattern.operands, kinds, same):
+            read = not collected or pattern.law.holds == "where finite"
+            if read and _may_match(pattern.operands, kinds, same):
                 patterns.append(pattern)
-        if op in _CONSTANT_PLACE:
+        if op in _CONSTANT_PLACE and not collected:
             constant, other = kinds if _CONSTANT_PLACE[op] == 0 else kinds[::-1]
             swaps = isinstance(other, _Constant) and not isinstance(constant, _Constant)
     if not (structural or patterns or swaps):

@@ -16,12 +16,13 @@ from copy import copy
 from operator import is_
 from typing import Any
 
-from funcgrad.expr import Expr, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.expr import Expr, as_derived, is_simple, mark_simple, rebuild, subexpressions
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.ops.base.op import fit
 from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.matcher import (
+    FOR_READERS,
     Candidates,
     Laws,
     candidates,
@@ -67,17 +68,19 @@ def simplify_all(
     expressions contain its results; its mode counts then.
     """
     if simplifier is None:
-        if mode != "formula" and all(map(is_simple, exprs)):
+        if mode not in FOR_READERS and all(map(is_simple, exprs)):
             return list(exprs)
         simplifier = Simplifier(mode)
     with Paused():
-        if simplifier.mode == "formula":
+        if simplifier.mode in FOR_READERS:
             simple = folded(exprs, simplifier.normal_form)
         else:
             simple = folded(
                 exprs, simplifier.normal_form_unless_simple, operands=_operands_unless_simple
             )
-        return simplifier.apply_single_use_laws(simple) if simplifier.deferred else simple
+        if simplifier.deferred:
+            simple = simplifier.apply_single_use_laws(simple)
+    return list(map(as_derived, simple)) if simplifier.mode == "formula" else simple
 
 
 def _operands_unless_simple(expr: Expr) -> tuple[Expr, ...]:
@@ -192,7 +195,7 @@ class Simplifier:
                 self.normal_forms[replaced] = node
             elif laws.single_use:
                 self.deferred[id(node)] = laws
-        if self.mode != "formula":
+        if self.mode not in FOR_READERS:
             mark_simple(node)
         return node
 

@@ -24,7 +24,8 @@ from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.numbers import label
 from funcgrad.show.printed_text import PrintedText
-from funcgrad.show.text import ATOM, Written, define, shown, write
+from funcgrad.show.text import define, shown, write
+from funcgrad.show.written import ATOM, Written
 from funcgrad.trace.run_formula import evaluate
 
 MOST_STEPS = 200

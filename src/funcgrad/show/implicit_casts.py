@@ -18,6 +18,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise, Op, astype, broadcast_to
 from funcgrad.ops.base.promotion import OperandKind, elementwise_types
 from funcgrad.ops.elementwise import selection
+from funcgrad.ops.shape import concatenate_op, reshape_op
 from funcgrad.show.functions import operands_written
 
 MOST_PEELED = 3  # casts and broadcasts, one on top of the other, that are left out
@@ -44,6 +45,9 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
     >>> [operand.expr for operand in written_operands(v * n)]
     [v, n]
     """
+    stacked = stacked_operands(expr)
+    if stacked is not None:
+        return stacked
     if not isinstance(expr.op, Elementwise):
         return tuple([Operand(arg) for arg in operands_written(expr)])
     op: Op = expr.op
@@ -57,6 +61,28 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
         if operands is not None:
             return operands
     return tuple([Operand(arg) for arg in args])
+
+
+def stacked_operands(expr: Expr) -> tuple[Operand, ...] | None:
+    """What is stacked, of a concatenation of operands that were given an axis of length 1 for it."""
+    if expr.op is not concatenate_op:
+        return None
+    axis = dict(expr.params)["axis"]
+    inner = [_without_axis(arg, axis) for arg in expr.args]
+    found = [x for x in inner if x is not None]
+    if len(found) < len(inner) or len({x.shape for x in found}) > 1:
+        return None
+    has_dtype = expr.dtype == float and any([x.op is not CONSTANT for x in found])
+    kinds = [_number_kinds(x)[:1] if has_dtype else () for x in found]
+    return tuple([Operand(x, *kind) for x, kind in zip(found, kinds, strict=True)])
+
+
+def _without_axis(expr: Expr, axis: int) -> Expr | None:
+    if expr.op not in (reshape_op, broadcast_to):
+        return None
+    (x,) = expr.args
+    whole = expr.shape[:axis] + expr.shape[axis + 1 :] == x.shape and expr.shape[axis] == 1
+    return x if whole else None
 
 
 def _layers(expr: Expr) -> Iterator[Expr]:
@@ -123,6 +149,8 @@ def _number_kinds(expr: Expr) -> tuple[type, ...]:
     if expr.op is not CONSTANT or expr.shape:
         return ()
     value = expr.params[0][1].array.item()
+    if isinstance(value, complex) and str(value.imag) == "0.0" and is_integer(value.real):
+        return int, complex
     if isinstance(value, float) and is_integer(value):
         return int, float
     kind = type(value)

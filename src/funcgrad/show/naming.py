@@ -17,7 +17,7 @@ from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
-from funcgrad.show.text import Written
+from funcgrad.show.written import Written
 from funcgrad.source import fail
 
 

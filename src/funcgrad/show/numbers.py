@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.show.implicit_casts import is_integer
 
 LONGEST_ARRAY = 40  # characters of an array that is written out
-LARGEST_DENOMINATOR = 99
+_LARGEST_DENOMINATOR = 99
 
 _PYTHON = {"float64": float, "int64": int, "bool": bool, "complex128": complex}
 
@@ -45,7 +45,7 @@ def digits(value: Any) -> str:
 def _fraction(value: Any, number: float) -> str | None:
     if not 1e-3 < abs(number) < 1e3:
         return None
-    simple = Fraction(number).limit_denominator(LARGEST_DENOMINATOR)
+    simple = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
     same = type(value)(simple.numerator / simple.denominator) == value
     return f"{simple.numerator}/{simple.denominator}" if same else None
 

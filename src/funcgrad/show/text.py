@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,19 @@ from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.index_spec import index_text
-from funcgrad.ops.base.op import Elementwise, Op, astype, broadcast_to, leaf
+from funcgrad.ops.base.op import Op, astype, broadcast_to, leaf
 from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.ops.indexing import scatter_op
+from funcgrad.rewrite.reading import reading
+from funcgrad.show.constant_text import (
+    as_array,
+    cast_text,
+    in_context,
+    number_text,
+    repeated_text,
+    stacked_text,
+    told_apart,
+)
 from funcgrad.show.functions import (
     Function,
     applied,
@@ -31,20 +41,24 @@ from funcgrad.show.functions import (
     numbered,
     variable_names,
 )
-from funcgrad.show.implicit_casts import Operand, is_integer, operands_shown, written_operands
-from funcgrad.show.numbers import digits, entries, is_default_dtype, with_dtype
+from funcgrad.show.implicit_casts import operands_shown
+from funcgrad.show.written import (
+    ATOM,
+    CALL,
+    COMPARISON,
+    FRACTION,
+    MATMUL,
+    POWER,
+    PRODUCT,
+    UNARY,
+    Written,
+    parenthesized,
+)
 from funcgrad.trace.pytree import flatten
 
-ATOM, CALL, POWER, UNARY, PRODUCT, FRACTION, MATMUL, COMPARISON = 100, 99, 40, 30, 20, 19, 15, 5
 LONGEST_INLINE = 60  # characters of a part that is written in place; longer ones get a name
+SHORTEST_SHARED = 10  # characters of a shared part of a derived formula that has no name of its own
 FIRST, LAST = 20, 5  # lines kept of a long program
-
-
-class Written(NamedTuple):
-    """A piece of text, and how tightly its outermost operator binds."""
-
-    text: str
-    binding: int
 
 
 def text(expr: Expr) -> str:
@@ -115,10 +129,11 @@ def let_form(expr: Expr) -> tuple[list[tuple[str, str]], str]:
 
 def let_forms(roots: Sequence[Expr]) -> tuple[list[tuple[str, str]], list[str]]:
     """The named parts of several formulas as pairs (name, formula), in order, and the formulas."""
-    taken = variable_names(subexpressions(*roots))
-    functions, definitions, names = define(roots, taken)
-    lines, written = _let(roots, {}, names, functions)
-    return [*definitions, *lines], [_as_array(root).text for root in written]
+    exprs, is_whole = reading(roots)
+    taken = variable_names(subexpressions(*exprs))
+    functions, definitions, names = define(exprs, taken)
+    lines, written = _let(exprs, {}, names, functions, SHORTEST_SHARED if is_whole else 0)
+    return [*definitions, *lines], [as_array(root).text for root in written]
 
 
 def define(
@@ -148,8 +163,12 @@ def _let(
     given: Mapping[Key, Written],
     names: Iterator[str],
     functions: Mapping[Body, Function],
+    shortest: int = 0,
 ) -> tuple[list[tuple[str, str]], list[Written]]:
-    """The named parts of some formulas, and the formulas; ``given`` are those of the inputs."""
+    """The named parts of some formulas, and the formulas; ``given`` are those of the inputs.
+
+    A part that is used twice has a name if it has more than ``shortest`` characters.
+    """
     tops = [root.key for root in roots]
     uses = Counter(tops)
     for e in by_key(*roots, operands=operands_shown).values():
@@ -159,9 +178,10 @@ def _let(
 
     def step(e: Expr, parts: tuple[Written, ...]) -> Written:
         if e.op is CONSTANT:
-            return _told_apart(number_text(e.params[0][1].array), e.key, abbreviations)
-        piece = write(e, _in_context(e, parts), functions)
-        shared = uses[e.key] > 1 and piece.binding < ATOM
+            return told_apart(number_text(e.params[0][1].array), e.key, abbreviations)
+        written = in_context(e, parts)
+        piece = stacked_text(e, written) or write(e, written, functions)
+        shared = uses[e.key] > 1 and piece.binding < ATOM and len(piece.text) > shortest
         long = len(piece.text) > LONGEST_INLINE and bool(e.args) and e.key not in tops
         if (shared or long) and not _transparent(e):
             name = next(names)
@@ -171,73 +191,6 @@ def _let(
 
     written = folded_by_key(roots, step, dict(given), operands_shown)
     return lines, written
-
-
-def _told_apart(part: Written, key: Key, abbreviations: dict[str, list[Key]]) -> Written:
-    """An abbreviated constant, with a number if another one of its type has been written."""
-    if not part.text.startswith("<"):
-        return part
-    alike = abbreviations.setdefault(part.text, [])
-    if key not in alike:
-        alike.append(key)
-    place = alike.index(key)
-    return part if not place else Written(f"{part.text[:-1]} #{place + 1}>", ATOM)
-
-
-def _in_context(expr: Expr, parts: Sequence[Written]) -> list[Written]:
-    """The operands as they are written beside each other: constants take the dtype of the others."""
-    if not isinstance(expr.op, Elementwise):
-        return list(parts)
-    operands = written_operands(expr)
-    found = [
-        _constant_operand(operand) if _is_number(operand.expr) else part
-        for operand, part in zip(operands, parts, strict=True)
-    ]
-    if all([operand.expr.op is CONSTANT for operand in operands]):
-        if operands[0].expr.shape:
-            found[0] = _as_array(found[0])
-        elif not _is_safe(expr, operands):
-            found[0] = _constant_operand(Operand(operands[0].expr))
-    return found
-
-
-def _is_number(expr: Expr) -> bool:
-    return expr.op is CONSTANT and not expr.shape
-
-
-def _is_safe(expr: Expr, operands: Sequence[Operand]) -> bool:
-    """Whether Python computes with constants as NumPy does: it raises errors for 1/0 and for overflow."""
-    if expr.dtype.kind not in "fib" or not all([operand.number for operand in operands]):
-        return False
-    values = [operand.expr.params[0][1].array.item() for operand in operands]
-    infix = expr.op.infix
-    if infix is not None and infix.symbol == "**":
-        return all([1e-2 < value < 1e2 for value in values])
-    safe = infix is None or infix.symbol in ("+", "-", "*", "/")
-    return safe and all([1e-9 < abs(value) < 1e9 for value in values])
-
-
-def _constant_operand(operand: Operand) -> Written:
-    """A constant beside other operands: a number of Python's, which takes their dtype, or one of NumPy's."""
-    value = operand.expr.params[0][1].array[()]
-    if operand.number is None:
-        return Written(f"{value.dtype}({digits(value)})", CALL)
-    if operand.number is float and is_integer(value.item()):
-        return _number(f"{digits(value)}.0")
-    return _number(digits(value))
-
-
-def _number(text: str) -> Written:
-    if "/" in text:
-        return Written(text, FRACTION)
-    return Written(text, UNARY if text.startswith("-") else ATOM)
-
-
-def _as_array(part: Written) -> Written:
-    """An array that is written as a list, where Python would take it for one."""
-    if part.binding == ATOM and part.text.startswith("["):
-        return Written(f"array({part.text})", CALL)
-    return part
 
 
 def _transparent(expr: Expr) -> bool:
@@ -265,9 +218,9 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
     if operation is leaf:
         return Written(expr.label, ATOM) if expr.label else parts[0]
     if operation is astype:
-        return _cast(expr, _as_array(parts[0]))
+        return cast_text(expr, as_array(parts[0]))
     if operation is broadcast_to:
-        return _repeated(expr, parts[0])
+        return repeated_text(expr, parts[0])
     if operation is selection.mask and len(parts) == 3:
         return Written(f"where({', '.join([part.text for part in parts])})", CALL)
     if operation.hidden or is_plain_pick(expr):
@@ -298,7 +251,7 @@ def _call(
     if operation.notation:
         # What is written behind its operand binds tightest: x.T, x[i].
         if operation.notation("\0", *texts[1:], **params).startswith("\0"):
-            texts[0] = parenthesized(_as_array(parts[0]), CALL)
+            texts[0] = parenthesized(as_array(parts[0]), CALL)
         return Written(operation.notation(*texts, **params), CALL)
     extras = [f"{name}={value}" for name, value in params.items()]
     return Written(f"{operation.name}({', '.join(texts + extras)})", CALL)
@@ -329,45 +282,6 @@ def _infix(operation: Op, parts: list[Written]) -> Written:
     # -(x % y) and z*(x // y) are not -x % y and z*x // y.
     binds = binding - 1 if symbol in ("%", "//") else binding
     return Written(f"{parenthesized(left, outside)}{spaced}{parenthesized(right, within)}", binds)
-
-
-def parenthesized(part: Written, binding: int) -> str:
-    """The text, in parentheses where it binds less tightly than it must."""
-    return part.text if part.binding >= binding else f"({part.text})"
-
-
-def _cast(expr: Expr, part: Written) -> Written:
-    """An operand of another dtype: ``x.astype(float32)``."""
-    (x,) = expr.args
-    if x.op is CONSTANT and not x.shape:
-        return Written(f"{expr.dtype}({part.text})", CALL)
-    real = x.dtype.kind == "c" and expr.dtype.kind != "c"
-    text = f"real({part.text})" if real else parenthesized(part, CALL)
-    if real and x.dtype.type(0).real.dtype == expr.dtype:
-        return Written(text, CALL)
-    return Written(f"{text}.astype({expr.dtype})", CALL)
-
-
-def _repeated(expr: Expr, part: Written) -> Written:
-    """An operand that is repeated, where NumPy would not do it: ``broadcast_to(x, (3,))``."""
-    (x,) = expr.args
-    shape = str(expr.shape[0] if expr.ndim == 1 else expr.shape)
-    if x.op is not CONSTANT or x.shape:
-        return Written(f"broadcast_to({part.text}, {expr.shape})", CALL)
-    value = x.params[0][1].array[()]
-    if value.dtype == float and value in (0, 1) and digits(value) != "-0.0":
-        return Written(f"{'ones' if value else 'zeros'}({shape})", CALL)
-    return Written(f"full({shape}, {part.text})", CALL)
-
-
-def number_text(array: Any) -> Written:
-    """A constant as source with its dtype, or, of an array with many entries, its type."""
-    if array.ndim == 0:
-        return _number(with_dtype(array[()]))
-    text = entries(array)
-    if not text.startswith("[") or is_default_dtype(array.dtype):
-        return Written(text, ATOM)
-    return Written(f"array({text}, {array.dtype})", CALL)
 
 
 def short(value: object) -> str:

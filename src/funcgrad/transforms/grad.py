@@ -93,9 +93,7 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**2)(3.0)
     (9.0, 6.0)
     >>> value_and_grad(lambda x: x * np.exp(x)).expr(1.0)
-    let a = exp(x)
-        b = x*a
-    in (b, a + b)
+    (x*exp(x), (x + 1)*exp(x))
     """
     if f is None:
         return partial(value_and_grad, argnums=argnums, has_aux=has_aux)

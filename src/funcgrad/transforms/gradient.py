@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from funcgrad.autodiff.accumulate import cotangents
-from funcgrad.expr import Expr, var
+from funcgrad.expr import Expr, as_derived, var
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.shape import zeros_like
@@ -53,7 +53,8 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:
             slopes[item.key] = _in_a_part(expr, item)
-    return formulas(tree.rebuild([slopes[item.key] for item in targets]))
+    order = tuple(names)
+    return formulas(tree.rebuild([as_derived(slopes[item.key], order) for item in targets]))
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:

@@ -58,7 +58,7 @@ def jacobian(
     array([[2., 1., 0.],
            [0., 3., 2.]])
     >>> jacobian(lambda x, y: (x * y, np.sin(x)), (0, 1)).expr(1.0, 2.0)
-    ((y, x), (cos(x), 0))
+    ((y, x), (cos(x), 0.0))
     """
     return _jacobian("jacobian", _by_shape, f, argnums, has_aux)
 

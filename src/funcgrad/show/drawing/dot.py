@@ -183,7 +183,7 @@ def cotangent_labels(expr: Expr, nodes: list[Expr]) -> list[str]:
     for e in nodes:
         z = found.get(e.key)
         flat.extend(z.of.values() if isinstance(z, Parts) else [] if z is None else [z])
-    simple = iter([_last_line(e) for e in simplify_all(flat, mode="derivative")])
+    simple = iter([_last_line(e) for e in simplify_all(flat, mode="reading")])
     return [_cotangent(found.get(e.key), e, simple) for e in nodes]
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from funcgrad.expr import Expr
 from funcgrad.ops.base.columns import Form
 from funcgrad.ops.base.op import Op, broadcast_to, columns_of
-from funcgrad.show.text import Written
+from funcgrad.show.written import Written
 
 ATOM, CALL, POWER, UNARY, PRODUCT, SUM, CASES = 100, 99, 40, 30, 20, 10, 1
 
@@ -82,6 +82,11 @@ def _matrix_product(expr: Expr, parts: list[Written]) -> Written:
         rf"{latex_parenthesized(parts[0], UNARY)} \, {latex_parenthesized(parts[1], UNARY + 1)}",
         PRODUCT,
     )
+
+
+def _outer(expr: Expr, parts: list[Written]) -> Written:
+    column = latex_parenthesized(parts[0], UNARY)
+    return Written(rf"{column} \, {latex_parenthesized(parts[1], ATOM)}^{{\top}}", PRODUCT)
 
 
 def _fraction(expr: Expr, parts: list[Written]) -> Written:
@@ -166,6 +171,7 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
     {
         "product": _product,
         "matrix product": _matrix_product,
+        "outer": _outer,
         "fraction": _fraction,
         "power": _power,
         "squared": lambda expr, parts: _raised(expr.args[0], parts[0], "2"),

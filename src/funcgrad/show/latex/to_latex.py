@@ -16,6 +16,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import astype, broadcast_to, leaf
+from funcgrad.rewrite.reading import reading
 from funcgrad.show.functions import (
     Application,
     Function,
@@ -24,7 +25,7 @@ from funcgrad.show.functions import (
     is_plain_pick,
     named,
 )
-from funcgrad.show.implicit_casts import operands_shown
+from funcgrad.show.implicit_casts import operands_shown, stacked_operands
 from funcgrad.show.latex.latex_operations import (
     ATOM,
     CALL,
@@ -41,7 +42,8 @@ from funcgrad.show.latex.latex_operations import (
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits
 from funcgrad.show.printed_text import PrintedText
-from funcgrad.show.text import FIRST, LAST, Written, letters
+from funcgrad.show.text import FIRST, LAST, letters
+from funcgrad.show.written import Written
 
 LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
 
@@ -80,6 +82,8 @@ def to_latex(expr: Expr) -> PrintedText:
     \text{in }\phantom{a} &\phantom{{}={}} \sin\left(a\right) \, a
     \end{aligned}
     """
+    distinct(expr, "to_latex")
+    (expr,) = reading([expr]).exprs
     nodes = distinct(expr, "to_latex")
     items = held_within([expr])
     variables = {name_of(e) for e in nodes if e.op is INPUT}
@@ -196,12 +200,22 @@ def _write(
         return _repeated(expr, parts[0])
     if operation.hidden or is_plain_pick(expr):
         return parts[0]
+    if stacked_operands(expr) is not None:
+        return _stacked(expr, parts)
     made = applied(expr, [part.text for part in parts], functions)
     if made is not None:
         return _applied(made)
     if operation.name == "exp" and "e" not in taken and len(parts[0].text) <= 40:
         return Written(f"e^{{{parts[0].text}}}", POWER)
     return special(expr, parts) or latex_call(expr, operation, parts)
+
+
+def _stacked(expr: Expr, parts: list[Written]) -> Written:
+    texts = [part.text for part in parts]
+    if expr.ndim == 1:
+        return Written(rf"\begin{{bmatrix}} {' & '.join(texts)} \end{{bmatrix}}", ATOM)
+    axis = dict(expr.params)["axis"]
+    return Written(rf"\operatorname{{stack}}_{{{axis}}}\left({', '.join(texts)}\right)", CALL)
 
 
 def _repeated(expr: Expr, part: Written) -> Written:

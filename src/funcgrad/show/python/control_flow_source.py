@@ -13,7 +13,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import UNKNOWN_LENGTH
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.show.functions import Function, Held, held, held_within, is_tuple, named
-from funcgrad.show.text import ATOM, Written
+from funcgrad.show.written import ATOM, Written
 
 
 class Routines(NamedTuple):

@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Infix, Op
 from funcgrad.ops.elementwise.arithmetic import negative
 from funcgrad.show.naming import array_of
 from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
-from funcgrad.show.text import ATOM, UNARY, Written, parenthesized
+from funcgrad.show.written import ATOM, UNARY, Written, parenthesized
 
 
 def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Written]:

@@ -16,7 +16,7 @@ from funcgrad.ops.tuples import pick_op
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of, operands
 from funcgrad.show.python.control_flow_source import Routines, called
-from funcgrad.show.text import ATOM, UNARY, Written, parenthesized
+from funcgrad.show.written import ATOM, UNARY, Written, parenthesized
 
 LITERAL = 100  # entries of an array that is written out
 

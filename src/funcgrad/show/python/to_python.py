@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, derived_arguments
 from funcgrad.ops.tuples import pick_op
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.naming import Rules, distinct, let_all, operands
@@ -24,7 +24,8 @@ from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.python.control_flow_source import definitions, routines_of
 from funcgrad.show.python.python_math import math_writer, refuse_arrays
 from funcgrad.show.python.python_numpy import numpy_writer
-from funcgrad.show.text import ATOM, LONGEST_INLINE
+from funcgrad.show.text import LONGEST_INLINE
+from funcgrad.show.written import ATOM
 
 MOST_NODES_WRITTEN = 100_000  # nodes; Python's compiler takes seconds for more
 
@@ -34,9 +35,10 @@ def to_python(
 ) -> PrintedText:
     """The source of a Python function of the variables, in the order in which they are first met.
 
-    A loop is written as a function with a ``for`` or a ``while``, a branch as one with an ``if``.
-    With ``module="math"`` a scalar program becomes plain Python on floats: faster, but outside the
-    domain it raises, as `math` does, where NumPy gives inf or nan.
+    A gradient has the order of the program that it was derived of. The program is written as it runs, with
+    its guards, not as it is read. A loop is written as a function with a ``for`` or a ``while``, a branch as
+    one with an ``if``. With ``module="math"`` a scalar program becomes plain Python on floats: faster, but
+    outside the domain it raises, as `math` does, where NumPy gives inf or nan.
 
     Raises ValueError for a name that is no identifier, an operation without a form in the module, or
     more than 100000 nodes; TypeError for what is no expression.
@@ -60,7 +62,7 @@ def to_python(
         raise ValueError(f"to_python: expected module 'numpy' or 'math', but got {module!r}")
     if module == "math":
         refuse_arrays(nodes)
-    inputs = variables(expr)
+    inputs = _in_order(expr)
     names = _arguments(inputs, {name, *_RESERVED})
     routines = routines_of(expr, {name, *_RESERVED, *names.values()})
     write = numpy_writer(names, routines) if module == "numpy" else math_writer(names)
@@ -115,6 +117,13 @@ _RESERVED = frozenset(
         *("len", "range", "reversed"),
     )
 )
+
+
+def _in_order(expr: Expr) -> Mapping[str, Expr]:
+    """The variables in the order in which they are met: of a gradient, in that of its program."""
+    inputs = variables(expr)
+    order = [name for name in derived_arguments(expr) or () if name in inputs]
+    return {name: inputs[name] for name in (*order, *inputs)}
 
 
 # -- names ---------------------------------------------------------------------------------------

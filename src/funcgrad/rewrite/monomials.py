@@ -1,0 +1,312 @@
+"""Products and sums in the form in which they are read: like factors and like terms collected.
+
+A product is read as a *monomial*, a number times powers of distinct factors; a sum as numbers times
+monomials. Each is a fold over the products, or sums, below a node, and is written back as an expression.
+Equal up to rounding, wherever both are finite: ``x*y/x`` is ``y``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr, const, scalar
+from funcgrad.fold import folded
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.ops.base.op import broadcast_to
+from funcgrad.ops.elementwise import arithmetic, exponential, magnitude, trigonometric
+from funcgrad.ops.indexing import getitem_op
+from funcgrad.rewrite.structural_laws import value_of
+
+_LARGEST_DENOMINATOR = 64
+
+
+class Monomial(NamedTuple):
+    """A number times powers of factors: each factor with its exponent, by key."""
+
+    number: float
+    powers: dict[Key, tuple[Expr, float]]
+
+    @property
+    def key(self) -> frozenset[tuple[Key, float]]:
+        """What like terms have in common."""
+        return frozenset([(key, exponent) for key, (_, exponent) in self.powers.items()])
+
+    def times(self, other: Monomial) -> Monomial:
+        powers = dict(self.powers)
+        for key, (base, exponent) in other.powers.items():
+            total = exponent + (powers[key][1] if key in powers else 0.0)
+            powers[key] = (base, total)
+            if total == 0:
+                del powers[key]
+        return Monomial(self.number * other.number, powers)
+
+    def to_the(self, exponent: float) -> Monomial:
+        powers = {key: (base, k * exponent) for key, (base, k) in self.powers.items()}
+        return Monomial(self.number**exponent, powers)
+
+
+_ONE = Monomial(1.0, {})
+
+
+# -- products ------------------------------------------------------------------------------------
+_PRODUCTS = frozenset(
+    (
+        *(arithmetic.multiply, arithmetic.divide, arithmetic.negative, arithmetic.square),
+        *(arithmetic.reciprocal, arithmetic.power, exponential.sqrt, exponential.exp),
+        broadcast_to,
+    )
+)
+
+
+def monomial(expr: Expr) -> Monomial:
+    """A real expression as a number times powers of factors."""
+    return folded([expr], _product, operands=_factors)[0]
+
+
+def _factors(expr: Expr) -> tuple[Expr, ...]:
+    return expr.args if expr.op in _PRODUCTS and value_of(expr) is None else ()
+
+
+def _product(expr: Expr, parts: tuple[Monomial, ...]) -> Monomial:
+    value = value_of(expr)
+    if value is not None:
+        number = float(value)
+        return Monomial(number, {}) if np.isfinite(number) else _atom(expr)
+    if not parts:
+        return _negated(expr) if expr.op is CONSTANT else _atom(expr)
+    op = expr.op
+    if op is arithmetic.multiply:
+        return parts[0].times(parts[1])
+    if op is arithmetic.negative:
+        return parts[0]._replace(number=-parts[0].number)
+    if op is broadcast_to:
+        return _lifted(parts[0], expr.shape)
+    if op is exponential.exp:
+        return _exponential(expr, parts[0])
+    if op is arithmetic.divide:
+        return parts[0].times(_raised(expr.args[1], parts[1], -1.0))
+    exponent = _exponent(expr)
+    return _atom(expr) if exponent is None else _raised(expr.args[0], parts[0], exponent)
+
+
+def _raised(base: Expr, part: Monomial, exponent: float) -> Monomial:
+    """A power of a product: the product of powers, if that is as defined; else a power of it as a whole."""
+    if _has_power(part, exponent):
+        return part.to_the(exponent)
+    if len(part.powers) == 1 and part.number > 0:  # of an even power
+        ((inner, k),) = part.powers.values()
+        size: Expr = magnitude.absolute(inner)
+        return Monomial(part.number**exponent, {size.key: (size, k * exponent)})
+    return Monomial(1.0, {base.key: (base, exponent)})
+
+
+def _exponent(expr: Expr) -> float | None:
+    """The number that a power is raised to."""
+    if expr.op is arithmetic.square:
+        return 2.0
+    if expr.op is arithmetic.reciprocal:
+        return -1.0
+    if expr.op is exponential.sqrt:
+        return 0.5
+    value = value_of(expr.args[1]) if expr.op is arithmetic.power else None
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _has_power(base: Monomial, exponent: float) -> bool:
+    """Whether a power of a product is the product of powers: the root of x**2 is not x."""
+    if base.number == 0 and exponent <= 0:
+        return False
+    if exponent.is_integer():
+        return True
+    odd = [k % 2 == 1 or not k.is_integer() for _, k in base.powers.values()]
+    return base.number > 0 and len(odd) <= 1 and all(odd)
+
+
+def _atom(expr: Expr) -> Monomial:
+    return Monomial(1.0, {expr.key: (expr, 1.0)})
+
+
+def _negated(expr: Expr) -> Monomial:
+    """An array of constants, as -1 times one without negative entries if it has no positive ones."""
+    array = expr.params[0][1].array
+    if np.any(array > 0) or not np.any(array < 0):
+        return _atom(expr)
+    return _atom(const(0.0 - array))._replace(number=-1.0)
+
+
+def _lifted(part: Monomial, shape: tuple[int, ...]) -> Monomial:
+    """A product of repeated factors, for a repeated product."""
+    wide = [(broadcast_to(base, shape=shape), k) for base, k in part.powers.values()]
+    return Monomial(part.number, {base.key: (base, k) for base, k in wide})
+
+
+def _exponential(expr: Expr, inside: Monomial) -> Monomial:
+    """exp(c*x) as a power of exp(x)."""
+    if not inside.powers or inside.number == 0:
+        return _atom(expr)
+    base: Expr = exponential.exp(product_of(inside._replace(number=1.0), expr))
+    return Monomial(1.0, {base.key: (base, inside.number)})
+
+
+def product_of(term: Monomial, like: Expr) -> Expr:
+    """A monomial as an expression of the type of ``like``: numbers first, and what divides in one place."""
+    top: list[Expr] = []
+    bottom: list[Expr] = []
+    for base, exponent in sorted(_merged(term.powers.values()), key=lambda item: _rank(item[0])):
+        if base.op is exponential.exp:
+            inside = monomial(base.args[0])
+            inside = inside._replace(number=inside.number * exponent)
+            top.append(exponential.exp(product_of(inside, base)))
+        else:
+            (top if exponent > 0 else bottom).append(_power(base, abs(exponent)))
+    above, below = _ratio(abs(term.number), like.dtype)
+    if above != 1 or not top:
+        top.insert(0, _number(above, like))
+    if below != 1:
+        bottom.insert(0, _number(below, like))
+    found = _chain(np.multiply, top)
+    if bottom:
+        found = found / _chain(np.multiply, bottom)
+    if term.number < 0:
+        # -2*x, but -(2*x/y) is read as -2*x/y.
+        found = -found
+    return found
+
+
+def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
+    """The factors, with sin(x)/cos(x) as tan(x)."""
+    found = {base.key: (base, k) for base, k in powers}
+    for base, k in list(found.values()):
+        if base.op is trigonometric.sin and k > 0:
+            cosine: Expr = trigonometric.cos(base.args[0])
+            if found.get(cosine.key, (cosine, 0.0))[1] == -k:
+                del found[cosine.key]
+                tangent: Expr = trigonometric.tan(base.args[0])
+                found[base.key] = (tangent, k)
+    return list(found.values())
+
+
+def _number(value: float, like: Expr) -> Expr:
+    number = scalar(value, like.dtype)
+    return broadcast_to(number, shape=like.shape) if like.shape else number
+
+
+def _chain(join: Callable[[Any, Any], Any], parts: Sequence[Expr]) -> Expr:
+    found = parts[0]
+    for part in parts[1:]:
+        found = join(found, part)
+    return found
+
+
+def _power(base: Expr, exponent: float) -> Expr:
+    if exponent == 1:
+        return base
+    if exponent == 0.5:
+        return np.sqrt(base)  # type: ignore[return-value]
+    return np.square(base) if exponent == 2 else base**exponent  # type: ignore[return-value]
+
+
+def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
+    """A number as a ratio of whole numbers where a person would write one: 1/2 for 0.5, but not for 0.1."""
+    if number.is_integer() or not 1e-4 < number < 1e4:
+        return number, 1.0
+    simple = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
+    same = dtype.type(simple.numerator / simple.denominator) == dtype.type(number)
+    binary = simple.denominator & (simple.denominator - 1) == 0
+    if same and (binary or len(str(number)) > 8):
+        return float(simple.numerator), float(simple.denominator)
+    return number, 1.0
+
+
+def _rank(base: Expr) -> int:
+    """The place of a factor: variables, then sums, then other functions."""
+    while base.op is broadcast_to:
+        base = base.args[0]
+    if base.op is INPUT or base.op is getitem_op:
+        return 0
+    return 1 if base.op in SUMS or base.op is arithmetic.power else 2
+
+
+# -- sums ----------------------------------------------------------------------------------------
+SUMS = frozenset((arithmetic.add, arithmetic.subtract))
+_SIGNED = SUMS | {arithmetic.negative}
+
+Summands = dict[frozenset[tuple[Key, float]], Monomial]
+
+
+def terms_of(expr: Expr) -> Summands:
+    """A real expression as a sum of monomials, like terms collected."""
+    return collected(folded([expr], _sum, operands=_summands)[0])
+
+
+def _summands(expr: Expr) -> tuple[Expr, ...]:
+    if expr.op is arithmetic.negative and expr.args[0].op not in _SIGNED:
+        return ()
+    return expr.args if expr.op in _SIGNED else ()
+
+
+def _sum(expr: Expr, parts: tuple[list[Monomial], ...]) -> list[Monomial]:
+    if not parts:
+        return [monomial(expr)]
+    last = [term._replace(number=-term.number) for term in parts[-1]]
+    if expr.op is arithmetic.negative:
+        return last
+    return parts[0] + (last if expr.op is arithmetic.subtract else parts[1])
+
+
+def collected(found: Iterable[Monomial]) -> Summands:
+    """Like terms as one; those that cancel are left out."""
+    sums: Summands = {}
+    for term in found:
+        known = sums.get(term.key)
+        sums[term.key] = term if known is None else term._replace(number=known.number + term.number)
+    return {key: term for key, term in sums.items() if term.number != 0}
+
+
+def distributed(found: Summands) -> Summands:
+    """The terms, with sums among them taken apart: 2*(x + 1) is 2*x + 2."""
+    opened: list[Monomial] = []
+    for term in found.values():
+        if len(term.powers) == 1:
+            ((base, exponent),) = term.powers.values()
+            if exponent == 1 and base.op in _SIGNED:
+                opened += [
+                    t._replace(number=t.number * term.number) for t in terms_of(base).values()
+                ]
+                continue
+        opened.append(term)
+    return collected(opened)
+
+
+def sum_of(found: Summands, like: Expr) -> Expr:
+    """A sum of monomials as an expression: numbers last, and a positive term first."""
+    ordered = sorted(found.values(), key=lambda term: not term.powers)
+    if not ordered:
+        return _number(0.0, like)
+    first = next((i for i, term in enumerate(ordered) if term.number > 0), 0)
+    ordered = [ordered[first], *ordered[:first], *ordered[first + 1 :]]
+    sum_ = product_of(ordered[0], like)
+    for term in ordered[1:]:
+        size = product_of(term._replace(number=abs(term.number)), like)
+        sum_ = sum_ + size if term.number > 0 else sum_ - size
+    return sum_
+
+
+def common_factor(found: Summands, alike: bool) -> Monomial:
+    """What divides all terms and is more than a variable: in x*f(y) + f(y), f(y).
+
+    ``alike``: of what divides in each term, only what does so to one power.
+    """
+    first, *rest = found.values()
+    powers = {}
+    for key, (base, exponent) in first.powers.items():
+        others = [term.powers.get(key, (base, 0.0))[1] for term in rest]
+        signs = {np.sign(k) for k in (exponent, *others)}
+        unlike = alike and exponent < 0 and len({exponent, *others}) > 1
+        if len(signs) == 1 and _rank(base) > 0 and not unlike:
+            powers[key] = (base, min(exponent, *others))
+    return Monomial(1.0, powers)

@@ -1,0 +1,54 @@
+"""Readings: derived formulas as they are printed, which is simpler than they run.
+
+A formula that funcgrad derived (`simplify`, `gradient`, ``grad(f).expr``, the cotangents of a map) runs with
+its guards and its order of operations; it is printed by the laws of `funcgrad.rewrite.reading_laws`. A
+program that a user wrote is printed as it was written, with the derived formulas in it as they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from funcgrad.expr import Expr, is_derived, rebuild
+from funcgrad.fold import folded
+from funcgrad.graph import subexpressions
+from funcgrad.ops.base.op import leaf
+from funcgrad.rewrite.simplify import simplify_all
+
+MOST_NODES_READ = 1000
+"""Larger formulas are printed as they run: most of their text is left out."""
+
+
+class ReadFormulas(NamedTuple):
+    """Formulas as they are printed."""
+
+    exprs: list[Expr]
+    is_whole: bool
+    """Whether all of them are derived, and none is printed as it was written."""
+
+
+def reading(exprs: Sequence[Expr]) -> ReadFormulas:
+    """Expressions in which derived formulas are simplified as they are read.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.vars("x y")
+    >>> reading([fg.simplify(x * y / x), x * y / x]).exprs
+    [y, x*y/x]
+    """
+    below = subexpressions(*exprs, operands=_operands)
+    derived = [expr for expr in below if _is_read(expr)]
+    if not derived or len(subexpressions(*derived)) > MOST_NODES_READ:
+        return ReadFormulas(list(exprs), False)
+    read = simplify_all(derived, mode="reading")
+    known = {id(expr): new for expr, new in zip(derived, read, strict=True)}
+    return ReadFormulas(folded(exprs, rebuild, known), all(map(_is_read, exprs)))
+
+
+def _is_read(expr: Expr) -> bool:
+    """Whether an expression is a derived formula, or a derivative in a trace."""
+    return is_derived(expr) or (expr.op is leaf and dict(expr.params)["scope"] is None)
+
+
+def _operands(expr: Expr) -> tuple[Expr, ...]:
+    return () if _is_read(expr) else expr.args

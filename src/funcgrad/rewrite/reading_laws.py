@@ -1,0 +1,191 @@
+"""Laws by which formulas are read: for display alone, beside those of `laws` and `structural_laws`.
+
+The two sides of a reading law are equal up to rounding wherever the operands and both sides are finite. So
+guards go that only matter elsewhere (``where(x != 0, y/x, 0)`` is read as ``y/x``), and like terms and like
+factors are collected. What runs is never rewritten by these laws.
+
+In a reading, sums and products of real numbers are rewritten by these laws alone (`COLLECTED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from funcgrad.expr import Expr, scalar
+from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
+from funcgrad.rewrite.laws import Law
+from funcgrad.rewrite.monomials import (
+    SUMS,
+    Monomial,
+    Summands,
+    collected,
+    common_factor,
+    distributed,
+    monomial,
+    product_of,
+    sum_of,
+    terms_of,
+)
+from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw, unbroadcast
+from funcgrad.rewrite.structural_laws import value_of
+
+READING: tuple[Law, ...] = (
+    Law(lambda x: np.square(np.sin(x)) + np.square(np.cos(x)), lambda x: 1, "where finite"),
+    Law(lambda x: 1 - np.square(np.sin(x)), lambda x: np.square(np.cos(x)), "where finite"),
+    Law(lambda x: 1 - np.square(np.cos(x)), lambda x: np.square(np.sin(x)), "where finite"),
+    Law(lambda x: np.square(np.cosh(x)) - np.square(np.sinh(x)), lambda x: 1, "where finite"),
+    Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
+    Law(lambda x: np.square(np.abs(x)), lambda x: np.square(x), "where finite"),
+    Law(lambda x: np.abs(x) * np.sign(x), lambda x: x, "where finite"),
+)
+"""Identities between functions: each is tested on numbers."""
+
+
+def _changed(new: Expr, expr: Expr) -> Expr | None:
+    return None if new.key == expr.key else new
+
+
+# -- like factors and like terms -----------------------------------------------------------------
+def _like_factors(expr: Expr) -> Expr | None:
+    """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x)."""
+    return _changed(product_of(monomial(expr), expr), expr)
+
+
+def _like_terms(expr: Expr) -> Expr | None:
+    """x + y - x = y; x*f(y) + f(y) = (x + 1)*f(y); 1/(1 + x) - x/(1 + x)**2 = 1/(1 + x)**2."""
+    if expr.op is arithmetic.negative and expr.args[0].op not in SUMS:
+        return _like_factors(expr)
+    found = terms_of(expr)
+    opened = distributed(found)
+    if len(opened) < len(found):
+        found = opened
+    for alike in (False, True) if len(found) > 1 else ():
+        factor = common_factor(found, alike)
+        inverse = factor.to_the(-1.0)
+        rest = distributed(collected([term.times(inverse) for term in found.values()]))
+        if factor.powers and (alike or len(rest) < len(found)):
+            return _changed(product_of(factor.times(_as_factor(rest, expr)), expr), expr)
+    return _changed(sum_of(found, expr), expr)
+
+
+def _as_factor(found: Summands, like: Expr) -> Monomial:
+    """A sum as a factor."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    sum_ = sum_of(found, like)
+    return Monomial(1.0, {sum_.key: (sum_, 1.0)})
+
+
+# -- guards --------------------------------------------------------------------------------------
+def _guarded_quotient(expr: Expr) -> Expr | None:
+    """where(x != 0, y/x, 0) = y/x."""
+    p, value = expr.args
+    if value.dtype.kind != "f":
+        return None
+    divisors = {unbroadcast(base).key for base, k in monomial(value).powers.values() if k < 0}
+    return value if any([unbroadcast(x).key in divisors for x in _nonzero(p)]) else None
+
+
+def _nonzero(p: Expr) -> list[Expr]:
+    """The expression that a condition says is not zero."""
+    p = unbroadcast(p)
+    if p.op is not logic.not_equal:
+        return []
+    x, y = p.args
+    return [x] if value_of(y) == 0 else []
+
+
+def _guarded_power(expr: Expr) -> Expr | None:
+    """where((x != 0) | (y != 0), y*x**(y - 1), 0) = y*x**(y - 1); likewise for log(x)*x**y."""
+    p, value = expr.args
+    if p.op not in (logic.bitwise_or, logic.logical_or) or value.dtype.kind != "f":
+        return None
+    bases = _nonzero(p.args[0])
+    factors = [base for base, _ in monomial(value).powers.values()]
+    powers = {f.args[0].key for f in factors if f.op is arithmetic.power}
+    powers |= {f.args[0].key for f in factors if f.op is exponential.log}
+    exponents = {a.key for f in factors if f.op is arithmetic.power for a in f.args}
+    return value if any([x.key in powers & exponents for x in bases]) else None
+
+
+def _cases(expr: Expr) -> Expr | None:
+    """where(p, x, 0) + where(not p, y, 0) = where(p, x, y)."""
+    x, y = expr.args
+    if x.op is not selection.mask or y.op is not selection.mask:
+        return None
+    (p, a), (q, b) = x.args, y.args
+    if _is_opposite(q, p):
+        return np.where(p, a, b)  # type: ignore[return-value]
+    return np.where(q, b, a) if _is_opposite(p, q) else None  # type: ignore[return-value]
+
+
+def _is_opposite(q: Expr, p: Expr) -> bool:
+    return q.op is logic.logical_not and q.args[0].key == p.key
+
+
+def _either_way(expr: Expr) -> Expr | None:
+    """p | not p = True."""
+    p, q = expr.args
+    certain = _is_opposite(p, q) or _is_opposite(q, p)
+    return scalar(True, expr.dtype) if certain and expr.dtype.kind == "b" else None
+
+
+def _same_operands(expr: Expr) -> Expr | None:
+    """x != x is False, and x == x is True."""
+    x, y = expr.args
+    return scalar(expr.op is logic.equal, expr.dtype) if x.key == y.key else None
+
+
+def _below_infinity(expr: Expr) -> Expr | None:
+    """abs(x) < inf is True."""
+    return scalar(True, expr.dtype) if value_of(expr.args[1]) == np.inf else None
+
+
+def _half_at_a_tie(expr: Expr) -> Expr | None:
+    """where(x >= y, where(x == y, 0.5, 1), 0) = (sign(x - y) + 1)/2."""
+    p, value = expr.args
+    if value.op is not selection.where or p.op not in (logic.greater_equal, logic.less_equal):
+        return None
+    tie, half, one = value.args
+    same = tie.op is logic.equal and {a.key for a in tie.args} == {a.key for a in p.args}
+    if not same or value_of(half) != 0.5 or value_of(one) != 1:
+        return None
+    x, y = p.args if p.op is logic.greater_equal else p.args[::-1]
+    return (np.sign(x - y) + 1) / 2  # type: ignore[no-any-return]
+
+
+# -- the table ----------------------------------------------------------------------------------
+_SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        "add": (_cases, _like_terms),
+        "subtract": (_like_terms,),
+        "negative": (_like_terms,),
+        "multiply": (_like_factors,),
+        "divide": (_like_factors,),
+        "square": (_like_factors,),
+        "power": (_like_factors,),
+        "sqrt": (_like_factors,),
+        "exp": (_like_factors,),
+        "reciprocal": (_like_factors,),
+        "mask": (_guarded_quotient, _guarded_power, _half_at_a_tie),
+        "not_equal": (_same_operands,),
+        "equal": (_same_operands,),
+        "less": (_below_infinity,),
+        "logical_or": (_either_way,),
+        "bitwise_or": (_either_way,),
+    }
+)
+STRUCTURAL_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        name: ARRAY_READING.get(name, ()) + _SCALAR_READING.get(name, ())
+        for name in (*ARRAY_READING, *_SCALAR_READING)
+    }
+)
+"""Reading laws that no pattern can state, by operation."""
+COLLECTED = frozenset(
+    ("add", "subtract", "negative", "multiply", "divide", "square", "power", "sqrt", "reciprocal")
+)
+"""Operations that only reading laws rewrite in a reading: others would take their results apart."""

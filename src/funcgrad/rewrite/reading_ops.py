@@ -1,0 +1,37 @@
+"""Operations that only readings of formulas have: a name for what a program computes in several steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.columns import Columns, Form
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.promotion import same_type
+from funcgrad.typing import Array
+
+
+def _outer_type(x: ArrayType, y: ArrayType) -> ArrayType:
+    return ArrayType((*x.shape, *y.shape), np.result_type(x.dtype, y.dtype))
+
+
+def _softmax_run(x: Array, axis: int) -> Any:
+    powers = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return powers / np.sum(powers, axis=axis, keepdims=True)
+
+
+outer_op = Op(
+    name="outer",
+    run=np.outer,
+    infer=_outer_type,
+    notation="outer({}, {})".format,
+    columns=Columns(latex=Form("outer")),
+)
+softmax_op = Op(
+    name="softmax",
+    run=_softmax_run,
+    infer=same_type,
+    notation=lambda x, axis: f"softmax({x}, axis={axis})" if axis else f"softmax({x})",
+)

@@ -1,0 +1,128 @@
+"""Constants, casts and broadcasts in formulas, as they are written beside other operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, Key
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.show.implicit_casts import Operand, is_integer, stacked_operands, written_operands
+from funcgrad.show.numbers import digits, entries, is_default_dtype, with_dtype
+from funcgrad.show.written import ATOM, CALL, FRACTION, UNARY, Written, parenthesized
+
+
+def stacked_text(expr: Expr, parts: Sequence[Written]) -> Written | None:
+    """A concatenation of what was given an axis for it, ``array([x, y, 0])``; None of another node."""
+    if stacked_operands(expr) is None:
+        return None
+    axis = dict(expr.params)["axis"]
+    inside = f"[{', '.join([part.text for part in parts])}]"
+    return Written(f"stack({inside}, axis={axis})" if axis else f"array({inside})", CALL)
+
+
+def told_apart(part: Written, key: Key, abbreviations: dict[str, list[Key]]) -> Written:
+    """An abbreviated constant, with a number if another one of its type has been written."""
+    if not part.text.startswith("<"):
+        return part
+    alike = abbreviations.setdefault(part.text, [])
+    if key not in alike:
+        alike.append(key)
+    place = alike.index(key)
+    return part if not place else Written(f"{part.text[:-1]} #{place + 1}>", ATOM)
+
+
+def in_context(expr: Expr, parts: Sequence[Written]) -> list[Written]:
+    """The operands as they are written beside each other: constants take the dtype of the others."""
+    operands = written_operands(expr)
+    if not isinstance(expr.op, Elementwise):
+        return [
+            _constant_operand(operand) if operand.number else part
+            for operand, part in zip(operands, parts, strict=True)
+        ]
+    found = [
+        _constant_operand(operand) if _is_number(operand.expr) else part
+        for operand, part in zip(operands, parts, strict=True)
+    ]
+    if all([operand.expr.op is CONSTANT for operand in operands]):
+        if operands[0].expr.shape:
+            found[0] = as_array(found[0])
+        elif not _is_safe(expr, operands):
+            found[0] = _constant_operand(Operand(operands[0].expr))
+    return found
+
+
+def _is_number(expr: Expr) -> bool:
+    return expr.op is CONSTANT and not expr.shape
+
+
+def _is_safe(expr: Expr, operands: Sequence[Operand]) -> bool:
+    """Whether Python computes with constants as NumPy does: it raises errors for 1/0 and for overflow."""
+    if expr.dtype.kind not in "fib" or not all([operand.number for operand in operands]):
+        return False
+    values = [operand.expr.params[0][1].array.item() for operand in operands]
+    infix = expr.op.infix
+    if infix is not None and infix.symbol == "**":
+        return all([1e-2 < value < 1e2 for value in values])
+    safe = infix is None or infix.symbol in ("+", "-", "*", "/")
+    return safe and all([1e-9 < abs(value) < 1e9 for value in values])
+
+
+def _constant_operand(operand: Operand) -> Written:
+    """A constant beside other operands: a number of Python's, which takes their dtype, or one of NumPy's."""
+    value = operand.expr.params[0][1].array[()]
+    if operand.number is None:
+        return Written(f"{value.dtype}({digits(value)})", CALL)
+    if operand.number is int and value.dtype.kind == "c":
+        value = value.real
+    if operand.number is float and is_integer(value.item()):
+        return _number(f"{digits(value)}.0")
+    return _number(digits(value))
+
+
+def _number(text: str) -> Written:
+    if "/" in text:
+        return Written(text, FRACTION)
+    return Written(text, UNARY if text.startswith("-") else ATOM)
+
+
+def as_array(part: Written) -> Written:
+    """An array that is written as a list, where Python would take it for one."""
+    if part.binding == ATOM and part.text.startswith("["):
+        return Written(f"array({part.text})", CALL)
+    return part
+
+
+def cast_text(expr: Expr, part: Written) -> Written:
+    """An operand of another dtype: ``x.astype(float32)``."""
+    (x,) = expr.args
+    if x.op is CONSTANT and not x.shape:
+        return Written(f"{expr.dtype}({part.text})", CALL)
+    real = x.dtype.kind == "c" and expr.dtype.kind != "c"
+    text = f"real({part.text})" if real else parenthesized(part, CALL)
+    if real and x.dtype.type(0).real.dtype == expr.dtype:
+        return Written(text, CALL)
+    return Written(f"{text}.astype({expr.dtype})", CALL)
+
+
+def repeated_text(expr: Expr, part: Written) -> Written:
+    """An operand that is repeated, where NumPy would not do it: ``broadcast_to(x, (3,))``."""
+    (x,) = expr.args
+    shape = str(expr.shape[0] if expr.ndim == 1 else expr.shape)
+    if x.op is not CONSTANT or x.shape:
+        return Written(f"broadcast_to({part.text}, {expr.shape})", CALL)
+    value = x.params[0][1].array[()]
+    if value.dtype == float and value in (0, 1) and digits(value) != "-0.0":
+        return Written(f"{'ones' if value else 'zeros'}({shape})", CALL)
+    return Written(f"full({shape}, {part.text})", CALL)
+
+
+def number_text(array: Any) -> Written:
+    """A constant as source with its dtype, or, of an array with many entries, its type."""
+    if array.ndim == 0:
+        return _number(with_dtype(array[()]))
+    text = entries(array)
+    if not text.startswith("[") or is_default_dtype(array.dtype):
+        return Written(text, ATOM)
+    return Written(f"array({text}, {array.dtype})", CALL)

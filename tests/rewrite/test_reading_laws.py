@@ -1,0 +1,170 @@
+"""Reading laws hold wherever operands and both sides are finite, and change nothing that runs."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.ops.elementwise.selection import mask
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.rewrite.reading import reading
+from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
+from funcgrad.rewrite.reading_laws import READING, STRUCTURAL_READING
+from funcgrad.rewrite.simplify import simplify_all
+from tests.show.reading_back import check_read_back
+
+X, Y = fg.vars("x y")
+V, W = fg.var("v", (3,)), fg.var("w", (3,))
+M = fg.var("m", (3, 3))
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 0.3, -0.7]
+
+
+def name_of(law):
+    return inspect.getsource(law.left).strip()[:90]
+
+
+def read(expr):
+    return simplify_all([expr], mode="reading")[0]
+
+
+def finite(a, b):
+    return np.isfinite(a) & np.isfinite(b)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("law", READING, ids=name_of)
+def test_an_identity_holds_and_is_used(law, dtype):
+    x = np.array(NUMBERS, dtype)
+    left = law.left(fg.var("x", x.shape, x.dtype))
+    simple = read(left)
+    assert simple.key != left.key
+    assert simple.type == left.type
+    wanted, found = left(x=x), np.asarray(simple(**dict.fromkeys(variables(simple), x)))
+    both = finite(wanted, found)
+    tolerance = 64 * np.finfo(dtype).eps * 1e3
+    np.testing.assert_allclose(found[both], wanted[both], rtol=tolerance, atol=tolerance)
+    right = np.broadcast_to(law.right(x), x.shape)
+    both = finite(wanted, right)
+    np.testing.assert_allclose(right[both], wanted[both], rtol=tolerance, atol=tolerance)
+
+
+READINGS = {
+    "like_factors": (lambda: X * Y / X, "y"),
+    "like_factors of powers": (lambda: X**2 * X**3, "x**5"),
+    "like_factors of roots": (lambda: np.sqrt(X) * np.sqrt(X), "x"),
+    "like_factors, root of a square": (lambda: np.sqrt(np.square(X) * Y), "sqrt(x**2*y)"),
+    "like_factors, power of a root": (lambda: (X**2) ** 0.5 * Y, "y*abs(x)"),
+    "like_factors of exponentials": (lambda: np.exp(-X) * np.exp(2 * X) * Y, "y*exp(x)"),
+    "like_factors of sines": (lambda: Y * np.sin(X) / np.cos(X), "y*tan(x)"),
+    "like_factors in order": (lambda: np.cos(X) * Y * 0.5, "y*cos(x)/2"),
+    "like_factors by zero": (lambda: Y * (0.0 * X), "0.0"),
+    "like_terms": (lambda: X + Y - X, "y"),
+    "like_terms of products": (lambda: Y * X + X * Y, "2*x*y"),
+    "like_terms of nothing": (lambda: X - Y + Y - X, "0.0"),
+    "like_terms with a factor": (lambda: X * np.exp(Y) + np.exp(Y), "(x + 1)*exp(y)"),
+    "like_terms of fractions": (lambda: 1 / (1 + X) - X / (1 + X) ** 2, "1/(x + 1)**2"),
+    "like_terms opened": (lambda: 2 * (X + 1) - 2, "2*x"),
+    "like_terms, positive first": (lambda: -X + Y - 1, "y - x - 1"),
+    "guarded_quotient": (lambda: mask(X != 0, Y / X), "y/x"),
+    "guarded_power": (lambda: fg.gradient(X**Y, Y), "x**y*log(x)"),
+    "cases": (lambda: fg.gradient(np.where(X > 0, X**2, -X), X), "where(x > 0, 2*x, -1)"),
+    "either_way": (lambda: mask((X > 0) | np.logical_not(X > 0), Y), "y"),
+    "same_operands": (lambda: np.where(X != X, 1.0, Y), "where(False, 1, y)"),
+    "below_infinity": (lambda: mask((X > Y) | (np.abs(X) < np.inf), X), "x"),
+    "half_at_a_tie": (lambda: fg.gradient(np.maximum(X, Y), X), "(sign(x - y) + 1)/2"),
+    "before_broadcast": (
+        lambda: np.broadcast_to(X, (3,)) * np.broadcast_to(Y, (3,)) + V,
+        "x*y + v",
+    ),
+    "needless_axes": (lambda: V - np.reshape(X, (1,)), "v - x"),
+    "factor_of_sum": (lambda: np.sum(-2 * V * X), "-2*x*sum(v)"),
+    "constant_sum": (lambda: np.sum(fg.const(np.array([1.0, 2.0]))) * X, "3*x"),
+    "sum_of_broadcast": (
+        lambda: np.sum(np.broadcast_to(V, (2, 3)), axis=1),
+        "broadcast_to(sum(v), (2,))",
+    ),
+    "constant_entries": (lambda: fg.gradient(V[1] * 2, V), "array([0.0, 2.0, 0.0])"),
+    "entry_of_entries": (lambda: M[1][2] * M.T[1, 2], "m[1, 2]*m[2, 1]"),
+    "entries_in_zeros": (lambda: fg.gradient(V[0] * V[1], V), "array([v[1], v[0], 0])"),
+    "entry_in_zeros": (lambda: fg.gradient(V[0] ** 2, V), "array([2*v[0], 0, 0])"),
+    "softmax": (lambda: np.exp(V - fg.logsumexp(V)), "softmax(v)"),
+    "softmax along an axis": (
+        lambda: np.exp(M - fg.logsumexp(M, axis=1, keepdims=True)),
+        "softmax(m, axis=1)",
+    ),
+    "outer_product": (lambda: V[:, None] * W, "outer(v, w)"),
+    "vector_on_the_right": (lambda: V @ M, "m.T @ v"),
+    "number_times_matrix": (lambda: (-M) @ (2 * M), "-2*(m @ m)"),
+    "identity_matrix": (lambda: M @ np.eye(3), "m"),
+    "ones_on_the_diagonal": (lambda: fg.gradient(np.trace(M), M) @ M, "m"),
+    "cofactors_by_inverse": (
+        lambda: fg.gradient(np.linalg.det(fg.var("a", (4, 4))), "a"),
+        "det(a)*inv(a).T",
+    ),
+}
+
+
+def test_every_reading_law_has_a_program():
+    laws = {law.__name__[1:] for row in STRUCTURAL_READING.values() for law in row}
+    laws |= {law.__name__[1:] for law in READING_ELEMENTWISE}
+    assert {name.partition(",")[0].partition(" ")[0] for name in READINGS} == laws
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_formula_is_read_in_its_simplest_form(name):
+    program, text = READINGS[name]
+    expr = program()
+    (shown,), _ = reading([fg.simplify(expr)])
+    assert repr(fg.simplify(expr)) == text
+    assert shown.type == expr.type
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_reading_has_the_value_wherever_both_are_finite(name):
+    expr = READINGS[name][0]()
+    rng = np.random.default_rng(0)
+    for turn in range(60):
+        draw = rng.choice(NUMBERS, 16) if turn % 2 else rng.normal(size=16)
+        values = {n: np.resize(draw, x.shape)[()] for n, x in variables(expr).items()}
+        values = {n: rng.permutation(np.ravel(a)).reshape(a.shape)[()] for n, a in values.items()}
+        values |= {"x": np.float64(draw[0]), "y": np.float64(draw[1])}
+        if "a" in values and abs(np.linalg.det(values["a"])) < 1e-3:
+            continue
+        check_read_back(fg.simplify(expr), values, exact=False)
+
+
+def test_what_runs_keeps_its_guards():
+    slope = fg.gradient(np.linalg.norm(V), V)
+    assert repr(slope) == "v/norm(v)"
+    np.testing.assert_array_equal(slope(v=np.zeros(3)), np.zeros(3))
+    assert fg.gradient(X**Y, X)(x=0.0, y=0.0) == 0.0
+    assert fg.simplify(X + Y - X)(x=1e300, y=1.0) == 0.0
+
+
+def test_a_program_is_printed_as_it_was_written():
+    program = X * Y / X + (X - X)
+    assert repr(program) == "x*y/x + x - x"
+    assert repr(fg.simplify(program)) == "y"
+    assert repr(program) == "x*y/x + x - x"
+    assert repr(fg.simplify(X * Y / X) + X - X) == "y + x - x"
+    assert repr(fg.trace(lambda x: (x + 1e16) - 1e16, 1.0)) == "x + 1e+16 - 1e+16"
+
+
+def test_a_derived_formula_is_printed_alike_from_a_file():
+    slope = fg.gradient(np.linalg.norm(V), V)
+    assert repr(pickle.loads(pickle.dumps(slope))) == repr(slope)
+
+
+def test_complex_formulas_are_left_to_the_laws_of_programs():
+    z = fg.var("z", (), complex)
+    assert repr(fg.simplify(np.sqrt(z) * np.sqrt(z) / 2)) == "sqrt(z)**2/2"
+
+
+def test_a_map_prints_what_it_holds():
+    e = X * Y + np.sin(X * Y)
+    z = fg.backprop(e)
+    assert f"  x                          {z[X]!r}\n" in f"{z!r}\n"
+    assert repr(z[X]) == repr(z["x"]) == "y*(cos(x*y) + 1)"
+    assert z[X](x=2.0, y=3.0) == pytest.approx(3 * (np.cos(6) + 1))
