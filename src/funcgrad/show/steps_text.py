@@ -217,7 +217,7 @@ def _gradient(root: Expr, nodes: list[Expr], slopes: list[str]) -> Iterator[str]
     for e, slope in inputs:
         if not differentiable(e.dtype):
             continue
-        raw = cotangents[e.key] if e.key in cotangents else zeros_like(e)
+        raw = cotangents.map[e.key] if e.key in cotangents else zeros_like(e)
         (simple,) = simplify_all([raw], simplifier=recorder)
         yield from _slope(name_of(e), repr(simple), slope)
         yield from _laws(recorder.record)
