@@ -15,11 +15,15 @@ from funcgrad.show.written import ATOM, CALL, FRACTION, UNARY, Written, parenthe
 
 def stacked_text(expr: Expr, parts: Sequence[Written]) -> Written | None:
     """A concatenation of what was given an axis for it, ``array([x, y, 0])``; None of another node."""
-    if stacked_operands(expr) is None:
+    operands = stacked_operands(expr)
+    if operands is None:
         return None
     axis = dict(expr.params)["axis"]
     inside = f"[{', '.join([part.text for part in parts])}]"
-    return Written(f"stack({inside}, axis={axis})" if axis else f"array({inside})", CALL)
+    if axis:
+        return Written(f"stack({inside}, axis={axis})", CALL)
+    dtype = any([x.number for x in operands]) and not is_default_dtype(expr.dtype)
+    return Written(f"array({inside}, {expr.dtype})" if dtype else f"array({inside})", CALL)
 
 
 def told_apart(part: Written, key: Key, abbreviations: dict[str, list[Key]]) -> Written:

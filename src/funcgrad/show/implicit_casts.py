@@ -72,7 +72,7 @@ def stacked_operands(expr: Expr) -> tuple[Operand, ...] | None:
     found = [x for x in inner if x is not None]
     if len(found) < len(inner) or len({x.shape for x in found}) > 1:
         return None
-    has_dtype = expr.dtype == float and any([x.op is not CONSTANT for x in found])
+    has_dtype = expr.dtype.kind == "f" and any([x.op is not CONSTANT for x in found])
     kinds = [_number_kinds(x)[:1] if has_dtype else () for x in found]
     return tuple([Operand(x, *kind) for x, kind in zip(found, kinds, strict=True)])
 
