@@ -19,6 +19,8 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise import arithmetic, exponential, magnitude, trigonometric
 from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.reduction import norm_op, sum_op
+from funcgrad.ops.shape import reshape_op
 from funcgrad.rewrite.structural_laws import value_of
 
 _LARGEST_DENOMINATOR = 64
@@ -154,16 +156,20 @@ def _exponential(expr: Expr, inside: Monomial) -> Monomial:
 
 def product_of(term: Monomial, like: Expr) -> Expr:
     """A monomial as an expression of the type of ``like``: numbers first, and what divides in one place."""
+    small = _repeated(term, like)
+    if small is not None:
+        return broadcast_to(small, shape=like.shape)  # type: ignore[no-any-return]
     top: list[Expr] = []
     bottom: list[Expr] = []
-    for base, exponent in sorted(_merged(term.powers.values()), key=lambda item: _rank(item[0])):
+    for base, exponent in sorted(_merged(term.powers.values()), key=lambda item: _place(item[0])):
         if base.op is exponential.exp:
             inside = monomial(base.args[0])
             inside = inside._replace(number=inside.number * exponent)
             top.append(exponential.exp(product_of(inside, base)))
         else:
             (top if exponent > 0 else bottom).append(_power(base, abs(exponent)))
-    above, below = _ratio(abs(term.number), like.dtype)
+    number, top = _positive(term.number, top)
+    above, below = _ratio(abs(number), like.dtype)
     if above != 1 or not top:
         top.insert(0, _number(above, like))
     if below != 1:
@@ -171,15 +177,35 @@ def product_of(term: Monomial, like: Expr) -> Expr:
     found = _chain(np.multiply, top)
     if bottom:
         found = found / _chain(np.multiply, bottom)
-    if term.number < 0:
-        # -2*x, but -(2*x/y) is read as -2*x/y.
-        found = -found
-    return found
+    return -found if number < 0 else found
+
+
+def _repeated(term: Monomial, like: Expr) -> Expr | None:
+    """A product of repeated factors of one shape, before it is repeated."""
+    inner = [base.args[0] for base, _ in term.powers.values() if base.op is broadcast_to]
+    if not inner or len(inner) < len(term.powers) or len({x.shape for x in inner}) > 1:
+        return None
+    powers = {x.key: (x, k) for x, (_, k) in zip(inner, term.powers.values(), strict=True)}
+    return product_of(Monomial(term.number, powers), inner[0])
+
+
+def _positive(number: float, factors: list[Expr]) -> tuple[float, list[Expr]]:
+    """A negative number and a difference as a positive one and the opposite: -(x - y) is y - x."""
+    place = next((i for i, x in enumerate(factors) if x.op is arithmetic.subtract), None)
+    if number >= 0 or place is None:
+        return number, factors
+    x, y = factors[place].args
+    return -number, [*factors[:place], y - x, *factors[place + 1 :]]
 
 
 def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
-    """The factors, with sin(x)/cos(x) as tan(x)."""
+    """The factors, with sin(x)/cos(x) as tan(x), and sum(x**2) beside norm(x) as its square."""
     found = {base.key: (base, k) for base, k in powers}
+    for base, k in list(found.values()):
+        if base.op is norm_op:
+            square: Expr = sum_op(arithmetic.square(base.args[0]), **dict(base.params))
+            _, other = found.pop(square.key, (square, 0.0))
+            found[base.key] = (base, k + 2 * other)
     for base, k in list(found.values()):
         if base.op is trigonometric.sin and k > 0:
             cosine: Expr = trigonometric.cos(base.args[0])
@@ -188,6 +214,21 @@ def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
                 tangent: Expr = trigonometric.tan(base.args[0])
                 found[base.key] = (tangent, k)
     return list(found.values())
+
+
+def in_sines(term: Monomial) -> Monomial:
+    """The product with tan(x) as sin(x)/cos(x), if one of these is a factor, too."""
+    found = Monomial(term.number, {})
+    for key, (base, k) in term.powers.items():
+        if base.op is trigonometric.tan:
+            sine: Expr = trigonometric.sin(base.args[0])
+            cosine: Expr = trigonometric.cos(base.args[0])
+            if sine.key in term.powers or cosine.key in term.powers:
+                parts = {sine.key: (sine, k), cosine.key: (cosine, -k)}
+                found = found.times(Monomial(1.0, parts))
+                continue
+        found = found.times(Monomial(1.0, {key: (base, k)}))
+    return found
 
 
 def _number(value: float, like: Expr) -> Expr:
@@ -220,6 +261,26 @@ def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
     if same and (binary or len(str(number)) > 8):
         return float(simple.numerator), float(simple.denominator)
     return number, 1.0
+
+
+def _place(base: Expr) -> tuple[int, str]:
+    """Where a factor stands in a product: variables by name."""
+    inner = unbroadcast(base)
+    return _rank(base), inner.name if inner.op is INPUT else "~"
+
+
+def unbroadcast(expr: Expr) -> Expr:
+    """What is below broadcasts, and reshapes that add axes of length 1 in front."""
+    while expr.op is broadcast_to or (
+        expr.op is reshape_op and adds_axes(expr.args[0].shape, expr.shape)
+    ):
+        expr = expr.args[0]
+    return expr
+
+
+def adds_axes(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
+    """Whether a shape is another one with axes of length 1 in front."""
+    return outer == (1,) * (len(outer) - len(inner)) + inner
 
 
 def _rank(base: Expr) -> int:
@@ -285,6 +346,8 @@ def distributed(found: Summands) -> Summands:
 def sum_of(found: Summands, like: Expr) -> Expr:
     """A sum of monomials as an expression: numbers last, and a positive term first."""
     ordered = sorted(found.values(), key=lambda term: not term.powers)
+    if all([_is_power_product(term) for term in ordered]):
+        ordered.sort(key=lambda term: -sum([k for _, k in term.powers.values()]))
     if not ordered:
         return _number(0.0, like)
     first = next((i for i, term in enumerate(ordered) if term.number > 0), 0)
@@ -294,6 +357,11 @@ def sum_of(found: Summands, like: Expr) -> Expr:
         size = product_of(term._replace(number=abs(term.number)), like)
         sum_ = sum_ + size if term.number > 0 else sum_ - size
     return sum_
+
+
+def _is_power_product(term: Monomial) -> bool:
+    """Whether a term of a sum is one of a polynomial in variables."""
+    return all([base.op is INPUT and k > 0 and k.is_integer() for base, k in term.powers.values()])
 
 
 def common_factor(found: Summands, alike: bool) -> Monomial:
@@ -306,7 +374,8 @@ def common_factor(found: Summands, alike: bool) -> Monomial:
     for key, (base, exponent) in first.powers.items():
         others = [term.powers.get(key, (base, 0.0))[1] for term in rest]
         signs = {np.sign(k) for k in (exponent, *others)}
-        unlike = alike and exponent < 0 and len({exponent, *others}) > 1
-        if len(signs) == 1 and _rank(base) > 0 and not unlike:
+        same = exponent < 0 and len({exponent, *others}) == 1
+        unlike = alike and exponent < 0 and not same
+        if len(signs) == 1 and (_rank(base) > 0 or same) and not unlike:
             powers[key] = (base, min(exponent, *others))
     return Monomial(1.0, powers)

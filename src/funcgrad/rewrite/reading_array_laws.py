@@ -13,7 +13,17 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, determinants, indexing, reduction, shape, solve
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
-from funcgrad.rewrite.monomials import Monomial, monomial, product_of
+from funcgrad.rewrite.monomials import (
+    SUMS,
+    Monomial,
+    adds_axes,
+    collected,
+    monomial,
+    product_of,
+    sum_of,
+    terms_of,
+    unbroadcast,
+)
 from funcgrad.rewrite.reading_ops import outer_op, softmax_op
 from funcgrad.rewrite.structural_laws import value_of
 
@@ -21,20 +31,6 @@ ReadingLaw: TypeAlias = Callable[[Expr], Expr | None]
 """What may stand in the place of a node whose operands are read; None if the law does not apply."""
 
 
-def unbroadcast(expr: Expr) -> Expr:
-    """What is below broadcasts, and reshapes that add axes of length 1."""
-    while expr.op is op.broadcast_to or (
-        expr.op is shape.reshape_op and _adds_axes(expr.args[0].shape, expr.shape)
-    ):
-        expr = expr.args[0]
-    return expr
-
-
-def _adds_axes(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
-    return outer == (1,) * (len(outer) - len(inner)) + inner
-
-
-# -- shapes --------------------------------------------------------------------------------------
 def _before_broadcast(expr: Expr) -> Expr | None:
     """broadcast(x) + broadcast(y) = broadcast(x + y): computed at the smaller shape."""
     found = []
@@ -56,7 +52,7 @@ def _before_broadcast(expr: Expr) -> Expr | None:
 def _needless_axes(expr: Expr) -> Expr | None:
     """broadcast(reshape(x, (1, n)), (m, n)) = broadcast(x, (m, n))."""
     (x,) = expr.args
-    if x.op is not shape.reshape_op or not _adds_axes(x.args[0].shape, x.shape):
+    if x.op is not shape.reshape_op or not adds_axes(x.args[0].shape, x.shape):
         return None
     inner = x.args[0]
     return inner if inner.type == expr.type else op.broadcast_to(inner, shape=expr.shape)
@@ -75,6 +71,26 @@ def _factor_of_sum(expr: Expr) -> Expr | None:
         return None
     rest = reduction.sum_op(product_of(Monomial(1.0, own), x), **dict(expr.params))
     return product_of(Monomial(inside.number, alike).times(monomial(rest)), expr)
+
+
+def _number_in_sum(expr: Expr) -> Expr | None:
+    """sum(x - c) = sum(x) - n*c for a number c."""
+    (x,) = expr.args
+    if x.dtype.kind != "f" or expr.shape or x.dtype != expr.dtype or x.op not in SUMS:
+        return None
+    terms = terms_of(x).values()
+    alike, own = [], []
+    for term in terms:
+        bases = [(unbroadcast(base), k) for base, k in term.powers.values()]
+        if any([base.shape for base, _ in bases]):
+            own.append(term)
+        else:
+            powers = {base.key: (base, k) for base, k in bases}
+            alike.append(Monomial(term.number * x.size, powers))
+    if not alike or not own:
+        return None
+    rest = reduction.sum_op(sum_of(collected(own), x), **dict(expr.params))
+    return sum_of(collected([*alike, *terms_of(rest).values()]), expr)
 
 
 def _entry_of_entries(expr: Expr) -> Expr | None:
@@ -99,6 +115,8 @@ def _entries_in_zeros(expr: Expr) -> Expr | None:
     found = [_entries(arg) for arg in expr.args]
     if any([part is None for part in found]):
         return None
+    if all([arg.op is CONSTANT for arg in expr.args]):
+        return None
     sums: list[Any] = [0.0] * expr.size
     for part in found:
         for i, x in part or ():
@@ -109,6 +127,9 @@ def _entries_in_zeros(expr: Expr) -> Expr | None:
 
 def _entries(expr: Expr) -> list[tuple[int, Expr]] | None:
     """The entries of a vector of zeros and few others, by place; None if it is another."""
+    if expr.op is CONSTANT:
+        array = expr.params[0][1].array
+        return [(i, scalar(x, expr.dtype)) for i, x in enumerate(array.tolist()) if x != 0]
     if expr.op is shape.concatenate_op:
         inner = [
             unbroadcast(x) if x.op is op.broadcast_to else x.args[0] for x in expr.args if x.args
@@ -212,13 +233,38 @@ def _outer_product(expr: Expr) -> Expr | None:
 
 
 # -- matrices ------------------------------------------------------------------------------------
+def _transposed_product(expr: Expr) -> Expr | None:
+    """(A @ B).T = B.T @ A.T."""
+    (x,) = expr.args
+    if not _is_transposed(expr) or x.op is not contraction.matmul_op:
+        return None
+    a, b = x.args
+    if a.ndim != 2 or b.ndim != 2:
+        return None
+    return contraction.matmul_op(_transpose(b), _transpose(a))  # type: ignore[no-any-return]
+
+
+def _transpose(expr: Expr) -> Expr:
+    return expr.args[0] if _is_transposed(expr) else shape.transpose(expr, (1, 0))  # type: ignore[no-any-return]
+
+
+def _outer_of_products(expr: Expr) -> Expr | None:
+    """A @ outer(x, y) = outer(A @ x, y); outer(x, y) @ A = outer(x, A.T @ y)."""
+    a, b = expr.args
+    if b.op is outer_op and a.ndim == 2:
+        return outer_op(contraction.matmul_op(a, b.args[0]), b.args[1])  # type: ignore[no-any-return]
+    if a.op is outer_op and b.ndim == 2:
+        right = contraction.matmul_op(_transpose(b), a.args[1])
+        return outer_op(a.args[0], right)  # type: ignore[no-any-return]
+    return None
+
+
 def _vector_on_the_right(expr: Expr) -> Expr | None:
     """v @ A = A.T @ v."""
     x, y = expr.args
     if x.ndim != 1 or y.ndim != 2:
         return None
-    transposed = y.args[0] if _is_transposed(y) else shape.transpose(y, (1, 0))
-    return contraction.matmul_op(transposed, x)  # type: ignore[no-any-return]
+    return contraction.matmul_op(_transpose(y), x)  # type: ignore[no-any-return]
 
 
 def _is_transposed(expr: Expr) -> bool:
@@ -290,11 +336,17 @@ ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "multiply": (_outer_product,),
         "exp": (_softmax,),
         "broadcast_to": (_needless_axes,),
-        "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum),
+        "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _number_in_sum),
         "concatenate": (_constant_entries,),
         "getitem": (_entry_of_entries,),
         "scatter_add": (_ones_on_the_diagonal, _entry_in_zeros),
-        "matmul": (_identity_matrix, _number_times_matrix, _vector_on_the_right),
+        "transpose": (_transposed_product,),
+        "matmul": (
+            _identity_matrix,
+            _outer_of_products,
+            _number_times_matrix,
+            _vector_on_the_right,
+        ),
         "cofactors": (_cofactors_by_inverse,),
     }
 )

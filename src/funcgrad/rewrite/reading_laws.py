@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
+from funcgrad.graph import Key, unnested
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
 from funcgrad.rewrite.laws import Law
 from funcgrad.rewrite.monomials import (
@@ -24,12 +25,14 @@ from funcgrad.rewrite.monomials import (
     collected,
     common_factor,
     distributed,
+    in_sines,
     monomial,
     product_of,
     sum_of,
     terms_of,
+    unbroadcast,
 )
-from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw, unbroadcast
+from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw
 from funcgrad.rewrite.structural_laws import value_of
 
 READING: tuple[Law, ...] = (
@@ -37,6 +40,7 @@ READING: tuple[Law, ...] = (
     Law(lambda x: 1 - np.square(np.sin(x)), lambda x: np.square(np.cos(x)), "where finite"),
     Law(lambda x: 1 - np.square(np.cos(x)), lambda x: np.square(np.sin(x)), "where finite"),
     Law(lambda x: np.square(np.cosh(x)) - np.square(np.sinh(x)), lambda x: 1, "where finite"),
+    Law(lambda x: np.square(np.tan(x)) + 1, lambda x: 1 / np.square(np.cos(x)), "where finite"),
     Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
     Law(lambda x: np.square(np.abs(x)), lambda x: np.square(x), "where finite"),
     Law(lambda x: np.abs(x) * np.sign(x), lambda x: x, "where finite"),
@@ -51,7 +55,7 @@ def _changed(new: Expr, expr: Expr) -> Expr | None:
 # -- like factors and like terms -----------------------------------------------------------------
 def _like_factors(expr: Expr) -> Expr | None:
     """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x)."""
-    return _changed(product_of(monomial(expr), expr), expr)
+    return _changed(product_of(in_sines(monomial(expr)), expr), expr)
 
 
 def _like_terms(expr: Expr) -> Expr | None:
@@ -80,13 +84,22 @@ def _as_factor(found: Summands, like: Expr) -> Monomial:
 
 
 # -- guards --------------------------------------------------------------------------------------
-def _guarded_quotient(expr: Expr) -> Expr | None:
-    """where(x != 0, y/x, 0) = y/x."""
+def _guarded(expr: Expr) -> Expr | None:
+    """where(x != 0, y/x, 0) = y/x; where((x != 0) | (y != 0), y*x**(y - 1), 0) = y*x**(y - 1)."""
     p, value = expr.args
     if value.dtype.kind != "f":
         return None
-    divisors = {unbroadcast(base).key for base, k in monomial(value).powers.values() if k < 0}
-    return value if any([unbroadcast(x).key in divisors for x in _nonzero(p)]) else None
+    conditions = unnested(unbroadcast(p), _disjuncts)
+    zeros = {x.key for condition in conditions for x in _nonzero(condition)}
+    terms = terms_of(value).values() if zeros else ()
+    infinite = [
+        any([_is_infinite(base, k, zeros) for base, k in term.powers.values()]) for term in terms
+    ]
+    return value if any(infinite) else None
+
+
+def _disjuncts(p: Expr) -> tuple[Expr, ...]:
+    return p.args if p.op in (logic.bitwise_or, logic.logical_or) else ()
 
 
 def _nonzero(p: Expr) -> list[Expr]:
@@ -95,20 +108,28 @@ def _nonzero(p: Expr) -> list[Expr]:
     if p.op is not logic.not_equal:
         return []
     x, y = p.args
-    return [x] if value_of(y) == 0 else []
+    return [unbroadcast(x)] if value_of(y) == 0 else []
 
 
-def _guarded_power(expr: Expr) -> Expr | None:
-    """where((x != 0) | (y != 0), y*x**(y - 1), 0) = y*x**(y - 1); likewise for log(x)*x**y."""
-    p, value = expr.args
-    if p.op not in (logic.bitwise_or, logic.logical_or) or value.dtype.kind != "f":
-        return None
-    bases = _nonzero(p.args[0])
-    factors = [base for base, _ in monomial(value).powers.values()]
-    powers = {f.args[0].key for f in factors if f.op is arithmetic.power}
-    powers |= {f.args[0].key for f in factors if f.op is exponential.log}
-    exponents = {a.key for f in factors if f.op is arithmetic.power for a in f.args}
-    return value if any([x.key in powers & exponents for x in bases]) else None
+def _is_infinite(base: Expr, exponent: float, zeros: set[Key]) -> bool:
+    """Whether a factor is not finite where some expressions are zero."""
+    base = unbroadcast(base)
+    if base.op is exponential.log:
+        return _vanishes(base.args[0], zeros)
+    if base.op is arithmetic.power and exponent > 0 and _vanishes(base.args[0], zeros):
+        rest = [t for t in terms_of(base.args[1]).values() if not _has_factor(t, zeros)]
+        return len(rest) == 1 and not rest[0].powers and rest[0].number < 0
+    return exponent < 0 and _vanishes(base, zeros)
+
+
+def _vanishes(expr: Expr, zeros: set[Key]) -> bool:
+    """Whether an expression is zero where some expressions are."""
+    terms = terms_of(unbroadcast(expr)).values()
+    return all([_has_factor(term, zeros) for term in terms])
+
+
+def _has_factor(term: Monomial, zeros: set[Key]) -> bool:
+    return any([unbroadcast(base).key in zeros and k > 0 for base, k in term.powers.values()])
 
 
 def _cases(expr: Expr) -> Expr | None:
@@ -170,7 +191,7 @@ _SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "sqrt": (_like_factors,),
         "exp": (_like_factors,),
         "reciprocal": (_like_factors,),
-        "mask": (_guarded_quotient, _guarded_power, _half_at_a_tie),
+        "mask": (_guarded, _half_at_a_tie),
         "not_equal": (_same_operands,),
         "equal": (_same_operands,),
         "less": (_below_infinity,),

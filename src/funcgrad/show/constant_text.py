@@ -9,7 +9,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.show.implicit_casts import Operand, is_integer, stacked_operands, written_operands
-from funcgrad.show.numbers import digits, entries, is_default_dtype, with_dtype
+from funcgrad.show.numbers import digits, entries, is_default_dtype, is_identity, with_dtype
 from funcgrad.show.written import ATOM, CALL, FRACTION, UNARY, Written, parenthesized
 
 
@@ -114,8 +114,10 @@ def repeated_text(expr: Expr, part: Written) -> Written:
     """An operand that is repeated, where NumPy would not do it: ``broadcast_to(x, (3,))``."""
     (x,) = expr.args
     shape = str(expr.shape[0] if expr.ndim == 1 else expr.shape)
-    if x.op is not CONSTANT or x.shape:
+    if x.shape:
         return Written(f"broadcast_to({part.text}, {expr.shape})", CALL)
+    if x.op is not CONSTANT:
+        return Written(f"full({shape}, {part.text})", CALL)
     value = x.params[0][1].array[()]
     if value.dtype == float and value in (0, 1) and digits(value) != "-0.0":
         return Written(f"{'ones' if value else 'zeros'}({shape})", CALL)
@@ -126,6 +128,8 @@ def number_text(array: Any) -> Written:
     """A constant as source with its dtype, or, of an array with many entries, its type."""
     if array.ndim == 0:
         return _number(with_dtype(array[()]))
+    if is_identity(array):
+        return Written(f"eye({len(array)})", CALL)
     text = entries(array)
     if not text.startswith("[") or is_default_dtype(array.dtype):
         return Written(text, ATOM)

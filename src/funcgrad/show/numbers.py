@@ -63,6 +63,12 @@ def with_dtype(value: Any) -> str:
     return text if name in _PYTHON else f"{name}({text})"
 
 
+def is_identity(array: Any) -> bool:
+    """Whether a constant is an identity matrix of float64."""
+    square = array.ndim == 2 and array.shape[0] == array.shape[1] > 1
+    return bool(square and array.dtype == float and np.array_equal(array, np.eye(len(array))))
+
+
 def label(array: Any) -> str:
     """A constant where its dtype is said elsewhere: ``2``, ``[0.5, 1.0]``, or its type."""
     return entries(array) if array.ndim else digits(array[()])

@@ -268,7 +268,7 @@ def _infix(operation: Op, parts: list[Written]) -> Written:
             f"{parenthesized(left, binding + 1)}**{parenthesized(right, binding)}", binding
         )
     if symbol == "@":
-        return Written(f"{parenthesized(left, UNARY)} @ {parenthesized(right, UNARY)}", MATMUL)
+        return Written(f"{parenthesized(left, MATMUL)} @ {parenthesized(right, UNARY)}", MATMUL)
     # x + -3 reads as x - 3.
     if symbol == "+" and right.text.startswith("-") and right.binding >= FRACTION:
         return Written(f"{parenthesized(left, binding)} - {right.text[1:]}", binding)
