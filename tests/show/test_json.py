@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.expr import assemble_node, operation_table
-from funcgrad.graph import toposort
+from funcgrad.fold import toposort
 from funcgrad.ops.base.op import build_structural
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.tuples import pick_op, together_op

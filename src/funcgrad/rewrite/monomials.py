@@ -264,9 +264,9 @@ def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def _place(base: Expr) -> tuple[int, str]:
-    """Where a factor stands in a product: variables by name."""
+    """Where a factor stands in a product: variables first, those of one letter in alphabetical order."""
     inner = unbroadcast(base)
-    return _rank(base), inner.name if inner.op is INPUT else "~"
+    return _rank(base), inner.name if inner.op is INPUT and len(inner.name) == 1 else "~"
 
 
 def unbroadcast(expr: Expr) -> Expr:

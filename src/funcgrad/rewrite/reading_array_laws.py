@@ -245,7 +245,7 @@ def _transposed_product(expr: Expr) -> Expr | None:
 
 
 def _transpose(expr: Expr) -> Expr:
-    return expr.args[0] if _is_transposed(expr) else shape.transpose(expr, (1, 0))  # type: ignore[no-any-return]
+    return expr.args[0] if _is_transposed(expr) else shape.transpose(expr, (1, 0))
 
 
 def _outer_of_products(expr: Expr) -> Expr | None:
