@@ -80,8 +80,21 @@ def test_frozen_distributions():
 
 def test_wrong_arguments_are_refused():
     with pytest.raises(TypeError, match="allow_singular=True is not supported"):
-        fg.grad(lambda t: stats.multivariate_normal.logpdf(t, 0.0, 1.0, True))(1.0)
+        fg.grad(lambda t: stats.multivariate_normal.logpdf(t, 0.0, 0.0, True))(1.0)
+    singular = np.ones((2, 2))
+    with pytest.raises(TypeError, match="allow_singular=True is not supported"):
+        fg.grad(
+            lambda s: stats.multivariate_normal.logpdf(np.zeros(2), cov=s, allow_singular=True)
+        )(singular)
     with pytest.raises(ValueError, match="expected a mean of n entries"):
         fg.grad(lambda t: stats.multivariate_normal.logpdf(t, np.zeros(2), np.eye(3)))(1.0)
     with pytest.raises(ValueError, match="expected x with as many entries"):
         fg.grad(lambda t: stats.dirichlet.logpdf(np.ones(5) * t, np.ones(3)))(1.0)
+
+
+def test_a_matrix_may_be_singular_but_is_not():
+    def value(t):
+        return stats.multivariate_normal.logpdf(t, np.zeros(3), MATRIX, allow_singular=True)
+
+    point = np.array([0.1, -0.2, 0.3])
+    np.testing.assert_allclose(fg.grad(value)(point), -np.linalg.solve(MATRIX, point), rtol=1e-10)

@@ -21,6 +21,7 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
+from funcgrad.adoption.containers import view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 
 ORIGINAL = "__funcgrad_original__"
@@ -34,13 +35,13 @@ def original_class(kind: Any) -> Any:
 
 
 def may_be_adopted(kind: type) -> bool:
-    """Whether a subclass of a class can be made, and has no effect: what registers classes is left alone."""
+    """Whether a subclass of a class can be made that has its instances."""
     if type(kind) not in (type, ABCMeta) or ORIGINAL in vars(kind):
         return False
     if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
-    return all([base.__flags__ & _HEAP and "__init_subclass__" not in vars(base) for base in bases])
+    return all([base.__flags__ & _HEAP for base in bases])
 
 
 _HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
@@ -87,7 +88,22 @@ def _subclass(kind: type, redirect: _Redirect) -> type:
     space |= changed
     space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    return type(kind)(kind.__name__, (kind, *bases), space)
+    registers = any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]])
+    first = (_unannounced(),) if registers else ()
+    return type(kind)(kind.__name__, (*first, kind, *bases), space)
+
+
+def _unannounced() -> type:
+    """A base that keeps an adopted class from classes that register their subclasses."""
+
+    class Unannounced:
+        __slots__ = ()
+
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            if ORIGINAL not in vars(cls):
+                super().__init_subclass__(**kwargs)
+
+    return Unannounced
 
 
 def adopt_member(member: Any, redirect: _Redirect) -> Any:
@@ -117,7 +133,7 @@ def has_methods(kind: type) -> bool:
     return "__call__" in names or any([not name.startswith("__") for name in names])
 
 
-def view(instance: Any, kind: type) -> Any:
+def view(instance: Any, kind: type, redirect: _Redirect) -> Any:
     """An object of the adopted class that shares the attributes of an instance; itself if it has none."""
     try:
         space = object.__getattribute__(instance, "__dict__")
@@ -125,6 +141,7 @@ def view(instance: Any, kind: type) -> Any:
         object.__setattr__(new, "__dict__", space)
     except (AttributeError, TypeError):
         return instance
+    view_attributes(kind, space, redirect)
     return new
 
 

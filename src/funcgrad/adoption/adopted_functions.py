@@ -12,6 +12,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 from weakref import ref
 
+from funcgrad.adoption.containers import leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MARK
 
@@ -100,7 +101,7 @@ def adopt_function(
     changed = [
         i
         for i, name in enumerate(f.__code__.co_freevars)
-        if name not in written and type(_contents(cells[i])) not in NEVER_REDIRECTED
+        if name not in written and _is_redirected(_contents(cells[i]))
     ]
     contents = [cells[i].cell_contents for i in changed]
     for i in changed:
@@ -117,6 +118,13 @@ def adopt_function(
         values = redirected(tuple(named.values()), redirect)
         made.__kwdefaults__ = dict(zip(named, values, strict=True))
     return result
+
+
+def _is_redirected(content: Any) -> bool:
+    kind = type(content)
+    return kind not in NEVER_REDIRECTED and (
+        kind not in (list, tuple, dict) or leads_elsewhere(content)
+    )
 
 
 def redirected(values: Any, redirect: Redirect) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import original_class
+from funcgrad.adoption.containers import DictView, ListView
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
@@ -155,9 +156,13 @@ def _redirect(value: Any) -> Any:
     return redirect(value)
 
 
+_CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict}
+
+
 def kind_of(value: Any) -> Any:
     """What ``type(value)`` is in adopted code."""
     kind = stand_ins(value)[-1] if is_traced(value) else type(value)
+    kind = _CONTAINERS.get(kind, kind)
     return type_ if kind is type else _redirect(kind)
 
 

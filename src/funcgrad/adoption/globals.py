@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MARK
 from funcgrad.trace.leaves import PLAIN_DATA
 
-NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray}
+NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict}
 """Types of values that are never redirected."""
 
 _ABSENT = object()

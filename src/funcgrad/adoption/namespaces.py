@@ -115,11 +115,14 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 
 @lru_cache(maxsize=8)
 def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+    # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
+    from funcgrad.adoption.scipy_functions import as_adopted
+
     found: dict[int, tuple[Any, Any]] = {}
     for name in names:
         original, stand_in = sys.modules[name], import_module(REPLACED[name])
         for key, own in vars(stand_in).items():
             theirs = getattr(original, key, own)
             if theirs is not own and not key.startswith("_") and callable(theirs):
-                found[id(theirs)] = (theirs, own)
+                found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
     return found

@@ -16,6 +16,7 @@ from numpy._core import fromnumeric
 from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import adopt_class, has_methods, original_class, view
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
+from funcgrad.adoption.containers import container_view, tuple_view
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
@@ -27,6 +28,7 @@ from funcgrad.adoption.namespaces import (
     replacement_of,
     replacements,
 )
+from funcgrad.adoption.scipy_functions import as_adopted
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.arrays.mutable_array import MARK, shared_argument
 
@@ -51,9 +53,20 @@ def redirect(value: Any) -> Any:
 def _module(module: ModuleType) -> Any:
     stand_in = replacement_of(module)
     if stand_in is not None:
-        return stand_in
+        of_scipy = module.__name__.startswith("scipy.")
+        return _module_view(stand_in, _of_scipy) if of_scipy else stand_in
     if MARK in vars(module) or isinstance(module, ModuleView) or is_kept(module.__name__):
         return module
+    return _module_view(module, redirect)
+
+
+def _of_scipy(value: Any) -> Any:
+    """What a module of `funcgrad.scipy` leads to: its own, or SciPy's."""
+    found = as_adopted(value)
+    return redirect(value) if found is value else found
+
+
+def _module_view(module: ModuleType, redirect: Callable[[Any], Any]) -> ModuleView:
     found = _VIEWS.get(module.__name__)
     if found is None or found.original is not module:
         found = _VIEWS[module.__name__] = ModuleView(module, redirect)
@@ -88,6 +101,8 @@ def _class(kind: Any) -> Any:
 
 
 def _method(method: MethodType) -> Any:
+    if id(method.__self__) in replacements():
+        return getattr(redirect(method.__self__), method.__name__)
     function, instance = redirect(method.__func__), redirect(method.__self__)
     if function is method.__func__ and instance is method.__self__:
         return method
@@ -133,6 +148,8 @@ def _instance(value: Any) -> Any:
     known = replacements().get(id(value))
     if known is not None:
         return known[1]
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return _tuple(value)
     if str(type(value).__module__).startswith("numba."):
         return redirect(_python_function(value))
     if is_composed(value) or is_curried(value):
@@ -164,7 +181,7 @@ def _view(instance: Any, kind: Any) -> Any:
         known = entry[1]()
         if type(known) is kind:
             return known
-    made = view(instance, kind)
+    made = view(instance, kind, redirect)
     if made is not instance:
         key = id(instance)
         try:
@@ -191,6 +208,14 @@ def _array(array: np.ndarray[Any, Any]) -> Any:
     return shared_argument(array) if array.ndim and array.dtype.kind in "biufc" else array
 
 
+def _container(value: Any) -> Any:
+    return container_view(value, redirect)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple_view(value, redirect)
+
+
 _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     ModuleType: _module,
     FunctionType: _function,
@@ -202,6 +227,9 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     partial: _partial,
     functools._lru_cache_wrapper: _cached,
     np.ndarray: _array,
+    list: _container,
+    dict: _container,
+    tuple: _tuple,
     np.vectorize: _vectorized,
 }
 _CLASSES: Mapping[Any, tuple[Any, Any]] = {
@@ -243,7 +271,7 @@ def refresh() -> None:
 def original_of_value(value: Any) -> Any:
     """The original of what stands for a module or a class in adopted code; else the value."""
     if isinstance(value, ModuleView):
-        return value.original
+        return original_of(value.original)
     if isinstance(value, ModuleType):
         return original_of(value)
     return original_class(value) if isinstance(value, type) else value

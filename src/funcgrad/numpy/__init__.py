@@ -68,6 +68,12 @@ class _OfExpressions(type):
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, cls.__mro__[1])
 
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.__mro__[1]
+
+    def __hash__(cls) -> int:
+        return hash(cls.__mro__[1])
+
 
 class float64(_numpy.float64, metaclass=_OfExpressions):  # noqa: N801  # as NumPy names it
     """As `numpy.float64`, also as a dtype; an expression is converted.

@@ -63,8 +63,8 @@ class ArrayFunction:
     __wrapped__: Callable[..., Any]
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        update_wrapper(self, function)
-        self._converted = _CONVERTED.get(function.__name__, array_like)
+        update_wrapper(self, function, updated=())
+        self._converted = _CONVERTED.get(getattr(function, "__name__", ""), array_like)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self.__wrapped__, args, kwargs)

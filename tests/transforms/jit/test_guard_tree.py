@@ -271,3 +271,19 @@ def test_a_question_about_a_loop_whose_other_results_are_used_later():
     for x in (2.0, 1.0, 2.0):
         assert jitted(x) == f(x) == 2 * x * 2 ** (3 * x) * 3 * x
         assert fg.jit(fg.grad(f))(x) == fg.grad(f)(x)
+
+
+def test_parts_of_an_operation_with_several_results_are_kept_across_a_question():
+    def f(x):
+        left, sizes, right = np.linalg.svd(x)
+        angle = np.arctan2(left[1, 0], left[0, 0])
+        if sizes[0] > 2.0 * sizes[1]:
+            angle = angle * right[0, 1]
+        return angle
+
+    compiled = fg.jit(fg.value_and_grad(f))
+    for x in (np.array([[2.0, 0.3], [0.4, 1.0]]), np.array([[9.0, 0.3], [0.4, 1.0]])):
+        for _ in range(2):
+            found, expected = compiled(x), fg.value_and_grad(f)(x)
+            np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
+            np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)

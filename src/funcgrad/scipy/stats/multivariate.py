@@ -53,14 +53,22 @@ def _squared_distance(x: Array, center: Array, matrix: Array) -> tuple[Array, Ar
     return distance, 2 * np.sum(np.log(np.diagonal(factor)))
 
 
+def _check_regular(matrix: Array) -> None:
+    """Refuse a singular matrix, by SciPy's bound on its eigenvalues: its density is one on a subspace."""
+    values = np.abs(np.linalg.eigvalsh(matrix))
+    if not np.min(values) > 1e6 * np.finfo(float).eps * np.max(values):
+        refuse("multivariate_normal", allow_singular=True)
+
+
 def _normal(
     x: npt.ArrayLike,
     mean: npt.ArrayLike | None = None,
     cov: npt.ArrayLike = 1,
     allow_singular: bool = False,
 ) -> Any:
-    refuse("multivariate_normal", allow_singular=allow_singular)
     center, matrix = _parameters("multivariate_normal", mean, cov)
+    if allow_singular:
+        _check_regular(matrix)
     points = np.atleast_1d(real("multivariate_normal", x))
     distance, log_det = _squared_distance(points, center, matrix)
     return _squeezed(-(center.size * _LOG_TAU + log_det + distance) / 2)

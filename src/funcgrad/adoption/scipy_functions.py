@@ -1,0 +1,45 @@
+"""The functions of `funcgrad.scipy` in adopted code: they take lists, and their arrays can be written."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.expr import Expr
+from funcgrad.numpy.array_likes import ArrayFunction
+
+
+class ScipyFunction(ArrayFunction):
+    """A function or a distribution of `funcgrad.scipy`, or a method of one; equal to what it stands for."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _seen(super().__call__(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # not set yet
+            raise AttributeError(name)
+        return as_adopted(getattr(self.__wrapped__, name))
+
+
+def _seen(value: Any) -> Any:
+    """A result: an array of traced values can be written."""
+    if type(value) is Expr:
+        return mutable(value)
+    if isinstance(value, tuple | list):
+        items = [_seen(item) for item in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+    return as_adopted(value)
+
+
+def as_adopted(value: Any) -> Any:
+    """A function, a method or an instance of this package in adopted code; anything else as it is."""
+    home = str(getattr(value, "__module__", None))
+    own = home.startswith("funcgrad.scipy.") or (home.startswith("funcgrad.") and callable(value))
+    if not own or isinstance(value, type | ArrayFunction | Expr):
+        return value
+    return _kept(value) if isinstance(value, FunctionType) else ScipyFunction(value)
+
+
+_kept = lru_cache(maxsize=1024)(ScipyFunction)

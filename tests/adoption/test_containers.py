@@ -1,0 +1,162 @@
+"""Attributes of instances, and lists, dicts and tuples of functions and instances, in adopted code."""
+
+import math
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.adoption.containers import DictView, ListView
+
+
+def square(x):
+    return np.asarray(x) ** 2
+
+
+def sine(x):
+    return math.sin(x)
+
+
+class Marginal:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def transform(self, x):
+        return np.array([x, self.scale])[0] * math.exp(self.scale)
+
+
+class Model:
+    kernels = (sine, square)
+
+    def __init__(self):
+        self.inner = Marginal(0.5)
+        self.parts = [Marginal(1.0), Marginal(2.0)]
+        self.named = {"sine": sine, "none": None}
+        self.activation = square
+        self.table = np.array([1.0, 2.0])
+
+    def value(self, x):
+        total = self.inner.transform(x) + self.named["sine"](x) + self.activation(x)
+        for part in self.parts:
+            total = total + part.transform(x) * self.kernels[0](x)
+        return total + self.table.dot([x, x * x])
+
+
+KNOWN = []
+
+
+class Registered:
+    def __init_subclass__(cls, **kwargs):
+        KNOWN.append(cls)
+
+
+class Child(Registered):
+    def value(self, x):
+        return math.cos(x) * len(KNOWN)
+
+
+Edge = namedtuple("Edge", ["start", "transform"])
+
+MODEL = Model()
+CHILD = Child()
+TABLE = {"sine": sine, "nested": [("a", square)]}
+EDGES = [Edge(0, sine), Edge(1, square)]
+
+
+def slope(f, x, h=1e-6):
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: MODEL.value(x),
+        lambda x: CHILD.value(x),
+        lambda x: TABLE["sine"](x) * TABLE["nested"][0][1](x),
+        lambda x: sum(edge.transform(x) for edge in EDGES),
+        lambda x: EDGES[0].transform(x) + EDGES[-1][1](x),
+        lambda x, table=TABLE: next(f(x) for name, f in table.items() if name == "sine"),
+        MODEL.value,
+        MODEL.parts[0].transform,
+    ],
+)
+def test_what_objects_and_containers_hold_is_adopted(f):
+    gradient = fg.grad(fg.adopt(f))
+    assert gradient(0.7) == pytest.approx(slope(f, 0.7), rel=1e-8)
+    assert fg.jit(gradient)(0.7) == pytest.approx(gradient(0.7), rel=1e-12)
+    assert [Child] == KNOWN
+
+
+def test_what_is_stored_reaches_the_object():
+    model = Model()
+    third = Marginal(3.0)
+
+    def change(x):
+        parts = model.parts
+        model.parts.append(third)
+        model.named["cos"] = math.cos
+        del model.parts[0]
+        model.activation = sine
+        model.inner.scale = 7.0
+        return x * len(parts) * len(model.named)
+
+    assert fg.grad(fg.adopt(change))(2.0) == 6.0
+    assert vars(model.parts[-1]) is vars(third)
+    assert type(model.parts) is list
+    assert len(model.parts) == 2
+    assert model.named["cos"](0.0) == 1.0
+    assert model.activation(0.5) == math.sin(0.5)
+    assert model.inner.scale == 7.0
+    del model.activation
+    with pytest.raises(AttributeError, match="activation"):
+        fg.grad(fg.adopt(lambda x: model.activation(x)))(1.0)
+
+
+def twice(value):
+    return value
+
+
+def test_a_view_of_a_list_is_a_list():
+    original = [sine, square]
+    view = ListView(original, twice)
+    assert isinstance(view, list)
+    assert view == original
+    assert [*view] == view[:] == original
+    assert square in view
+    view.extend([sine])
+    assert view.pop() is sine
+    view += [math.cos]
+    view[0] = math.sin
+    view.insert(0, twice)
+    view.reverse()
+    assert original == list(view) == [math.cos, square, math.sin, twice]
+    original.append(1.0)
+    assert len(view) == 5
+    assert view[-1] == 1.0
+    view.clear()
+    assert original == []
+
+
+def test_a_view_of_a_dict_is_a_dict():
+    original = {"a": sine}
+    view = DictView(original, twice)
+    assert isinstance(view, dict)
+    assert dict(view) == original == {**view}
+    view["b"] = square
+    assert view.setdefault("c", 1.0) == 1.0
+    view.update(d=2.0)
+    view |= {"e": 3.0}
+    assert view.pop("d") == 2.0
+    assert view.get("nothing", 4.0) == 4.0
+    assert list(view) == list(view.keys()) == ["a", "b", "c", "e"]
+    assert list(view.values()) == list(original.values())
+    assert "b" in view
+    del view["a"]
+    assert list(original) == ["b", "c", "e"]
+
+
+def test_types_of_views_are_pythons():
+    assert fg.adopt(lambda x: x if type(TABLE) is dict and type(EDGES) is list else 0.0)(3.0) == 3.0
+    numbers = [1.0, 2.0]
+    assert fg.adopt(lambda: numbers)() is numbers
