@@ -69,6 +69,7 @@ def programs():
     made = {name: of_sample(name) for name in SAMPLES}
     made |= {
         "name": of_function(lambda x: fg.name(x * 2, "twice"), 0.7),
+        "eig": of_function(lambda a: np.real(np.sum(np.linalg.eigvals(a) ** 3)), SQUARE),
         "eigh": of_function(lambda a: np.linalg.eigh(a)[0], SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
@@ -317,9 +318,9 @@ DISCRETE = (
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumsum fft getitem index_add index_set scatter_add matmul einsum solve inv pinv cholesky "
-    "logabsdet detsign detphase det cofactors eigh svd qr"
+    "logabsdet detsign detphase det cofactors eig eigh svd qr"
 )
-MATRICES = "solve inv pinv cholesky logabsdet det cofactors eigh svd qr detsign"
+MATRICES = "solve inv pinv cholesky logabsdet det cofactors eig eigh svd qr detsign"
 BODIES = "call branch loop custom_derivative implicit"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
 PRIMITIVE = "a user's own function, of which only its values and derivatives are known"
