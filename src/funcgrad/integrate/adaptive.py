@@ -108,6 +108,11 @@ class Integration(NamedTuple):
         """Whether a time is in the last step or before it."""
         return ~(self.direction * (stop_gradient(target) - stop_gradient(s.t)) > 0)
 
+    def states_at(self, s: Progress, t: Any) -> Leaves:
+        """The state at a time; nan if the integration did not reach it."""
+        known = (s.status == RUNNING) & self.reached(s, t)
+        return [np.where(known, x, np.full((), np.nan, x.dtype)) for x in s.at(t)]
+
     def attempt(self, s: Progress) -> Progress:
         """One attempt of a step."""
         direction, dtype = self.direction, self.end.dtype

@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad.integrate.adaptive import FAILED, RUNNING, Integration, Progress
 from funcgrad.integrate.dense_output import OdeSolution
 from funcgrad.integrate.events import TERMINATED, Event, event_times, run_to_end
-from funcgrad.integrate.odeint import InitialValueProblem, values_of
+from funcgrad.integrate.initial_value import InitialValueProblem, values_of
 from funcgrad.integrate.steps import Leaves
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.trace.pytree import flatten

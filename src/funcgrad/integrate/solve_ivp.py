@@ -14,13 +14,13 @@ from funcgrad.graph import ArrayType
 from funcgrad.integrate.adaptive import FAILED, RUNNING
 from funcgrad.integrate.dense_output import OdeSolution
 from funcgrad.integrate.events import TERMINATED, event_of
-from funcgrad.integrate.mesh import mesh_of
-from funcgrad.integrate.odeint import (
+from funcgrad.integrate.initial_value import (
     InitialValueProblem,
     are_traced,
     initial_value_problem,
     values_of,
 )
+from funcgrad.integrate.mesh import mesh_of
 from funcgrad.integrate.steps import evaluations
 from funcgrad.integrate.tableaus import Rosenbrock
 from funcgrad.ops.base.op import fit, lift_fully
