@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from tests.ops.samples import SAMPLES, SQUARE
-from tests.ops.special_points import POINTS, WITHOUT_MPMATH
+from tests.ops.special_points import IN_ARGUMENT_ALONE, POINTS, WITHOUT_MPMATH
 
 
 class Program(NamedTuple):
@@ -103,7 +103,7 @@ FURTHER = {
     "hankel2e": (1.3, 0.3 + 0.4j),
 }
 COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"}
-NO_EDGE = {"gammasgn", "wright_bessel"}
+NO_EDGE = {"gammasgn", *IN_ARGUMENT_ALONE} - {"lpmv"}
 SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 """SciPy's special functions, and the functions that their derivatives are made of."""
 
@@ -134,7 +134,7 @@ def reads_special(reader, name):
         "to_torch": "torch" in libraries,
         "bounds": columns.interval is not None,
         "precise": columns.mpmath is not None,
-        "sparsity": name not in {*COMPLEX_VALUES, "wright_bessel"},
+        "sparsity": name not in {*COMPLEX_VALUES, *NO_EDGE} - {"gammasgn"},
     }.get(reader, True)
 
 

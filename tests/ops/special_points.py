@@ -194,6 +194,10 @@ WITHOUT_MPMATH = {
     **{name: [(0.37,), (1.6,)] for name in ("it2i0k0_i", "it2i0k0_k", "it2j0y0_j", "it2j0y0_y")},
     **{name: [(0.37,), (1.6,)] for name in ("itstruve0", "itmodstruve0", "it2struve0")},
     "wright_bessel": [(0.37, 1.6, 0.9)],
+    "pbvv_y": [(1.3, 0.37), (0.4, 1.6)],
+    "pbvv_yp": [(1.3, 0.37), (0.4, 1.6)],
+    "pbwa_y": [(1.3, 0.37), (0.4, 1.6)],
+    "pbwa_yp": [(1.3, 0.37), (0.4, 1.6)],
     "lpmv": [(1.0, 2.0, 0.37), (2.0, 3.0, -0.7)],
     "ellipj_am": [(0.37, 0.6), (2.5, 0.3)],
 }
@@ -203,3 +207,6 @@ POINTS = {name: [(x,) for x in points] for name, points in ONE_ARGUMENT.items()}
 
 SLICE = ["erfcx", "log_ndtr", "gammainc", "betainc", "boxcox", "rgamma", "beta"]
 """The operations of the default run."""
+
+IN_ARGUMENT_ALONE = ("lpmv", "wright_bessel", "pbvv_y", "pbvv_yp", "pbwa_y", "pbwa_yp")
+"""Functions that are not differentiated in their parameters."""

@@ -9,7 +9,7 @@ import scipy.special
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.columns import in_library
-from tests.ops.special_points import POINTS, SLICE, WITHOUT_MPMATH
+from tests.ops.special_points import IN_ARGUMENT_ALONE, POINTS, SLICE, WITHOUT_MPMATH
 
 OPS = operation_table.ops
 mp.mp.dps = 15
@@ -151,7 +151,7 @@ def test_derivatives_of_what_mpmath_has_not_are_those_of_differences(name):
     op = OPS[name]
     for args in WITHOUT_MPMATH[name]:
         for place in range(len(args)):
-            if name in ("lpmv", "wright_bessel") and place < len(args) - 1:
+            if name in IN_ARGUMENT_ALONE and place < len(args) - 1:
                 continue
             ends = [
                 [y + s * 1e-5 if k == place else y for k, y in enumerate(args)] for s in (1, -1)
@@ -164,3 +164,53 @@ def test_derivatives_of_what_mpmath_has_not_are_those_of_differences(name):
                 return op(*args[:place], x, *args[place + 1 :])
 
             assert fg.jvp(only, (args[place],), (1.0,))[1] == pytest.approx(slope, rel=1e-13)
+
+
+COMPOSITIONS = {
+    "kelvin": (1.6,),
+    "jve": (1.3, 0.37),
+    "yve": (1.3, 0.37),
+    "eval_sh_jacobi": (3.0, 2.5, 1.6, 0.37),
+    "pdtr": (2.0, 1.6),
+    "pdtrc": (2.0, 1.6),
+    "pdtri": (2, 0.4),
+    "chdtr": (2.5, 1.6),
+    "chdtrc": (2.5, 1.6),
+    "chdtri": (2.5, 0.4),
+    "chdtriv": (0.4, 1.6),
+    "bdtr": (2, 7, 0.4),
+    "bdtrc": (2, 7, 0.4),
+    "bdtri": (2, 7, 0.4),
+    "nbdtr": (2, 7, 0.4),
+    "nbdtrc": (2, 7, 0.4),
+    "nbdtri": (2, 7, 0.4),
+    "nrdtrimn": (0.4, 1.6, 2.5),
+    "nrdtrisd": (0.4, 0.3, 2.5),
+    "voigt_profile": (0.4, 1.6, 2.5),
+    "pbvv": (0.4, 1.6),
+    "pbwa": (0.4, 1.6),
+    "airy": (0.4,),
+    "ellipj": (0.4, 0.6),
+    "sici": (0.4,),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_ufuncs_that_are_compositions(name):
+    theirs, args = getattr(scipy.special, name), COMPOSITIONS[name]
+    last = len(args) - 1
+
+    def at(x):
+        found = theirs(*args[:last], x)
+        return sum(map(np.real, found)) if isinstance(found, tuple) else np.real(found)
+
+    value, slope = fg.jit(fg.value_and_grad(at))(args[last])
+    assert value == pytest.approx(at(args[last]), rel=1e-12)
+    wanted = (at(args[last] + 1e-5) - at(args[last] - 1e-5)) / 2e-5
+    assert slope == pytest.approx(wanted, rel=1e-6)
+    assert fg.jvp(at, (args[last],), (1.0,))[1] == pytest.approx(slope, rel=1e-13)
+
+
+def test_scaled_bessel_functions_of_complex_numbers_are_refused():
+    with pytest.raises(TypeError, match="jve: expected real numbers, but got complex ones"):
+        scipy.special.jve(0.5, fg.var("z", (), complex))

@@ -14,6 +14,7 @@ import numpy as np
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.special_function import by_mpmath, special_function
+from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
@@ -291,3 +292,36 @@ berp: Op = special_function("berp", lambda z, x: _second(x, z, -bei(x)))
 beip: Op = special_function("beip", lambda z, x: _second(x, z, ber(x)))
 kerp: Op = special_function("kerp", lambda z, x: _second(x, z, -kei(x)))
 keip: Op = special_function("keip", lambda z, x: _second(x, z, ker(x)))
+
+
+def kelvin(x: Array) -> tuple[Any, ...]:
+    """Ber + i bei, ker + i kei, and their derivatives. As `scipy.special.kelvin`."""
+    real = (ber(x), ker(x), berp(x), kerp(x))
+    imaginary = (bei(x), kei(x), beip(x), keip(x))
+    return tuple([a + 1j * b for a, b in zip(real, imaginary, strict=True)])
+
+
+def jve(v: Array, z: Array) -> Any:
+    """`jv` of real numbers, whose scaling factor is 1. As `scipy.special.jve`.
+
+    Raises TypeError for complex numbers, at which the scaled function has no complex derivative.
+    """
+    return jv(v, _real("jve", z))
+
+
+def yve(v: Array, z: Array) -> Any:
+    """`yv` of real numbers, whose scaling factor is 1. As `scipy.special.yve`.
+
+    Raises TypeError for complex numbers, at which the scaled function has no complex derivative.
+    """
+    return yv(v, _real("yve", z))
+
+
+def _real(name: str, z: Array) -> Array:
+    if np.iscomplexobj(z):
+        raise fail(
+            TypeError,
+            f"{name}: expected real numbers, but got complex ones, at which exp(-abs(z.imag)) has no complex "
+            f"derivative; write {name[:-1]}",
+        )
+    return z

@@ -15,6 +15,8 @@ from funcgrad.ops.special.incomplete import (
     beta_moment,
     betainc,
     betaincc,
+    betainccinv,
+    betaincinv,
     gamma_density,
     gamma_moment,
     gammainc,
@@ -61,6 +63,16 @@ def chdtrc(v: Array, x: Array) -> Any:
 def chdtri(v: Array, p: Array) -> Any:
     """The inverse of `chdtrc` in x. As `scipy.special.chdtri`."""
     return 2.0 * gammainccinv(0.5 * v, p)
+
+
+def chdtriv(p: Array, x: Array) -> Any:
+    """The inverse of `chdtr` in v. As `scipy.special.chdtriv`."""
+    return 2.0 * gdtrib(1.0, p, 0.5 * x)
+
+
+def pdtri(k: Array, y: Array) -> Any:
+    """The inverse of `pdtr` in m, not differentiated in the count. As `scipy.special.pdtri`."""
+    return gammainccinv(np.floor(k) + 1.0, y)
 
 
 def pdtr(k: Array, m: Array) -> Any:
@@ -162,6 +174,16 @@ def bdtr(k: Array, n: Array, p: Array) -> Any:
 def bdtrc(k: Array, n: Array, p: Array) -> Any:
     """The binomial survival function, not differentiated in the count. As `scipy.special.bdtrc`."""
     return betainc(np.floor(k) + 1.0, n - np.floor(k), p)
+
+
+def bdtri(k: Array, n: Array, y: Array) -> Any:
+    """The inverse of `bdtr` in p, not differentiated in the count. As `scipy.special.bdtri`."""
+    return betainccinv(np.floor(k) + 1.0, n - np.floor(k), y)
+
+
+def nbdtri(k: Array, n: Array, y: Array) -> Any:
+    """The inverse of `nbdtr` in p, not differentiated in k. As `scipy.special.nbdtri`."""
+    return betaincinv(n, np.floor(k) + 1.0, y)
 
 
 def nbdtr(k: Array, n: Array, p: Array) -> Any:

@@ -5,6 +5,7 @@ Derivatives in parameters are mpmath's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,35 @@ pbdv_dp: Op = special_function(
 def pbdv(v: Array, x: Array) -> tuple[Any, ...]:
     """The parabolic cylinder function D and its derivative. As `scipy.special.pbdv`."""
     return pbdv_d(v, x), pbdv_dp(v, x)
+
+
+def _parabolic(name: str, equation: Callable[[Array, Array], Any]) -> tuple[Op, Op]:
+    """A function of the parabolic cylinder and its derivative, by their equation y'' = equation*y."""
+    value: Op = special_function(
+        f"{name}_y", "the parameter", lambda z, v, x: slope(v, x), ufunc=name, part=0
+    )
+    slope: Op = special_function(
+        f"{name}_yp",
+        "the parameter",
+        lambda z, v, x: equation(v, x) * value(v, x),
+        ufunc=name,
+        part=1,
+    )
+    return value, slope
+
+
+pbvv_y, pbvv_yp = _parabolic("pbvv", lambda v, x: 0.25 * x * x - v - 0.5)
+pbwa_y, pbwa_yp = _parabolic("pbwa", lambda a, x: a - 0.25 * x * x)
+
+
+def pbvv(v: Array, x: Array) -> tuple[Any, ...]:
+    """The parabolic cylinder function V and its derivative. As `scipy.special.pbvv`."""
+    return pbvv_y(v, x), pbvv_yp(v, x)
+
+
+def pbwa(a: Array, x: Array) -> tuple[Any, ...]:
+    """The parabolic cylinder function W and its derivative. As `scipy.special.pbwa`."""
+    return pbwa_y(a, x), pbwa_yp(a, x)
 
 
 # -- the zeta function ---------------------------------------------------------------------------

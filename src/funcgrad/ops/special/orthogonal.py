@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.gamma import binom
 from funcgrad.ops.special.special_function import by_mpmath, special_function
 from funcgrad.typing import Array
 
@@ -117,3 +118,8 @@ lpmv: Op = special_function(
     None,
     lambda z, m, v, x: (v * x * z - (v + m) * lpmv(m, v - 1.0, x)) / (x * x - 1.0),
 )
+
+
+def eval_sh_jacobi(n: Array, p: Array, q: Array, x: Array) -> Any:
+    """The shifted Jacobi polynomial. As `scipy.special.eval_sh_jacobi`."""
+    return eval_jacobi(n, p - q, q - 1.0, 2.0 * x - 1.0) / binom(2.0 * n + p - 1.0, n)
