@@ -1,7 +1,7 @@
 """SciPy, for traced values: ``import funcgrad.scipy.special as special``.
 
-Names and signatures are SciPy's. `special`, `linalg` and `stats` have the functions that traced values can
-enter; all other names lead to SciPy itself, which is imported when it is first used.
+Names and signatures are SciPy's. Modules that are here have the functions that traced values can enter; all
+other names lead to SciPy itself, which is imported when it is first used.
 
 >>> import funcgrad as fg
 >>> from funcgrad.scipy.special import erf
@@ -14,7 +14,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_OWN = ("interpolate", "linalg", "ndimage", "signal", "special", "stats")
+_OWN = (
+    *("integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "spatial", "special"),
+    "stats",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,13 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import trace_body
 from funcgrad.typing import Array
 
 P = ParamSpec("P")
@@ -39,7 +43,7 @@ def composed(module: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def refuse(name: str, **given: object) -> None:
     """Say which arguments are not supported with traced values."""
     for key, value in given.items():
-        if value is not None and value is not False:
+        if value is not None and not (isinstance(value, bool | int) and not value):
             raise fail(TypeError, f"{name}: {key}={value!r} is not supported with traced values")
 
 
@@ -62,3 +66,21 @@ def real(who: str, value: npt.ArrayLike) -> Array:
 def taken(x: Array, index: Any) -> Any:
     """``x[index]``: a plain array at a traced index is an expression, too."""
     return (lift_fully(x, index) if holds_expr(index) else x)[index]
+
+
+def tuple_of(args: Any) -> tuple[Any, ...]:
+    """Additional arguments of a function as SciPy takes them: a tuple, or one alone."""
+    return tuple(args) if isinstance(args, tuple) else (args,)
+
+
+def without_tracing(f: Callable[..., Any], x: npt.ArrayLike, args: tuple[Any, ...]) -> bool:
+    """Whether neither the arguments of f(x, *args) are traced nor what f captures."""
+    if holds_expr([x, *args]):
+        return False
+    tree = flatten(np.asarray(x, np.result_type(np.asarray(x), 0.0)))
+    stand_ins = [lift_fully(leaf) for leaf in tree.leaves]
+    try:
+        _, captured, _ = trace_body(on_arrays(lambda x: f(x, *args)), [tree], stand_ins)
+    except Exception:  # SciPy says what is wrong with a function that cannot be traced
+        return True
+    return not any([isinstance(item, Expr) for item in captured])

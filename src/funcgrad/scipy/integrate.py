@@ -1,0 +1,297 @@
+"""``scipy.integrate`` for traced values: quadrature of functions and of samples, and differential equations.
+
+`quad` follows Leibniz's rule: the derivative in a limit is the integrand there, that in a parameter the
+integral of the integrand's derivative. `odeint` and `solve_ivp` are funcgrad's own where values are traced.
+All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.integrate as _scipy
+
+from funcgrad.control.closed_program import Body, body_of, vjp_of_body
+from funcgrad.expr import Expr, scalar
+from funcgrad.graph import ArrayType
+from funcgrad.integrate.odeint import odeint as _odeint
+from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
+from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import composed, number, real, refuse, tuple_of, without_tracing
+from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import symbols, trace_body
+from funcgrad.transforms.custom.custom_derivatives import custom_vjp
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+_REAL = ArrayType((), np.dtype(np.float64))
+
+
+# -- samples -------------------------------------------------------------------------------------------
+@_composed
+def trapezoid(
+    y: npt.ArrayLike, x: npt.ArrayLike | None = None, dx: float = 1.0, axis: int = -1
+) -> Any:
+    """As `scipy.integrate.trapezoid`."""
+    return np.trapezoid(
+        number("trapezoid", y), None if x is None else real("trapezoid", x), dx, axis
+    )
+
+
+def _widths(who: str, x: npt.ArrayLike | None, dx: Any, count: int, axes: int) -> Any:
+    """The distances of the samples, along the first of as many axes; of x with one axis, or those of y."""
+    if x is None:
+        return np.full((count - 1, *[1] * (axes - 1)), 1.0) * dx
+    places = real(who, x)
+    if places.ndim == 1:
+        places = places.reshape((-1, *[1] * (axes - 1)))
+    if places.shape[0] != count:
+        raise fail(ValueError, f"{who}: expected x with {count} entries, but got {places.shape[0]}")
+    return np.diff(places, axis=0)
+
+
+def _first(who: str, y: npt.ArrayLike, x: npt.ArrayLike | None, axis: int) -> tuple[Any, Any]:
+    """The samples and their places with the axis moved to the front."""
+    samples = np.moveaxis(number(who, y), axis, 0)
+    if x is not None and np.ndim(x) > 1:
+        x = np.moveaxis(real(who, x), axis, 0)
+    return samples, x
+
+
+@_composed
+def cumulative_trapezoid(
+    y: npt.ArrayLike,
+    x: npt.ArrayLike | None = None,
+    dx: float = 1.0,
+    axis: int = -1,
+    initial: float | None = None,
+) -> Any:
+    """As `scipy.integrate.cumulative_trapezoid`."""
+    samples, places = _first("cumulative_trapezoid", y, x, axis)
+    width = _widths("cumulative_trapezoid", places, dx, samples.shape[0], samples.ndim)
+    total = np.cumsum(width * (samples[1:] + samples[:-1]) / 2, axis=0)
+    if initial is not None:
+        total = np.concatenate([0 * total[:1] + initial, total])
+    return np.moveaxis(total, 0, axis)
+
+
+@_composed
+def simpson(
+    y: npt.ArrayLike, x: npt.ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1
+) -> Any:
+    """As `scipy.integrate.simpson`: for an even number of samples with Cartwright's last interval."""
+    samples, places = _first("simpson", y, x, axis)
+    count = samples.shape[0]
+    width = _widths("simpson", places, dx, count, samples.ndim)
+    if count == 2:
+        return (width[0] * (samples[0] + samples[1])) / 2
+    if count % 2:
+        return _parabolas(samples, width)
+    result = _parabolas(samples[:-1], width[:-1])
+    h0, h1 = width[-2], width[-1]
+    last = (2 * h1**2 + 3 * h0 * h1) / (6 * (h1 + h0))
+    middle = (h1**2 + 3 * h0 * h1) / (6 * h0)
+    first = -(h1**3) / (6 * h0 * (h0 + h1))
+    return result + last * samples[-1] + middle * samples[-2] + first * samples[-3]
+
+
+def _parabolas(y: Any, width: Any) -> Any:
+    h0, h1 = width[::2], width[1::2]
+    both = h0 + h1
+    terms = (
+        y[:-2:2] * (2 - h1 / h0) + y[1:-1:2] * (both * both / (h0 * h1)) + y[2::2] * (2 - h0 / h1)
+    )
+    return np.sum(both / 6 * terms, axis=0)
+
+
+def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+    """As `scipy.integrate.fixed_quad`: Gauss and Legendre's rule with n nodes."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    y = (b - a) * (nodes + 1) / 2 + a
+    return (b - a) / 2 * np.sum(weights * func(y, *tuple_of(args)), axis=-1), None
+
+
+# -- functions -------------------------------------------------------------------------------------------
+ORDERS = 3
+"""The highest derivative of an integral."""
+
+
+def quad(
+    func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: int = 0, **options: Any
+) -> Any:
+    """As `scipy.integrate.quad`: the integral, also in the limits, in ``args`` and in what ``func`` captures.
+
+    The estimate of the error has derivative 0. ``epsabs``, ``epsrel``, ``limit`` and ``points`` are SciPy's;
+    derivatives are integrated to relative 1e-10, and exist up to the third order.
+
+    >>> import funcgrad as fg
+    >>> area = lambda k, end: quad(lambda x: np.exp(-k * x), 0.0, end)[0]
+    >>> round(fg.grad(area)(1.0, np.inf), 9), round(fg.grad(area, argnums=1)(1.0, 0.0), 9)
+    (-1.0, 1.0)
+    """
+    args = tuple_of(args)
+    if not holds_expr([a, b]) and without_tracing(func, 0.5, args):
+        return _scipy.quad(func, a, b, args, full_output, **options)
+    refuse("quad", full_output=full_output)
+    own = {k: v for k, v in options.items() if k in ("epsabs", "epsrel", "limit", "points")}
+    refuse("quad", **{k: v for k, v in options.items() if k not in own})
+    body, theta = _integrand(func, args)
+    ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
+    error = primitive(_runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
+    value = _integral(body, own, ORDERS)(*ends, *theta)
+    return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
+
+
+def _integrand(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Body, list[Expr]]:
+    """The integrand as a body of the variable and parameters, and the parameters."""
+    trees = [flatten(0.0, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
+    given = [lift_fully(leaf) for tree in trees[1:] for leaf in tree.leaves]
+    inside = [*symbols(trees[:1], [_REAL]), *given]
+    body, captured, _ = trace_body(on_arrays(func), trees, inside)
+    types = body.types
+    if len(types) != 1 or types[0].shape or types[0].dtype.kind not in "fiub":
+        raise fail(
+            TypeError,
+            f"quad: expected a function that returns a real number, but got {', '.join(map(str, types))}; "
+            "integrate its parts one by one",
+        )
+    real_body = Body(body.inputs, [fit(body.outputs[0], _REAL)])
+    return real_body, [*given, *[lift_fully(item) for item in captured]]
+
+
+def _runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., Any]:
+    """SciPy's integral of a body, or its estimate of the error (place 1)."""
+
+    def run(a: Array, b: Array, *theta: Array) -> Any:
+        def integrand(x: float) -> Any:
+            with np.errstate(all="ignore"):
+                return body.program.step([np.asarray(x, float), *theta])[0]
+
+        if not body.types[0].shape:
+            return np.asarray(
+                _scipy.quad(lambda x: float(integrand(x)), float(a), float(b), **options)[place]
+            )
+        found = _scipy.quad_vec(integrand, float(a), float(b), epsabs=1e-14, epsrel=1e-10)
+        return np.asarray(found[place])
+
+    return run
+
+
+def _integral(body: Body, options: Mapping[str, Any], orders: int) -> Callable[..., Any]:
+    """The integral as a function of the limits and parameters, with derivatives up to an order."""
+    value = primitive(_runner(body, options, 0), out=lambda *types: body.types[0], name="quad")
+    if orders == 0:
+        return value
+
+    @custom_vjp
+    def function(*args: Array) -> Any:
+        return value(*args)
+
+    def backward(args: Sequence[Any], g: Any) -> tuple[Any, ...]:
+        a, b, *theta = args
+        ends = [np.sum(g * _at(body, end, theta)) for end in (a, b)]
+        places, slope = _slope(body)
+        if not places:
+            return -ends[0], ends[1], *[None] * len(theta)
+        flat = _integral(slope, {}, orders - 1)(a, b, *theta, g)
+        parts: dict[int, Any] = {}
+        start = 0
+        for i in places:
+            type = body.inputs[i].type
+            parts[i - 1] = flat[start : start + type.size].reshape(type.shape)
+            start += type.size
+        return -ends[0], ends[1], *[parts.get(k) for k in range(len(theta))]
+
+    function.defvjp(lambda *args: (value(*args), list(args)), backward)
+    return function
+
+
+def _at(body: Body, end: Any, theta: Sequence[Any]) -> Any:
+    """The integrand at a limit; 0 at an infinite one, which does not move."""
+    finite = np.isfinite(end)
+    (value,) = body.inline([lift_fully(np.where(finite, end, 0.0)), *theta])
+    return np.where(finite, value, 0.0)
+
+
+def _slope(body: Body) -> tuple[list[int], Body]:
+    """The parameters that the integrand depends on, and their cotangents, in one vector, as a body."""
+    places = list(range(1, len(body.inputs)))
+    seeds, back = vjp_of_body(body, [0], places)
+    kept = [i for i in places if i in back]
+    flat = [np.reshape(back[i], (-1,)) for i in kept]
+    outputs = [lift_fully(np.concatenate(flat))] if flat else [scalar(0.0, np.dtype(float))]
+    return kept, body_of([*body.inputs, *seeds], outputs)
+
+
+# -- differential equations ---------------------------------------------------------------------------------
+def odeint(
+    func: Callable[..., Any],
+    y0: npt.ArrayLike,
+    t: npt.ArrayLike,
+    args: Any = (),
+    tfirst: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+    **options: Any,
+) -> Any:
+    """As `scipy.integrate.odeint`; with traced values by `funcgrad.odeint`."""
+    args = tuple_of(args)
+
+    def ordered(y: Any, t: Any, *args: Any) -> Any:
+        return func(t, y, *args) if tfirst else func(y, t, *args)
+
+    if not holds_expr(t) and without_tracing(ordered, y0, (0.0, *args)):
+        return _scipy.odeint(func, y0, t, args, tfirst=tfirst, rtol=rtol, atol=atol, **options)
+    refuse("odeint", full_output=options.get("full_output"))
+    tolerances: Any = {k: v for k, v in (("rtol", rtol), ("atol", atol)) if v is not None}
+
+    def slope(y: Any, t: Any, *args: Any) -> Any:
+        found = ordered(y, t, *args)
+        return np.stack(found) if isinstance(found, list | tuple) else found
+
+    return _odeint(slope, np.atleast_1d(real("odeint", y0)), t, *args, **tolerances)
+
+
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Sequence[Any],
+    y0: npt.ArrayLike,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
+    """As `scipy.integrate.solve_ivp`; with traced values by `funcgrad.solve_ivp`, and its methods."""
+    given = () if args is None else tuple(args)
+
+    def swapped(y: Any, t: Any, *args: Any) -> Any:
+        return fun(t, y, *args)
+
+    if not holds_expr([*t_span, t_eval]) and without_tracing(swapped, y0, (0.0, *given)):
+        return _scipy.solve_ivp(
+            fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
+        )
+
+    def slope(t: Any, y: Any, *args: Any) -> Any:
+        found = fun(t, y, *args)
+        return np.stack(found) if isinstance(found, list | tuple) else found
+
+    start = np.atleast_1d(number("solve_ivp", y0))
+    return _solve_ivp(
+        slope, t_span, start, method, t_eval, dense_output, events, vectorized, args, **options
+    )
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,433 @@
+"""``scipy.optimize`` for traced values: solutions, differentiated by the implicit function theorem.
+
+Where nothing is traced, the functions are SciPy's own. A function with traced arguments, or that captures
+traced values, is solved to the limit of rounding by SciPy's solvers with exact derivatives, and Newton steps.
+The solution is differentiable in the arguments and captured values to every order; the derivative in the
+starting point is 0. All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize as _scipy
+
+from funcgrad.control.closed_program import Body, vjp_of_body
+from funcgrad.expr import scalar
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.scipy.composition import composed, number, real, refuse, tuple_of, without_tracing
+from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom import implicit
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.transforms.jacobian import jacobian
+from funcgrad.typing import Array
+
+Function = Callable[..., Any]
+
+
+def _result(x: Any, **values: Any) -> Any:
+    """SciPy's result object of a solver that has converged."""
+    return _scipy.OptimizeResult(
+        x=x, success=True, status=0, message="The solver has converged.", **values
+    )
+
+
+# -- equations -----------------------------------------------------------------------------------------
+def root(
+    fun: Function,
+    x0: npt.ArrayLike,
+    args: Any = (),
+    method: str = "hybr",
+    jac: Any = None,
+    tol: float | None = None,
+    **options: Any,
+) -> Any:
+    """As `scipy.optimize.root`; with traced values ``method``, ``jac`` and ``tol`` have no effect.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: root(lambda x: x**2 - a, [1.0]).x[0])(4.0)
+    0.25
+    """
+    args = tuple_of(args)
+    if without_tracing(fun, x0, args):
+        return _scipy.root(fun, x0, args, method, jac, tol, **options)
+    x = implicit.implicit_root(fun)(real("root", x0), *args)
+    return _result(x, fun=fun(x, *args))
+
+
+def fsolve(func: Function, x0: npt.ArrayLike, args: Any = (), **options: Any) -> Any:
+    """As `scipy.optimize.fsolve`."""
+    args = tuple_of(args)
+    if without_tracing(func, x0, args):
+        return _scipy.fsolve(func, x0, args, **options)
+    refuse("fsolve", full_output=options.get("full_output"))
+    return implicit.implicit_root(func)(np.atleast_1d(real("fsolve", x0)), *args)
+
+
+@lru_cache(maxsize=64)
+def _bracketing(name: str, a: float, b: float, options: tuple[tuple[str, Any], ...]) -> Function:
+    def solve(fun: Function, x0: Array) -> Any:
+        found = getattr(_scipy, name)(lambda x: float(fun(np.asarray(x))), a, b, **dict(options))
+        return np.asarray(found)
+
+    return solve
+
+
+def _plain_number(x: Any) -> float:
+    return float(stop_gradient(x))
+
+
+def _bracketed(name: str) -> Function:
+    own = getattr(_scipy, name)
+
+    def function(f: Function, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+        args = tuple_of(args)
+        if not holds_expr([a, b]) and without_tracing(f, a, args):
+            return own(f, a, b, args, **options)
+        refuse(name, full_output=options.pop("full_output", None))
+        left, right = _plain_number(a), _plain_number(b)
+        solver = _bracketing(name, left, right, tuple(sorted(options.items())))
+        return implicit.implicit_root(f, solver)((left + right) / 2, *args)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
+    return function
+
+
+brentq, brenth = _bracketed("brentq"), _bracketed("brenth")
+bisect, ridder = _bracketed("bisect"), _bracketed("ridder")
+toms748 = _bracketed("toms748")
+
+
+def newton(
+    func: Function, x0: npt.ArrayLike, fprime: Any = None, args: Any = (), **options: Any
+) -> Any:
+    """As `scipy.optimize.newton`, also for arrays of starting points; the exact derivative is used."""
+    args = tuple_of(args)
+    if without_tracing(func, x0, args):
+        return _scipy.newton(func, x0, fprime, args, **options)
+    refuse("newton", full_output=options.get("full_output"))
+    return implicit.implicit_root(func)(real("newton", x0), *args)
+
+
+def root_scalar(
+    f: Function,
+    args: Any = (),
+    method: str | None = None,
+    bracket: Any = None,
+    fprime: Any = None,
+    fprime2: Any = None,
+    x0: Any = None,
+    x1: Any = None,
+    **options: Any,
+) -> Any:
+    """As `scipy.optimize.root_scalar`; the derivative in the bracket and the starting point is 0."""
+    args = tuple_of(args)
+    start = x0 if bracket is None else (bracket[0] + bracket[1]) / 2
+    if not holds_expr([x0, x1, bracket]) and without_tracing(f, start, args):
+        return _scipy.root_scalar(f, args, method, bracket, fprime, fprime2, x0, x1, **options)
+    if bracket is not None:
+        name = method if method in ("brenth", "bisect", "ridder", "toms748") else "brentq"
+        found = _bracketed(name)(f, *bracket, args)
+    else:
+        found = implicit.implicit_root(f)(real("root_scalar", start), *args)
+    return _scipy.RootResults(
+        root=found, iterations=0, function_calls=0, flag=0, method=method or "newton"
+    )
+
+
+def fixed_point(
+    func: Function,
+    x0: npt.ArrayLike,
+    args: Any = (),
+    xtol: float = 1e-8,
+    maxiter: int = 500,
+    method: str = "del2",
+) -> Any:
+    """As `scipy.optimize.fixed_point`."""
+    args = tuple_of(args)
+    if without_tracing(func, x0, args):
+        return _scipy.fixed_point(func, x0, args, xtol, maxiter, method)
+    return implicit.fixed_point(func, _accelerated)(real("fixed_point", x0), *args)
+
+
+def _accelerated(fun: Function, x0: Array) -> Any:
+    """By Steffensen's method, and one iteration of the function."""
+    return fun(_scipy.fixed_point(fun, x0, xtol=1e-14, maxiter=2000))
+
+
+# -- minima ---------------------------------------------------------------------------------------------
+def minimize(
+    fun: Function,
+    x0: npt.ArrayLike,
+    args: Any = (),
+    method: Any = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    **options: Any,
+) -> Any:
+    """As `scipy.optimize.minimize`; with traced values ``jac`` and ``hess`` are funcgrad's own.
+
+    Bounds hold their variables at the solution where they are active. Constraints are refused.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: minimize(lambda x: np.sum((x - a) ** 2 + x**2), [0.0]).x[0])(3.0)
+    0.5
+    """
+    args = tuple_of(args)
+    if (
+        callable(fun)
+        and not holds_expr([bounds])
+        and without_tracing(_value_alone(fun, jac), x0, args)
+    ):
+        return _scipy.minimize(
+            fun, x0, args, method, jac, hess, hessp, bounds, constraints, **options
+        )
+    if constraints:
+        raise fail(
+            TypeError,
+            "minimize: expected no constraints with traced values; write fg.implicit_root on the Lagrange "
+            "conditions of the constraints that hold with equality",
+        )
+    objective = _value_alone(fun, jac)
+    start = np.atleast_1d(real("minimize", x0))
+    if bounds is None:
+        x = implicit.implicit_argmin(objective)(start, *args)
+    else:
+        x = _bounded(objective, start, args, *_limits(bounds, start.size))
+    return _result(x, fun=objective(x, *args))
+
+
+def _value_alone(fun: Function, jac: Any) -> Function:
+    """The objective without the gradient that it may return as well."""
+    if jac is not True:
+        return fun
+    return lambda x, *args: fun(x, *args)[0]
+
+
+def _limits(bounds: Any, size: int) -> tuple[Any, Any]:
+    if isinstance(bounds, _scipy.Bounds):
+        low, high = bounds.lb, bounds.ub
+    else:
+        low = np.stack([_end(-np.inf, pair[0]) for pair in bounds])
+        high = np.stack([_end(np.inf, pair[1]) for pair in bounds])
+    return np.broadcast_to(low, (size,)), np.broadcast_to(high, (size,))
+
+
+def _end(infinite: float, end: Any) -> Any:
+    return np.asarray(infinite) if end is None else real("bounds", end)
+
+
+def _bounded(objective: Function, start: Any, args: tuple[Any, ...], low: Any, high: Any) -> Any:
+    """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
+
+    nearby = _minimum(objective, start, args, low, high)
+    return implicit.implicit_root(_stationary(objective))(nearby, low, high, *args)
+
+
+def _stationary(objective: Function) -> Function:
+    """The residual that is 0 at a minimum in bounds: what a step along the gradient moves."""
+
+    def residual(x: Any, low: Any, high: Any, *args: Any) -> Any:
+        return x - np.minimum(np.maximum(x - grad(objective)(x, *args), low), high)
+
+    return residual
+
+
+def _minimum(objective: Function, start: Any, args: tuple[Any, ...], low: Any, high: Any) -> Any:
+    """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
+    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
+    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
+    body, captured, _ = trace_body(on_arrays(objective), trees, leaves)
+    seeds, back = vjp_of_body(body, [0], [0])
+    one = {seeds[0].key: scalar(1.0, seeds[0].dtype)}
+    slope = back[0] if 0 in back else 0 * body.inputs[0]
+    both = Body(body.inputs, [*body.outputs, *substitute_all([slope], one)])
+
+    def run(low: Any, high: Any, x0: Any, *theta: Any) -> Any:
+        def fun(x: Any) -> tuple[float, Any]:
+            with np.errstate(all="ignore"):
+                value, gradient = both.program.step([x, *theta])
+            return float(value), np.asarray(gradient)
+
+        limits = _scipy.Bounds(low, high)
+        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 100_000}
+        found = _scipy.minimize(
+            fun, x0, jac=True, bounds=limits, method="L-BFGS-B", options=options
+        )
+        return found.x
+
+    solver = primitive(run, out=lambda low, high, x0, *theta: x0, name="constrained_minimum")
+    given = [stop_gradient(item) for item in (low, high, *leaves, *captured)]
+    return solver(*[lift_fully(item) for item in given])
+
+
+def minimize_scalar(
+    fun: Function, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any
+) -> Any:
+    """As `scipy.optimize.minimize_scalar`; the derivative in the bracket is 0."""
+    args = tuple_of(args)
+    ends = bracket if bounds is None else bounds
+    if not holds_expr(list(ends or ())) and without_tracing(fun, 0.5, args):
+        return _scipy.minimize_scalar(fun, bracket, bounds, args, **options)
+    plain = None if ends is None else tuple([_plain_number(end) for end in ends])
+    start = 0.0 if plain is None else plain[len(plain) // 2]
+    solver = _line_search(None, plain) if bounds is not None else _line_search(plain, None)
+    nearby = stop_gradient(implicit.implicit_argmin(fun, solver)(start, *args))
+    if bounds is None:
+        x = implicit.implicit_argmin(fun)(nearby, *args)
+    else:
+        x = implicit.implicit_root(_stationary(fun))(nearby, *bounds, *args)
+    return _result(x, fun=fun(x, *args))
+
+
+@lru_cache(maxsize=64)
+def _line_search(bracket: Any, bounds: Any) -> Function:
+    def solve(fun: Function, x0: Array) -> Any:
+        found = _scipy.minimize_scalar(
+            lambda x: float(fun(np.asarray(x))), bracket, bounds, tol=None if bounds else 1e-12
+        )
+        return np.asarray(found.x)
+
+    return solve
+
+
+# -- least squares ----------------------------------------------------------------------------------------
+def least_squares(
+    fun: Function,
+    x0: npt.ArrayLike,
+    jac: Any = "2-point",
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    *,
+    loss: Any = "linear",
+    args: Any = (),
+    **options: Any,
+) -> Any:
+    """As `scipy.optimize.least_squares`, for the loss 'linear'."""
+    args = tuple_of(args)
+    if not holds_expr(bounds) and without_tracing(fun, x0, args):
+        return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=args, **options)
+    if loss != "linear":
+        raise fail(
+            TypeError,
+            f"least_squares: expected the loss 'linear' with traced values, but got {loss!r}; write "
+            "minimize of the sum of the losses",
+        )
+
+    def objective(x: Any, *args: Any) -> Any:
+        return np.sum(np.square(fun(x, *args))) / 2
+
+    x0 = np.atleast_1d(real("least_squares", x0))
+    low, high = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+    free = not holds_expr([low, high]) and np.all(np.isinf(low)) and np.all(np.isinf(high))
+    if free:
+        x = implicit.implicit_argmin(objective)(x0, *args)
+    else:
+        ends = [np.broadcast_to(real("bounds", end), x0.shape) for end in (low, high)]
+        x = _bounded(objective, x0, args, *ends)
+    return _result(x, cost=objective(x, *args), fun=fun(x, *args))
+
+
+def curve_fit(
+    f: Function,
+    xdata: Any,
+    ydata: npt.ArrayLike,
+    p0: npt.ArrayLike | None = None,
+    sigma: Any = None,
+    absolute_sigma: bool = False,
+    **options: Any,
+) -> Any:
+    """As `scipy.optimize.curve_fit`: the parameters, and their covariance, in the data and sigma."""
+    count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
+    start = np.ones(count) if p0 is None else np.atleast_1d(real("curve_fit", p0))
+
+    def residuals(p: Any, xdata: Any, ydata: Any, sigma: Any) -> Any:
+        return (f(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
+
+    weight = 1.0 if sigma is None else sigma
+    if without_tracing(residuals, start, (xdata, ydata, weight)):
+        return _scipy.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options)
+    refuse("curve_fit", **{name: value for name, value in options.items() if name == "bounds"})
+    if np.ndim(weight) > 1:
+        raise fail(
+            TypeError, "curve_fit: expected sigma to be a vector with traced values, not a matrix"
+        )
+    ydata = number("curve_fit", ydata)
+    x = least_squares(residuals, start, args=(xdata, ydata, weight)).x
+    left = residuals(x, xdata, ydata, weight)
+    slopes = jacobian(residuals)(x, xdata, ydata, weight)
+    covariance = np.linalg.inv(slopes.T @ slopes)
+    if not absolute_sigma:
+        covariance = covariance * np.sum(left * left) / (left.size - count)
+    return x, covariance
+
+
+# -- linear programs ----------------------------------------------------------------------------------------
+@composed(_scipy)
+def linprog(
+    c: npt.ArrayLike,
+    A_ub: Any = None,
+    b_ub: Any = None,
+    A_eq: Any = None,
+    b_eq: Any = None,
+    bounds: Any = (0, None),
+    **options: Any,
+) -> Any:
+    """As `scipy.optimize.linprog`: the optimal vertex, the solution of the constraints that are active.
+
+    The derivative is that of a vertex that is unique and on which as many constraints hold as there are
+    variables; in c the vertex has derivative 0. At other solutions `numpy.linalg.LinAlgError` is raised.
+    """
+    cost = real("linprog", c)
+    n = cost.shape[0]
+    pairs = [bounds] * n if np.ndim(bounds) == 1 or len(bounds) != n else list(bounds)
+    low = np.stack([_end(-np.inf, pair[0]) for pair in pairs])
+    high = np.stack([_end(np.inf, pair[1]) for pair in pairs])
+    above = (
+        (np.zeros((0, n)), np.zeros(0))
+        if A_ub is None
+        else (real("linprog", A_ub), real("linprog", b_ub))
+    )
+    equal = (
+        (np.zeros((0, n)), np.zeros(0))
+        if A_eq is None
+        else (real("linprog", A_eq), real("linprog", b_eq))
+    )
+
+    def active(*values: Any) -> Any:
+        c, rows, ends, even, sums, low, high = values
+        limits = np.stack([low, high], axis=1)
+        found = _scipy.linprog(c, rows, ends, even, sums, limits, **options)
+        if not found.success:
+            raise fail(RuntimeError, f"linprog: expected a solution, but got {found.message}")
+        margins = np.concatenate(
+            [np.full(len(sums), -1.0), ends - rows @ found.x, found.x - low, high - found.x]
+        )
+        return np.sort(np.argsort(margins, kind="stable")[:n]).astype(float)
+
+    given = [lift_fully(item) for item in (cost, *above, *equal, low, high)]
+    chosen = primitive(active, out=lambda c, *rest: c, name="active_constraints")
+    places = chosen(*[stop_gradient(item) for item in given]).astype(int)
+    matrix = np.concatenate([equal[0], above[0], np.eye(n), np.eye(n)])
+    right = np.concatenate([equal[1], above[1], low, high])
+    x = np.linalg.solve(lift_fully(matrix)[places], lift_fully(right)[places])
+    return _result(x, fun=cost @ x, slack=above[1] - above[0] @ x, con=equal[1] - equal[0] @ x)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,246 @@
+"""``scipy.spatial.distance`` for traced values: distances of vectors, and of all pairs of rows.
+
+A distance of equal points has derivative 0 where it has a kink. All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.spatial.distance as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy import special
+from funcgrad.scipy.composition import composed, real, refuse
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+def _root(square: Array) -> Any:
+    """The square root, with derivative 0 at 0."""
+    zero = square == 0
+    return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
+
+
+def _total(x: Array) -> Any:
+    return np.sum(x, axis=-1)
+
+
+def _weight(w: npt.ArrayLike | None) -> Any:
+    return 1.0 if w is None else real("distance", w)
+
+
+def _ratio(top: Array, bottom: Array) -> Any:
+    """A quotient, 0 where both are 0."""
+    zero = bottom == 0
+    return np.where(zero, 0.0, top / np.where(zero, 1.0, bottom))
+
+
+# -- formulas of two arrays that broadcast, along the last axis ----------------------------------------------
+def _sqeuclidean(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    return _total(_weight(w) * (u - v) ** 2)
+
+
+def _euclidean(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    return _root(_sqeuclidean(u, v, w))
+
+
+def _cityblock(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    return _total(_weight(w) * np.abs(u - v))
+
+
+def _chebyshev(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    off = np.abs(u - v)
+    return np.max(off if w is None else np.where(_weight(w) > 0, off, 0.0), axis=-1)
+
+
+def _minkowski(u: Array, v: Array, p: float = 2, w: npt.ArrayLike | None = None) -> Any:
+    if not holds_expr(p) and np.isinf(p):
+        return _chebyshev(u, v, w)
+    off = np.abs(u - v)
+    # The largest difference is taken out: powers of small numbers underflow.
+    top = np.max(off, axis=-1, keepdims=True)
+    zero = top == 0
+    safe = np.where(zero, 1.0, top)
+    total = _total(_weight(w) * (off / safe) ** p)
+    scale = np.squeeze(safe, axis=-1)
+    none = np.squeeze(zero, axis=-1)
+    return np.where(none, 0.0, scale * np.where(none, 1.0, total) ** (1 / p))
+
+
+def _correlation(u: Array, v: Array, w: npt.ArrayLike | None = None, centered: bool = True) -> Any:
+    weight = _weight(w)
+    if centered:
+        whole = np.sum(weight * np.ones(u.shape[-1]))
+        u = u - np.sum(weight * u, axis=-1, keepdims=True) / whole
+        v = v - np.sum(weight * v, axis=-1, keepdims=True) / whole
+    size = np.sqrt(_total(weight * u * u) * _total(weight * v * v))
+    return 1 - _total(weight * u * v) / size
+
+
+def _cosine(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    return _correlation(u, v, w, centered=False)
+
+
+def _canberra(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    return _total(_weight(w) * _ratio(np.abs(u - v), np.abs(u) + np.abs(v)))
+
+
+def _braycurtis(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+    weight = _weight(w)
+    return _total(weight * np.abs(u - v)) / _total(weight * np.abs(u + v))
+
+
+def _seuclidean(u: Array, v: Array, V: npt.ArrayLike) -> Any:
+    return _root(_total((u - v) ** 2 / real("seuclidean", V)))
+
+
+def _mahalanobis(u: Array, v: Array, VI: npt.ArrayLike) -> Any:
+    off = u - v
+    return _root(_total((off @ real("mahalanobis", VI)) * off))
+
+
+def _jensenshannon(p: Array, q: Array, base: float | None = None) -> Any:
+    p, q = [x / np.sum(x, axis=-1, keepdims=True) for x in (p, q)]
+    middle = (p + q) / 2
+    divergence = _total(special.rel_entr(p, middle) + special.rel_entr(q, middle)) / 2
+    return _root(np.maximum(divergence, 0.0) / (1.0 if base is None else np.log(base)))
+
+
+_FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "braycurtis": _braycurtis,
+    "canberra": _canberra,
+    "chebyshev": _chebyshev,
+    "cityblock": _cityblock,
+    "correlation": _correlation,
+    "cosine": _cosine,
+    "euclidean": _euclidean,
+    "jensenshannon": _jensenshannon,
+    "mahalanobis": _mahalanobis,
+    "minkowski": _minkowski,
+    "seuclidean": _seuclidean,
+    "sqeuclidean": _sqeuclidean,
+}
+"""The metrics with a derivative, as functions of arrays that broadcast but for their last axis."""
+
+_ALIASES = {
+    "cheby": "chebyshev",
+    "chebychev": "chebyshev",
+    "cityblock": "cityblock",
+    "manhattan": "cityblock",
+    "l1": "cityblock",
+    "l2": "euclidean",
+    "cos": "cosine",
+    "mink": "minkowski",
+    "js": "jensenshannon",
+    "sqe": "sqeuclidean",
+}
+
+
+def _of_vectors(name: str) -> Callable[..., Any]:
+    own, formula = getattr(_scipy, name), _FORMULAS[name]
+
+    @wraps(own)
+    def function(u: npt.ArrayLike, v: npt.ArrayLike, *args: Any, **kwargs: Any) -> Any:
+        if not holds_expr([u, v, *args, *kwargs.values()]):
+            return own(u, v, *args, **kwargs)
+        refuse(name, axis=kwargs.pop("axis", None), keepdims=kwargs.pop("keepdims", None))
+        return formula(real(name, u), real(name, v), *args, **kwargs)
+
+    function.__doc__ = f"As `scipy.spatial.distance.{name}`."
+    return function
+
+
+globals().update({name: _of_vectors(name) for name in _FORMULAS})
+
+
+# -- all pairs -------------------------------------------------------------------------------------
+def _formula(who: str, metric: Any) -> Callable[..., Any]:
+    if callable(metric):
+        return metric  # type: ignore[no-any-return]
+    name = _ALIASES.get(metric.lower(), metric.lower())
+    if name not in _FORMULAS:
+        raise fail(
+            TypeError,
+            f"{who}: expected a metric with a derivative, one of {', '.join(_FORMULAS)}, but got "
+            f"{metric!r}",
+        )
+    return _FORMULAS[name]
+
+
+def _all_pairs(who: str, metric: Any, a: Any, b: Any, points: Any, options: dict[str, Any]) -> Any:
+    """The metric of rows of a and b that broadcast; ``points`` are all rows, for variances."""
+    formula = _formula(who, metric)
+    if formula is _seuclidean and options.get("V") is None:
+        options = {**options, "V": np.var(points, axis=0, ddof=1)}
+    if formula is _mahalanobis and options.get("VI") is None:
+        options = {**options, "VI": np.linalg.inv(np.cov(points.T)).T}
+    if callable(metric):
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        a, b = [np.broadcast_to(x, shape).reshape(-1, shape[-1]) for x in (a, b)]
+        pairs = [metric(a[k], b[k], **options) for k in range(a.shape[0])]
+        return np.stack(pairs).reshape(shape[:-1])
+    return formula(a, b, **options)
+
+
+@_composed
+def cdist(
+    XA: npt.ArrayLike,
+    XB: npt.ArrayLike,
+    metric: Any = "euclidean",
+    *,
+    out: None = None,
+    **kwargs: Any,
+) -> Any:
+    """As `scipy.spatial.distance.cdist`, for the metrics that have a derivative.
+
+    >>> import funcgrad as fg
+    >>> origin = np.zeros((1, 2))
+    >>> fg.grad(lambda x: cdist(x, origin)[0, 0])(np.array([[3.0, 4.0]]))
+    array([[0.6, 0.8]])
+    """
+    refuse("cdist", out=out)
+    a, b = real("cdist", XA), real("cdist", XB)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise fail(
+            ValueError,
+            f"cdist: expected two matrices with as many columns, but got {a.shape} and {b.shape}",
+        )
+    points = np.concatenate([a, b])
+    return _all_pairs("cdist", metric, a[:, None, :], b[None, :, :], points, kwargs)
+
+
+@_composed
+def pdist(X: npt.ArrayLike, metric: Any = "euclidean", *, out: None = None, **kwargs: Any) -> Any:
+    """As `scipy.spatial.distance.pdist`, for the metrics that have a derivative."""
+    refuse("pdist", out=out)
+    x: Any = real("pdist", X)
+    if x.ndim != 2:
+        raise fail(ValueError, f"pdist: expected a matrix, but got shape {x.shape}")
+    first, second = np.triu_indices(x.shape[0], 1)
+    return _all_pairs("pdist", metric, x[first], x[second], x, kwargs)
+
+
+@_composed
+def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
+    """As `scipy.spatial.distance.squareform`."""
+    x: Any = real("squareform", X)
+    if x.ndim == 2:
+        return x[np.triu_indices(x.shape[0], 1)]
+    n = int(np.ceil(np.sqrt(2 * x.shape[0])))
+    if n * (n - 1) != 2 * x.shape[0]:
+        raise fail(ValueError, f"squareform: expected n*(n - 1)/2 distances, but got {x.shape[0]}")
+    first, second = np.triu_indices(n, 1)
+    places = np.zeros((n, n), int)
+    places[first, second] = places[second, first] = np.arange(x.shape[0]) + 1
+    return np.concatenate([np.zeros(1), x])[places]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,324 @@
+"""``scipy.spatial.transform`` for traced values: `Rotation` and `Slerp`.
+
+A rotation is its quaternion (x, y, z, w). All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.spatial.transform as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import real, taken
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_SMALL = 1e-3
+
+
+def _norm(x: Array) -> Any:
+    return np.sqrt(np.sum(x * x, axis=-1, keepdims=True))
+
+
+def _product(p: Array, q: Array) -> Any:
+    """Hamilton's product of quaternions."""
+    u, v, s, t = p[..., :3], q[..., :3], p[..., 3:], q[..., 3:]
+    vector = s * v + t * u + np.cross(u, v)
+    scalar = s * t - np.sum(u * v, axis=-1, keepdims=True)
+    return np.concatenate([vector, scalar], axis=-1)
+
+
+def _of_vector(r: Array) -> Any:
+    """The quaternion of a rotation vector, with derivatives at 0."""
+    square = np.sum(r * r, axis=-1, keepdims=True)
+    small = square < _SMALL**2
+    angle = np.sqrt(np.where(small, 1.0, square))
+    near = np.where(small, square, 0.0)
+    sine = np.where(small, 0.5 - near / 48 + near * near / 3840, np.sin(angle / 2) / angle)
+    cosine = np.where(small, 1 - near / 8 + near * near / 384, np.cos(angle / 2))
+    return np.concatenate([sine * r, cosine], axis=-1)
+
+
+def _vector_of(q: Array) -> Any:
+    """The rotation vector of a unit quaternion, with derivatives at 0."""
+    q = np.where(q[..., 3:] < 0, -q, q)
+    v, w = q[..., :3], q[..., 3:]
+    square = np.sum(v * v, axis=-1, keepdims=True)
+    small = square < _SMALL**2
+    sine = np.sqrt(np.where(small, 1.0, square))
+    near = np.where(small, square, 0.0) / np.where(small, w * w, 1.0)
+    # 2 arctan(t)/t / w, t being the tangent of half the angle.
+    series = 2 * (1 - near / 3 + near * near / 5 - near**3 / 7) / np.where(small, w, 1.0)
+    return np.where(small, series, 2 * np.arctan2(sine, w) / sine) * v
+
+
+def _matrix_of(q: Array) -> Any:
+    x, y, z, w = [q[..., k] for k in range(4)]
+    rows = [
+        [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _of_matrix(m: Array) -> Any:
+    """The quaternion of a rotation matrix: by the largest of its entries' squares (Markley 2008)."""
+    trace = m[..., 0, 0] + m[..., 1, 1] + m[..., 2, 2]
+    candidates = []
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        parts = {
+            i: 1 - trace + 2 * m[..., i, i],
+            j: m[..., j, i] + m[..., i, j],
+            k: m[..., k, i] + m[..., i, k],
+            3: m[..., k, j] - m[..., j, k],
+        }
+        candidates.append(np.stack([parts[n] for n in range(4)], axis=-1))
+    turns = [m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]]
+    candidates.append(np.stack([*turns, 1 + trace], axis=-1))
+    sizes = np.stack([m[..., 0, 0], m[..., 1, 1], m[..., 2, 2], trace], axis=-1)
+    choice = np.argmax(sizes, axis=-1)[..., None]
+    found = candidates[3]
+    for i in range(3):
+        found = np.where(choice == i, candidates[i], found)
+    return found / _norm(found)
+
+
+def _axes(seq: str) -> tuple[list[int], bool]:
+    """The places of the axes, and whether they turn with the body."""
+    if not 1 <= len(seq) <= 3 or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
+        raise fail(
+            ValueError,
+            f"Rotation: expected up to three axes among 'xyz', or among 'XYZ', but got {seq!r}",
+        )
+    return ["xyz".index(letter) for letter in seq.lower()], seq.isupper()
+
+
+def _of_angles(seq: str, angles: Array) -> Any:
+    places, intrinsic = _axes(seq)
+    if len(places) == 1 and (angles.ndim == 0 or angles.shape[-1:] != (1,)):
+        angles = angles[..., None]
+    if angles.shape[-1] != len(places):
+        raise fail(
+            ValueError,
+            f"Rotation: expected {len(places)} angles along the last axis, but got {angles.shape}",
+        )
+    total = None
+    for k, place in enumerate(places):
+        unit = np.eye(4)
+        half = angles[..., k : k + 1] / 2
+        single = np.sin(half) * unit[place] + np.cos(half) * unit[3]
+        if total is None:
+            total = single
+        else:
+            total = _product(total, single) if intrinsic else _product(single, total)
+    return total
+
+
+def _angles_of(seq: str, q: Array) -> Any:
+    """Euler angles (Bernardes and Viollet 2022), as SciPy's."""
+    places, intrinsic = _axes(seq)
+    if len(places) != 3 or places[0] == places[1] or places[1] == places[2]:
+        raise fail(
+            ValueError, f"as_euler: expected three axes, neighbors different, but got {seq!r}"
+        )
+    i, j, k = places[::-1] if intrinsic else places
+    symmetric = i == k
+    if symmetric:
+        k = 3 - i - j
+    sign = (i - j) * (j - k) * (k - i) / 2
+    parts = [q[..., n] for n in range(4)]
+    if symmetric:
+        a, b, c, d = parts[3], parts[i], parts[j], parts[k] * sign
+    else:
+        a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
+        c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
+    half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
+    middle = 2 * np.arctan2(np.hypot(c, d), np.hypot(a, b))
+    folded = np.abs(middle) <= 1e-7
+    opposite = np.abs(middle - math.pi) <= 1e-7
+    locked = np.logical_or(folded, opposite)
+    # Without a third angle, where only a sum or a difference is determined.
+    single = np.where(folded, 2 * half_sum, 2 * half_difference * (1 if intrinsic else -1))
+    early = half_sum - half_difference
+    late = half_sum + half_difference
+    if intrinsic:
+        first, third = np.where(locked, single, late), np.where(locked, 0.0, early)
+        if not symmetric:
+            first = first * np.where(locked, 1.0, sign)
+    else:
+        first, third = np.where(locked, single, early), np.where(locked, 0.0, late)
+        if not symmetric:
+            third = third * sign
+    if not symmetric:
+        middle = middle - math.pi / 2
+    angles = np.stack([first, middle, third], axis=-1)
+    over, under = angles > math.pi, angles < -math.pi
+    return np.where(over, angles - 2 * math.pi, np.where(under, angles + 2 * math.pi, angles))
+
+
+class Rotation:
+    """As `scipy.spatial.transform.Rotation`, for traced values.
+
+    Rotations of plain values have all methods and attributes of SciPy's.
+
+    >>> import funcgrad as fg
+    >>> turn = lambda t: Rotation.from_rotvec(t * np.array([0.0, 0.0, 1.0])).apply([1.0, 0.0, 0.0])
+    >>> fg.jvp(turn, (0.0,), (1.0,))[1]
+    array([0., 1., 0.])
+    """
+
+    def __init__(self, quat: npt.ArrayLike, normalize: bool = True, copy: bool = True) -> None:
+        q = real("Rotation", quat)
+        if q.shape[-1:] != (4,):
+            raise fail(
+                ValueError, f"Rotation: expected quaternions (x, y, z, w), but got {q.shape}"
+            )
+        self._quat = q / _norm(q) if normalize else q
+
+    @property
+    def _own(self) -> Any:
+        return _scipy.Rotation.from_quat(self._quat)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"'Rotation' object has no attribute {name!r}")
+        if holds_expr(self._quat):
+            raise fail(
+                AttributeError,
+                f"Rotation: expected a rotation of plain values for {name}, but got a traced one",
+            )
+        return getattr(self._own, name)
+
+    @classmethod
+    def from_quat(cls, quat: npt.ArrayLike, *, scalar_first: bool = False) -> Rotation:
+        """As SciPy's method."""
+        q = real("from_quat", quat)
+        return cls(np.roll(q, -1, axis=-1) if scalar_first else q)
+
+    @classmethod
+    def from_matrix(cls, matrix: npt.ArrayLike) -> Rotation:
+        """As SciPy's method; the derivative is that of a rotation matrix, which stays one."""
+        m = real("from_matrix", matrix)
+        if not holds_expr(m):
+            return cls(_scipy.Rotation.from_matrix(m).as_quat(), normalize=False)
+        return cls(_of_matrix(m), normalize=False)
+
+    @classmethod
+    def from_rotvec(cls, rotvec: npt.ArrayLike, degrees: bool = False) -> Rotation:
+        """As SciPy's method."""
+        r = real("from_rotvec", rotvec)
+        return cls(_of_vector(np.deg2rad(r) if degrees else r), normalize=False)
+
+    @classmethod
+    def from_euler(cls, seq: str, angles: npt.ArrayLike, degrees: bool = False) -> Rotation:
+        """As SciPy's method."""
+        given = real("from_euler", angles)
+        return cls(_of_angles(seq, np.deg2rad(given) if degrees else given), normalize=False)
+
+    @classmethod
+    def identity(cls, num: int | None = None) -> Rotation:
+        """As SciPy's method."""
+        unit = np.array([0.0, 0.0, 0.0, 1.0])
+        return cls(unit if num is None else np.tile(unit, (num, 1)))
+
+    @classmethod
+    def random(cls, *args: Any, **kwargs: Any) -> Rotation:
+        """As SciPy's method: a plain rotation."""
+        return cls(_scipy.Rotation.random(*args, **kwargs).as_quat(), normalize=False)
+
+    def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
+        """As SciPy's method; ``canonical`` makes w positive."""
+        q = self._quat
+        if canonical:
+            q = np.where(q[..., 3:] < 0, -q, q)
+        return np.roll(q, 1, axis=-1) if scalar_first else q
+
+    def as_matrix(self) -> Any:
+        """As SciPy's method."""
+        return _matrix_of(self._quat)
+
+    def as_rotvec(self, degrees: bool = False) -> Any:
+        """As SciPy's method."""
+        found = _vector_of(self._quat)
+        return np.rad2deg(found) if degrees else found
+
+    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+        """As SciPy's method."""
+        found = _angles_of(seq, self._quat)
+        return np.rad2deg(found) if degrees else found
+
+    def apply(self, vectors: npt.ArrayLike, inverse: bool = False) -> Any:
+        """As SciPy's method."""
+        matrix = self.as_matrix()
+        if inverse:
+            matrix = np.swapaxes(matrix, -1, -2)
+        return np.sum(matrix * real("apply", vectors)[..., None, :], axis=-1)
+
+    def inv(self) -> Rotation:
+        """As SciPy's method."""
+        return Rotation(self._quat * np.array([-1.0, -1.0, -1.0, 1.0]), normalize=False)
+
+    def magnitude(self) -> Any:
+        """As SciPy's method: the angle, whose derivative at 0 is 0."""
+        r = _vector_of(self._quat)
+        square = np.sum(r * r, axis=-1)
+        zero = square == 0
+        return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
+
+    def __mul__(self, other: Rotation) -> Rotation:
+        second = other if isinstance(other, Rotation) else Rotation(other.as_quat())
+        return Rotation(_product(self._quat, second._quat))
+
+    def __rmul__(self, other: Any) -> Rotation:
+        return Rotation(other.as_quat()) * self
+
+    def __pow__(self, n: float) -> Rotation:
+        return Rotation.from_rotvec(n * self.as_rotvec())
+
+    def __getitem__(self, index: Any) -> Rotation:
+        if self._quat.ndim == 1:
+            raise TypeError("Single rotation is not subscriptable.")
+        return Rotation(taken(self._quat, index), normalize=False)
+
+    def __len__(self) -> int:
+        if self._quat.ndim == 1:
+            raise TypeError("Single rotation has no len().")
+        return int(self._quat.shape[0])
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one rotation, not a stack."""
+        return self._quat.ndim == 1
+
+
+class Slerp:
+    """As `scipy.spatial.transform.Slerp`, in the rotations, and in the times."""
+
+    def __init__(self, times: npt.ArrayLike, rotations: Any) -> None:
+        self.times = real("Slerp", times)
+        if not isinstance(rotations, Rotation):
+            rotations = Rotation(rotations.as_quat())
+        if rotations.single or len(rotations) != self.times.shape[0] or len(rotations) < 2:
+            raise fail(ValueError, "Slerp: expected as many rotations as times, and at least two")
+        self.rotations = rotations[:-1]
+        self.steps = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
+
+    def __call__(self, times: npt.ArrayLike) -> Rotation:
+        """The rotation at the given times."""
+        q = real("Slerp", times)
+        place = np.clip(np.searchsorted(self.times, q, side="right") - 1, 0, len(self.steps) - 1)
+        start = taken(self.times, place)
+        share = (q - start) / (taken(self.times, place + 1) - start)
+        turned = Rotation.from_rotvec(share[..., None] * taken(self.steps, place))
+        found: Rotation = self.rotations[place] * turned
+        return found
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,136 @@
+"""Quadrature and differential equations: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+import funcgrad as fg
+from funcgrad.scipy import integrate
+
+Y = np.cos(np.arange(14.0)).reshape(2, 7)
+X = np.array([0.0, 0.4, 1.0, 1.3, 2.1, 2.2, 3.0])
+SAMPLES = {
+    "trapezoid": lambda m, y, x: m.trapezoid(y, x),
+    "trapezoid with a step": lambda m, y, x: m.trapezoid(y, dx=0.3, axis=0),
+    "cumulative_trapezoid": lambda m, y, x: m.cumulative_trapezoid(y, x),
+    "cumulative_trapezoid from 0": lambda m, y, x: m.cumulative_trapezoid(
+        y, dx=0.2, axis=0, initial=0
+    ),
+    "simpson": lambda m, y, x: m.simpson(y, x=x),
+    "simpson with a step": lambda m, y, x: m.simpson(y, dx=0.2),
+    "simpson of an even number": lambda m, y, x: m.simpson(y[:, :6], x=x[:6]),
+    "simpson of four": lambda m, y, x: m.simpson(y[:, :4], dx=0.7),
+    "simpson of two": lambda m, y, x: m.simpson(y, axis=0, dx=0.7),
+    "simpson along the first axis": lambda m, y, x: m.simpson(y.T, x=x, axis=0),
+    "fixed_quad": lambda m, y, x: m.fixed_quad(lambda t: np.exp(-t * y[0, 0]), x[0], x[2], n=4)[0],
+}
+QUAD = {
+    "parameter": lambda m, a: m.quad(lambda x: np.exp(-a * x * x), 0.0, 2.0)[0],
+    "limits": lambda m, a: m.quad(lambda x: np.cos(x) * x, -a, a * a)[0],
+    "arguments": lambda m, a: m.quad(lambda x, p, q: np.sin(p * x) + q * x, 0.0, a, (a, 2.0))[0],
+    "infinite": lambda m, a: m.quad(lambda x: np.exp(-a * x * x), -np.inf, np.inf)[0],
+    "half infinite": lambda m, a: m.quad(lambda x: x**a * np.exp(-x), 0.0, np.inf)[0],
+    "singular": lambda m, a: m.quad(lambda x: x ** (-a / 3), 0.0, a)[0],
+    "nested": lambda m, a: m.quad(
+        lambda x: m.quad(lambda y: np.exp(-a * x * y), 0.0, 1.0)[0], 0.0, a
+    )[0],
+    "points": lambda m, a: m.quad(lambda x: abs(x - 0.5) * a, 0.0, 1.0, points=[0.5])[0],
+}
+
+
+def slope_of(f, t, h=1e-3):
+    near = [f(t + s * h) for s in (1, -1, 2, -2, 3, -3)]
+    return (45 * (near[0] - near[1]) - 9 * (near[2] - near[3]) + near[4] - near[5]) / (60 * h)
+
+
+@pytest.mark.parametrize("case", SAMPLES)
+def test_samples(case):
+    moves = np.sin(np.arange(14.0)).reshape(2, 7), 0.1 * np.sin(np.arange(7.0))
+
+    def along(m, t):
+        return SAMPLES[case](m, Y + t * moves[0], X + t * moves[1])
+
+    value, slope = fg.jvp(lambda t: along(integrate, t), (0.0,), (1.0,))
+    np.testing.assert_allclose(value, along(scipy.integrate, 0.0), rtol=1e-13, atol=1e-15)
+    wanted = slope_of(lambda t: along(scipy.integrate, t), 0.0)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-9, atol=1e-10)
+    back = fg.jit(fg.grad(lambda t: np.sum(along(integrate, t))))(0.0)
+    assert back == pytest.approx(np.sum(slope), rel=1e-11, abs=1e-13)
+    rows = fg.vmap(lambda t: along(integrate, t))(np.array([0.0, 0.1]))
+    np.testing.assert_allclose(rows[1], along(scipy.integrate, 0.1), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case if k < 3 else pytest.param(case, marks=pytest.mark.slow) for k, case in enumerate(QUAD)],
+)
+def test_quad(case):
+    f = QUAD[case]
+    value, slope = fg.jvp(lambda a: f(integrate, a), (1.3,), (1.0,))
+    assert value == pytest.approx(f(scipy.integrate, 1.3), rel=1e-13)
+    wanted = slope_of(lambda a: f(scipy.integrate, a), 1.3)
+    assert slope == pytest.approx(wanted, rel=1e-7)
+    assert fg.grad(lambda a: f(integrate, a))(1.3) == pytest.approx(slope, rel=1e-9)
+    assert fg.jit(fg.grad(lambda a: f(integrate, a)))(1.3) == pytest.approx(slope, rel=1e-9)
+    rows = fg.vmap(lambda a: f(integrate, a))(np.array([1.1, 1.3]))
+    np.testing.assert_allclose(rows, [f(scipy.integrate, 1.1), value], rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["parameter", "limits", "arguments", "infinite", "points"])
+def test_second_derivatives_of_quad(case):
+    first = fg.grad(lambda a: QUAD[case](integrate, a))
+    wanted = slope_of(first, 1.3)
+    assert fg.grad(first)(1.3) == pytest.approx(wanted, rel=1e-7, abs=1e-9)
+    assert fg.jvp(first, (1.3,), (1.0,))[1] == pytest.approx(wanted, rel=1e-7, abs=1e-9)
+
+
+def test_quad_of_a_vector_of_parameters():
+    def total(p):
+        return integrate.quad(lambda x: np.sum(p * np.cos(x * np.arange(3.0))), 0.0, 1.0)[0]
+
+    wanted = [1.0, np.sin(1.0), np.sin(2.0) / 2]
+    np.testing.assert_allclose(fg.grad(total)(np.ones(3)), wanted, rtol=1e-13)
+    value, error = fg.jvp(lambda a: integrate.quad(lambda x: a * x, 0.0, 1.0), (2.0,), (1.0,))[0]
+    assert (value, error) == scipy.integrate.quad(lambda x: 2.0 * x, 0.0, 1.0)
+    assert integrate.quad(np.cos, 0.0, 1.0) == scipy.integrate.quad(np.cos, 0.0, 1.0)
+    with pytest.raises(TypeError, match="quad: expected a function that returns a real number"):
+        fg.grad(lambda a: integrate.quad(lambda x: a * np.ones(2), 0.0, 1.0)[0])(1.0)
+    with pytest.raises(TypeError, match="quad: weight='cos' is not supported"):
+        fg.grad(lambda a: integrate.quad(lambda x: a, 0.0, 1.0, weight="cos", wvar=1.0)[0])(1.0)
+
+
+def test_differential_equations():
+    times = np.array([0.0, 0.5, 2.0])
+
+    def decayed(m, k):
+        return m.odeint(
+            lambda y, t, k: [-k * y[0], y[0]], [1.0, 0.0], times, (k,), rtol=1e-10, atol=1e-10
+        )
+
+    value, slope = fg.jvp(lambda k: decayed(integrate, k), (0.7,), (1.0,))
+    np.testing.assert_allclose(value, decayed(scipy.integrate, 0.7), rtol=1e-7)
+    np.testing.assert_allclose(slope[:, 0], -times * np.exp(-0.7 * times), rtol=1e-7, atol=1e-9)
+
+    def oscillated(m, k):
+        return m.solve_ivp(
+            lambda t, y: [y[1], -k * y[0]],
+            (0.0, 1.0),
+            [1.0, 0.0],
+            t_eval=[0.5, 1.0],
+            rtol=1e-9,
+            atol=1e-9,
+        ).y
+
+    value, slope = fg.jvp(lambda k: oscillated(integrate, k), (2.0,), (1.0,))
+    np.testing.assert_allclose(value, oscillated(scipy.integrate, 2.0), rtol=1e-6)
+    root = 2.0**0.5
+    np.testing.assert_allclose(
+        slope[0],
+        -np.sin(root * np.array([0.5, 1.0])) * np.array([0.5, 1.0]) / (2 * root),
+        rtol=1e-6,
+    )
+    plain = integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0])
+    np.testing.assert_array_equal(
+        plain.y, scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0]).y
+    )

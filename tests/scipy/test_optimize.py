@@ -1,0 +1,166 @@
+"""Solutions of equations and minima: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import funcgrad as fg
+from funcgrad.scipy import optimize
+
+X = np.linspace(0.0, 2.0, 9)
+Y = 2.0 * np.exp(-0.7 * X) + 0.05 * np.cos(5 * X)
+
+CASES = {
+    "root": lambda m, a: m.root(lambda x: np.stack([x[0] ** 2 - a, x[1] + x[0] - 1]), [1.0, 0.0]).x,
+    "root with arguments": lambda m, a: (
+        m.root(lambda x, b, c: x**3 - b * c, [1.0], (a, 2.0), tol=1e-12).x
+    ),
+    "fsolve": lambda m, a: m.fsolve(lambda x: np.cos(x) - a * x, 1.0, xtol=1e-13),
+    "brentq": lambda m, a: m.brentq(lambda x: x**3 - a, 0.0, 3.0, xtol=1e-14),
+    "brentq with arguments": lambda m, a: m.brentq(
+        lambda x, b: np.exp(x) - b, -1.0, 3.0, (a,), xtol=1e-14
+    ),
+    "bisect": lambda m, a: m.bisect(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
+    "ridder": lambda m, a: m.ridder(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
+    "toms748": lambda m, a: m.toms748(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
+    "newton": lambda m, a: m.newton(lambda x: x**2 - a, 1.3, tol=1e-14),
+    "root_scalar": lambda m, a: (
+        m.root_scalar(lambda x: x**2 - a, bracket=(0.0, 3.0), xtol=1e-14).root
+    ),
+    "root_scalar by newton": lambda m, a: (
+        m.root_scalar(lambda x: x**2 - a, x0=1.2, x1=1.3, xtol=1e-14).root
+    ),
+    "fixed_point": lambda m, a: m.fixed_point(lambda x: np.cos(a * x / 2), 0.5, xtol=1e-14),
+    "minimize": lambda m, a: (
+        m.minimize(
+            lambda x: (1 - x[0]) ** 2 + 5 * (x[1] - a * x[0] ** 2) ** 2, [0.5, 0.5], tol=1e-12
+        ).x
+    ),
+    "minimize's value": lambda m, a: (
+        m.minimize(lambda x: np.sum((x - a) ** 2 + x**2), [0.5, 0.5]).fun
+    ),
+    "minimize in bounds": lambda m, a: (
+        m.minimize(
+            lambda x: (x[0] - a) ** 2 + (x[1] - 2 * a) ** 2 + x[0] * x[1],
+            [0.5, 0.5],
+            bounds=[(None, None), (0.0, 1.0)],
+            tol=1e-14,
+        ).x
+    ),
+    "minimize_scalar": lambda m, a: (
+        m.minimize_scalar(lambda x: (x - a) ** 2 + np.cosh(x), tol=1e-13).x
+    ),
+    "minimize_scalar in bounds": lambda m, a: (
+        m.minimize_scalar(
+            lambda x: (x - a) ** 2 + np.cosh(x), bounds=(0.0, 2.0), options={"xatol": 1e-11}
+        ).x
+        if m is scipy.optimize
+        else m.minimize_scalar(lambda x: (x - a) ** 2 + np.cosh(x), bounds=(0.0, 2.0)).x
+    ),
+    "least_squares": lambda m, a: (
+        m.least_squares(
+            lambda p: p[0] * np.exp(-p[1] * X) - a * Y,
+            [1.0, 1.0],
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        ).x
+    ),
+    "least_squares in bounds": lambda m, a: (
+        m.least_squares(
+            lambda p: p[0] * np.exp(-p[1] * X) - a * Y,
+            [1.0, 0.3],
+            bounds=([0.0, 0.0], [9.0, 0.5]),
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        ).x
+    ),
+    "curve_fit": lambda m, a: m.curve_fit(lambda x, p, q: p * np.exp(-q * x), X, a * Y)[0],
+    "curve_fit's covariance": lambda m, a: m.curve_fit(
+        lambda x, p, q: p * np.exp(-q * x), X, a * Y, sigma=1 + X
+    )[1],
+    "linprog": lambda m, a: (
+        m.linprog(
+            [-1.0, -2.0],
+            A_ub=np.array([[1.0, 1.0], [1.0, 3.0]]) * a,
+            b_ub=[4.0, 6.0],
+        ).x
+    ),
+    "linprog with an equation": lambda m, a: (
+        m.linprog(
+            np.array([1.0, 2.0, 3.0]),
+            A_eq=[[1.0, 1.0, 1.0]],
+            b_eq=np.ones(1) * a,
+            bounds=[(0, 0.4), (0, None), (0.1, None)],
+        ).x
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if k % 3 == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for k, case in enumerate(CASES)
+    ],
+)
+def test_values_are_scipys_and_slopes_are_differences(case):
+    f, a = CASES[case], 1.3
+    value, slope = fg.jvp(lambda a: f(optimize, a), (a,), (1.0,))
+    own = f(scipy.optimize, a)
+    assert np.shape(value) == np.shape(own)
+    np.testing.assert_allclose(value, own, rtol=1e-6, atol=1e-7)
+    h = 1e-4
+
+    def exact(a):  # converged further than SciPy's
+        return fg.jvp(lambda a: f(optimize, a), (a,), (0.0,))[0]
+
+    near = [exact(a + s * h) for s in (1, -1, 2, -2)]
+    wanted = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-6, atol=1e-8)
+    back = fg.grad(lambda a: np.sum(f(optimize, a)))(a)
+    assert back == pytest.approx(np.sum(slope), rel=1e-9, abs=1e-11)
+    assert fg.jit(fg.grad(lambda a: np.sum(f(optimize, a))))(a) == pytest.approx(
+        back, rel=1e-9, abs=1e-11
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", ["root", "brentq", "minimize", "minimize in bounds", "least_squares"]
+)
+def test_second_derivatives(case):
+    first = fg.grad(lambda a: np.sum(CASES[case](optimize, a)))
+    wanted = (first(1.3 + 1e-5) - first(1.3 - 1e-5)) / 2e-5
+    assert fg.grad(first)(1.3) == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+
+
+def test_batches():
+    roots = fg.vmap(fg.grad(lambda a: optimize.brentq(lambda x: x * x - a, 0.0, 3.0)))
+    np.testing.assert_allclose(roots(np.array([1.0, 4.0])), [0.5, 0.25], rtol=1e-12)
+
+
+def test_plain_problems_are_scipys():
+    def square(x):
+        return x * x - 2
+
+    assert optimize.brentq(square, 0.0, 2.0) == scipy.optimize.brentq(square, 0.0, 2.0)
+    found = optimize.minimize(lambda x: np.sum((x - 1) ** 2), [0.0], method="Nelder-Mead")
+    assert (
+        found.nit
+        == scipy.optimize.minimize(lambda x: np.sum((x - 1) ** 2), [0.0], method="Nelder-Mead").nit
+    )
+    assert fg.grad(lambda a: a * optimize.brentq(square, 0.0, 2.0))(1.0) == pytest.approx(2**0.5)
+    assert optimize.rosen is scipy.optimize.rosen
+
+
+def test_what_is_not_supported_is_refused():
+    with pytest.raises(TypeError, match="minimize: expected no constraints"):
+        fg.grad(
+            lambda a: optimize.minimize(lambda x: np.sum((x - a) ** 2), [0.0], constraints=[{}]).fun
+        )(1.0)
+    with pytest.raises(TypeError, match="least_squares: expected the loss 'linear'"):
+        fg.grad(lambda a: optimize.least_squares(lambda x: x - a, [0.0], loss="huber").cost)(1.0)
+    with pytest.raises(RuntimeError, match="linprog: expected a solution"):
+        fg.grad(lambda a: optimize.linprog([a], [[1.0]], [-1.0]).fun)(1.0)

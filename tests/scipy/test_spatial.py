@@ -1,0 +1,152 @@
+"""Distances and rotations: values are SciPy's, derivatives those of central differences."""
+
+import numpy as np
+import pytest
+import scipy.spatial
+
+import funcgrad as fg
+from funcgrad.scipy.spatial import distance, transform
+
+A = 0.5 + np.abs(np.cos(np.arange(12.0))).reshape(4, 3)
+B = 0.3 + np.abs(np.sin(np.arange(9.0))).reshape(3, 3)
+METRICS = {
+    "braycurtis": {},
+    "canberra": {},
+    "chebyshev": {},
+    "cityblock": {},
+    "correlation": {},
+    "cosine": {},
+    "euclidean": {},
+    "jensenshannon": {},
+    "mahalanobis": {"VI": np.diag([1.0, 2.0, 3.0])},
+    "minkowski": {"p": 3},
+    "seuclidean": {"V": np.array([1.0, 2.0, 3.0])},
+    "sqeuclidean": {},
+}
+ROTATIONS = {
+    "from_rotvec": lambda R, v: R.from_rotvec(v).as_matrix(),
+    "from_rotvec in degrees": lambda R, v: R.from_rotvec(v * 50, degrees=True).as_quat(),
+    "as_rotvec": lambda R, v: R.from_euler("xyz", v).as_rotvec(),
+    "from_quat": lambda R, v: R.from_quat(np.concatenate([v, v[:1] + 0.3])).as_matrix(),
+    "from_matrix": lambda R, v: R.from_matrix(R.from_rotvec(v).as_matrix()).as_quat(canonical=True),
+    "from_matrix of a half turn": lambda R, v: R.from_matrix(
+        R.from_rotvec(3.1 * v / 0.9).as_matrix()
+    ).as_matrix(),
+    "apply": lambda R, v: R.from_rotvec(v).apply(A),
+    "apply inverse": lambda R, v: R.from_rotvec(v).apply(A[0] * v, inverse=True),
+    "product": lambda R, v: (R.from_rotvec(v) * R.from_euler("ZX", v[:2])).as_matrix(),
+    "inverse": lambda R, v: R.from_rotvec(v).inv().as_rotvec(),
+    "magnitude": lambda R, v: R.from_rotvec(v).magnitude(),
+    "power": lambda R, v: (R.from_rotvec(v) ** 2.5).as_matrix(),
+    "stack": lambda R, v: R.from_rotvec(v * A)[1:3].as_matrix(),
+    "one angle": lambda R, v: R.from_euler("y", v[0]).as_matrix(),
+} | {
+    f"as_euler {seq}": lambda R, v, seq=seq: R.from_rotvec(v).as_euler(seq)
+    for seq in ("xyz", "zyx", "ZYX", "XYZ", "zxz", "ZXZ", "YXY", "yzx")
+}
+V = np.array([0.4, -0.7, 0.5])
+
+
+def slope_of(f, t=0.0, h=1e-4):
+    near = [f(t + s * h) for s in (1, -1, 2, -2)]
+    return (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_distances(name):
+    moves = np.sin(1 + np.arange(12.0)).reshape(4, 3), np.cos(np.arange(9.0)).reshape(3, 3)
+
+    def pairs(m, t):
+        return m.cdist(A + t * moves[0], B + t * moves[1], name, **METRICS[name])
+
+    def rows(m, t):
+        return m.pdist(A + t * moves[0], name, **METRICS[name])
+
+    def single(m, t):
+        return getattr(m, name)(A[0] + t * moves[0][0], B[1] + t, **METRICS[name])
+
+    for f in (pairs, rows, single):
+        value, slope = fg.jvp(lambda t, f=f: f(distance, t), (0.0,), (1.0,))
+        np.testing.assert_allclose(value, f(scipy.spatial.distance, 0.0), rtol=1e-12)
+        wanted = slope_of(lambda t, f=f: f(scipy.spatial.distance, t))
+        np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+        back = fg.jit(fg.grad(lambda t, f=f: np.sum(f(distance, t))))(0.0)
+        assert back == pytest.approx(np.sum(slope), rel=1e-11, abs=1e-12)
+
+
+def test_equal_points_have_finite_derivatives():
+    zeros = np.zeros((2, 3))
+    for metric in ("euclidean", "minkowski", "chebyshev", "canberra", "cityblock"):
+        slope = fg.grad(lambda x, m=metric: np.sum(distance.pdist(x, m)))(zeros)
+        np.testing.assert_array_equal(slope, zeros)
+    assert np.all(np.isfinite(fg.grad(lambda x: np.sum(distance.cdist(x, x)))(A)))
+
+
+def test_other_distances():
+    own = scipy.spatial.distance
+    value = fg.jvp(lambda t: distance.squareform(distance.pdist(A + t)), (0.0,), (1.0,))[0]
+    np.testing.assert_allclose(value, own.squareform(own.pdist(A)), rtol=1e-13)
+    points = np.cos(np.arange(21.0) ** 2).reshape(7, 3)
+    for metric in ("mahalanobis", "seuclidean"):
+        value = fg.jvp(lambda t, m=metric: distance.pdist(points * t, m), (1.0,), (1.0,))[0]
+        np.testing.assert_allclose(value, own.pdist(points, metric), rtol=1e-11)
+    value = fg.jvp(lambda t: distance.pdist(A * t, lambda u, v: np.sum(u * v)), (1.0,), (1.0,))[0]
+    np.testing.assert_allclose(value, own.pdist(A, lambda u, v: np.sum(u * v)), rtol=1e-13)
+    weighted = fg.jvp(
+        lambda t: distance.euclidean(A[0] * t, B[0], w=[1.0, 2.0, 3.0]), (1.0,), (1.0,)
+    )
+    assert weighted[0] == pytest.approx(own.euclidean(A[0], B[0], w=[1.0, 2.0, 3.0]), rel=1e-13)
+    with pytest.raises(TypeError, match="pdist: expected a metric with a derivative"):
+        fg.grad(lambda t: distance.pdist(A * t, "hamming")[0])(1.0)
+    with pytest.raises(ValueError, match="cdist: expected two matrices"):
+        fg.grad(lambda t: distance.cdist(A * t, B[:, :2])[0, 0])(1.0)
+
+
+@pytest.mark.parametrize("case", ROTATIONS)
+def test_rotations(case):
+    f, move = ROTATIONS[case], np.array([0.3, 0.8, -0.5])
+    value, slope = fg.jvp(lambda t: f(transform.Rotation, V + t * move), (0.0,), (1.0,))
+    own = scipy.spatial.transform.Rotation
+    np.testing.assert_allclose(value, f(own, V), rtol=1e-12, atol=1e-14)
+    wanted = slope_of(lambda t: f(own, V + t * move))
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+    rows = fg.jit(fg.vmap(lambda v: f(transform.Rotation, v)))(np.stack([V, V + move / 10]))
+    np.testing.assert_allclose(rows[1], f(own, V + move / 10), rtol=1e-11, atol=1e-13)
+
+
+def test_rotations_at_identity():
+    def there_and_back(v):
+        return transform.Rotation.from_rotvec(v).as_rotvec()
+
+    np.testing.assert_allclose(fg.jacobian(there_and_back)(np.zeros(3)), np.eye(3), atol=1e-15)
+    np.testing.assert_array_equal(
+        fg.hessian(lambda v: there_and_back(v)[0])(np.zeros(3)), np.zeros((3, 3))
+    )
+    for scale in (1e-9, 0.9e-3, 1.1e-3):
+        np.testing.assert_allclose(there_and_back(scale * V), scale * V, rtol=1e-14)
+        found = fg.jacobian(there_and_back)(scale * V)
+        np.testing.assert_allclose(found, np.eye(3), atol=1e-12)
+
+
+def test_slerp_and_plain_rotations():
+    times = np.array([0.0, 1.0, 3.0])
+    own, found = scipy.spatial.transform, transform
+    vectors = A[:3] - 0.8
+
+    def sampled(m, t):
+        return m.Slerp(times, m.Rotation.from_rotvec(vectors * t))(np.array([0.2, 2.5])).as_matrix()
+
+    value, slope = fg.jvp(lambda t: sampled(found, t), (1.0,), (1.0,))
+    np.testing.assert_allclose(value, sampled(own, 1.0), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        slope, slope_of(lambda t: sampled(own, t), 1.0), rtol=1e-8, atol=1e-9
+    )
+    plain = found.Rotation.from_euler("xyz", V)
+    np.testing.assert_allclose(
+        plain.as_mrp(), own.Rotation.from_euler("xyz", V).as_mrp(), rtol=1e-14
+    )
+    assert len(found.Rotation.random(5)) == 5
+    with pytest.raises(AttributeError, match="expected a rotation of plain values for as_mrp"):
+        fg.grad(lambda t: found.Rotation.from_rotvec(t * V).as_mrp()[0])(1.0)
+    with pytest.raises(ValueError, match="Rotation: expected up to three axes"):
+        fg.grad(lambda t: found.Rotation.from_euler("xY", t * V[:2]).magnitude())(1.0)
