@@ -17,6 +17,7 @@ import pytest
 import toolz
 
 import funcgrad as fg
+from funcgrad.adoption.levels import adoption_level
 
 
 def scalar(x):
@@ -348,6 +349,23 @@ def test_a_function_that_needs_no_adoption_runs_as_it_is():
 
     assert fg.grad(f)(X) == pytest.approx(SLOPE)
     assert seen == [(True, helper)]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w: np.mean(np.logaddexp(0, SAMPLES @ w) - w[0]),
+        lambda w: np.linalg.norm(np.tanh(w @ SAMPLES.T)) + np.median(w),
+        lambda w: np.sum(np.where(w > 0, np.sqrt(w), 0.0)) * math.pi,
+    ],
+)
+def test_functions_of_numpy_alone_run_as_they_are(f):
+    assert adoption_level(f, [V]) == 0
+    fg.grad(f)(V)
+    assert adoption_level(f, [V]) == 0
+
+
+SAMPLES = np.arange(6.0).reshape(3, 2)
 
 
 def test_a_function_that_names_what_it_needs_runs_once():

@@ -74,12 +74,19 @@ def keep_adopted(
     """
     key, entries = id(value), home.entries
     original = ref(value, lambda _: entries.pop(key, None))
-    if home.original.get(value.__qualname__) is value:
+    if home.original.get(value.__qualname__) is value or _holds_nothing(value):
         entry = Entry(original, lambda: adopted, parts, parts(value), cells)
         entries[key] = lambda: entry
     else:
         entry = home.owned[adopted] = Entry(original, ref(adopted), parts, parts(value), cells)
         entries[key] = ref(entry)
+
+
+def _holds_nothing(value: Any) -> bool:
+    """Whether something is a function that refers to nothing but its code and its globals."""
+    if type(value) is not FunctionType:
+        return False
+    return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__ or value.__dict__)
 
 
 def adopt_function(

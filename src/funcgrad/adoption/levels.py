@@ -168,9 +168,10 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
     while waiting:
         function = waiting.pop()
         space = function.__globals__
-        if MARK in space or not can_be_adopted(function):
+        if MARK in space or not can_be_adopted(function) or _dispatches(function):
             continue
         names = _names(function.__code__)
+        numpy = any([space.get(name) is np for name in ("np", "numpy") if name in names])
         for name in sorted(names):
             value = space.get(name, name)
             if value is name:
@@ -181,7 +182,9 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
                 continue
             binding = _bound(None if function is f else function, name, value)
             bindings.extend([binding] if binding is not None else [])
-            inner = [value, *_attributes(value, names)]
+            # math.sqrt and np.sqrt are one name: code that names both modules is adopted if it is refused.
+            both = numpy and getattr(value, "__name__", None) in _NUMBERS
+            inner = [value, *_attributes(value, names.difference(vars(np)) if both else names)]
             if any([_asks(item) for item in inner]):
                 return ADOPTED, tuple(bindings)
             for item in inner:
@@ -190,6 +193,11 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
                         met.add(id(found))
                         waiting.append(found)
     return AS_IT_IS, tuple(bindings)
+
+
+def _dispatches(f: FunctionType) -> bool:
+    """Whether a function is NumPy's, which takes traced values from code that is not adopted, too."""
+    return str(f.__module__).partition(".")[0] == "numpy"
 
 
 def _bound(function: FunctionType | None, name: str, value: Any) -> Binding | None:

@@ -202,6 +202,7 @@ def refuse_varied(root: ExprBase, asker: str) -> None:
     context = root._varied
     if root.size == 1 and context is not None:
         context.refusal = refusal
+        refusal.context = context
     raise refusal
 
 

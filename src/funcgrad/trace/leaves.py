@@ -121,7 +121,7 @@ def run_on_leaves(
                 raise scope.refusal
             return output
 
-        return _adopted_where_needed(f, [*args, *kwargs.values()], on_leaves, scope), leaves
+        return _adopted_where_needed(f, [*args, *kwargs.values()], on_leaves), leaves
     finally:
         scope.open = False
         scope.refusal = None  # its traceback refers to this frame
@@ -196,7 +196,6 @@ def _adopted_where_needed(
     f: Callable[..., Any],
     args: Sequence[Any],
     call: Callable[[int], Any],
-    scope: Scope | None = None,
 ) -> Any:
     """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused."""
     level = _level(f, args)
@@ -207,8 +206,7 @@ def _adopted_where_needed(
         if later is None:
             raise
         refusal = error
-    if scope is not None:
-        scope.refusal = None
+    _withdraw(refusal)
     try:
         result = call(later)
     except Exception:
@@ -217,6 +215,18 @@ def _adopted_where_needed(
         del refusal  # its traceback refers to this frame
     functions["learn"](f)
     return result
+
+
+def _withdraw(error: BaseException) -> None:
+    """Have the traces forget the refusals that caused an error."""
+    cause: Any = error
+    for _ in range(16):
+        if cause is None:
+            return
+        context = getattr(cause, "context", None)
+        if isinstance(context, Scope) and context.refusal is cause:
+            context.refusal = None
+        cause = cause.__cause__ or cause.__context__
 
 
 # -- arrays that can be written --------------------------------------------------------------------
