@@ -206,6 +206,9 @@ def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
             square: Expr = sum_op(arithmetic.square(base.args[0]), **dict(base.params))
             _, other = found.pop(square.key, (square, 0.0))
             found[base.key] = (base, k + 2 * other)
+        if base.op is trigonometric.hypot and k % 2 == 0:
+            squares: Expr = arithmetic.square(base.args[0]) + arithmetic.square(base.args[1])
+            found[base.key] = (squares, k / 2)
     for base, k in list(found.values()):
         if base.op is trigonometric.sin and k > 0:
             cosine: Expr = trigonometric.cos(base.args[0])
@@ -214,6 +217,23 @@ def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
                 tangent: Expr = trigonometric.tan(base.args[0])
                 found[base.key] = (tangent, k)
     return list(found.values())
+
+
+def in_cosh(term: Monomial) -> Monomial:
+    """The product with sigmoid(2*x)*sigmoid(-2*x) as 1/(4*cosh(x)**2)."""
+    for base, k in list(term.powers.values()):
+        inside = monomial(base.args[0]) if base.op is exponential.sigmoid else _ONE
+        if inside.number != 2 or not inside.powers:
+            continue
+        opposite: Expr = exponential.sigmoid(product_of(inside._replace(number=-2.0), base))
+        if term.powers.get(opposite.key, (opposite, 0.0))[1] == k:
+            cosh: Expr = trigonometric.cosh(product_of(inside._replace(number=1.0), base))
+            quotient = Monomial(
+                0.25**k,
+                {base.key: (base, -k), opposite.key: (opposite, -k), cosh.key: (cosh, -2 * k)},
+            )
+            return term.times(quotient)
+    return term
 
 
 def in_sines(term: Monomial) -> Monomial:

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import Key, unnested
-from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
+from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection, trigonometric
 from funcgrad.rewrite.laws import Law
 from funcgrad.rewrite.monomials import (
     SUMS,
@@ -25,6 +25,7 @@ from funcgrad.rewrite.monomials import (
     collected,
     common_factor,
     distributed,
+    in_cosh,
     in_sines,
     monomial,
     product_of,
@@ -41,6 +42,7 @@ READING: tuple[Law, ...] = (
     Law(lambda x: 1 - np.square(np.cos(x)), lambda x: np.square(np.sin(x)), "where finite"),
     Law(lambda x: np.square(np.cosh(x)) - np.square(np.sinh(x)), lambda x: 1, "where finite"),
     Law(lambda x: np.square(np.tan(x)) + 1, lambda x: 1 / np.square(np.cos(x)), "where finite"),
+    Law(lambda x, c: np.hypot(x, c), lambda x, c: np.sqrt(np.square(x) + c * c), "where finite"),
     Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
     Law(lambda x: np.square(np.abs(x)), lambda x: np.square(x), "where finite"),
     Law(lambda x: np.abs(x) * np.sign(x), lambda x: x, "where finite"),
@@ -55,7 +57,7 @@ def _changed(new: Expr, expr: Expr) -> Expr | None:
 # -- like factors and like terms -----------------------------------------------------------------
 def _like_factors(expr: Expr) -> Expr | None:
     """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x)."""
-    return _changed(product_of(in_sines(monomial(expr)), expr), expr)
+    return _changed(product_of(in_cosh(in_sines(monomial(expr))), expr), expr)
 
 
 def _like_terms(expr: Expr) -> Expr | None:
@@ -64,13 +66,14 @@ def _like_terms(expr: Expr) -> Expr | None:
         return _like_factors(expr)
     found = terms_of(expr)
     opened = distributed(found)
-    if len(opened) < len(found):
+    if len(found) > 1 and len(opened) <= len(found):
         found = opened
     for alike in (False, True) if len(found) > 1 else ():
         factor = common_factor(found, alike)
         inverse = factor.to_the(-1.0)
         rest = distributed(collected([term.times(inverse) for term in found.values()]))
-        if factor.powers and (alike or len(rest) < len(found)):
+        sums = all([base.op in SUMS for base, k in factor.powers.values() if k < 0])
+        if factor.powers and (alike or len(rest) < len(found) + sums):
             return _changed(product_of(factor.times(_as_factor(rest, expr)), expr), expr)
     return _changed(sum_of(found, expr), expr)
 
@@ -124,7 +127,12 @@ def _is_infinite(base: Expr, exponent: float, zeros: set[Key]) -> bool:
 
 def _vanishes(expr: Expr, zeros: set[Key]) -> bool:
     """Whether an expression is zero where some expressions are."""
-    terms = terms_of(unbroadcast(expr)).values()
+    inner = unbroadcast(expr)
+    if inner.key in zeros:
+        return True
+    if inner.op is trigonometric.hypot:
+        return all([_vanishes(arg, zeros) for arg in inner.args])
+    terms = terms_of(inner).values()
     return all([_has_factor(term, zeros) for term in terms])
 
 
