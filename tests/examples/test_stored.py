@@ -63,7 +63,7 @@ PROGRAMS = {
     "gaussian_mixture": _mixture,
     "gaussian_process": _process,
     "logistic": _logistic,
-    "sir": lambda: (lambda r: np.sum(sir.residuals(r, 2) ** 2), (np.log([1.5, 0.4]),)),
+    "sir": lambda: (lambda r: np.sum(sir.residuals(r) ** 2), (np.log([1.5, 0.4]),)),
     "sparse_fit": _sparse_fit,
     "seeds, a network": lambda: (topological_ordering.objective, topological_ordering.example()),
 }

@@ -60,6 +60,7 @@ def test_times_may_decrease_repeat_or_be_one():
     np.testing.assert_allclose(fg.odeint(decay, 1, [0, 1], DECAY), [1, np.exp(-DECAY)], rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_state_of_no_entries_and_zero_slope():
     assert fg.odeint(lambda y, t: y, np.zeros((0, 2)), TIMES).shape == (4, 0, 2)
     assert fg.odeint(lambda y, t: 0 * y, -0.0, TIMES).tolist() == [0.0] * 4
@@ -206,6 +207,7 @@ def test_vmap_and_jit_are_the_single_calls():
 
 
 # -- failure -------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_states_that_cannot_be_computed_are_nan():
     # y' = y**2 ends in a pole at t = 1.
     y = fg.odeint(lambda y, t: y * y, 1.0, np.array([0.0, 0.5, 2.0, 3.0]))
@@ -216,6 +218,7 @@ def test_states_that_cannot_be_computed_are_nan():
     assert np.isnan(y).any(axis=1).tolist() == [False, False, True, True]
 
 
+@pytest.mark.slow
 def test_the_largest_step_is_kept():
     seen = fg.odeint(lambda y, t: 0.0 * y, 0.0, np.array([0.0, 1.0]), hmax=0.1, mxstep=9)
     assert np.isnan(seen[-1])

@@ -76,6 +76,7 @@ def test_results_are_scipys(span, options):
             np.testing.assert_allclose(mine, other.reshape(-1, 2), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_an_event_at_the_start_and_at_the_end_of_a_step_counts_as_in_scipy():
     def at_once(t, y):
         return t
@@ -97,6 +98,7 @@ def test_an_interval_of_no_length():
     assert found.t_events[0].shape == (0,)
 
 
+@pytest.mark.slow
 def test_failure_ends_the_solution():
     call = (lambda t, y: y**2, (0.0, 2.0), [1.0])
     ours, theirs = fg.solve_ivp(*call), integrate.solve_ivp(*call)
@@ -174,6 +176,7 @@ def test_second_derivatives_of_an_event_and_under_jit():
         np.testing.assert_allclose(jitted(height, args[1]), expected, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_derivatives_in_the_ends_of_the_interval():
     def final(span):
         return fg.solve_ivp(lambda t, y: -t * y, span, [1.0], rtol=1e-10, atol=1e-12).y[0, -1]
@@ -184,6 +187,7 @@ def test_derivatives_in_the_ends_of_the_interval():
     assert fg.grad(final)((t0, t1)) == pytest.approx((t0 * y, -t1 * y), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_dense_output_is_differentiated_in_time_and_parameters():
     def state(k, t):
         return fg.solve_ivp(
