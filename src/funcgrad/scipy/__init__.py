@@ -16,7 +16,7 @@ from typing import Any
 
 _OWN = (
     *("integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "spatial", "special"),
-    "stats",
+    *("sparse", "stats"),
 )
 
 

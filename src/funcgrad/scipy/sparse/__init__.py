@@ -1,0 +1,126 @@
+"""``scipy.sparse`` for traced values: products of constant sparse matrices with traced arrays.
+
+The classes are subclasses of SciPy's whose products with traced vectors and matrices on their right are
+expressions (write ``a.T @ x`` for ``x @ a``), and functions that make sparse matrices return them. All other
+names lead to SciPy.
+
+>>> import numpy as np
+>>> import funcgrad as fg
+>>> a = csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))
+>>> fg.grad(lambda x: np.sum(a @ x))(np.ones(2))
+array([3., 2.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as _scipy
+
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import number, taken
+from funcgrad.source import fail
+
+
+def _product(matrix: Any, x: Any) -> Any:
+    """matrix @ x: the entries times the rows of x that they meet, added up by rows."""
+    x = number("sparse matrix", x)
+    if x.ndim not in (1, 2) or x.shape[0] != matrix.shape[1]:
+        raise fail(
+            ValueError,
+            f"sparse matrix: expected an array with {matrix.shape[1]} rows, but got {x.shape}",
+        )
+    entries = _scipy.coo_array(matrix)
+    rows, columns = entries.coords
+    data = entries.data.reshape((-1, *[1] * (x.ndim - 1)))
+    terms = data * taken(x, columns)
+    return lift_fully(np.zeros((matrix.shape[0], *x.shape[1:]), terms.dtype)).at[rows].add(terms)
+
+
+class _Traced:
+    """What a sparse matrix does with a traced operand."""
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other) if holds_expr(other) else super().__matmul__(other)  # type: ignore[misc]
+
+    def dot(self, other: Any) -> Any:
+        """As SciPy's method."""
+        return _product(self, other) if holds_expr(other) else super().dot(other)  # type: ignore[misc]
+
+    def _matmul_dispatch(self, other: Any, *args: Any, **kwargs: Any) -> Any:
+        if holds_expr(other):
+            return _product(self, other)
+        return super()._matmul_dispatch(other, *args, **kwargs)  # type: ignore[misc]
+
+    def multiply(self, other: Any) -> Any:
+        """As SciPy's method; with a traced factor, a dense result."""
+        if holds_expr(other):
+            return self.toarray() * number("sparse matrix", other)  # type: ignore[attr-defined]
+        return _of_class(super().multiply(other))  # type: ignore[misc]
+
+
+_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+
+
+def _container(name: str) -> property:
+    """The attribute by which a matrix of SciPy's finds the class of its other formats."""
+
+    def container(self: Any) -> type:
+        return _CLASSES[name]
+
+    return property(container)
+
+
+def _subclass(name: str, kind: str) -> type:
+    containers = {f"_{form}_container": _container(f"{form}_{kind}") for form in _FORMATS}
+    own = getattr(_scipy, name)
+    body = {"__doc__": f"As `scipy.sparse.{name}`.", "__module__": __name__, **containers}
+    return type(name, (_Traced, own), body)
+
+
+_CLASSES = {
+    f"{form}_{kind}": _subclass(f"{form}_{kind}", kind)
+    for form in _FORMATS
+    for kind in ("array", "matrix")
+}
+globals().update(_CLASSES)
+
+
+def _of_class(found: Any) -> Any:
+    """A sparse matrix of SciPy's as one of the class that takes traced operands."""
+    kind = _CLASSES.get(type(found).__name__)
+    return found if kind is None or isinstance(found, _Traced) else kind(found)
+
+
+def _maker(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    @wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if holds_expr([*args, *kwargs.values()]):
+            raise fail(
+                TypeError,
+                f"{name}: expected plain entries, since sparse matrices hold no traced values; write a dense "
+                "matrix, or the product as a sum of its terms",
+            )
+        return _of_class(own(*args, **kwargs))
+
+    return function
+
+
+_MAKERS = (
+    *("block_array", "block_diag", "bmat", "diags", "diags_array", "eye", "eye_array", "hstack"),
+    *("identity", "kron", "kronsum", "random", "random_array", "spdiags", "tril", "triu", "vstack"),
+)
+globals().update({name: _maker(name) for name in _MAKERS if hasattr(_scipy, name)})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "linalg":
+        return import_module("funcgrad.scipy.sparse.linalg")
+    return getattr(_scipy, name)

@@ -1,0 +1,92 @@
+"""Products and solutions with constant sparse matrices."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import funcgrad as fg
+from funcgrad.scipy import sparse
+from funcgrad.scipy.sparse import linalg
+
+DENSE = np.array([[4.0, 0.0, 1.0], [0.0, 3.0, 0.0], [1.0, -1.0, 5.0]])
+X = np.array([0.4, -0.3, 0.8])
+
+
+@pytest.mark.parametrize(
+    "name", ["csr_matrix", "csc_array", "coo_matrix", "dia_array", "bsr_matrix", "lil_matrix"]
+)
+def test_products_with_traced_arrays(name):
+    a = getattr(sparse, name)(DENSE)
+    assert isinstance(a, getattr(scipy.sparse, name))
+    for f, own in (
+        (lambda x: a @ x, lambda x: DENSE @ x),
+        (lambda x: a.dot(x), lambda x: DENSE @ x),
+        (lambda x: a.T @ x, lambda x: DENSE.T @ x),
+        (
+            lambda x: a.tocsr() @ np.stack([x, 2 * x], axis=1),
+            lambda x: DENSE @ np.stack([x, 2 * x], axis=1),
+        ),
+    ):
+        value, slope = fg.jvp(f, (X,), (X[::-1],))
+        np.testing.assert_allclose(value, own(X), rtol=1e-14)
+        np.testing.assert_allclose(slope, own(X[::-1]), rtol=1e-14)
+        np.testing.assert_allclose(
+            fg.jit(fg.grad(lambda x, f=f: np.sum(f(x) ** 2)))(X),
+            fg.grad(lambda x, o=own: np.sum(o(x) ** 2))(X),
+            rtol=1e-13,
+        )
+        np.testing.assert_allclose(fg.vmap(f)(np.stack([X, X]))[1], own(X), rtol=1e-14)
+    np.testing.assert_array_equal(a @ X, DENSE @ X)
+
+
+def test_matrices_that_functions_make():
+    second = sparse.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(3, 3))
+    np.testing.assert_allclose(fg.jvp(lambda x: second @ x, (X,), (X,))[0], second.toarray() @ X)
+    both = sparse.kron(sparse.identity(2), second).tocsr()
+    assert fg.grad(lambda x: np.sum(both @ np.concatenate([x, x])))(X).shape == (3,)
+    np.testing.assert_allclose(
+        fg.jvp(lambda x: second.multiply(x), (X,), (X,))[0], second.toarray() * X
+    )
+
+
+@pytest.mark.parametrize("name", ["spsolve", "cg", "gmres"])
+def test_solutions(name):
+    matrix = DENSE @ DENSE.T if name == "cg" else DENSE
+    a = scipy.sparse.csc_matrix(matrix)
+
+    def solve(b):
+        found = getattr(linalg, name)(a, b, **({} if name == "spsolve" else {"rtol": 1e-13}))
+        return found if name == "spsolve" else found[0]
+
+    value, slope = fg.jvp(solve, (X,), (X[::-1],))
+    np.testing.assert_allclose(value, np.linalg.solve(matrix, X), rtol=1e-11)
+    np.testing.assert_allclose(slope, np.linalg.solve(matrix, X[::-1]), rtol=1e-11)
+    jacobian = fg.jacobian(solve)(X)
+    np.testing.assert_allclose(jacobian, np.linalg.inv(matrix), rtol=1e-10, atol=1e-12)
+    hessian = fg.hessian(lambda b: np.sum(solve(b) ** 3))(X)
+    inverse = np.linalg.inv(matrix)
+    np.testing.assert_allclose(
+        hessian, inverse.T @ np.diag(6 * inverse @ X) @ inverse, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_factorized_and_columns():
+    a = scipy.sparse.csc_matrix(DENSE)
+    solve = linalg.factorized(a)
+    np.testing.assert_allclose(solve(X), np.linalg.solve(DENSE, X))
+    np.testing.assert_allclose(
+        fg.grad(lambda b: np.sum(solve(b)))(X), np.linalg.solve(DENSE.T, np.ones(3))
+    )
+    columns = fg.jvp(lambda b: linalg.spsolve(a, np.stack([b, 2 * b], axis=1)), (X,), (X,))[0]
+    np.testing.assert_allclose(columns[:, 1], 2 * np.linalg.solve(DENSE, X))
+
+
+def test_what_is_not_supported_is_refused():
+    with pytest.raises(TypeError, match="diags: expected plain entries"):
+        fg.grad(lambda t: sparse.diags(t * X).sum())(1.0)
+    with pytest.raises(TypeError, match="spsolve: expected a constant sparse matrix"):
+        fg.grad(lambda t: linalg.spsolve(t * DENSE, X)[0])(1.0)
+    with pytest.raises(ValueError, match="expected a square matrix and a right side"):
+        fg.grad(lambda t: linalg.spsolve(scipy.sparse.csc_matrix(DENSE), t * X[:2])[0])(1.0)
+    with pytest.raises(ValueError, match="sparse matrix: expected an array with 3 rows"):
+        fg.grad(lambda t: (sparse.csr_array(DENSE) @ (t * X[:2]))[0])(1.0)
