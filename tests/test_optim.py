@@ -774,3 +774,15 @@ def test_what_only_composes():
 def test_the_names_of_classes_lead_to_functions(name, hint):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'{hint}$"):
         getattr(fg.optim, name)
+
+
+@pytest.mark.parametrize("condition", [1.0, 10.0, 1e4])
+def test_without_a_method_a_quadratic_is_solved(condition):
+    target = np.array([1.0, -2.0])
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    hessian = turn @ np.diag([1.0, condition]) @ turn.T
+    found = minimize(lambda x: (x - target) @ hessian @ (x - target) / 2, np.zeros(2))
+    assert found.converged
+    assert found.steps < 100
+    np.testing.assert_allclose(found.x, target, rtol=0, atol=1e-8)
+    assert "tol=1e-06" in minimize(lambda x: x**2, 1.0, learning_rate=0.5, steps=1).message

@@ -43,6 +43,7 @@ from funcgrad.fold import (
 from funcgrad.graph import ArrayType, Key, Node
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.activity import is_varied as _is_varied
+from funcgrad.ops.base.foreign_arrays import refuse_others as _refuse_others
 from funcgrad.ops.elementwise.arithmetic import square
 from funcgrad.ops.elementwise.exponential import (
     exp,
@@ -291,6 +292,7 @@ _expr.assemble(
                 "redirect": _redirect,
                 "run_source": _run_source,
                 "special_functions": _special_functions,
+                "refuse_others": _refuse_others,
                 "text": _text,
                 "text_of_tree": _text_of_tree,
                 "latex": _latex,

@@ -321,6 +321,7 @@ def const(value: object) -> Expr:
         return value
     array = np.array(value)
     if array.dtype.kind not in "biufc":
+        functions["refuse_others"]("const", value)
         raise TypeError(f"const: expected numbers, but got dtype {array.dtype}")
     array.flags.writeable = False
     return constant_of(Constant(array))

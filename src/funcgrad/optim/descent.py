@@ -46,29 +46,31 @@ _LEAST_SQUARES = MappingProxyType({"gauss-newton": gauss_newton, "lm": levenberg
 def minimize(
     f: Callable[..., Any],
     x0: object,
-    method: object = "adam",
+    method: object = None,
     *,
     args: Sequence[Any] = (),
     steps: int = 1000,
-    tol: float = 1e-6,
+    tol: float | None = None,
     learning_rate: object = None,
     progress: bool = False,
 ) -> Minimum:
     """The minimum of ``f(x, *args)`` found from x0, a tree of floats or float or complex arrays.
 
-    ``method`` is an optimizer, such as ``adam(0.1)``, or a name: 'sgd', 'momentum', 'nesterov', 'adam',
-    'adamw', 'rmsprop' with their defaults and ``learning_rate`` (a number or schedule); 'lbfgs' (SciPy's).
+    The default is L-BFGS, or Adam if a ``learning_rate`` is given. ``method`` is an optimizer, such as
+    ``adam(0.1)``, or a name: 'sgd', 'momentum', 'nesterov', 'adam', 'adamw', 'rmsprop', with their defaults
+    or a ``learning_rate`` (a number or schedule); 'lbfgs' (SciPy's).
     For 'lm' (Levenberg-Marquardt, SciPy's) and 'gauss-newton', f returns a tree of residuals, and
     half the sum of their squares is minimized.
 
-    The search ends when no entry of the gradient is above ``tol``, or after ``steps`` steps.
+    The search ends when no entry of the gradient is above ``tol`` (by default 1e-6, and 1e-8 without a
+    method), or after ``steps`` steps.
     `Minimum.message` gives the reason. ``progress=True`` shows a bar, with tqdm. x0 and args do not change.
 
     Raises TypeError for integer arrays and if f does not return a real scalar (or residuals), ValueError for
     unknown methods, FloatingPointError if f or its gradient is not finite, ImportError without SciPy for
     'lbfgs' and 'lm', and without tqdm for a progress bar.
 
-    >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0}, "lbfgs")
+    >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0})
     >>> found.converged, round(found.x["a"], 6), round(found.x["b"], 6)
     (True, 1.0, 0.0)
     >>> t = np.array([0.0, 1.0, 2.0])
@@ -77,6 +79,10 @@ def minimize(
     """
     if not callable(f) or isinstance(f, Expr):
         raise fail(TypeError, f"minimize: expected a function for f, but got {type(f).__name__}")
+    if tol is None:
+        tol = 1e-6 if method is not None or learning_rate is not None else 1e-8
+    if method is None:
+        method = "lbfgs" if learning_rate is None else "adam"
     method = _method(method, learning_rate)
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
         raise fail(ValueError, f"minimize: expected steps of at least 0, but got {steps!r}")

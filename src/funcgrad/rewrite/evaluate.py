@@ -10,6 +10,7 @@ import numpy as np
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Node
+from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.rewrite.in_place import in_place, reads_first
 from funcgrad.source import fail
 
@@ -151,6 +152,8 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
             "substitute",
         )
     array = np.asarray(value)
+    if array.dtype.kind in "OUS":
+        refuse_others(f"evaluate: {name}", value)
     if type.dtype.kind in "biu" and array.dtype.kind in "biuf":
         return _whole(name, array, type)
     weak = isinstance(value, bool | int | float | complex)

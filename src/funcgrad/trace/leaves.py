@@ -92,7 +92,8 @@ def run_on_leaves(
     ``traced`` has the flattened arguments to trace, by number; all are traced if it is None. ``scope`` is
     given by a caller that reads it afterwards.
 
-    Raises the refusal of a number that f has caught (`funcgrad.expr.concrete.refuse_varied`).
+    Raises the refusal of a number that f has caught (`funcgrad.expr.concrete.refuse_varied`), and TypeError
+    in the place of NumPy's ValueError, if f stores a traced number into an array.
     """
     if traced is None:
         traced = flatten_arguments(f, args, range(len(args)))
@@ -122,6 +123,13 @@ def run_on_leaves(
             return output
 
         return _adopted_where_needed(f, [*args, *kwargs.values()], on_leaves), leaves
+    except ValueError as error:
+        # NumPy hides the error of ``y[0] = x`` behind its own: the remedy is to be read last.
+        cause = error.__cause__
+        if not (isinstance(cause, TypeError) and "setting an array element" in str(error)):
+            raise
+        told = TypeError(f"setting an array element: {cause}")
+        raise told.with_traceback(error.__traceback__) from None
     finally:
         scope.open = False
         scope.refusal = None  # its traceback refers to this frame
@@ -210,7 +218,7 @@ def _adopted_where_needed(
     try:
         result = call(later)
     except Exception:
-        raise refusal from None
+        raise refusal from refusal.__cause__
     finally:
         del refusal  # its traceback refers to this frame
     functions["learn"](f)

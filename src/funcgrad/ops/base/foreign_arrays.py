@@ -37,8 +37,36 @@ def remedy_of(value: object) -> Remedy | None:
     return None
 
 
+_NUMBERS = {
+    "str": "float(x) for a number written as text, fg.var('x') for a variable",
+    "bytes": "float(x) for a number written as text",
+    "Decimal": "float(x): a derivative is a binary number; fg.precise has as many digits as one asks for",
+    "Fraction": "float(x), or const(1) / 3 for a quotient in a formula",
+}
+"""What to write for a value that reads as a number but is none of NumPy's."""
+
+
+def advice_on(value: object) -> str:
+    """What to write in the place of a value that is no number of NumPy's; empty if that is not known.
+
+    >>> from fractions import Fraction
+    >>> advice_on(Fraction(1, 3))
+    'write float(x), or const(1) / 3 for a quotient in a formula'
+    """
+    kinds = type(value).__mro__
+    known = [_NUMBERS[kind.__name__] for kind in kinds if kind.__name__ in _NUMBERS]
+    if known:
+        return f"write {known[0]}"
+    if any(kind.__module__.partition(".")[0] == "sympy" for kind in kinds):
+        return (
+            "write fg.var('x') for a symbol, float(x) for a number, and sympy.lambdify(symbols, x, 'numpy') "
+            "for a function"
+        )
+    return ""
+
+
 def refuse_others(who: str, value: object) -> None:
-    """Refuse an array of another library.
+    """Refuse an array of another library, and a value that reads as a number but is none of NumPy's.
 
     >>> refuse_others("grad", 2.0)
     """
@@ -49,3 +77,6 @@ def refuse_others(who: str, value: object) -> None:
             f"{who}: expected NumPy arrays, but got {remedy.kind}; write {remedy.convert}, or call "
             f"{remedy.instead}, which takes such arrays",
         )
+    advice = advice_on(value)
+    if advice:
+        raise fail(TypeError, f"{who}: expected a number, but got {type(value).__name__}; {advice}")

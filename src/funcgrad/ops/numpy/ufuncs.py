@@ -270,6 +270,7 @@ def unsupported(name: str, known: Iterable[str]) -> Exception:
     names = list(known)
     near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
     hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
+    hint += "; declare one by fg.primitive(f, [partial derivatives])"
     if not names:
         hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
     error: Exception = fail(
