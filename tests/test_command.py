@@ -10,6 +10,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.__main__ import main
 from funcgrad.show.parse_formula import FormulaError, parse
+from funcgrad.show.shell import WELCOME
 
 FORMULA = "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))"
 
@@ -63,6 +64,7 @@ BAD = [
     ("1e999 * x", "expected finite numbers"),
     ("'a' * 10**9", "expected numbers, names"),
     ("x +", "invalid syntax"),
+    ("1 + x^2", "expected ** for a power, but got ^; write 1 + x**2"),
     ("x; x", "invalid syntax"),
     ("y", "expected a value for 'y'"),
     ("2 + 3", "expected at least one variable"),
@@ -102,11 +104,96 @@ def test_bad_values(capsys, arguments, message):
     assert message in err
 
 
-def test_usage(capsys):
-    assert run(capsys)[0] == 2
+def test_options(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert out.startswith("usage: funcgrad FORMULA")
+    assert out.startswith("usage: funcgrad")
+    assert run(capsys, "-h")[1] == out
+    assert run(capsys, "--version") == (0, f"funcgrad {fg.__version__}\n", "")
+    words = run(capsys, "--completion")[1]
+    assert words.startswith('complete -W "table explain steps')
+    # Each command of the help is one of the completion, and the other way round.
+    named = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
+    assert {"table", "steps", "check"} <= set(named)
+
+
+COMMANDS = {
+    "table": "node  op        of    value  gradient\n0     x               2      4",
+    "explain": "Forward accumulation: parents before children",
+    "steps": "visit v1 = x*x: x gets 1 · x = 2; x gets 1 · x = 2, total 4  (multiply swaps)",
+    "check": "first and second derivatives agree with finite differences",
+    "latex": "x \\, x",
+    "python": "def f(x):",
+    "svg": "<svg ",
+    "explore": "<!doctype html>",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_prints_one_thing(capsys, command):
+    code, out, err = run(capsys, command, "x*x", "x=2", "unused=3")
+    assert (code, err) == (0, "")
+    assert COMMANDS[command] in out
+    without = run(capsys, command, "x*x")
+    if command in ("latex", "python", "svg", "explore"):
+        assert without[0] == 0
+        assert COMMANDS[command] in without[1]
+    else:
+        assert without[0] == 2
+        assert "expected a value for 'x'" in without[2]
+    assert run(capsys, command)[0] == 2
+
+
+def test_wrong_derivatives_are_reported(capsys, tmp_path):
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        "import numpy as np, funcgrad as fg\n"
+        "f = fg.primitive(lambda x: x**2, [lambda x: 2.002 * x], name='square')\n"
+    )
+    code, out, err = run(capsys, "check", f"{file}:f", "x=1.5")
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_the_welcome_can_be_typed():
+    shown = WELCOME.format(version="", leave="")
+    typed = [line[2:] for line in shown.splitlines() if line.startswith("  ")]
+    done = subprocess.run(
+        [sys.executable, "-m", "funcgrad"],
+        input="\n".join([*typed, "x^2", "x in [y, x]", ""]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    out = done.stdout.replace(">>> ", "")
+    for line in (
+        "{'x': y*cos(x), 'y': sin(x) + 1}",
+        "2.958851077208406",
+        "node  op        of    value     gradient",
+        "Backprop: from the result back, starting with v4 gets 1",
+        "12.0",
+        "True",
+    ):
+        assert line in out
+    assert "write x**y for a power" in done.stderr
+    assert done.stderr.count("Traceback") == 1
+    assert "Try:" in done.stderr  # where the prompt writes
+
+
+def test_colors_are_richs():
+    pytest.importorskip("rich")
+    import io
+
+    from rich.console import Console
+
+    x = fg.var("x")
+    for value in (fg.explain(x * x, x=2.0), fg.table(x * x, x=2.0), fg.edges(x * 2.0)):
+        console = Console(file=io.StringIO(), force_terminal=True, width=200)
+        console.print(value)
+        assert "\x1b[" in console.file.getvalue()
+        plain = Console(file=io.StringIO(), width=200)
+        plain.print(value)
+        assert plain.file.getvalue().rstrip() == repr(value)
 
 
 def test_as_a_module():

@@ -26,6 +26,7 @@ CASES = [
     (lambda: np.array([X, X]), TypeError, r"array: expected numbers, but got an expression.*np.stack"),
     # -- questions without an answer
     (lambda: bool(X > 0), TypeError, r"bool\(\): expected a number, but 'x > 0' has none.*np.where"),
+    (lambda: X ^ 2, TypeError, r"bitwise_xor: NumPy has no loop for .*; write x\*\*y for a power"),
     (lambda: float(X), TypeError, r"float\(\): expected a number, but 'x' has none"),
     (lambda: [1, 2][X], TypeError, "an index: expected a number"),
     (lambda: f"{X:.2f}", TypeError, "a format: expected a number"),

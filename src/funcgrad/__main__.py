@@ -1,8 +1,8 @@
-"""The command: ``funcgrad "sin(x)*x" x=0.7`` or ``funcgrad FILE.py:function x=0.7``.
+"""The command: ``funcgrad`` starts a prompt, ``funcgrad "sin(x)*x" x=0.7`` reports on a formula.
 
-It prints the program in let-form, the table of its nodes in topological order with op, parents, value
-and gradient, and the simplified formula of each derivative. A formula is parsed, never evaluated as
-Python; a file is executed, as by ``python FILE.py``.
+The report is the program in let-form, the table of its nodes in topological order with op, parents, value
+and gradient, and the simplified formula of each derivative. Subcommands print one thing each. A formula is
+parsed, never evaluated as Python; a file is executed, as by ``python FILE.py``.
 """
 
 from __future__ import annotations
@@ -11,43 +11,98 @@ import ast
 import importlib.util
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+import funcgrad
 from funcgrad.expr import Expr, var
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.show.parse_formula import FormulaError, parse
+from funcgrad.show.drawing.dot import to_svg
+from funcgrad.show.drawing.explorer import explore
+from funcgrad.show.explain import explain
+from funcgrad.show.latex.to_latex import to_latex
+from funcgrad.show.parse_formula import FormulaError, names_in, parse
+from funcgrad.show.printed_text import print_text
+from funcgrad.show.python.to_python import to_python
+from funcgrad.show.shell import start
+from funcgrad.show.steps_text import steps
 from funcgrad.show.table import table
+from funcgrad.testing import check_grads
 from funcgrad.trace.derive import trace
 from funcgrad.transforms.gradient import gradient
 
 USAGE = """\
-usage: funcgrad FORMULA name=value ...
-       funcgrad FILE.py:function name=value ...
+usage: funcgrad                                   a prompt with all names imported
+       funcgrad FORMULA name=value ...            program, nodes and derivatives
+       funcgrad COMMAND FORMULA name=value ...
+       funcgrad [COMMAND] FILE.py:function name=value ...
+
+commands that take values:
+  table    the nodes, with values and gradients
+  explain  forward and reverse accumulation, line by line
+  steps    the same in words, with the laws that simplified the gradient
+  check    compares the derivatives with finite differences
+commands that need none:
+  svg      a picture                latex    the formula in LaTeX
+  explore  a page to step through   python   the source of a Python function
+
+options: -h, --help; --version; --completion (for bash: source <(funcgrad --completion))
 
   funcgrad "sqrt(x**2 + exp(x**2))" x=0.7
-  funcgrad "sum(tanh(w*x))" w=0.5 x=[1,2,3]"""
+  funcgrad steps "sum(tanh(w*x))" w=0.5 x=[1,2,3]
+  funcgrad svg "sin(x)*x" > picture.svg"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of the command: 0, or 2 with one line on standard error for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0 if given else 2
+    if not given:
+        start(funcgrad)
+        return 0
+    if given[0] in _OPTIONS:
+        print(_OPTIONS[given[0]]())
+        return 0
     try:
-        print(report(given[0], dict(map(_value, given[1:]))))
-    except (FormulaError, TypeError, ValueError, IndexError, OSError) as error:
+        print_text(_output(given))
+    except (FormulaError, TypeError, ValueError, AssertionError, IndexError, OSError) as error:
         print(f"funcgrad: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2
     return 0
 
 
+def _completion() -> str:
+    return f'complete -W "{" ".join([*_COMMANDS, *_OPTIONS])}" -f funcgrad'
+
+
+_OPTIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
+    {
+        "-h": lambda: USAGE,
+        "--help": lambda: USAGE,
+        "--version": lambda: f"funcgrad {funcgrad.__version__}",
+        "--completion": _completion,
+    }
+)
+
+
+def _output(given: list[str]) -> str:
+    if given[0] not in _COMMANDS:
+        return report(given[0], dict(map(_value, given[1:])))
+    command, *rest = given
+    if not rest:
+        raise FormulaError(f"expected a formula, but got none; write funcgrad {command} 'x**2' x=3")
+    values = dict(map(_value, rest[1:]))
+    expr = _program(rest[0], values, command in _WITHOUT_VALUES)
+    known = {name: value for name, value in values.items() if name in variables(expr)}
+    return str(_COMMANDS[command](expr, known))
+
+
+# -- commands ------------------------------------------------------------------------------------
 def report(source: str, values: dict[str, Any]) -> str:
-    """The text that the command prints."""
+    """The text that the command prints of a formula and values."""
     expr = _program(source, values)
     unused = [name for name in values if name not in variables(expr)]
     if not variables(expr):
@@ -65,7 +120,37 @@ def report(source: str, values: dict[str, Any]) -> str:
     return "\n\n".join(blocks)
 
 
-def _program(source: str, values: dict[str, Any]) -> Expr:
+def _check(expr: Expr, values: dict[str, Any]) -> str:
+    names = list(variables(expr))
+
+    def f(*args: Any) -> Any:
+        return expr(**dict(zip(names, args, strict=True)))
+
+    check_grads(f, tuple([values[name] for name in names]))
+    return "first and second derivatives agree with finite differences, in forward and reverse mode"
+
+
+def _explore(expr: Expr, values: dict[str, Any]) -> str:
+    return explore(expr, **values).html
+
+
+_COMMANDS: Mapping[str, Callable[[Expr, dict[str, Any]], object]] = MappingProxyType(
+    {
+        "table": table,
+        "explain": explain,
+        "steps": steps,
+        "check": _check,
+        "svg": lambda expr, values: to_svg(expr),
+        "latex": lambda expr, values: to_latex(expr),
+        "python": lambda expr, values: to_python(expr),
+        "explore": _explore,
+    }
+)
+_WITHOUT_VALUES = ("svg", "latex", "python", "explore")
+
+
+# -- what is given -------------------------------------------------------------------------------
+def _program(source: str, values: dict[str, Any], without_values: bool = False) -> Expr:
     path, colon, name = source.rpartition(":")
     if colon and path.endswith(".py"):
         function = _function(Path(path), name)
@@ -73,7 +158,10 @@ def _program(source: str, values: dict[str, Any]) -> Expr:
         if not isinstance(result, Expr):
             raise TypeError(f"{name}: expected a scalar result, but got {type(result).__name__}")
         return result
-    return parse(source, {n: var(n, np.shape(v), float) for n, v in values.items()})
+    inputs = {n: var(n, np.shape(v), float) for n, v in values.items()}
+    if without_values:
+        inputs = {n: var(n) for n in names_in(source)} | inputs
+    return parse(source, inputs)
 
 
 def _function(path: Path, name: str) -> Any:

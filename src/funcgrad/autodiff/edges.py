@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from funcgrad.expr import Expr, by_key, const, var
 from funcgrad.fold import Edge
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
 from funcgrad.linear import LinearMap
 from funcgrad.one_line import one_line
@@ -67,6 +68,9 @@ class Edges(tuple[LabeledEdge, ...]):
 
     def _repr_html_(self) -> str:
         return html_table(_HEADER, [edge.cells() for edge in self[:_MOST]])
+
+    def __rich__(self) -> Any:
+        return highlighted(repr(self))
 
 
 _HEADER = ("node", "operand", "derivative")

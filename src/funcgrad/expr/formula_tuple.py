@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.expr.registry import functions
+from funcgrad.highlighted import highlighted
 
 
 class FormulaTuple(tuple[Any, ...]):
@@ -24,6 +25,9 @@ class FormulaTuple(tuple[Any, ...]):
     def __repr__(self) -> str:
         text: str = functions["text_of_tree"](tuple(self))
         return text
+
+    def __rich__(self) -> Any:
+        return highlighted(repr(self))
 
 
 def formulas(tree: object) -> Any:

@@ -66,8 +66,29 @@ def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it is nested too deeply"
         raise FormulaError(f"formula: expected an expression, but {reason}") from None
+    if any(isinstance(node, ast.BitXor) for node in ast.walk(tree)):
+        meant = source.strip().replace("^", "**")
+        raise FormulaError(f"formula: expected ** for a power, but got ^; write {meant[:60]}")
     with np.errstate(all="ignore"):
         return const(_read(tree.body, variables, 0))
+
+
+def names_in(source: str) -> list[str]:
+    """The names of the variables of a formula, in the order in which they are met.
+
+    >>> names_in("sin(a*x) + pi")
+    ['a', 'x']
+    """
+    try:
+        tree = ast.parse(source.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []  # `parse` says what is wrong
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    found = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called
+    ]
+    found.sort(key=lambda node: (node.lineno, node.col_offset))
+    return [name for name in dict.fromkeys([node.id for node in found]) if name not in CONSTANTS]
 
 
 def _check_depth(source: str) -> None:

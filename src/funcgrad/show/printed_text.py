@@ -1,5 +1,11 @@
 """Text that prints itself: what the functions of `funcgrad.show` return at a prompt."""
 
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from funcgrad.highlighted import highlighted
+
 
 class PrintedText(str):
     """A `str` whose repr is the text, so that a prompt, a notebook and a doctest show its lines.
@@ -13,3 +19,16 @@ class PrintedText(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def __rich__(self) -> Any:
+        return highlighted(repr(self))
+
+
+def print_text(text: str) -> None:
+    """Print a text, in colors if the output is a terminal and rich is installed."""
+    if sys.stdout.isatty() and find_spec("rich"):
+        from rich import print as print_in_colors
+
+        print_in_colors(highlighted(text))
+    else:
+        print(text)

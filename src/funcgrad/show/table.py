@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
+from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
@@ -45,6 +46,9 @@ class Table(tuple[Row, ...]):
 
     def _repr_html_(self) -> str:
         return html_table(_HEADER, map(_cells, self))
+
+    def __rich__(self) -> Any:
+        return highlighted(repr(self))
 
 
 _HEADER = ("node", "op", "of", "value", "gradient")

@@ -78,7 +78,8 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
         return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
     except TypeError:
         names = ", ".join(str(getattr(d, "name", d)) for d in strong)
-        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
+        hint = "; write x**y for a power" if ufunc is np.bitwise_xor else ""
+        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}{hint}") from None
 
 
 def same_type(type: ArrayType, **_: object) -> ArrayType:
