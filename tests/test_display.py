@@ -110,6 +110,16 @@ def test_definitions_in_one_line_are_separated():
     assert all("let " not in row or " in " in row or "…" in row for row in shown.splitlines())
 
 
+def test_the_order_of_a_large_program_is_made_without_names():
+    e = x
+    for _ in range(10_001):
+        e = np.sin(e)
+    order = fg.toposort(e)
+    assert len(order) == 10_002
+    assert type(order[0]) is Key
+    assert order[-1] == e.key
+
+
 def test_semirings_and_nodes_in_one_line():
     assert repr(fg.MATRICES) == "Semiring(add, matmul, one=1)"
     assert repr(fg.Semiring(min, lambda a, b: a, 0.0)) == "Semiring(min, <lambda>, one=0.0)"

@@ -785,4 +785,5 @@ def test_without_a_method_a_quadratic_is_solved(condition):
     assert found.converged
     assert found.steps < 100
     np.testing.assert_allclose(found.x, target, rtol=0, atol=1e-8)
+    assert repr(found.history) == f"History(steps 0 to {found.steps})"
     assert "tol=1e-06" in minimize(lambda x: x**2, 1.0, learning_rate=0.5, steps=1).message

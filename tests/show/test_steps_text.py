@@ -95,3 +95,4 @@ def test_what_is_refused():
         fg.steps(long, x=1.0)
     assert str(fg.steps(fg.const(2.0))).endswith("  there are no variables")
     assert "df/dx = cos(x) = 1" in str(fg.steps(np.sin, 0.0))
+    assert str(fg.steps(np.sin, x=0.0)) == str(fg.steps(np.sin, 0.0))

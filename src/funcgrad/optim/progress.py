@@ -20,6 +20,9 @@ class History(NamedTuple):
     value: npt.NDArray[np.float64]
     gradient_norm: npt.NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        return f"History(steps 0 to {len(self.step) - 1})"
+
 
 class Minimum(NamedTuple):
     """The result of `minimize`."""

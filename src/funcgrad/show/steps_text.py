@@ -40,6 +40,7 @@ from funcgrad.show.naming import check_values, distinct, name_of
 from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import shown
 from funcgrad.source import fail
+from funcgrad.trace.leaves import parameter_names
 
 MOST_LAWS = 30  # rewrites of one derivative that are listed
 WIDEST = 60  # characters of a formula
@@ -123,7 +124,7 @@ def _program(
             "write steps(f, x=2.0)",
         )
     if named:
-        args = inspect.signature(f).bind(*args, **named).args
+        args = _by_position(f, args, named)
     given = subject("steps", f, args, {})
     if len(given.roots) != 1:
         raise fail(
@@ -131,6 +132,16 @@ def _program(
             f"steps: expected a function that returns one number, but got {len(given.roots)} results",
         )
     return given.roots[0], given.by_name
+
+
+def _by_position(
+    f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
+) -> Sequence[Any]:
+    """The arguments of a call in order; the arguments of a ufunc have no names but those it is known by."""
+    known = parameter_names(f, len(args) + len(named))
+    if isinstance(f, np.ufunc) and set(known[len(args) :]) == named.keys():
+        return [*args, *[named[name] for name in known[len(args) :]]]
+    return inspect.signature(f).bind(*args, **named).args
 
 
 def _names(nodes: list[Expr]) -> list[str]:
