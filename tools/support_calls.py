@@ -1,0 +1,251 @@
+"""Calls of every public function of NumPy, as text: what tools/support_table.py measures.
+
+``x`` and ``y`` are vectors of four floats, in (0, 1) and (1, 2), ``A`` and ``B`` matrices, ``S`` a symmetric
+positive definite one; ``k`` are integers and ``c`` flags, which are no arguments of derivatives.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+_TEXT = """
+abs: x - y | absolute: x - y | acosh: y | arccosh: y | angle: x + 1j*y | append: x, y
+arange: x[0], 3.0, 0.5 | apply_along_axis: lambda v: v*v.sum(), 0, A | apply_over_axes: np.sum, A, [0]
+arctan2: x, y | atan2: x, y | argpartition: x, 1 | around: 3*x | round: 3*x | array: [x, y]
+array_equal: x, y | array_equiv: x, y | array_split: x, 3 | asarray: [x, y] | asanyarray: [x, y]
+asarray_chkfinite: [x, y] | ascontiguousarray: x | asfortranarray: A | astype: x, float
+average: x, weights=y | bincount: k, x | block: [[A, B], [B, A]] | broadcast_arrays: x, A[:, :1]
+broadcast_to: x, (2, 4) | choose: k[:2]//2, [x[:2], y[:2]] | clip: x, 0.4, y*0.5 | column_stack: [x, y]
+compress: c, x | concat: [x, y] | concatenate: [x, y] | convolve: x, y | copysign: x, -y
+correlate: x, y, 'full' | cov: A, B | corrcoef: A | cross: x[:3], y[:3] | cumulative_prod: x
+cumulative_sum: x | delete: x, 1 | diag: x | digitize: x, [0.3, 0.6] | divmod: y, x | dot: A, x[:3]
+dsplit: x.reshape(1, 2, 2), 2 | dstack: [x, y] | einsum: 'ij,j', A, x[:3] | expand_dims: x, 0
+extract: c, x | fmax: x, y | fmin: x, y | fmod: y, x | full: 3, x[0] | full_like: x, y[0]
+float_power: x, y | power: x, y | pow: x, y | fromfunction: lambda i: x[0]*i, (3,)
+fromiter: iter([x[0], y[0]]), float | frompyfunc: lambda v: v*v, 1, 1 | geomspace: x, y, 3 | gradient: x
+heaviside: x - y, 0.5 | histogram: k, 2, weights=x | hypot: x, y | histogram2d: k, k, 2, weights=x
+histogramdd: [k, k], 2, weights=x | histogram_bin_edges: x, 3 | hsplit: x, 2 | hstack: [x, y]
+inner: x, y | insert: x, 1, y[0] | interp: 3*x, [0.0, 1.0, 2.0, 3.0], y | intersect1d: x, x | ix_: x, y
+kaiser: 4, x[0] | kron: x, y | ldexp: x, 2 | linspace: x, y, 3 | logaddexp: x, y | logaddexp2: x, y
+logspace: x, y, 3 | matmul: A, B | matvec: A, x[:3] | vecmat: x[:3], A | maximum: x, y | minimum: x, y
+meshgrid: x, y | mod: y, x | remainder: y, x | floor_divide: y, x | moveaxis: A, 0, 1 | nan_to_num: x
+nanpercentile: x, 30 | nanquantile: x, 0.3 | percentile: x, 30 | quantile: x, 0.3 | outer: x, y
+pad: x, 2, 'linear_ramp' | partition: x, 2 | permute_dims: A, (1, 0)
+piecewise: x, [x < 0.5], [np.sin, np.cos] | poly: x | polyadd: x, y | polyder: x | polydiv: y, x[:2]
+polyfit: x, y, 2 | polyint: x | polymul: x, y | polysub: x, y | polyval: x, y | roots: x
+real_if_close: x | repeat: x, 2 | require: x | reshape: x, (2, 2) | resize: x, 6 | roll: x, 1
+rollaxis: A, 1 | rot90: A | row_stack: [x, y] | searchsorted: [0.3, 0.6], x | select: [x < 0.5], [x], y
+setdiff1d: x, y | setxor1d: x, y | split: x, 2 | stack: [x, y] | subtract: x, y | add: x, y
+multiply: x, y | divide: x, y | true_divide: x, y | swapaxes: A, 0, 1 | take: x, k[:2]
+take_along_axis: x, k, 0 | tensordot: A, B, 1 | tile: x, 2 | trapezoid: x, dx=y[0] | trim_zeros: x
+tril: A | triu: A | trace: A | diagonal: A | diagflat: x | transpose: A | matrix_transpose: A
+union1d: x, y | unwrap: 6*x | vander: x | vdot: x, y | vecdot: x, y | vsplit: A, 3 | vstack: [x, y]
+where: c, x, y | flipud: A | fliplr: A | vectorize: lambda v: v*v | imag: x + 1j*y | real: x*(1 + 1j*y)
+conj: x + 1j*y | conjugate: x + 1j*y | sort_complex: x + 1j*y | unstack: A | isin: x, y | isclose: x, y
+allclose: x, y | squeeze: A[:1] | lexsort: (x, y) | count_nonzero: x | copyto: x, y
+fill_diagonal: A, x[0] | place: x, c, y | put: x, 0, y[0] | putmask: x, c, y
+put_along_axis: x, k, y, 0 | ones_like: x | zeros_like: x | empty_like: x | greater: x, y | less: x, y
+greater_equal: x, y | less_equal: x, y | equal: x, y | not_equal: x, y | logical_and: x, y
+logical_or: x, y | logical_xor: x, y | nextafter: x, y | signbit: x | result_type: x, y
+can_cast: 'f4', 'f8' | shape: x | size: x | ndim: x | array2string: x | array_repr: x | array_str: x
+isdtype: x.dtype, 'real floating' | iterable: x | einsum_path: 'ij,j', A, x[:3]
+broadcast_shapes: (2, 1), (3,) | may_share_memory: x, y | shares_memory: x, y | common_type: x, y
+ravel_multi_index: (k, k), (4, 4) | unravel_index: k, (2, 2) | packbits: k | unpackbits: k.astype('u1')
+bitwise_and: k, k | bitwise_or: k, k | bitwise_xor: k, k | bitwise_not: k | bitwise_invert: k
+invert: k | bitwise_count: k | bitwise_left_shift: k, k | bitwise_right_shift: k, k | left_shift: k, k
+right_shift: k, k | gcd: k, k | lcm: k, k | min_scalar_type: 3 | promote_types: 'f4', 'f8'
+tril_indices_from: A | triu_indices_from: A | diag_indices_from: A | diag_indices: 3 | tril_indices: 3
+triu_indices: 3 | mask_indices: 3, np.triu | indices: (2, 2) | isfortran: x | isscalar: x[0] | zeros: 3
+ones: 3 | empty: 0 | eye: 3 | identity: 3 | tri: 3 | bartlett: 4 | blackman: 4 | hamming: 4 | hanning: 4
+base_repr: 5 | binary_repr: 5 | issubdtype: x.dtype, float | typename: 'd' | mintypecode: 'd'
+iscomplexobj: x | isrealobj: x | ndenumerate: x | format_float_positional: x[0]
+format_float_scientific: x[0] | tan: x | c_[]: x, y | r_[]: x, 1.0, y | s_[]: 1:2 | index_exp[]: 1:2
+mgrid[]: 0:2 | ogrid[]: 0:2 | broadcast: x, A[:, :1] | poly1d: x | ndindex: 2, 2 | emath.sqrt: x
+emath.log: x | emath.power: x, y | emath.arccos: x | linalg.cholesky: S | linalg.cond: A
+linalg.cross: x[:3], y[:3] | linalg.det: A | linalg.diagonal: A | linalg.eig: A | linalg.eigh: S
+linalg.eigvals: A | linalg.eigvalsh: S | linalg.inv: A | linalg.lstsq: A, x[:3] | linalg.matmul: A, B
+linalg.matrix_norm: A | linalg.matrix_power: A, 3 | linalg.matrix_rank: A | linalg.matrix_transpose: A
+linalg.multi_dot: [A, B, A] | linalg.norm: A | linalg.outer: x, y | linalg.pinv: A | linalg.qr: A
+linalg.slogdet: A | linalg.solve: A, B | linalg.svd: A | linalg.svdvals: A
+linalg.tensordot: A, B, axes=1 | linalg.tensorinv: A, 1 | linalg.tensorsolve: A, x[:3] | linalg.trace: A
+linalg.vecdot: x, y | linalg.vector_norm: x | fft.fftfreq: 4 | fft.rfftfreq: 4 | fft.fft2: A
+fft.ifft2: A | fft.rfft2: A | fft.irfft2: A | fft.hfft: x + 1j*y
+"""
+
+_SERIES = {  # of each module of polynomial, by the name without its prefix
+    "add": "x, y",
+    "companion": "y",
+    "der": "x",
+    "div": "y, x[:2]",
+    "fit": "x, y, 2",
+    "fromroots": "x",
+    "grid2d": "x[:2], y[:2], A",
+    "grid3d": "x[:2], y[:2], x[:2], A[None]",
+    "int": "x",
+    "line": "x[0], y[0]",
+    "mul": "x, y",
+    "mulx": "x",
+    "pow": "x, 3",
+    "roots": "y",
+    "sub": "x, y",
+    "trim": "x",
+    "val": "x, y",
+    "val2d": "x[:2], y[:2], A",
+    "val3d": "x[:2], y[:2], x[:2], A[None]",
+    "valfromroots": "x, y",
+    "vander": "x, 3",
+    "vander2d": "x, y, [1, 2]",
+    "vander3d": "x, y, x, [1, 1, 1]",
+    "weight": "x",
+    "gauss": "3",
+    "interpolate": "np.sin, 3",
+    "2poly": "x",
+    "pts1": "3",
+    "pts2": "3",
+    "poly2": "x",
+}
+_CLASSES = ("Polynomial", "Chebyshev", "Legendre", "Laguerre", "Hermite", "HermiteE")
+_PREFIXES = {
+    "chebyshev": "cheb",
+    "hermite": "herm",
+    "hermite_e": "herme",
+    "laguerre": "lag",
+    "legendre": "leg",
+    "polynomial": "poly",
+}
+
+_OF_COMPLEX = ("fft.fft", "fft.fftn", "fft.ifft", "fft.ifftn", "fft.irfft", "fft.irfftn")
+
+OTHER = {
+    "reads or writes files, memory or text": """
+        frombuffer fromfile fromregex fromstring genfromtxt load loadtxt save savetxt savez savez_compressed
+        from_dlpack memmap""",
+    "a setting, or a fact of the installation": """
+        errstate get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions
+        setbufsize seterr seterrcall show_config show_runtime test linalg.test fft.test polynomial.test
+        polynomial.set_default_printstyle little_endian ScalarType sctypeDict typecodes linalg.LinAlgError""",
+    "of dates, text, records or matrices": """
+        asmatrix bmat busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data
+        is_busday isnat timedelta64 recarray record str_ bytes_ character void matrix object_""",
+    "an iterator of arrays in memory": "flatiter nditer nested_iters",
+    "a constant": "False_ True_ e euler_gamma inf nan newaxis pi",
+    "a class of numbers, arrays or functions": "ufunc generic flexible ndarray dtype finfo iinfo",
+}
+
+
+def other() -> dict[str, str]:
+    """The names that are no functions of numbers, and why."""
+    found = {name: why for why, names in OTHER.items() for name in names.split()}
+    kinds = [n for n, v in vars(np).items() if isinstance(v, type) and issubclass(v, np.generic)]
+    return dict.fromkeys(kinds, "a class of numbers, arrays or functions") | found
+
+
+def public_names() -> Iterator[str]:
+    """The public names of numpy, numpy.linalg, numpy.fft and numpy.polynomial, without ``numpy.``."""
+    homes: dict[str, Any] = {
+        "": np,
+        "linalg.": np.linalg,
+        "fft.": np.fft,
+        "polynomial.": np.polynomial,
+    }
+    homes |= {f"polynomial.{name}.": getattr(np.polynomial, name) for name in _PREFIXES}
+    for prefix, home in homes.items():
+        for name in sorted(dir(home)):
+            value = getattr(home, name)
+            series = prefix.count(".") == 2
+            if (
+                name.startswith("_")
+                or isinstance(value, types.ModuleType)
+                or (series and not callable(value))
+            ):
+                continue
+            if series and (isinstance(value, type) or not value.__module__.endswith(prefix[:-1])):
+                continue
+            yield prefix + name
+
+
+_SPECIAL_ARGUMENTS = (
+    "x",
+    "x, y",
+    "2, x",
+    "2, x, y",
+    "x, y, 0.4",
+    "0.5, 1.5, x",
+    "2, 1, x",
+    "0.4, 0.6, 1.5, x",
+)
+"""Arguments of functions of scipy.special, in the order in which they are tried."""
+
+
+def special_calls() -> dict[str, str]:
+    """The calls of functions of scipy.special, as text."""
+    import scipy.special as sc
+
+    found = {}
+    for name in sorted(sc.__all__):
+        function = getattr(sc, name)
+        if isinstance(function, np.ufunc):
+            call = next((c for c in _SPECIAL_ARGUMENTS if _is_finite(function, c)), None)
+            if call is not None:
+                found[f"scipy.special.{name}"] = f"sc.{name}({call})"
+    return found
+
+
+def _is_finite(function: np.ufunc, arguments: str) -> bool:
+    values = eval(f"({arguments},)", {"x": np.array([0.31, 0.72]), "y": np.array([1.21, 1.83])})
+    if len(values) != function.nin:
+        return False
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = function(*values)
+    except TypeError:
+        return False
+    return all(np.all(np.isfinite(part)) for part in (made if isinstance(made, tuple) else (made,)))
+
+
+def calls() -> dict[str, str]:
+    """The call of each function, as text."""
+    given = special_calls()
+    for part in _TEXT.replace("\n", " | ").split(" | "):
+        name, _, arguments = part.strip().partition(": ")
+        if name.endswith("[]"):
+            given[name[:-2]] = f"np.{name[:-2]}[{arguments}]"
+        elif name:
+            given[name] = f"np.{name}({arguments})"
+    for name in ("frompyfunc", "vectorize"):
+        given[name] += "(x)"
+    for name in public_names():
+        found = _series_call(name)
+        if found:
+            given[name] = found
+        elif name not in given and callable(named(name)):
+            given[name] = f"np.{name}({'x + 1j*y' if name in _OF_COMPLEX else 'x'})"
+    return given
+
+
+def named(name: str) -> Any:
+    """The value of a name of NumPy."""
+    value: Any = np
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _series_call(name: str) -> str | None:
+    parts = name.split(".")
+    if parts[0] != "polynomial" or len(parts) == 1:
+        return None
+    if parts[1] in _CLASSES:
+        return f"(np.{name}(x)*2 + np.{name}(y).deriv())(y)"
+    if parts[1] not in _PREFIXES:
+        return None
+    for key in (parts[-1].removeprefix(_PREFIXES[parts[1]]), parts[-1]):
+        if key in _SERIES:
+            return f"np.{name}({_SERIES[key]})"
+    return f"np.{name}(x)"
