@@ -17,7 +17,7 @@ from tests.show.test_json import CASES, sample_expr
 
 X, Y = fg.var("x"), fg.var("y")
 AT = {"x": 0.7, "y": 1.3}
-FUNCTIONS = {rf"\{n}": getattr(np, n) for n in ("sin", "cos", "tanh", "log", "arctan")} | {
+FUNCTIONS = {rf"\{n}": getattr(np, n) for n in ("sin", "cos", "tanh", "cosh", "log", "arctan")} | {
     r"\max": np.maximum,
     r"\exp": np.exp,
     r"\lnot": np.logical_not,
