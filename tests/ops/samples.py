@@ -87,7 +87,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     **_floats("square sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient", ANY),
     **_floats("log log2 log10 log1p sqrt cbrt reciprocal xlogx", POSITIVE),
     **_floats("tan arcsin arccos arctanh", UNIT),
-    **_floats("sigmoid softplus deg2rad rad2deg fabs", ANY),
+    **_floats("sech_squared sigmoid softplus deg2rad rad2deg fabs", ANY),
     "arccosh": unary(POSITIVE + 1.0),
     "gammaln": unary(POSITIVE),
     "polygamma": [Sample((POSITIVE,), {"order": n}) for n in range(3)],

@@ -271,7 +271,9 @@ MP = {
     **dict.fromkeys(
         ["exp", "exp2", "expm1", "sin", "cos", "arctan", "sinh", "cosh", "tanh", "arcsinh"], LINE
     ),
-    **dict.fromkeys(["square", "sigmoid", "softplus", "sinc", "deg2rad", "rad2deg"], LINE),
+    **dict.fromkeys(
+        ["square", "sech_squared", "sigmoid", "softplus", "sinc", "deg2rad", "rad2deg"], LINE
+    ),
     **dict.fromkeys(
         ["log", "log2", "log10", "log1p", "sqrt", "cbrt", "reciprocal", "xlogx"], RIGHT
     ),
@@ -292,6 +294,7 @@ def _mpmath(name):
         "expm1": lambda x: mp.exp(x) - 1,
         "reciprocal": lambda x: 1 / x,
         "square": lambda x: x * x,
+        "sech_squared": lambda x: mp.sech(x) ** 2,
         "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
         "softplus": lambda x: mp.log(1 + mp.exp(x)),
         "xlogx": lambda x: x * mp.log(x),

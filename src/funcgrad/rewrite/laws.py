@@ -18,6 +18,7 @@ import numpy as np
 
 from funcgrad.ops.elementwise.exponential import sigmoid, softplus, xlogx
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.elementwise.trigonometric import sech_squared
 
 Holds: TypeAlias = Literal[
     "everywhere",
@@ -134,7 +135,7 @@ STABLE = (
     Law(lambda x: 1 - sigmoid(x), lambda x: sigmoid(-x), _STABLE),
     Law(
         lambda x: 1 - np.square(np.tanh(x)),
-        lambda x: 4 * (sigmoid(2 * x) * sigmoid(-2 * x)),
+        lambda x: sech_squared(x),
         _STABLE,
     ),
     Law(lambda x: x * np.log(x), lambda x: xlogx(x), _STABLE),

@@ -219,23 +219,6 @@ def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
     return list(found.values())
 
 
-def in_cosh(term: Monomial) -> Monomial:
-    """The product with sigmoid(2*x)*sigmoid(-2*x) as 1/(4*cosh(x)**2)."""
-    for base, k in list(term.powers.values()):
-        inside = monomial(base.args[0]) if base.op is exponential.sigmoid else _ONE
-        if inside.number != 2 or not inside.powers:
-            continue
-        opposite: Expr = exponential.sigmoid(product_of(inside._replace(number=-2.0), base))
-        if term.powers.get(opposite.key, (opposite, 0.0))[1] == k:
-            cosh: Expr = trigonometric.cosh(product_of(inside._replace(number=1.0), base))
-            quotient = Monomial(
-                0.25**k,
-                {base.key: (base, -k), opposite.key: (opposite, -k), cosh.key: (cosh, -2 * k)},
-            )
-            return term.times(quotient)
-    return term
-
-
 def in_sines(term: Monomial) -> Monomial:
     """The product with tan(x) as sin(x)/cos(x), if one of these is a factor, too."""
     found = Monomial(term.number, {})

@@ -25,7 +25,6 @@ from funcgrad.rewrite.monomials import (
     collected,
     common_factor,
     distributed,
-    in_cosh,
     in_sines,
     monomial,
     product_of,
@@ -41,6 +40,9 @@ READING: tuple[Law, ...] = (
     Law(lambda x: 1 - np.square(np.sin(x)), lambda x: np.square(np.cos(x)), "where finite"),
     Law(lambda x: 1 - np.square(np.cos(x)), lambda x: np.square(np.sin(x)), "where finite"),
     Law(lambda x: np.square(np.cosh(x)) - np.square(np.sinh(x)), lambda x: 1, "where finite"),
+    Law(
+        lambda x: trigonometric.sech_squared(x), lambda x: 1 / np.square(np.cosh(x)), "where finite"
+    ),
     Law(lambda x: np.square(np.tan(x)) + 1, lambda x: 1 / np.square(np.cos(x)), "where finite"),
     Law(lambda x, c: np.hypot(x, c), lambda x, c: np.sqrt(np.square(x) + c * c), "where finite"),
     Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
@@ -57,7 +59,7 @@ def _changed(new: Expr, expr: Expr) -> Expr | None:
 # -- like factors and like terms -----------------------------------------------------------------
 def _like_factors(expr: Expr) -> Expr | None:
     """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x)."""
-    return _changed(product_of(in_cosh(in_sines(monomial(expr))), expr), expr)
+    return _changed(product_of(in_sines(monomial(expr)), expr), expr)
 
 
 def _like_terms(expr: Expr) -> Expr | None:

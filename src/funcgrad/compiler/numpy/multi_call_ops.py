@@ -45,6 +45,15 @@ def _sigmoid(calls: list[Call], step: FlatStep, x: int) -> int:
     return _apply(calls, type, np.divide, e, _apply(calls, type, np.add, one, e))
 
 
+def _sech_squared(calls: list[Call], step: FlatStep, x: int) -> int:
+    type, dtype = step.type, step.type.dtype
+    one, two, minus_two = (put_constant(calls, np.array(k, dtype)) for k in (1.0, 2.0, -2.0))
+    size = _apply(calls, type, np.absolute, x)
+    e = _apply(calls, type, np.exp, _apply(calls, type, np.multiply, size, minus_two))
+    half = _apply(calls, type, np.divide, two, _apply(calls, type, np.add, one, e))
+    return _apply(calls, type, np.multiply, _apply(calls, type, np.square, half), e)
+
+
 def _softplus(calls: list[Call], step: FlatStep, x: int) -> int:
     zero = put_constant(calls, np.array(0.0, step.type.dtype))
     return _apply(calls, step.type, np.logaddexp, x, zero)
@@ -68,6 +77,7 @@ def _norm(calls: list[Call], step: FlatStep, x: int) -> int:
 
 
 STAGES: dict[str, Callable[[list[Call], FlatStep, int], int]] = {
+    "sech_squared": _sech_squared,
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "logsumexp": _logsumexp,

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.expr import const
 from funcgrad.linear import Quotient
-from funcgrad.ops.base.columns import function
+from funcgrad.ops.base.columns import Columns, function
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.elementwise.exponential import sqrt
 from funcgrad.ops.elementwise.selection import mask
@@ -140,6 +140,30 @@ tanh = elementwise(
         sympy="tanh",
         interval=lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
         latex="\\tanh",
+        vm=True,
+    ),
+)
+
+
+def _sech_squared(x: Array) -> Any:
+    if np.result_type(x).kind == "c":
+        return 1 / np.cosh(x) ** 2
+    e = np.exp(-2.0 * np.abs(x))
+    return np.square(2.0 / (1.0 + e)) * e
+
+
+# The derivative of tanh: 1 - tanh(x)**2 would be 0 from 20 on, and 1/cosh(x)**2 overflows within.
+sech_squared = elementwise(
+    "sech_squared",
+    _sech_squared,
+    lambda z, x: -2 * np.tanh(x) * z,
+    like=np.exp,
+    columns=Columns(
+        scalar="((1.0 / math.cosh({0})) ** 2 if abs({0}) < 350.0 else 4.0 * math.exp(-2.0 * abs({0})))",
+        decompose=lambda x: 1 / np.square(cosh(x)),
+        mpmath=lambda mp, x: mp.sech(x) ** 2,
+        numpy="(lambda e: np.square(2.0/(1.0 + e))*e)(np.exp(-2.0*np.abs({0})))",
+        transcendental=True,
         vm=True,
     ),
 )
