@@ -166,6 +166,15 @@ def assignment() -> Any:
     )
 
 
+def in_place_operator(symbol: str) -> Any:
+    """The refusal of ``x += y`` on an array of traced values that is an expression."""
+    return fail(
+        TypeError,
+        f"{symbol}=: expected an array that can be written, since NumPy's would change for all of its names, "
+        f"but an expression is immutable; write x = x {symbol} y, or fg.adopt(f) for the function",
+    )
+
+
 def concrete(root: ExprBase, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
     """What Python reads off the value that a traced expression has at this call.
 

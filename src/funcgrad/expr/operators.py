@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Never, Self
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.concrete import assignment, concrete_value
+from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import fail
@@ -56,6 +56,17 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
             return found
 
     operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _in_place(symbol: str) -> Callable[[Any, object], Any]:
+    """The operator that changes an array in NumPy, where other names for the array would see the change."""
+
+    def operator(self: Any, other: object) -> Any:
+        if self.traced and self.type.shape:
+            raise in_place_operator(symbol)
+        return NotImplemented  # Python computes the value and binds the name to it
+
     return operator
 
 
@@ -179,6 +190,17 @@ class Operators:
         made = _reflected_multiply(self, other)
         return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
+    __iadd__ = _in_place("+")
+    __isub__ = _in_place("-")
+    __imul__ = _in_place("*")
+    __imatmul__ = _in_place("@")
+    __itruediv__ = _in_place("/")
+    __ifloordiv__ = _in_place("//")
+    __imod__ = _in_place("%")
+    __ipow__ = _in_place("**")
+    __iand__ = _in_place("&")
+    __ior__ = _in_place("|")
+    __ixor__ = _in_place("^")
     __truediv__ = _operator("divide")
     __rtruediv__ = _reflected("divide")
     __floordiv__ = _operator("floor_divide")
