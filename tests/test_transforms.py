@@ -141,7 +141,7 @@ def test_forms():
     with_aux = fg.value_and_grad(has_aux=True)(lambda x: (x**2, "note"))
     assert with_aux(3.0) == ((9.0, "note"), 6.0)
     assert toolz.pipe(np.sin, fg.grad, fg.grad)(0.5) == pytest.approx(-np.sin(0.5))
-    assert fg.grad(f).__name__ == "f"
+    assert fg.grad(f).__name__ == "grad(f)"
 
 
 def test_a_python_int_counts_as_a_float():

@@ -15,6 +15,7 @@ from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.show.json.json_format import from_json, to_json
 from funcgrad.show.json.validate_node import _is_brief
+from tests.operation_readers import SPECIAL, special_program
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, GRADIENTS, PROGRAMS, nested_calls, values_of
 
@@ -449,6 +450,7 @@ MATRICES = {
 }
 SQUARE, ANY = ("square", "stack", "complex", "empty"), tuple(MATRICES)
 FACTORIZATIONS = {
+    "eig": (lambda a: np.linalg.eig(a)[1], SQUARE),
     "eigh": (lambda a: np.linalg.eigh(a)[1], SQUARE),
     "eigh, upper": (lambda a: np.linalg.eigh(a, "U")[1], SQUARE),
     "eigvalsh": (np.linalg.eigvalsh, SQUARE),
@@ -510,13 +512,20 @@ def test_names_and_tuples_come_back(expr):
     assert from_json(to_json(expr)).key == expr.key
 
 
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_functions_come_back(name):
+    expr = special_program(name).expr
+    assert from_json(to_json(expr)).key == expr.key
+
+
 def test_every_operation_of_the_package_is_among_the_tests():
     programs = [
+        *[special_program(name).expr for name in SPECIAL],
         *[sample_expr(name, i) for name, i in CASES],
         *STORED.values(),
         *[call(MATRICES["square"]) for call, _ in FACTORIZATIONS.values()],
         *MARKED,
     ]
     found = {node.op.name for program in programs for node in program.graph.values()}
-    # A primitive is refused; an `example` lives no longer than the run of a batch.
-    assert found >= operation_table.ops.keys() - {"foreign", "example"}
+    # A primitive is refused; an `example` lives no longer than the run of a batch, a `name` than a trace.
+    assert found >= operation_table.ops.keys() - {"foreign", "example", "name"}

@@ -100,7 +100,7 @@ def test_parentheses_stand_where_python_needs_them():
 
 
 @pytest.mark.parametrize(
-    "name", [*NASTY, "class", "np", "f", "x y", "1", "v_1", "ﬁ", '"""', "print()"]
+    "name", [*NASTY, "class", "np", "f", "x 1", "1", "v_1", "ﬁ", '"""', "print()"]
 )
 def test_names_are_made_identifiers(name):
     expr = fg.var(name) * 2 + X * X

@@ -70,6 +70,14 @@ def refuse_others(who: str, value: object) -> None:
 
     >>> refuse_others("grad", 2.0)
     """
+    refuse_libraries(who, value)
+    advice = advice_on(value)
+    if advice:
+        raise fail(TypeError, f"{who}: expected a number, but got {type(value).__name__}; {advice}")
+
+
+def refuse_libraries(who: str, value: object) -> None:
+    """Refuse an array of another library; text and the like pass, which may be static."""
     remedy = remedy_of(value)
     if remedy is not None:
         raise fail(
@@ -77,6 +85,3 @@ def refuse_others(who: str, value: object) -> None:
             f"{who}: expected NumPy arrays, but got {remedy.kind}; write {remedy.convert}, or call "
             f"{remedy.instead}, which takes such arrays",
         )
-    advice = advice_on(value)
-    if advice:
-        raise fail(TypeError, f"{who}: expected a number, but got {type(value).__name__}; {advice}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.foreign_arrays import refuse_libraries
 from funcgrad.source import fail
 from funcgrad.transforms.interop.library_jit import LibraryPrograms, LibraryTypes
 from funcgrad.transforms.transform_arguments import check_function
@@ -104,7 +104,7 @@ def _jax_type(who: str, value: Any) -> ArrayType | None:
         return None
     jax = import_module("jax")
     if not isinstance(value, jax.Array):
-        refuse_others(who, value)
+        refuse_libraries(who, value)
     try:
         dtype = np.dtype(jax.dtypes.canonicalize_dtype(value.dtype))
     except (TypeError, ValueError):
@@ -114,7 +114,7 @@ def _jax_type(who: str, value: Any) -> ArrayType | None:
 
 def _torch_type(who: str, value: Any) -> ArrayType | None:
     if not isinstance(value, np.ndarray | np.generic | import_module("torch").Tensor):
-        refuse_others(who, value)
+        refuse_libraries(who, value)
         return None
     try:
         dtype = np.dtype(str(value.dtype).removeprefix("torch."))
@@ -127,7 +127,7 @@ def _cupy_type(who: str, value: Any) -> ArrayType | None:
     if not (hasattr(value, "shape") and hasattr(value, "dtype")):
         return None
     if not isinstance(value, import_module("cupy").ndarray):
-        refuse_others(who, value)
+        refuse_libraries(who, value)
     return _checked(who, ".astype(float)", value, np.dtype(value.dtype))
 
 

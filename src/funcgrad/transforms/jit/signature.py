@@ -12,7 +12,7 @@ import optree
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.array_capture import COPIED
-from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.foreign_arrays import refuse_libraries
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import Tree
@@ -39,7 +39,7 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
 
     Raises TypeError if it has no hash, or hashes by identity and may change.
     """
-    refuse_others(who, value)
+    refuse_libraries(who, value)
     kind: Any = type(value)
     if isinstance(value, static):
         return static_kind(value)
