@@ -241,3 +241,31 @@ def of_scipy(scale):
 
 def test_adopted_code_has_these_distributions():
     assert fg.grad(fg.adopt(of_scipy))(1.0) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "before", "p", "slope"),
+    [
+        ("poisson", 0, (), 0.0, -1.0),
+        ("poisson", 1, (), 0.0, 1.0),
+        ("poisson", 2, (), 0.0, 0.0),
+        ("binom", 1, (3,), 0.0, 3.0),
+        ("binom", 2, (3,), 1.0, -3.0),
+        ("binom", 0, (3,), 0.0, -3.0),
+        ("binom", 4, (3,), 0.0, 0.0),
+        ("bernoulli", 1, (), 0.0, 1.0),
+        ("bernoulli", 0, (), 1.0, -1.0),
+        ("nbinom", 1, (2.5,), 1.0, -2.5),
+        ("geom", 2, (), 1.0, -1.0),
+        ("geom", 1, (), 1.0, 1.0),
+    ],
+)
+def test_masses_on_the_edge_of_a_parameter_have_derivatives(name, k, before, p, slope):
+    own, ours = getattr(scipy.stats, name), getattr(stats, name)
+    value, found = fg.value_and_grad(lambda p: ours.pmf(k, *before, p))(p)
+    assert value == own.pmf(k, *before, p)
+    assert found == pytest.approx(slope, abs=1e-12)
+    assert fg.jvp(lambda p: ours.pmf(k, *before, p), (p,), (1.0,))[1] == pytest.approx(
+        slope, abs=1e-12
+    )
+    assert fg.jit(fg.grad(lambda p: ours.pmf(k, *before, p)))(p) == pytest.approx(slope, abs=1e-12)

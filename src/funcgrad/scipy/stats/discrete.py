@@ -23,6 +23,10 @@ def _whole(n: Array) -> Any:
     return np.logical_and(n >= 0, n == np.floor(n))
 
 
+def _certain(p: Array) -> Any:
+    return np.logical_or(p == 0, p == 1)
+
+
 def _log_choose(n: Array, k: Array) -> Any:
     """The logarithm of the binomial coefficient for real n."""
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
@@ -36,6 +40,8 @@ poisson = Standard(
     logsf=lambda k, mu: log_gammainc(k + 1, mu),
     support=half_line,
     valid=lambda mu: mu >= 0,
+    mass=lambda k, mu: mu**k * np.exp(-mu - gammaln(k + 1)),
+    edge=lambda mu: mu == 0,
 )
 
 binom = Standard(
@@ -46,6 +52,8 @@ binom = Standard(
     logsf=lambda k, n, p: log_betainc(k + 1, n - k, p, 1 - p),
     support=lambda n, p: (0.0, n),
     valid=lambda n, p: np.logical_and(_whole(n), _probability(p)),
+    mass=lambda k, n, p: np.exp(_log_choose(n, k)) * p**k * (1 - p) ** (n - k),
+    edge=lambda n, p: _certain(p),
 )
 
 bernoulli = Standard(
@@ -54,6 +62,8 @@ bernoulli = Standard(
     sf=lambda k, p: p,
     support=lambda p: (0.0, 1.0),
     valid=_probability,
+    mass=lambda k, p: p**k * (1 - p) ** (1 - k),
+    edge=_certain,
 )
 
 nbinom = Standard(
@@ -66,6 +76,8 @@ nbinom = Standard(
     logsf=lambda k, n, p: log_betainc(k + 1, n, 1 - p, p),
     support=half_line,
     valid=lambda n, p: np.logical_and(n > 0, np.logical_and(p > 0, p <= 1)),
+    mass=lambda k, n, p: np.exp(gammaln(n + k) - gammaln(k + 1) - gammaln(n)) * p**n * (1 - p) ** k,
+    edge=lambda n, p: p == 1,
 )
 
 geom = Standard(
@@ -75,6 +87,8 @@ geom = Standard(
     logsf=lambda k, p: special.xlog1py(k, -p),
     support=lambda p: (1.0, math.inf),
     valid=lambda p: np.logical_and(p > 0, p <= 1),
+    mass=lambda k, p: (1 - p) ** (k - 1) * p,
+    edge=lambda p: p == 1,
 )
 
 planck = Standard(

@@ -229,7 +229,16 @@ class Discrete(Distribution):
             log = self.standard.density(k, *shapes)
             inside = np.logical_and(self._inside(k, log, shapes), k == x - loc)
             value = np.where(inside, log, -np.inf)
-            return _checked(value if name == "logpmf" else np.exp(value), valid, k)
+            if name == "logpmf":
+                return _checked(value, valid, k)
+            value = np.exp(value)
+            product, edge = self.standard.mass, self.standard.edge
+            if product is not None and edge is not None:
+                a, b = self.standard.support(*shapes)
+                held = np.logical_and(np.logical_and(k >= a, k <= b), k == x - loc)
+                at_edge = np.logical_and(held, edge(*shapes))
+                value = np.where(at_edge, product(k, *shapes), value)
+            return _checked(value, valid, k)
 
         return mass
 

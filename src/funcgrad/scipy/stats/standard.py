@@ -50,6 +50,9 @@ class Standard:
     ``density`` is the logarithm of the density, or of the probability mass of a discrete distribution.
     ``cdf`` and ``sf`` add up to 1, and each is accurate where it is small; ``logcdf`` and ``logsf`` are
     finite where those underflow. ``ppf`` and ``isf`` are the inverses of ``cdf`` and ``sf``.
+
+    ``mass`` is the probability mass as a product, for parameters on the ``edge`` of their range, at which
+    ``density`` may be -inf while the mass has a derivative.
     """
 
     density: Function
@@ -61,6 +64,8 @@ class Standard:
     isf: Function | None = None
     support: Callable[..., tuple[Any, Any]] = whole_line
     valid: Function = all_positive
+    mass: Function | None = None
+    edge: Function | None = None
 
 
 def log1mexp(t: Array) -> Any:
