@@ -15,7 +15,14 @@ Data are dask arrays that are chunked along the first axis, bags, delayed values
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
+
+if find_spec("distributed") is None:
+    raise ImportError(
+        "funcgrad.dask: expected dask and distributed, but they are not installed; "
+        'pip install "funcgrad[dask]"'
+    )
 
 from funcgrad.dask.sharded import grad, hvp, jacobian, map, value_and_grad, vmap
 
