@@ -72,7 +72,7 @@ def test_edges_print_as_a_table():
     ]
     rows = [row.split("  ")[-1].strip() for row in repr(fg.edges(np.sum(v * x))).splitlines()]
     assert rows[1] == "z -> sum(z)"
-    assert rows[3] == "z -> z*v"
+    assert rows[3] == "z -> v*z"
     long = x
     for _ in range(50):
         long = np.sin(long)

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
 from funcgrad.expr import subexpressions
-from funcgrad.rewrite.evaluate import evaluate, variables
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import flatten
+from funcgrad.trace.run_formula import evaluate
 
 RNG = np.random.default_rng(0)
 

@@ -138,7 +138,7 @@ def test_same_compares_programs():
     assert fg.same(2.0, fg.const(2.0))
     assert not fg.same(0.0, -0.0)
     assert not fg.same(fg.var("x", 3), x)
-    with pytest.raises(TypeError, match="expected numbers"):
+    with pytest.raises(TypeError, match="expected a number, but got str"):
         fg.same(x, "x")
 
 

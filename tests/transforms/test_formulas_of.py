@@ -13,14 +13,14 @@ x, y = fg.vars("x y")
 
 def test_formulas_of_each_transform():
     def f(x, y):
-        return np.exp(x) * y
+        return np.exp(np.sin(x)) * y
 
     for pair in (
         fg.value_and_grad(f, (0, 1)).expr(1.0, 2.0),
         fg.jacobian(f, (0, 1)).expr(1.0, 2.0),
         fg.jvp.expr(f, (1.0, 2.0), (1.0, 0.0)),
     ):
-        assert repr(pair).startswith("let a = exp(x)\n")
+        assert repr(pair).startswith("let a = exp(sin(x))")
         assert repr(pair).count("exp") == 1
     assert fg.hessian(f).expr(1, 2.0)(x=0.0, y=3.0) == 3.0
     slope = fg.jvp.expr(f, (1.0, 2.0), (1.0, 0.0))[1]
@@ -50,18 +50,18 @@ def _leaves(tree):
 
 def test_formulas_with_aux_and_trees():
     def f(p):
-        return p["w"] ** 2 * p["b"], "aux"
+        return np.sin(p["w"] ** 2) * p["b"], "aux"
 
     found = fg.value_and_grad(f, has_aux=True).expr({"w": 1.0, "b": 2.0})
-    assert repr(found).startswith("let a = p_w**2\nin (")
-    assert fg.evaluate(found, p_w=3.0, p_b=2.0) == (18.0, {"w": 12.0, "b": 9.0})
-    assert repr(fg.jacobian(f, has_aux=True).expr({"w": 1.0, "b": 2.0})["b"]) == "p_w**2"
+    assert repr(found).startswith("let a = sin(p_w**2)\nin (")
+    assert fg.evaluate(found, p_w=0.0, p_b=2.0) == (0.0, {"w": 0.0, "b": 0.0})
+    assert repr(fg.jacobian(f, has_aux=True).expr({"w": 1.0, "b": 2.0})["b"]) == "sin(p_w**2)"
 
 
 def test_a_tuple_of_formulas_is_a_tuple():
-    pair = fg.gradient(np.exp(x) * y, (x, y))
+    pair = fg.gradient(np.exp(np.sin(x)) * y, (x, y))
     assert isinstance(pair, tuple)
-    assert repr(pair).startswith("let a = exp(x)\nin (")
+    assert repr(pair).startswith("let a = exp(sin(x))\nin (")
     assert pair == tuple(pair)
     assert fg.evaluate(pair, x=0.0, y=2.0) == (2.0, 1.0)
     assert pickle.loads(pickle.dumps(pair))[1].key == pair[1].key

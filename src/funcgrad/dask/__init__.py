@@ -19,9 +19,10 @@ from importlib.util import find_spec
 from typing import Any
 
 if find_spec("distributed") is None:
-    raise ImportError(
+    raise ModuleNotFoundError(
         "funcgrad.dask: expected dask and distributed, but they are not installed; "
-        'pip install "funcgrad[dask]"'
+        'pip install "funcgrad[dask]"',
+        name="distributed",
     )
 
 from funcgrad.dask.sharded import grad, hvp, jacobian, map, value_and_grad, vmap

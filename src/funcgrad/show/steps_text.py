@@ -171,20 +171,19 @@ def _forward(told: list[Step], names: list[str], found: list[Any]) -> Iterator[s
 def _visit(visit: Visit, told: list[Step], names: list[str]) -> str:
     e, formula, _ = told[visit.place]
     given = f", g = {value_text(visit.cotangent, e)}" if e.shape else ""
-    shares = [_share(share, visit, names) for share in visit.shares]
-    return (
-        f"  visit {names[visit.place]} = {formula}{given}: {'; '.join(shares)}{in_words(e, '  ')}"
-    )
+    rule = in_words(e, "  ")
+    shares = [_share(share, visit, names, "routes" in rule) for share in visit.shares]
+    return f"  visit {names[visit.place]} = {formula}{given}: {'; '.join(shares)}{rule}"
 
 
-def _share(share: Share, visit: Visit, names: list[str]) -> str:
+def _share(share: Share, visit: Visit, names: list[str], routed: bool) -> str:
     pullback, value, total = share
     operand = names[pullback.parent]
     more = "" if total is None else f", total {total}"
     if not pullback.slope:
         part = pullback.target.removeprefix("g")  # of a tuple
         return f"{operand}{part} gets {pullback.formula} = {value}{more}"
-    if pullback.slope in ("1", "-1") or pullback.slope.startswith("pullback of"):
+    if routed or pullback.slope in ("1", "-1") or pullback.slope.startswith("pullback of"):
         return f"{operand} gets {value}{more}"
     slope = f"({pullback.slope})" if _is_sum(pullback.slope) else pullback.slope
     return f"{operand} gets {shown(visit.cotangent)} · {slope} = {value}{more}"

@@ -204,7 +204,7 @@ def test_a_loop():
             """
             as traced
               let f(s, t, p1, p2) = s*p1 + p2*t
-              in loop(f, 1, over=ts, given=(x, sin(x)))
+              in loop(f, 1.0, over=ts, given=(x, sin(x)))
             simplified
               the same
             steps on x: float64, ts: float64[5]
@@ -255,12 +255,12 @@ def test_work_that_is_moved_out_of_loops():
             """
             as traced
               let f(s, t, p) = tanh(s + t @ p)
-              in loop(f, [0., 0.], over=xs, given=w)
+              in loop(f, [0.0, 0.0], over=xs, given=w)
             simplified
               the same
             hoisted
               let f(s, t) = tanh(s + t)
-              in loop(f, [0., 0.], over=xs @ w)
+              in loop(f, [0.0, 0.0], over=xs @ w)
             steps on w: float64[3, 2], xs: float64[5, 3]
               %0 = matmul xs, w : float64[5, 2]
             """

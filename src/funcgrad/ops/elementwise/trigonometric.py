@@ -159,7 +159,7 @@ sech_squared = elementwise(
     lambda z, x: -2 * np.tanh(x) * z,
     like=np.exp,
     columns=Columns(
-        scalar="((1.0 / math.cosh({0})) ** 2 if abs({0}) < 350.0 else 4.0 * math.exp(-2.0 * abs({0})))",
+        scalar="((2.0 / (1.0 + math.exp(-2.0 * abs({0})))) ** 2 * math.exp(-2.0 * abs({0})))",
         decompose=lambda x: 1 / np.square(cosh(x)),
         mpmath=lambda mp, x: mp.sech(x) ** 2,
         numpy="(lambda e: np.square(2.0/(1.0 + e))*e)(np.exp(-2.0*np.abs({0})))",
