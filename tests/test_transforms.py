@@ -142,6 +142,7 @@ def test_forms():
     assert with_aux(3.0) == ((9.0, "note"), 6.0)
     assert toolz.pipe(np.sin, fg.grad, fg.grad)(0.5) == pytest.approx(-np.sin(0.5))
     assert fg.grad(f).__name__ == "grad(f)"
+    assert fg.jit(fg.grad(fg.sin)).__name__ == "jit(grad(sin))"
 
 
 def test_a_python_int_counts_as_a_float():

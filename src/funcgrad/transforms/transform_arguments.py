@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr, scalar
 from funcgrad.ops.base.foreign_arrays import refuse_others
-from funcgrad.ops.base.op import differentiable, lift_fully, refuse_other_arrays
+from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
 from funcgrad.source import fail, warn
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
@@ -59,7 +59,8 @@ def titled(made: Callable[..., Any], f: Callable[..., Any], who: str, what: str)
 def _title(f: Callable[..., Any]) -> str:
     while isinstance(f, partial):
         f = f.func
-    return str(getattr(f, "__name__", type(f).__name__))
+    own = f.name if isinstance(f, Op) else type(f).__name__
+    return str(getattr(f, "__name__", own))
 
 
 def _is_decorated(f: Callable[..., Any]) -> bool:

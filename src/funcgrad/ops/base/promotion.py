@@ -77,7 +77,7 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
     try:
         return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
     except TypeError:
-        names = ", ".join(str(getattr(d, "name", d)) for d in strong)
+        names = ", ".join(str(getattr(d, "name", getattr(d, "__name__", d))) for d in strong)
         hint = "; write x**y for a power" if ufunc is np.bitwise_xor else ""
         raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}{hint}") from None
 
