@@ -93,7 +93,7 @@ def _level_of_held(f: Any, given: Iterable[Any]) -> int:
     waiting, met = [*_held(f), *given], set[int]()
     while waiting:
         value = waiting.pop()
-        if type(value) in PLAIN_DATA or id(value) in met:
+        if type(value) in PLAIN_DATA or type(value) is ModuleType or id(value) in met:
             continue
         met.add(id(value))
         if isinstance(value, FunctionType):
