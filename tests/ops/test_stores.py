@@ -375,3 +375,28 @@ def test_computed_indices_into_arrays_of_the_package_are_no_questions():
     assert reads["take"](x) == np.sum(table[[1, 2, 1]] * x)
     wanted = np.array([x[2] ** 2 + x[0] + x[2], x[1] ** 2 + x[1]])  # of two stores the last
     np.testing.assert_allclose(fg.jit(stored)(x), np.sum(wanted**2), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        lambda y: np.fill_diagonal(y, 0.0),
+        lambda y: y.reshape(-1).__setitem__(slice(None, None, 4), 0.0),
+        lambda y: y.T.__setitem__(np.diag_indices(3), 0.0),
+        lambda y: y.__setitem__(np.diag_indices(3), 0.0),
+    ],
+)
+def test_what_a_store_replaces_has_gradient_zero_also_beside_an_infinity(store):
+    weights = np.arange(1.0, 10.0).reshape(3, 3)
+
+    def f(x):
+        y = 1 / x
+        store(y)
+        return np.sum(y * weights)
+
+    x = np.full((3, 3), 2.0)
+    np.fill_diagonal(x, 0.0)
+    wanted = np.where(np.eye(3) == 1, 0.0, -weights / 4)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(fg.grad(f)(x), wanted)
+        np.testing.assert_array_equal(fg.jit(fg.grad(f))(x), wanted)

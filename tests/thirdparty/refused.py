@@ -27,7 +27,6 @@ REFUSED = MappingProxyType(
 
 WRONG = MappingProxyType(
     {
-        "bct.diffusion_efficiency": "nan: 0, the cotangent of 1/0, which a store replaces, times infinity",
         "tmm_unpolarized": "nan, as in JAX: 0, the cotangent of an entry that nothing reads, times infinity",
     }
 )

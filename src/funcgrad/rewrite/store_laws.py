@@ -76,22 +76,38 @@ def accumulated(expr: Expr) -> Expr | None:
 def cleared(expr: Expr) -> Expr | None:
     """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
 
-    Only beside a division, which is where infinite factors come from.
+    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
+    division, which is where infinite factors come from.
     """
     x, y = expr.args
     if expr.op is arithmetic.multiply:
-        if y.op is index_set_op:
+        if x.op is arithmetic.divide:
             x, y = y, x
         if y.op is not arithmetic.divide:
             return None
-    chain = []
-    while x.op is index_set_op and is_zero(x.args[1]):
-        chain.append(x)
-        x = x.args[0]
+    chain = _clearing_chain(x)
     if not chain:
         return None
-    kept = shape.full_like(expr, True, bool)
-    for store in reversed(chain):
-        blank = shape.full_like(store.args[1], False, bool)
-        kept = index_set_op(kept, blank, *store.args[2:], **dict(store.params))
+    kept = shape.full_like(chain[-1].args[0], True, bool)
+    for node in reversed(chain):
+        if node.op is index_set_op:
+            blank = shape.full_like(node.args[1], False, bool)
+            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
+        else:
+            kept = node.op(kept, **dict(node.params))
     return selection.mask(kept, expr)  # type: ignore[no-any-return]
+
+
+CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op)
+"""Stores, and moves of all entries."""
+
+
+def _clearing_chain(x: Expr) -> list[Expr]:
+    """The stores of zeros that lead to an array, and the moves between and after them; the last comes first."""
+    chain = []
+    while x.op in CLEARING and (x.op is not index_set_op or is_zero(x.args[1])):
+        chain.append(x)
+        x = x.args[0]
+    while chain and chain[-1].op is not index_set_op:
+        chain.pop()
+    return chain

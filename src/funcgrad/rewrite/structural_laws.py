@@ -287,7 +287,7 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
 _STORES = (index_set_op, index_add_op)
-_CLEARED = StructuralLaw(store_laws.cleared, (index_set_op,), "for finite reals")
+_CLEARED = StructuralLaw(store_laws.cleared, store_laws.CLEARING, "for finite reals")
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
