@@ -107,7 +107,7 @@ PROGRAMS = {
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
     "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
     "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),
-    "cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
+    "_cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
     "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops import indexing, shape
+from funcgrad.ops import indexing
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.ops.store_forwarding import constant_entry, forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
 
@@ -71,43 +70,3 @@ def accumulated(expr: Expr) -> Expr | None:
             spec = dict(term.params)["spec"]
             return index_add_op(x, v, *arrays, spec=spec)  # type: ignore[no-any-return]
     return None
-
-
-def cleared(expr: Expr) -> Expr | None:
-    """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
-
-    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
-    division, which is where infinite factors come from.
-    """
-    x, y = expr.args
-    if expr.op is arithmetic.multiply:
-        if x.op is arithmetic.divide:
-            x, y = y, x
-        if y.op is not arithmetic.divide:
-            return None
-    chain = _clearing_chain(x)
-    if not chain:
-        return None
-    kept = shape.full_like(chain[-1].args[0], True, bool)
-    for node in reversed(chain):
-        if node.op is index_set_op:
-            blank = shape.full_like(node.args[1], False, bool)
-            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
-        else:
-            kept = node.op(kept, **dict(node.params))
-    return selection.mask(kept, expr)  # type: ignore[no-any-return]
-
-
-CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op)
-"""Stores, and moves of all entries."""
-
-
-def _clearing_chain(x: Expr) -> list[Expr]:
-    """The stores of zeros that lead to an array, and the moves between and after them; the last comes first."""
-    chain = []
-    while x.op in CLEARING and (x.op is not index_set_op or is_zero(x.args[1])):
-        chain.append(x)
-        x = x.args[0]
-    while chain and chain[-1].op is not index_set_op:
-        chain.pop()
-    return chain

@@ -98,6 +98,46 @@ def _selected(expr: Expr) -> Expr | None:
     return selection.mask(indexing.scatter_op(chosen, *x.args[1:], **dict(x.params)), expr)  # type: ignore[no-any-return]
 
 
+def _cleared(expr: Expr) -> Expr | None:
+    """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
+
+    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
+    division, which is where infinite factors come from.
+    """
+    x, y = expr.args
+    if expr.op is arithmetic.multiply:
+        if x.op is arithmetic.divide:
+            x, y = y, x
+        if y.op is not arithmetic.divide:
+            return None
+    chain = _clearing_chain(x)
+    if not chain:
+        return None
+    kept = shape.full_like(chain[-1].args[0], True, bool)
+    for node in reversed(chain):
+        if node.op is index_set_op:
+            blank = shape.full_like(node.args[1], False, bool)
+            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
+        else:
+            kept = node.op(kept, **dict(node.params))
+    return selection.mask(kept, expr)  # type: ignore[no-any-return]
+
+
+_CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op)
+"""Stores, and moves of all entries."""
+
+
+def _clearing_chain(x: Expr) -> list[Expr]:
+    """The stores of zeros that lead to an array, last first, with the moves between and after them."""
+    chain = []
+    while x.op in _CLEARING and (x.op is not index_set_op or store_laws.is_zero(x.args[1])):
+        chain.append(x)
+        x = x.args[0]
+    while chain and chain[-1].op is not index_set_op:
+        chain.pop()
+    return chain
+
+
 def _masked_sum(expr: Expr) -> Expr | None:
     """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): nothing selected is a zero that stays one."""
     (x,) = expr.args
@@ -287,7 +327,7 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
 _STORES = (index_set_op, index_add_op)
-_CLEARED = StructuralLaw(store_laws.cleared, store_laws.CLEARING, "for finite reals")
+_CLEARED = StructuralLaw(_cleared, _CLEARING, "for finite reals")
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
