@@ -1,6 +1,9 @@
 """README.md and tools/check.sh give the same commands."""
 
+import shlex
 from pathlib import Path
+
+from funcgrad.__main__ import main
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,3 +24,9 @@ def test_readme_gives_the_two_commands_each_on_one_line():
 
 def test_check_runs_the_test_command_of_the_readme():
     assert lines("tools/check.sh").count(TEST) == 1
+
+
+def test_readme_shows_what_the_first_command_prints(capsys):
+    main(shlex.split(RUN.partition("funcgrad ")[2]))
+    printed = capsys.readouterr().out.strip()
+    assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
