@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import code
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -52,7 +53,8 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
     config.TerminalInteractiveShell.banner1 = f"{welcome}\n"
     if find_spec("rich"):
         config.InteractiveShellApp.extensions = ["rich"]
-    start_ipython(argv=[], config=config, user_ns=names)
+    start: Callable[..., object] = start_ipython  # IPython has no annotation for it
+    start(argv=[], config=config, user_ns=names)
 
 
 def _complete(names: dict[str, Any]) -> None:
