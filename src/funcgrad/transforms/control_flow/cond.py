@@ -14,10 +14,12 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.control.call_and_branch import bind, branch_op
 from funcgrad.control.closed_program import Body, body_of, symbol
 from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.outer_arrays import OuterArrays
+from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 from funcgrad.typing import Array
 
@@ -76,7 +78,7 @@ def _branch(
         return functions[place](*operands)
     trees = [flatten(item) for item in operands]
     types = [t for tree in trees for t in types_of(tree)]
-    traced = [trace_body(on_arrays(f), trees, symbols(trees, types)) for f in functions]
+    traced = [_traced(who, f, trees, types) for f in functions]
     first = traced[0]
     shape = flatten(first[2])
     for body, _, output in traced[1:]:
@@ -93,6 +95,15 @@ def _branch(
     captured = [value for _, values, _ in traced for value in values]
     values = bind(branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies))
     return shape.rebuild(values)
+
+
+def _traced(
+    who: str, f: Callable[..., Any], trees: Sequence[Tree], types: Sequence[ArrayType]
+) -> tuple[Body, list[Any], Any]:
+    outer = OuterArrays(f)
+    traced = trace_body(on_arrays(f), trees, symbols(trees, types))
+    outer.check(who)
+    return traced
 
 
 def _listed(body: Body) -> str:

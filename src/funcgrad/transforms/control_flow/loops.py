@@ -21,6 +21,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 
@@ -128,9 +129,11 @@ def _fixed_point_carry(
     carry = init
     for _ in range(3):
         types = types_of(carry)
+        outer = OuterArrays(f)
         body, captured, output = trace_body(
             f, [carry, sequences], symbols([carry, sequences], [*types, *items])
         )
+        outer.check(who)
         state = output[0] if isinstance(output, tuple) else output
         made = flatten(state)
         if made.paths != carry.paths:
@@ -261,7 +264,9 @@ def _while(
     carry, body, captured, _ = _fixed_point_carry(
         who, lambda value, _: (body_fun(value), ()), init, empty, []
     )
+    outer = OuterArrays(cond_fun)
     cond, more, _output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
+    outer.check(who)
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
         got = ", ".join(str(t) for t in cond.types) or "nothing"
         raise fail(TypeError, f"while_loop: expected cond_fun to return one bool, but got {got}")
