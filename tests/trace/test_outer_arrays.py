@@ -75,7 +75,7 @@ def test_store_into_a_global_by_an_inner_function() -> None:
         count()
         return c * 2.0, None
 
-    with pytest.raises(TypeError, match="scan: .*'COUNTS'"):
+    with pytest.raises(TypeError, match=r"scan: .*'COUNTS'"):
         fg.grad(lambda x: fg.scan(body, x, None, 3)[0])(2.0)
     COUNTS[:] = 0.0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import code
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -53,8 +52,7 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
     config.TerminalInteractiveShell.banner1 = f"{welcome}\n"
     if find_spec("rich"):
         config.InteractiveShellApp.extensions = ["rich"]
-    start: Callable[..., object] = start_ipython  # IPython has no annotation for it
-    start(argv=[], config=config, user_ns=names)
+    start_ipython(argv=[], config=config, user_ns=names)
 
 
 def _complete(names: dict[str, Any]) -> None:
