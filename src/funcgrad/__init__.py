@@ -80,6 +80,7 @@ from funcgrad.trace.derive import trace
 from funcgrad.trace.labeled_arrays import with_labels as _with_labels
 from funcgrad.trace.run_formula import evaluate
 from funcgrad.trace.static import static
+from funcgrad.trace.tree_map import tree_add
 from funcgrad.trace.tree_nodes import register_tree
 from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
 from funcgrad.transforms.gradient import gradient
@@ -423,6 +424,7 @@ __all__ = [
     "to_torch",
     "toposort",
     "trace",
+    "tree_add",
     "value_and_grad",
     "var",
     "vars",

@@ -39,6 +39,9 @@ class GradientMap(Mapping[Key, Any]):
     if their roots are equal programs and all cotangents are equal. Called with values of the variables by
     name, it is the map of the cotangents' values.
 
+    Maps add with ``+`` and `sum`, node by node: the sum is the gradient map of the sum of the roots. If these
+    are different programs, ``root`` is the tuple of them.
+
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
     >>> z = fg.backprop(x * y + y)
@@ -52,6 +55,8 @@ class GradientMap(Mapping[Key, Any]):
       x*y + y  1.0
     >>> z(x=2.0, y=5.0)[x]
     5.0
+    >>> sum(z(x=2.0, y=y) for y in (5.0, 6.0))[x]
+    11.0
     """
 
     __slots__ = ("_sums", "root")
@@ -88,13 +93,30 @@ class GradientMap(Mapping[Key, Any]):
             return NotImplemented
         ours, theirs = self._sums, other._sums
         return (
-            self.root.key == other.root.key
+            self._roots.keys() == other._roots.keys()
             and ours.keys() == theirs.keys()
             and all([_is_same(ours[key], theirs[key]) for key in ours])
         )
 
     def __hash__(self) -> int:
-        return hash((GradientMap, self.root.key))
+        return hash((GradientMap, frozenset(self._roots)))
+
+    @property
+    def _roots(self) -> dict[Key, Expr]:
+        root = self.root
+        return {e.key: e for e in (root.args if root.op is together_op else (root,))}
+
+    def __add__(self, other: object) -> GradientMap:
+        if not isinstance(other, GradientMap):
+            # The sum of no maps, from which `sum` starts.
+            return self if type(other) is int and other == 0 else NotImplemented
+        sums, roots = dict(self._sums), self._roots | other._roots
+        for key, value in other._sums.items():
+            sums[key] = sums[key] + value if key in sums else value
+        same = roots.keys() == self._roots.keys()
+        return GradientMap(self.root if same else together_op(*roots.values()), sums)
+
+    __radd__ = __add__
 
     def __copy__(self) -> GradientMap:
         return self
@@ -154,7 +176,10 @@ class GradientMap(Mapping[Key, Any]):
         return lines
 
     def _repr_html_(self) -> str:
-        return html_table((f"node of {one_line(self.root)}", "gradient"), self._rows())
+        return html_table((f"node of {self._title()}", "gradient"), self._rows())
+
+    def _title(self) -> str:
+        return ", ".join([one_line(root) for root in self._roots.values()])
 
     def __repr__(self) -> str:
         lines = self._rows()
@@ -163,7 +188,7 @@ class GradientMap(Mapping[Key, Any]):
         body = [f"  {name:{width}}  {value}" for name, value in lines]
         if more > 0:
             body.append(f"  … {more} more")
-        return "\n".join([f"GradientMap of {one_line(self.root)}", *body])
+        return "\n".join([f"GradientMap of {self._title()}", *body])
 
 
 _WIDEST_NODE = (

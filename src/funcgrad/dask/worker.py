@@ -15,6 +15,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.trace.tree_map import tree_add
 
 
 class ShardProgram(NamedTuple):
@@ -119,7 +120,8 @@ def _first_node(program: ShardProgram, first: Nonfinite | None) -> str:
 
 def added(*parts: Sequence[Any]) -> list[Any]:
     """The sums of several lists of arrays, in their order: a node of the tree of sums."""
-    return [sum(column[1:], column[0]) for column in zip(*parts, strict=True)]
+    total: list[Any] = tree_add(*parts)
+    return total
 
 
 def only(index: int, values: Sequence[Any]) -> Any:

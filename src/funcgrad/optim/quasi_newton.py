@@ -14,7 +14,8 @@ import numpy as np
 
 from funcgrad.optim.progress import Recorder
 from funcgrad.optim.ravel import ParameterLayout, Vector, ravel
-from funcgrad.optim.tree_arithmetic import is_complex, mapped
+from funcgrad.optim.tree_arithmetic import is_complex
+from funcgrad.trace.tree_map import mapped
 from funcgrad.transforms.jacobian import jacobian
 
 

@@ -16,13 +16,13 @@ from funcgrad.expr import Expr
 from funcgrad.optim.tree_arithmetic import (
     checked_number,
     frozen,
-    mapped,
     squared_modulus,
     tree_zeros,
     weak,
 )
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten_numbers
+from funcgrad.trace.tree_map import mapped
 
 
 class Optimizer(NamedTuple):

@@ -5,51 +5,14 @@ Results are new trees. Arrays that an optimizer's state keeps are read-only, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
-from funcgrad.trace.pytree import Tree, flatten_numbers
-
-
-def mapped(who: str, f: Callable[..., Any], tree: object, *others: object) -> Any:
-    """The tree of f's values on the leaves of trees that have one structure and the same shapes.
-
-    >>> mapped("me", lambda x, y: x + y, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 20.0})
-    {'a': 11.0, 'b': 22.0}
-    """
-    first = flatten_numbers(tree)
-    columns = [first.leaves, *[_matching(who, first, flatten_numbers(other)) for other in others]]
-    return first.rebuild([result(f(*leaves)) for leaves in zip(*columns, strict=True)])
-
-
-def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
-    got, wanted = [
-        {path: _shape(leaf) for path, leaf in zip(t.paths, t.leaves, strict=True)}
-        for t in (tree, like)
-    ]
-    if got != wanted:
-        raise fail(
-            TypeError,
-            f"{who}: expected trees of one structure and the same shapes, but got "
-            f"{_described(wanted)} and {_described(got)}",
-        )
-    return tree.leaves
-
-
-def _shape(leaf: object) -> tuple[int, ...]:
-    return getattr(leaf, "shape", ())
-
-
-def _described(shapes: dict[str, tuple[int, ...]]) -> str:
-    named = [
-        f"{path.removeprefix('_') or 'one leaf'}{shape or ''}" for path, shape in shapes.items()
-    ]
-    return ", ".join(named[:6] + ["..."] * (len(named) > 6)) or "no leaves"
+from funcgrad.trace.pytree import flatten_numbers
+from funcgrad.trace.tree_map import mapped
 
 
 def frozen(tree: Any) -> Any:
