@@ -11,7 +11,11 @@ _NEEDED = {
 }
 
 _IMPORTING = {"pandas": "src/funcgrad/trace/pandas_columns.py", "distributed": "src/funcgrad/dask"}
-collect_ignore = [path for library, path in _IMPORTING.items() if find_spec(library) is None]
+_OF_SPHINX = ["docs/conf.py"]
+collect_ignore = [
+    *_OF_SPHINX,
+    *[path for library, path in _IMPORTING.items() if find_spec(library) is None],
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

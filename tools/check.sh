@@ -24,6 +24,7 @@ step "format" python -m ruff format --check
 step "lint" python -m ruff check
 step "types" python -m mypy
 step "layers" lint-imports
+step "documentation site" python -m sphinx -W --keep-going -q -b html docs build/site
 if [[ -f benchmarks/__main__.py ]]; then
     step "benchmarks, smoke run" python -m benchmarks --smoke
 fi

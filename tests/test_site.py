@@ -1,0 +1,47 @@
+"""The documentation site: every public name has its place in the reference, and pictures are drawn."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+import funcgrad as fg
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|data):: (\w+)$", re.MULTILINE)
+OF_NUMPY = re.compile(r"``fg\.(\w+)``")
+
+
+def test_every_public_name_stands_once_in_the_reference():
+    pages = [
+        page.read_text(encoding="utf-8")
+        for page in (DOCS / "reference").glob("*.rst")
+        if "automodule" not in page.read_text(encoding="utf-8")
+    ]
+    named = Counter(name for page in pages for name in DIRECTIVE.findall(page))
+    named.update(OF_NUMPY.findall((DOCS / "reference/mathematics.rst").read_text(encoding="utf-8")))
+    named["check_grads"] += 1  # in the module `testing`
+    assert named == Counter(fg.__all__)
+
+
+def test_every_picture_is_drawn_and_stands_on_a_page(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS))
+    pictures = __import__("pictures")
+    pictures.write(tmp_path)
+    shown = {
+        name
+        for page in DOCS.rglob("*.md")
+        for name in re.findall(r"_pictures/(\w+)\.svg", page.read_text(encoding="utf-8"))
+    }
+    assert shown == set(pictures.PICTURES)
+    for name in shown:
+        assert ElementTree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
+
+
+def test_pictures_that_are_up_to_date_are_left_alone(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS))
+    pictures = __import__("pictures")
+    pictures.write(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    pictures.write(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
