@@ -14,7 +14,13 @@ def first() -> str:
     return fg.to_svg(np.sqrt(x**2 + np.exp(x**2)) + np.cos(x**2 + np.exp(x**2)))
 
 
-PICTURES: dict[str, Callable[[], str]] = {"first": first}
+def start() -> str:
+    """The formula of the five-minute start."""
+    x, y = fg.vars("x y")
+    return fg.to_svg(x * y + np.sin(x))
+
+
+PICTURES: dict[str, Callable[[], str]] = {"first": first, "start": start}
 """The name of each picture and the function that draws it. A page has ``![...](_pictures/NAME.svg)``."""
 
 
