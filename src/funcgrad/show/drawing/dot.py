@@ -10,65 +10,25 @@ import html
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, by_key, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.graph import Key
 from funcgrad.linear import Parts
-from funcgrad.ops.base.op import Op, differentiable, leaf
+from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.show.drawing.labels import Face, cut_label, face
 from funcgrad.show.drawing.layered_layout import Layout, Point, arrange
-from funcgrad.show.functions import Function, held, held_within, is_tuple, named, variable_names
-from funcgrad.show.naming import array_of, distinct, name_of, places, printable
-from funcgrad.show.numbers import label
+from funcgrad.show.functions import Function, held_within, named, variable_names
+from funcgrad.show.naming import distinct, places
 from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import text
 
 MOST_DOT = 100_000  # nodes; Graphviz itself gives up long before
 MOST_SVG = 300
-WIDEST_LABEL = 30  # characters of a line in a node
 HEAD = 26.0  # the room for the name of a body above its nodes
-
-_NONE: Mapping[Body, Function] = MappingProxyType({})
-
-
-class Face(NamedTuple):
-    """How a node is drawn: its kind (``input``, ``constant`` or ``op``) and its lines."""
-
-    kind: str
-    lines: tuple[str, ...]
-
-
-def face(expr: Expr, functions: Mapping[Body, Function] = _NONE) -> Face:
-    """The kind of a node and the lines written in it: name or operation, params, type.
-
-    ``functions`` are the names of bodies, which are drawn by themselves.
-    """
-    if expr.op is INPUT:
-        return Face("input", (_cut(name_of(expr)), str(expr.type)))
-    if expr.op is CONSTANT:
-        number = label(array_of(expr))
-        number = f"{expr.label} = {number}" if expr.label else number
-        return Face("constant", (_cut(number), str(expr.type)))
-    operation: Op = expr.op
-    symbol = operation.infix.symbol if operation.infix else operation.name
-    symbol = f"{_cut(expr.label)} = {symbol}" if expr.label and operation is not leaf else symbol
-    if is_tuple(expr):
-        runs = [functions[item.body].name for item in held(expr) if item.body in functions]
-        params = ", ".join(runs)
-    else:
-        params = ", ".join(f"{key}={value}" for key, value in expr.params if key != "scope")
-    lines = (symbol, _cut(params), str(expr.type)) if params else (symbol, str(expr.type))
-    return Face("op", lines)
-
-
-def _cut(line: str) -> str:
-    plain = printable(line).replace("\n", " ")
-    return plain if len(plain) <= WIDEST_LABEL else plain[: WIDEST_LABEL - 1] + "…"
-
 
 # -- DOT -----------------------------------------------------------------------------------------
 _SHAPES = {"input": "ellipse", "constant": "plain", "op": "box"}
@@ -105,7 +65,7 @@ def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
     lines += _dot_nodes("n", nodes, slopes, functions, {})
     for k, (own, body, inner) in enumerate(bodies):
         shown = {x.key: name for x, name in zip(body.inputs, own.inputs, strict=True)}
-        lines += [f"  subgraph cluster_{k} {{", f'    label="{_dot_escape(_cut(own.head))}"']
+        lines += [f"  subgraph cluster_{k} {{", f'    label="{_dot_escape(cut_label(own.head))}"']
         lines += [f"  {line}" for line in _dot_nodes(f"b{k}_", inner, None, functions, shown)]
         place = places(inner)
         for at, out in enumerate(body.outputs):
@@ -132,7 +92,7 @@ def _dot_nodes(
     lines = []
     for i, e in enumerate(nodes):
         kind, written = _renamed(face(e, functions), names.get(e.key))
-        shown = (*written, f"cotangent {_cut(slopes[i])}") if slopes and slopes[i] else written
+        shown = (*written, f"cotangent {cut_label(slopes[i])}") if slopes and slopes[i] else written
         label = "\\n".join(map(_dot_escape, shown))
         lines.append(f'  {stem}{i} [label="{label}", shape={_SHAPES[kind]}]')
     for i, e in enumerate(nodes):
@@ -143,7 +103,7 @@ def _dot_nodes(
 
 
 def _renamed(face: Face, name: str | None) -> Face:
-    return face if name is None else Face(face.kind, (_cut(name), *face.lines[1:]))
+    return face if name is None else Face(face.kind, (cut_label(name), *face.lines[1:]))
 
 
 class Inside(NamedTuple):
@@ -264,7 +224,7 @@ def draw(nodes: list[Expr], who: str = "to_svg") -> str:
     for panel in panels:
         body += [f'<g transform="translate(0 {height:.0f})">', *panel.body, "</g>"]
         height += panel.height
-    title = _cut(_last_line(nodes[-1]))
+    title = cut_label(_last_line(nodes[-1]))
     said = " ".join([main.description, *[panel.description for panel in panels]])
     return "\n".join(
         [
@@ -310,7 +270,7 @@ def _boxed(inside: Inside, functions: Mapping[Body, Function]) -> _Panel:
     own, body, nodes = inside
     place = places(nodes)
     given = ", ".join([f"n{place[out.key]}" for out in body.outputs]) or "nothing"
-    title = _cut(own.head)
+    title = cut_label(own.head)
     if nodes:
         names = {x.key: name for x, name in zip(body.inputs, own.inputs, strict=True)}
         panel = _panel(nodes, [out.key for out in body.outputs], functions, names, "fg-i")

@@ -25,7 +25,8 @@ from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of
 from funcgrad.rewrite.simplify import simplify_all
-from funcgrad.show.drawing.dot import draw, face
+from funcgrad.show.drawing.dot import draw
+from funcgrad.show.drawing.labels import face
 from funcgrad.show.explain import functions_of, tell
 from funcgrad.show.functions import is_tuple, way_back
 from funcgrad.show.naming import distinct, places, printable
