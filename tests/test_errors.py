@@ -70,7 +70,10 @@ CASES = [
     (lambda: np.linalg.norm(M, 3), ValueError, "norm: expected ord 'fro', 'nuc', 1"),
     # -- running
     (lambda: (X * V)(x=1.0), TypeError, r"evaluate: expected values for x, v, but got x"),
-    (lambda: X(1.0), TypeError, r"call: expected values by name.*f\(x=2.0\)"),
+    (lambda: X(1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float; write f\(x=2.0\)"),
+    (lambda: X(1.0, 2.0), TypeError, r"evaluate: expected values by name or in a dict, but got tuple"),
+    (lambda: fg.evaluate(X, 1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float"),
+    (lambda: fg.backprop(X)(1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float"),
     (lambda: V(v=np.ones(2)), TypeError, r"evaluate: expected float64\[3\] for v, but got float64\[2\]"),
     (lambda: (X * fg.var("y"))(x=np.ones(3), y=np.ones(2)), ValueError, r"one grid.*x: \(3,\), y: \(2,\)"),
     (lambda: X(x=1j), TypeError, "evaluate: expected float64 for x, but got complex128"),

@@ -68,3 +68,12 @@ def test_what_is_said_of_an_update_asks_nothing():
     assert said[0] == said[1]
     assert said[0].startswith("(x).at; index it")
     assert "(x).at[n]; say how" in said[0]
+
+
+def test_a_formula_and_a_gradient_map_take_their_values_in_a_dict():
+    x, y = fg.vars("x y")
+    at = {"x": 3.0, "y": 2.0, "unused": 0.0}
+    assert (x * y)(at) == (x * y)(**at) == 6.0
+    assert (x * y)({x: 3.0}, y=4.0) == 12.0
+    assert fg.backprop(x * y)(at)[x] == 2.0
+    assert fg.var("self")(self=1.0) == 1.0

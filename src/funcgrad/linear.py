@@ -104,16 +104,29 @@ class Structural(LinearMap):
     >>> half = Structural(lambda v: v / 2, lambda g: g / 2)
     >>> (half @ Diagonal(6.0)).transpose(1.0)
     3.0
+    >>> Structural(sum, list)
+    Structural(sum, list)
     """
 
     forward: Callable[[Any], Any]
     backward: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        # The functions of an edge's rule are defined within it: the rule's name says what they do.
+        rules = [_defined_in(self.forward), _defined_in(self.backward)]
+        return f"Structural({', '.join(dict.fromkeys(rules))})"
 
     def apply(self, v: Array) -> Any:
         return self.forward(v)
 
     def transpose(self, g: Any) -> Any:
         return self.backward(g)
+
+
+def _defined_in(function: Callable[[Any], Any]) -> str:
+    """The name of a function, or of the outermost one that it is defined in."""
+    name: str = getattr(function, "__qualname__", type(function).__name__)
+    return name.split(".<locals>")[0].strip("_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,18 @@ def test_what_has_no_derivative_has_no_edge():
     assert fg.edges(fg.const(1.0)) == ()
 
 
+def test_what_is_computed_of_constants_alone_has_no_edge():
+    found = fg.edges(1 / (1 + np.exp(-(v**3))))
+    assert all(fg.gradient(np.sum(edge.parent), v) is not None for edge in found)
+    assert [repr(edge.parent) for edge in found] == ["v", "v**3", "-v**3", "exp(-v**3)", "1 + exp(-v**3)"]
+
+
+def test_an_edge_is_printed_without_an_address():
+    for edge in fg.edges(np.sum(np.sin(v)[:2] * x) + np.prod(v.reshape(3, 1))):
+        assert " at 0x" not in repr(edge.map)
+    assert repr(fg.edges(v[1])[0].map) == "Structural(getitem_edge)"
+
+
 def test_edges_print_as_a_table():
     assert repr(fg.edges(np.sin(x) * y)).splitlines() == [
         "node      operand  derivative",

@@ -130,9 +130,9 @@ class GradientMap(Mapping[Key, Any]):
         packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
         return _unpickled, (together_op(*exprs), packed)
 
-    def __call__(self, **values: Any) -> Any:
-        """The map with the values of its cotangents, given one for each variable by name."""
-        return functions["evaluate"](self, values)
+    def __call__(self, values: Any = None, /, *more: Any, **named: Any) -> Any:
+        """The map with the values of its cotangents, given one for each variable by name, or in a dict."""
+        return functions["evaluate"](self, (values, *more) if more else values, **named)
 
     def with_values(self, run: Callable[[list[Expr]], list[Any]]) -> GradientMap:
         """The map with ``run`` applied to the list of all expressions among its cotangents."""

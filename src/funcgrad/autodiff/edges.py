@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from funcgrad.expr import Expr, by_key, const, var
-from funcgrad.fold import Edge
+from funcgrad.fold import Edge, folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
@@ -81,7 +81,8 @@ def edges(expr: Expr) -> Edges:
 
     Each has ``child``, ``place``, ``parent``, ``map`` and ``local``: the node, which operand, the operand,
     the linear map, and its number as a formula if both are scalars. An array's edge prints how a cotangent z
-    of the node is pulled back. Edges to constants and integers are left out.
+    of the node is pulled back. Edges to constants, to what is computed from
+    constants alone, and to integers are left out.
 
     Raises TypeError if ``expr`` is no expression.
 
@@ -105,12 +106,19 @@ def edges(expr: Expr) -> Edges:
 
 
 def _edges(root: Expr) -> Iterator[LabeledEdge]:
+    depends: dict[Key, bool] = {}
+    folded_by_key([root], _depends, depends)
     for child in by_key(root).values():
         for place, parent in enumerate(child.args):
             found = linear_map(child, place, child, child.args)
-            if found is not None:
+            if found is not None and depends[parent.key]:
                 slope = _slope(child, place) if _is_scalar(child, parent) else None
                 yield LabeledEdge(child, place, parent, found, slope)
+
+
+def _depends(expr: Expr, operands: tuple[bool, ...]) -> bool:
+    """Whether a variable reaches an expression: that of constants, broadcast for example, has no derivative."""
+    return expr.op is INPUT or any(operands)
 
 
 def linear_map(

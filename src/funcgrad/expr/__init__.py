@@ -161,14 +161,9 @@ class Expr(Operators, Questions, ExprBase):
         return _from_rows, (rows,)
 
     # -- as a program -----------------------------------------------------------------------------
-    def __call__(self, *args: Any, **values: Any) -> Any:
-        """The value, given one for each variable by name."""
-        if args:
-            raise fail(
-                TypeError,
-                f"call: expected values by name, but got {len(args)} without; write f(x=2.0)",
-            )
-        return functions["evaluate"](self, values)
+    def __call__(self, values: Any = None, /, *more: Any, **named: Any) -> Any:
+        """The value, given one for each variable by name, or in a dict."""
+        return functions["evaluate"](self, (values, *more) if more else values, **named)
 
     def __repr__(self) -> str:
         text: str = functions["text"](self)

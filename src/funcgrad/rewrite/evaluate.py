@@ -116,8 +116,14 @@ def values_by_name(
 ) -> dict[str, Any]:
     """The value given for each variable by name. Names that no variable has are ignored.
 
-    Raises TypeError if a variable has no value.
+    Raises TypeError if a variable has no value, and if ``values`` is no mapping.
     """
+    if values is not None and not isinstance(values, Mapping):
+        raise fail(
+            TypeError,
+            f"evaluate: expected values by name or in a dict, but got {type(values).__name__}; "
+            "write f(x=2.0)",
+        )
     given = {_name(key): value for key, value in (values or {}).items()} | dict(named)
     missing = [name for name in wanted if name not in given]
     if missing:
