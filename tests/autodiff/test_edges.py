@@ -66,7 +66,13 @@ def test_what_has_no_derivative_has_no_edge():
 def test_what_is_computed_of_constants_alone_has_no_edge():
     found = fg.edges(1 / (1 + np.exp(-(v**3))))
     assert all(fg.gradient(np.sum(edge.parent), v) is not None for edge in found)
-    assert [repr(edge.parent) for edge in found] == ["v", "v**3", "-v**3", "exp(-v**3)", "1 + exp(-v**3)"]
+    assert [repr(edge.parent) for edge in found] == [
+        "v",
+        "v**3",
+        "-v**3",
+        "exp(-v**3)",
+        "1 + exp(-v**3)",
+    ]
 
 
 def test_an_edge_is_printed_without_an_address():

@@ -96,3 +96,8 @@ def test_what_is_refused():
     assert str(fg.steps(fg.const(2.0))).endswith("  there are no variables")
     assert "df/dx = cos(x) = 1" in str(fg.steps(np.sin, 0.0))
     assert str(fg.steps(np.sin, x=0.0)) == str(fg.steps(np.sin, 0.0))
+
+
+def test_the_derivatives_are_of_the_result_by_its_name():
+    loss = fg.name(x * y, "loss")
+    assert "  dloss/dx = y = 3\n" in str(fg.steps(loss, x=2.0, y=3.0))

@@ -117,7 +117,7 @@ def _edges(root: Expr) -> Iterator[LabeledEdge]:
 
 
 def _depends(expr: Expr, operands: tuple[bool, ...]) -> bool:
-    """Whether a variable reaches an expression: that of constants, broadcast for example, has no derivative."""
+    """Whether a variable reaches an expression; that of a broadcast constant, none does."""
     return expr.op is INPUT or any(operands)
 
 

@@ -7,6 +7,7 @@ Equal up to rounding, wherever both are finite: ``x*y/x`` is ``y``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from funcgrad.ops.shape import reshape_op
 from funcgrad.rewrite.structural_laws import value_of
 
 _LARGEST_DENOMINATOR = 64
+_LETTER = re.compile(r"([A-Za-z])(\d*)", re.ASCII)
 
 
 class Monomial(NamedTuple):
@@ -266,10 +268,11 @@ def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
     return number, 1.0
 
 
-def _place(base: Expr) -> tuple[int, str]:
-    """Where a factor stands in a product: variables first, those of one letter in alphabetical order."""
+def _place(base: Expr) -> tuple[int, str, int]:
+    """Where a factor stands in a product: variables first, those like x or x1 in alphabetical order."""
     inner = unbroadcast(base)
-    return _rank(base), inner.name if inner.op is INPUT and len(inner.name) == 1 else "~"
+    found = _LETTER.fullmatch(inner.name) if inner.op is INPUT else None
+    return (_rank(base), found[1], int(found[2] or 0)) if found else (_rank(base), "~", 0)
 
 
 def unbroadcast(expr: Expr) -> Expr:

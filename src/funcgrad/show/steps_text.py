@@ -229,17 +229,17 @@ def _gradient(root: Expr, nodes: list[Expr], slopes: list[str]) -> Iterator[str]
             continue
         raw = cotangents.map[e.key] if e.key in cotangents else zeros_like(e)
         (simple,) = simplify_all([raw], simplifier=recorder)
-        yield from _slope(name_of(e), repr(simple), slope)
+        yield from _slope(f"d{root.label or 'f'}/d{name_of(e)}", repr(simple), slope)
         yield from _laws(recorder.record)
         recorder.record.clear()
 
 
-def _slope(name: str, formula: str, value: str) -> Iterator[str]:
+def _slope(derivative: str, formula: str, value: str) -> Iterator[str]:
     if "\n" in formula or len(formula) > WIDEST:
-        yield f"  df/d{name} = {value}, the value of"
+        yield f"  {derivative} = {value}, the value of"
         yield from [f"      {line}" for line in formula.splitlines()]
     else:
-        yield f"  df/d{name} = {formula}" + (f" = {value}" if value != formula else "")
+        yield f"  {derivative} = {formula}" + (f" = {value}" if value != formula else "")
 
 
 def _laws(record: list[ExplainedRewrite]) -> Iterator[str]:
