@@ -1,7 +1,7 @@
 """Topological sort and the full autograd engine: five nodes, and no accumulated gradients.
 
 Five nodes: a, b, c, d = a*b and L = d + c, at a = 2, b = -3, c = 10. In the usual engine each node has a
-gradient that accumulates, so a second backward pass without a reset returns twice the gradient. Here
+gradient that accumulates, so a second backward pass without a reset adds to the first. Here
 nothing accumulates: a function returns the gradients as a map, with equal results at every call.
 
 The order of the backward pass is the reverse of `fg.toposort`; no `backward` method is called.
