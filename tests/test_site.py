@@ -1,5 +1,6 @@
 """The documentation site: every public name has its place in the reference, and pictures are drawn."""
 
+import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -45,3 +46,14 @@ def test_pictures_that_are_up_to_date_are_left_alone(monkeypatch, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     pictures.write(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_the_gallery_shows_every_example_as_its_docstring_describes_it():
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    for source in (DOCS.parent / "examples").glob("[a-z]*.py"):
+        docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+        title, _, text = docstring.partition("\n")
+        for part in (f"## {source.stem}\n", title, text.strip()):
+            assert part in page
+        assert f"](gallery/{source.stem}.png)" in page
+        assert (DOCS / "gallery" / f"{source.stem}.png").is_file()
