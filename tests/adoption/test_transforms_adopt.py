@@ -394,6 +394,90 @@ def test_a_refused_function_runs_once_more_and_is_known_then():
     assert V.tolist() == [0.3, 0.7]
 
 
+RUNS: list[int] = []
+
+
+def storing(v):
+    """A function of a module, without a closure."""
+    RUNS.append(1)
+    v[0] = 2 * v[1]
+    return (v * v).sum()
+
+
+def test_a_refused_function_without_a_closure_is_known_then():
+    for k in (2, 3, 4):
+        assert fg.grad(storing)(V).tolist() == [0.0, 10 * V[1]]
+        assert len(RUNS) == k
+
+
+def test_contents_of_cells_that_change_are_seen():
+    held = np.square
+
+    def helper(x):
+        return held(x)
+
+    def f(x):
+        return helper(x) + scale * x
+
+    scale = 1.0
+    g = fg.grad(f)
+    for _ in range(3):
+        assert g(X) == pytest.approx(2 * X + 1.0)
+    scale = 2.0
+    assert g(X) == pytest.approx(2 * X + 2.0)
+    held = scalar  # asks isinstance
+    assert g(X) == pytest.approx(SLOPE + 2.0)
+    held = np.square
+    assert g(X) == pytest.approx(2 * X + 2.0)
+    helper.__code__ = (lambda x: scalar(x) if held else x).__code__
+    assert g(X) == pytest.approx(SLOPE + 2.0)
+
+
+class Gain:
+    """An instance that is called."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, x):
+        return np.sin(x) * self.scale
+
+    def of(self, x):
+        """A method."""
+        return np.cos(x) * self.scale
+
+
+def test_methods_and_instances_that_change_are_seen(monkeypatch):
+    gain = Gain(2.0)
+    g, h = fg.grad(gain), fg.grad(gain.of)
+    for _ in range(3):
+        assert g(X) == pytest.approx(2 * np.cos(X))
+        assert h(X) == pytest.approx(-2 * np.sin(X))
+    gain.scale = 3.0
+    assert (g(X), h(X)) == (pytest.approx(3 * np.cos(X)), pytest.approx(-3 * np.sin(X)))
+    monkeypatch.setattr(Gain, "__call__", lambda self, x: scalar(x))
+    assert g(X) == pytest.approx(SLOPE)
+
+
+def test_levels_of_closures_keep_nothing_alive():
+    def outer(kept):
+        def f(x):
+            return f(-x) if x < 0 else x * x
+
+        def g(x):
+            return f(x) if kept else x
+
+        return g, fg.grad(f)(X), fg.grad(g)(X), fg.grad(g)(X)
+
+    box = Box()
+    seen = weakref.ref(box)
+    assert outer(box)[1:] == (2 * X, 2 * X, 2 * X)
+    del box
+    gc.collect()
+    gc.collect()
+    assert seen() is None
+
+
 def test_an_error_of_the_function_is_its_own():
     runs = []
 

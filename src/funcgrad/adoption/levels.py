@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import _lru_cache_wrapper, lru_cache, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 
@@ -23,12 +23,16 @@ from funcgrad.source import OURS
 from funcgrad.trace.leaves import (
     ADOPTED,
     AS_IT_IS,
+    CLASS_LEVELS,
     KEPT,
     KNOWN_LEVELS,
+    LEARNED,
     PLAIN_DATA,
     WRITABLE,
     Binding,
-    KnownLevel,
+    learn_code,
+    note_level,
+    note_runs_as_it_is,
 )
 
 _NAMES = frozenset(("complex", "float", "hasattr", "isinstance", "issubclass", "type"))
@@ -36,19 +40,22 @@ _NUMBERS = ("cmath", "math", "statistics")
 
 
 # -- the level of a function -----------------------------------------------------------------------
-_LEARNED: dict[int, ref[CodeType]] = {}
-"""The code of functions that were refused, and ran with arrays that can be written, by id."""
-
-
 def adoption_level(f: Any, args: Iterable[Any]) -> int:
     """How far a transform adopts a function that it calls with these arguments."""
+    level = _searched_level(f, args)
+    if level == AS_IT_IS:
+        note_runs_as_it_is(f)
+    return level
+
+
+def _searched_level(f: Any, args: Iterable[Any]) -> int:
     function = f if type(f) is FunctionType else _function_of(f)
     if MARK in vars(type(function)):  # of `adopt`
         return WRITABLE
     if type(function) is not FunctionType:
         return _level_of_held(f, [function, *args])
     code = function.__code__
-    if id(code) in _LEARNED:
+    if id(code) in LEARNED:
         return WRITABLE
     if MARK in function.__globals__:
         return WRITABLE
@@ -81,10 +88,7 @@ def _level_by_names(f: FunctionType) -> int:
     code = f.__code__
     known = KNOWN_LEVELS.get(id(code))
     if known is None or not known.holds(f):
-        key = id(code)
-        level, bindings = _searched(f)
-        noted = ref(code, lambda _: KNOWN_LEVELS.pop(key, None))
-        known = KNOWN_LEVELS[key] = KnownLevel(noted, level, bindings)
+        known = note_level(code, *_searched(f))
     return known.level
 
 
@@ -99,13 +103,18 @@ def _level_of_held(f: Any, given: Iterable[Any]) -> int:
         if isinstance(value, FunctionType):
             if MARK not in value.__globals__ and _level_by_names(value) == ADOPTED:
                 return ADOPTED
-        elif not isinstance(value, partial | MethodType | ModuleType) and (
+        elif not _is_wrapper(value) and (
             _asks(value) or _level_of_class(value if isinstance(value, type) else type(value))
         ):
             return ADOPTED
         if not is_kept(getattr(value, "__module__", None)):
             waiting.extend(_held(value))
     return AS_IT_IS
+
+
+def _is_wrapper(value: Any) -> bool:
+    """Whether a value runs functions that it holds."""
+    return isinstance(value, partial | MethodType) or is_curried(value) or is_composed(value)
 
 
 def _held(value: Any) -> Iterator[Any]:
@@ -129,18 +138,15 @@ def _held(value: Any) -> Iterator[Any]:
         yield from value.funcs
 
 
-_OF_CLASSES: WeakKeyDictionary[type, int] = WeakKeyDictionary()
-
-
 def _level_of_class(kind: type) -> int:
     """The level of the methods of a class."""
     if is_kept(kind.__module__) or kind.__module__ == "builtins":
         return AS_IT_IS
-    found = _OF_CLASSES.get(kind)
+    found = CLASS_LEVELS.get(kind)
     if found is None:
-        _OF_CLASSES[kind] = AS_IT_IS  # also where its methods refer to it
+        CLASS_LEVELS[kind] = AS_IT_IS  # also where its methods refer to it
         methods = list(_methods(kind))
-        found = _OF_CLASSES[kind] = max([AS_IT_IS, *[_searched(f)[0] for f in methods]])
+        found = CLASS_LEVELS[kind] = max([AS_IT_IS, *[_searched(f)[0] for f in methods]])
     return found
 
 
@@ -289,6 +295,4 @@ def can_be_adopted(f: Any) -> bool:
 
 def learn(f: Any) -> None:
     """Keep in mind that functions with f's code are given arrays that can be written."""
-    code = _function_of(f).__code__
-    key = id(code)
-    _LEARNED[key] = ref(code, lambda _: _LEARNED.pop(key, None))
+    learn_code(_function_of(f).__code__)

@@ -7,10 +7,10 @@ scope. Python's questions (``if x > 0``) are answered from the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def run_on_leaves(
         scope.refusal = None  # its traceback refers to this frame
 
 
-# -- adoption ------------------------------------------------------------------------------------
+# -- adoption: levels that are known ---------------------------------------------------------------
 KEPT, AS_IT_IS, ADOPTED, WRITABLE = -1, 0, 1, 2
 """Levels of adoption: a function of a module that is never adopted, one that runs as it is, one that is
 adopted, and one that is also given arrays that can be written (`funcgrad.adoption.levels`)."""
@@ -177,23 +177,128 @@ class KnownLevel(NamedTuple):
 
 
 KNOWN_LEVELS: dict[int, KnownLevel] = {}
-"""The levels of code objects, by id."""
+"""The levels of code objects by the names in it, by id."""
+
+LEARNED: dict[int, ref[CodeType]] = {}
+"""The code of functions that were refused, and ran with arrays that can be written, by id."""
+
+CLASS_LEVELS: WeakKeyDictionary[type, int] = WeakKeyDictionary()
+"""The levels of the methods of classes."""
 
 
+class HeldFunction(NamedTuple):
+    """A function, and the contents of its closure."""
+
+    function: ref[FunctionType]
+    known: KnownLevel
+    contents: tuple[ref[Any] | None, ...] | None
+    """What each cell holds, None for plain data; None for a function that is never adopted."""
+
+    def is_unchanged(self) -> bool:
+        """Whether its names and its cells lead where they led."""
+        f = self.function()
+        if f is None or not self.known.holds(f):
+            return False
+        if self.contents is None:
+            return True
+        if f.__defaults__ or f.__kwdefaults__:
+            return False
+        for cell, content in zip(f.__closure__ or (), self.contents, strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # empty by now
+                return False
+            if type(value) not in PLAIN_DATA if content is None else content() is not value:
+                return False
+        return id(f.__code__) not in LEARNED
+
+
+_RUN_AS_THEY_ARE: dict[int, tuple[HeldFunction, ...]] = {}
+"""Functions that run as they are, by id: each with those that its closure leads to."""
+
+
+def runs_as_it_is(f: Any, args: Iterable[Any]) -> bool:
+    """Whether f is known to be called as it is with these arguments; False if that is not known."""
+    function = f
+    if type(f) is not FunctionType:
+        function = _code_of(f)
+        if function is None:
+            return False
+        args = (f.__self__, *args) if type(f) is MethodType else args
+    for arg in args:
+        kind = type(arg)
+        if kind not in PLAIN_DATA and (
+            kind in _WITH_CODE or CLASS_LEVELS.get(kind, ADOPTED) != AS_IT_IS
+        ):
+            return False
+    held = _RUN_AS_THEY_ARE.get(id(function))
+    if held is None or held[0].function() is not function:
+        return False
+    return all([one.is_unchanged() for one in held])
+
+
+def _code_of(f: Any) -> FunctionType | None:
+    """The function that a method or an instance runs."""
+    function = f.__func__ if type(f) is MethodType else vars(type(f)).get("__call__")
+    return function if type(function) is FunctionType else None
+
+
+_WITH_CODE = frozenset((FunctionType, MethodType, ModuleType, type))
+
+
+def note_runs_as_it_is(f: Any) -> None:
+    """Keep in mind that f runs as it is, if that depends on nothing but names and cells."""
+    f = f if type(f) is FunctionType else _code_of(f)
+    if f is None:
+        return
+    held: list[HeldFunction] = []
+    waiting: list[FunctionType] = [f]
+    while waiting:
+        function = waiting.pop()
+        known = KNOWN_LEVELS.get(id(function.__code__))
+        if known is None:
+            return
+        if known.level == KEPT:
+            held.append(HeldFunction(ref(function), known, None))
+            continue
+        if function.__defaults__ or function.__kwdefaults__:
+            return
+        contents: list[ref[Any] | None] = []
+        for cell in function.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # empty as yet
+                return
+            kind = type(value)
+            if kind not in PLAIN_DATA and kind not in (FunctionType, ModuleType):
+                return
+            contents.append(None if kind in PLAIN_DATA else ref(value))
+            if kind is FunctionType and all([one.function() is not value for one in held]):
+                waiting.append(value)
+        held.append(HeldFunction(ref(function), known, tuple(contents)))
+    key = id(f)
+    first = held[0]._replace(function=ref(f, lambda _: _RUN_AS_THEY_ARE.pop(key, None)))
+    _RUN_AS_THEY_ARE[key] = (first, *held[1:])
+
+
+def learn_code(code: CodeType) -> None:
+    """Keep in mind that functions with this code are given arrays that can be written."""
+    key = id(code)
+    LEARNED[key] = ref(code, lambda _: LEARNED.pop(key, None))
+
+
+def note_level(code: CodeType, level: int, bindings: Sequence[Binding]) -> KnownLevel:
+    """Keep the level of code by the names in it."""
+    key = id(code)
+    noted = ref(code, lambda _: KNOWN_LEVELS.pop(key, None))
+    known = KNOWN_LEVELS[key] = KnownLevel(noted, level, tuple(bindings))
+    return known
+
+
+# -- adoption: a run, and another after a refusal ----------------------------------------------------
 def _level(f: Any, args: Sequence[Any]) -> int:
     """The level of adoption of a function that is called with these arguments."""
-    if type(f) is FunctionType and f.__closure__ is None and f.__defaults__ is None:
-        known = KNOWN_LEVELS.get(id(f.__code__))
-        if (
-            known is not None
-            and known.level == AS_IT_IS
-            and not f.__kwdefaults__
-            and type(f.__globals__) is dict
-            and PLAIN_DATA.issuperset(map(type, args))
-            and known.holds(f)
-        ):
-            return AS_IT_IS
-    return int(functions["adoption_level"](f, args))
+    return AS_IT_IS if runs_as_it_is(f, args) else int(functions["adoption_level"](f, args))
 
 
 def _call(f: Callable[..., Any], level: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
