@@ -787,3 +787,31 @@ def test_without_a_method_a_quadratic_is_solved(condition):
     np.testing.assert_allclose(found.x, target, rtol=0, atol=1e-8)
     assert repr(found.history) == f"History(steps 0 to {found.steps})"
     assert "tol=1e-06" in minimize(lambda x: x**2, 1.0, learning_rate=0.5, steps=1).message
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "lbfgs"}, {"learning_rate": 0.1}, {"method": "sgd"}]
+)
+def test_minimize_takes_a_function_with_its_gradient(options):
+    def distance(p, center):
+        return np.sum((p["w"] - center) ** 2) + p["b"] ** 2
+
+    start, center = {"w": np.array([3.0, -1.0]), "b": 2.0}, np.array([1.0, 2.0])
+    want = minimize(distance, start, args=(center,), **options)
+    got = minimize(fg.value_and_grad(distance), start, args=(center,), jac=True, **options)
+    np.testing.assert_array_equal(got.x["w"], want.x["w"])
+    assert (got.x["b"], got.message) == (want.x["b"], want.message)
+
+
+@pytest.mark.parametrize(
+    ("f", "options", "message"),
+    [
+        (lambda x: x**2, {}, "a pair of value and gradient with jac=True, but got float"),
+        (lambda x: (x, {"a": x}), {}, "trees of one structure and the same shapes"),
+        (lambda x: (np.ones(2), x), {}, "f to return a real number"),
+        (lambda x: x, {"method": "lm"}, "no jac=True with method='lm'"),
+    ],
+)
+def test_minimize_refuses_other_pairs(f, options, message):
+    with pytest.raises(TypeError, match=message):
+        minimize(f, 1.0, jac=True, **options)

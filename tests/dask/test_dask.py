@@ -1,8 +1,10 @@
 """funcgrad.dask on a real cluster of processes: values, bits, faults and errors."""
 
 import os
+import signal
+import threading
 import time
-from functools import partial
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -122,13 +124,23 @@ def test_bags_delayed_values_and_futures_are_data(client):
 def test_minimizers_take_the_function_as_it_is(client):
     from scipy.optimize import minimize
 
-    data = client.persist(chunked(50))
+    data = tuple(client.persist(chunked(50)))
 
     def loss(w, x, y):
         return np.sum((x @ w - y) ** 2)
 
-    found = minimize(sharded.value_and_grad(loss), np.zeros(3), tuple(data), jac=True)
-    np.testing.assert_allclose(found.x, np.linalg.lstsq(X, Y)[0], rtol=1e-6)
+    expected = np.linalg.lstsq(X, Y)[0]
+    both = sharded.value_and_grad(loss)
+    for method in ("BFGS", "L-BFGS-B"):
+        found = minimize(both, np.zeros(3), data, method, jac=True, tol=1e-12)
+        np.testing.assert_allclose(found.x, expected, rtol=1e-6)
+    own = fg.optim.minimize(both, np.zeros(3), args=data, jac=True)
+    np.testing.assert_allclose(own.x, expected, rtol=1e-6)
+    tree = fg.optim.minimize(
+        sharded.value_and_grad(squares), PARAMS, args=data, jac=True, learning_rate=0.1, steps=3
+    )
+    alone = fg.optim.minimize(squares, PARAMS, args=(X, Y), learning_rate=0.1, steps=3)
+    assert_trees_close(tree.x, alone.x, rtol=1e-12)
 
 
 def test_map_gives_each_task_a_generator_of_its_own(client):
@@ -142,19 +154,70 @@ def test_map_gives_each_task_a_generator_of_its_own(client):
     assert sharded.map(fg.grad(np.sin), [0.0]) == [1.0]
 
 
-def test_the_bits_are_the_same_for_every_number_of_workers(client):
-    both = partial(sharded.value_and_grad(squares), PARAMS)
-    value, slope = both(*chunked(3))
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=3, processes=False, dashboard_address=None
-        ) as other,
-        distributed.Client(other, set_as_default=False) as alone,
-    ):
-        again = sharded.value_and_grad(squares, client=alone)(PARAMS, *chunked(3))
-    assert again[0] == value
-    assert again[1]["w"].tobytes() == slope["w"].tobytes()
-    assert again[1]["b"] == slope["b"]
+def bits(pair):
+    value, slope = pair
+    return value.hex(), slope["w"].tobytes(), slope["b"].hex()
+
+
+def test_the_bits_are_the_same_for_every_number_of_workers_and_threads(client):
+    expected = bits(sharded.value_and_grad(squares)(PARAMS, *chunked(3)))
+    for workers, threads in ((1, 1), (1, 3), (3, 2), (5, 1)):
+        with (
+            distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=threads,
+                processes=False,
+                dashboard_address=None,
+            ) as other,
+            distributed.Client(other, set_as_default=False) as alone,
+        ):
+            again = sharded.value_and_grad(squares, client=alone)(PARAMS, *chunked(3))
+        assert bits(again) == expected
+
+
+def test_the_bits_are_the_same_for_every_order_of_completion(client):
+    def late(block, delays):
+        time.sleep(delays[int(abs(block[0, 0]) * 1e6) % len(delays)])
+        return block
+
+    found = set()
+    for delays in ([0.0], [0.0, 0.02, 0.05], [0.05, 0.03, 0.0], [0.01, 0.0]):
+        x, y = chunked(5)
+        delayed_x = x.map_blocks(late, delays, dtype=float, meta=X[:0])
+        found.add(bits(sharded.value_and_grad(squares)(PARAMS, delayed_x, y)))
+    assert len(found) == 1
+
+
+# -- progress --------------------------------------------------------------------------------------
+def test_tasks_are_named_after_the_users_function(client):
+    sharded.value_and_grad(squares)(PARAMS, *chunked())
+    sharded.map(logarithm_of, [1.0, 2.0])
+    sharded.map(seeded, [1.0, 2.0], seed=0)
+    seen = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.task_prefixes))
+    assert {"squares", "sum-squares", "logarithm_of", "seeded"} <= set(seen)
+
+
+def logarithm_of(x):
+    return np.log(x)
+
+
+def seeded(x, rng):
+    return x * rng.normal()
+
+
+def test_delayed_results_show_in_dasks_progress_bars(client, capsys):
+    value, slope = sharded.value_and_grad(squares, reduce="mean").delayed(PARAMS, *chunked())
+    futures = client.compute([value, slope["w"], slope["b"]])
+    distributed.progress(futures, notebook=False)
+    out = capsys.readouterr().out
+    assert "100% Completed" in out
+    expected = sharded.value_and_grad(squares, reduce="mean")(PARAMS, *chunked())
+    found = client.gather(futures)
+    assert bits((found[0], {"w": found[1], "b": found[2]})) == bits(expected)
+    lazy = sharded.grad(squares).delayed(PARAMS, *chunked())
+    assert_trees_close(
+        {k: part.compute() for k, part in lazy.items()}, fg.grad(squares)(PARAMS, X, Y), rtol=1e-12
+    )
 
 
 # -- faults ----------------------------------------------------------------------------------------
@@ -211,23 +274,151 @@ def test_an_error_of_the_users_function_has_its_line(client):
         sharded.map(divided, [1, 0])
     assert "return 1 / x" in str(caught.getrepr())
 
+    def mistaken(w, x):
+        return np.sum(x @ np.ones(7) * w)
+
+    with pytest.raises(ValueError, match="matmul") as caught:
+        sharded.grad(mistaken)(1.0, chunked()[0])
+    assert "x @ np.ones(7)" in str(caught.getrepr())
+
+
+def test_an_error_in_the_making_of_a_chunk_has_its_line(client):
+    def read(block):
+        raise OSError("the disk is gone")
+
+    x, y = chunked()
+    with pytest.raises(OSError, match="the disk is gone") as caught:
+        sharded.grad(squares)(PARAMS, x.map_blocks(read, dtype=float, meta=X[:0]), y)
+    assert 'raise OSError("the disk is gone")' in str(caught.getrepr())
+
 
 def test_another_version_on_the_workers_is_refused(client, monkeypatch):
-    monkeypatch.setattr("funcgrad.version.__version__", "0.0.7")
-    with pytest.raises(
-        RuntimeError, match=r"expected funcgrad 0.0.7 on the worker tcp.* but got 0.1.0"
-    ):
-        sharded.grad(lambda w, x: np.sum(w * x) * 7.0)(1.0, array.ones(4, chunks=2))
+    def sevenfold(w, x):
+        return np.sum(w * x) * 7.0
+
+    def programs():
+        return client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.worker_plugins))
+
+    before = programs()
+    with monkeypatch.context() as patched:
+        patched.setattr("funcgrad.version.__version__", "0.0.7")
+        for _ in range(2):  # nothing is left of a program that was refused
+            with pytest.raises(
+                RuntimeError, match=r"expected funcgrad 0.0.7 on the worker tcp.* but got 0.1.0"
+            ):
+                sharded.grad(sevenfold)(1.0, array.ones(4, chunks=2))
+    assert programs() == before
+    assert sharded.grad(sevenfold)(1.0, array.ones(4, chunks=2)) == 28.0
+
+
+def test_a_worker_of_another_version_that_comes_later_is_refused(client):
+    def ninefold(w, x):
+        return np.sum(w * x) * 9.0
+
+    def changed(to):
+        from funcgrad import version
+
+        found, version.__version__ = version.__version__, to
+        return found
+
+    assert sharded.grad(ninefold)(1.0, array.ones(4, chunks=2)) == 36.0
+    own = client.run(changed, "0.0.8")
+    try:
+        with pytest.raises(RuntimeError, match=r"expected funcgrad 0.1.0 .* but got 0.0.8"):
+            sharded.grad(ninefold)(1.0, array.ones(4, chunks=2))
+    finally:
+        client.run(changed, min(own.values()))
+    assert sharded.grad(ninefold)(1.0, array.ones(4, chunks=2)) == 36.0
+
+
+def tasks_and_data(client):
+    """The number of tasks that the scheduler knows, and of results that the workers keep, once it settles."""
+
+    def held(dask_worker):
+        return len(dask_worker.data) + len(dask_worker.state.tasks)
+
+    for _ in range(100):
+        tasks = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        total = tasks + sum(client.run(held).values())
+        if not total:
+            break
+        time.sleep(0.1)
+    return total
 
 
 def test_nothing_is_left_on_the_cluster_after_an_error(client):
     with pytest.raises(FloatingPointError):
         sharded.grad(logarithm)(PARAMS, *chunked())
-    for _ in range(50):
-        if not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-            break
+    assert tasks_and_data(client) == 0
+
+
+def slow(block):
+    time.sleep(0.3)
+    return block
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.3, 1.0])
+def test_an_interrupt_leaves_the_cluster_clean(client, delay):
+    x, y = chunked()
+    lazy = x.map_blocks(slow, dtype=float, meta=X[:0])
+    calls = [
+        lambda: sharded.value_and_grad(squares)(PARAMS, lazy, y),
+        lambda: sharded.grad(squares)(PARAMS, list(lazy.to_delayed().ravel()), y),
+        lambda: sharded.map(slow, range(20)),
+    ]
+    for call in calls:
+        timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        timer.join()
+        assert tasks_and_data(client) == 0
+    expected = fg.grad(squares)(PARAMS, X, Y)
+    assert_trees_close(sharded.grad(squares)(PARAMS, x, y), expected, rtol=1e-12)
+
+
+def test_a_canceled_jacobian_leaves_the_cluster_clean(client):
+    lazy = chunked()[0].map_blocks(slow, dtype=float, meta=X[:0])
+    rows = sharded.jacobian(lambda w, x: x @ w)(PARAMS["w"], lazy)
+    future = client.compute(rows)
+    time.sleep(0.4)
+    future.cancel()
+    with pytest.raises(CancelledError):
+        future.result()
+    del rows, future
+    assert tasks_and_data(client) == 0
+
+
+def test_parameters_on_lost_workers_are_sent_again(client):
+    """Each worker dies once in the middle of its chunks, and so all copies of the parameters may go."""
+    x, y = chunked()
+    expected = bits(sharded.value_and_grad(squares)(PARAMS, x, y))
+    doomed = set(client.run(os.getpid).values())
+
+    def deadly(block):
         time.sleep(0.1)
-    assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+        if os.getpid() in doomed and time.time() > start + 0.5:
+            os.kill(os.getpid(), 9)
+        return block
+
+    start = time.time()
+    lazy = x.map_blocks(deadly, dtype=float, meta=X[:0])
+    assert bits(sharded.value_and_grad(squares)(PARAMS, lazy, y)) == expected
+
+
+def test_a_worker_compiles_a_program_once(client):
+    def compiled():
+        from funcgrad.control import closed_program
+
+        return closed_program._lowered.cache_info().misses
+
+    gradient = sharded.grad(lambda w, x: np.sum(np.sinh(w * x)) * 5.0)
+    data = array.ones(24, chunks=2)
+    before = client.run(compiled)
+    for w in (1.0, 2.0, 3.0):
+        gradient(w, data)
+    after = client.run(compiled)
+    assert sorted([after[w] - before[w] for w in before]) == [1, 1]
 
 
 def test_a_program_travels_once(client):

@@ -9,6 +9,7 @@ from dask import array, bag, delayed
 from dask.delayed import Delayed
 from distributed import Client, Future
 
+from funcgrad.dask.cluster import awaited
 from funcgrad.dask.worker import chunk_type
 from funcgrad.graph import ArrayType
 from funcgrad.source import fail
@@ -74,8 +75,7 @@ def _chunks(who: str, name: str, data: Any, client: Client) -> tuple[list[Any], 
 def _types(parts: Sequence[Any], client: Client) -> list[ArrayType]:
     """The types of chunks, which the workers find."""
     found = client.compute([delayed(chunk_type)(part) for part in parts])
-    types: list[ArrayType] = client.gather(found)
-    return types
+    return list(awaited(client, found))
 
 
 def _of_array(who: str, name: str, data: Any, client: Client) -> tuple[list[Any], list[ArrayType]]:

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from dask import delayed
-from distributed import Client, default_client
+from distributed import Client
+from distributed.client import FutureCancelledError
 
 from funcgrad import version
 from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.dask.chunks import Chunks
+from funcgrad.dask.cluster import awaited
 from funcgrad.dask.worker import (
     ChunkPlace,
     ProgramPlugin,
@@ -33,28 +35,6 @@ from funcgrad.trace.trace_body import trace_body, types_of
 FAN_IN = 8
 """The number of results that one task adds up."""
 _ATTEMPTS = 3
-
-
-def chosen_client(who: str, client: Client | None) -> Client:
-    """The given client, or the one that was made last."""
-    if client is not None:
-        return client
-    try:
-        return default_client()
-    except ValueError:
-        raise fail(
-            RuntimeError,
-            f"{who}: expected a client, but there is none; write distributed.Client() or give client=",
-        ) from None
-
-
-def awaited(client: Client, futures: Any) -> Any:
-    """The results of futures, which are canceled if they are not waited for to the end."""
-    try:
-        return client.gather(futures)
-    except BaseException:
-        client.cancel(futures, force=True)
-        raise
 
 
 class ShardedRun(NamedTuple):
@@ -119,28 +99,34 @@ class ShardedRun(NamedTuple):
             )
         ]
 
-    def total(self, weights: Sequence[float]) -> list[Any]:
-        """The weighted sums of the results of all chunks, in a tree that the number of chunks
+    def lazy_total(self, params: Any, weights: Sequence[float]) -> Any:
+        """The weighted sums of the results of all chunks, delayed, in a tree that the number of chunks
         determines."""
+        token = uuid4().hex
+        level, parts = 0, self.tasks(params, weights)
+        while len(parts) > 1:
+            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+            parts = [
+                delayed(added)(*group, dask_key_name=f"sum-{self.name}-{token}-{level}-{k}")
+                for k, group in enumerate(groups)
+            ]
+            level += 1
+        return parts[0]
+
+    def total(self, weights: Sequence[float]) -> list[Any]:
+        """The values of `lazy_total`."""
         for attempt in range(_ATTEMPTS):
-            token = uuid4().hex
             params = self.scattered()
-            level, parts = 0, self.tasks(params, weights)
-            while len(parts) > 1:
-                groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-                parts = [
-                    delayed(added)(*group, dask_key_name=f"sum-{self.name}-{token}-{level}-{k}")
-                    for k, group in enumerate(groups)
-                ]
-                level += 1
-            future = self.client.compute(parts[0])
+            future = self.client.compute(self.lazy_total(params, weights))
             try:
                 found: list[Any] = awaited(self.client, future)
                 return found
             except BaseException as error:
+                lost = isinstance(error, FutureCancelledError) and (
+                    error.reason == "lost dependencies" or params.status != "finished"
+                )
                 self.client.cancel([params], force=True)
                 # The parameters went with the last worker that had them: they are scattered again.
-                lost = getattr(error, "reason", None) == "lost dependencies"
                 if not lost or attempt == _ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
@@ -191,12 +177,21 @@ def _sent(client: Client, program: ShardProgram) -> str:
     digest = _digest(program)
     if plugin_name(digest) not in client.run_on_scheduler(_plugins):
         payload = pickle.dumps(program)
-        client.register_plugin(ProgramPlugin(digest, payload, version.__version__))
+        try:
+            client.register_plugin(ProgramPlugin(digest, payload, version.__version__))
+        except BaseException:  # a worker refused it
+            client.unregister_worker_plugin(plugin_name(digest))
+            raise
     return digest
 
 
 def _digest(program: ShardProgram) -> str:
-    known = [repr(program.body), *program.names, *sorted(program.lines.values())]
+    known = [
+        version.__version__,
+        repr(program.body),
+        *program.names,
+        *sorted(program.lines.values()),
+    ]
     return blake2b("\n".join(known).encode(), digest_size=16).hexdigest()
 
 

@@ -10,9 +10,9 @@ from dask import array, delayed
 from distributed import Client
 
 from funcgrad.dask.chunks import chunks_of, example_count
-from funcgrad.dask.client import ShardedRun, awaited, chosen_client
-from funcgrad.dask.worker import only, with_generator
-from funcgrad.rewrite.evaluate import result
+from funcgrad.dask.client import ShardedRun
+from funcgrad.dask.cluster import awaited, chosen_client
+from funcgrad.dask.worker import divided, only, with_generator
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import Tree, flatten_numbers
@@ -41,7 +41,8 @@ def value_and_grad(
     The loss is traced by the client, once for each shape of chunks, so its branches on values are
     `fg.cond` and `np.where`. Values and gradients are summed in a tree that depends only on the number of
     chunks: the result has the same bits for any number of workers. It is computed on ``client``, or on
-    the client that was made last.
+    the client that was made last. The function's ``.delayed(params, *data)`` is the pair of delayed values
+    instead, for Dask's progress bars and pictures of graphs.
 
     Raises TypeError or ValueError for data or a loss that do not fit, naming the chunk;
     FloatingPointError if the results of a chunk are not finite, naming the chunk, the first node and its
@@ -68,6 +69,7 @@ def grad(
     def gradient_of(*args: Any) -> Any:
         return both(*args)[1]
 
+    gradient_of.delayed = lambda *args: both.delayed(*args)[1]  # type: ignore[attr-defined]
     return gradient_of
 
 
@@ -106,15 +108,25 @@ def _reduced(
     if reduce not in ("sum", "mean"):
         raise fail(ValueError, f"{who}: expected reduce to be 'sum' or 'mean', but got {reduce!r}")
 
+    def started(args: Sequence[Any]) -> tuple[ShardedRun, list[float], float]:
+        run = _run(who, loss, function, client, args, trees, check_finite)
+        lengths = [example_count(types) for types in run.chunks.types]
+        mean = reduce == "mean"
+        return run, lengths if mean else [1.0] * len(lengths), sum(lengths) if mean else 1.0
+
     @named_after(loss)
     def over_chunks(*args: Any) -> Any:
-        run = _run(who, loss, function, client, args, trees, check_finite)
-        weights = [example_count(types) for types in run.chunks.types]
-        mean = reduce == "mean"
-        found = run.total(weights if mean else [1.0] * len(weights))
-        whole = sum(weights) if mean else 1.0
-        return run.output.rebuild([result(x / whole if mean else x) for x in found])
+        run, weights, whole = started(args)
+        found = run.total(weights)
+        return run.output.rebuild([divided(k, found, whole) for k in range(len(found))])
 
+    def lazy(*args: Any) -> Any:
+        run, weights, whole = started(args)
+        total = run.lazy_total(run.scattered(), weights)
+        count = len(run.output.leaves)
+        return run.output.rebuild([delayed(divided)(k, total, whole) for k in range(count)])
+
+    over_chunks.delayed = lazy  # type: ignore[attr-defined]
     return over_chunks
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import WorkerPlugin, get_worker
+from distributed import Worker, WorkerPlugin, get_worker
 
 from funcgrad import version
 from funcgrad.algebras.nonfinite import Nonfinite, find_nonfinite
@@ -15,6 +15,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.rewrite.evaluate import result
 from funcgrad.trace.tree_map import tree_add
 
 
@@ -41,16 +42,22 @@ class ProgramPlugin(WorkerPlugin):  # type: ignore[misc]
         self.name = plugin_name(digest)
         self.payload = payload
         self.version = version
-        self.program: ShardProgram | None = None
+        self._program: ShardProgram | None = None
 
-    def setup(self, worker: Any) -> None:
-        """Refuse a client of another version, and read the program."""
+    def setup(self, worker: Worker) -> None:
+        """Read the program, or refuse the worker."""
+        self.program(worker)
+
+    def program(self, worker: Worker) -> ShardProgram:
+        """The program, read once. Raises RuntimeError on a worker of another version of funcgrad."""
         if self.version != version.__version__:
             raise RuntimeError(
                 f"funcgrad.dask: expected funcgrad {self.version} on the worker {worker.address}, as on the "
                 f"client, but got {version.__version__}; install one version on both"
             )
-        self.program = pickle.loads(self.payload)
+        if self._program is None:
+            self._program = pickle.loads(self.payload)
+        return self._program
 
 
 def plugin_name(digest: str) -> str:
@@ -73,7 +80,8 @@ def run_chunk(place: ChunkPlace, params: Sequence[Any], *data: Any) -> list[Any]
 
     Raises TypeError for a chunk of another shape or dtype, FloatingPointError for results that are not
     finite."""
-    program: ShardProgram = get_worker().plugins[plugin_name(place.digest)].program
+    worker = get_worker()
+    program: ShardProgram = worker.plugins[plugin_name(place.digest)].program(worker)
     arrays = [np.asarray(item) for item in data]
     values = [*[np.asarray(leaf)[()] for leaf in params], *[array[()] for array in arrays]]
     for name, array, x in zip(
@@ -127,6 +135,11 @@ def added(*parts: Sequence[Any]) -> list[Any]:
 def only(index: int, values: Sequence[Any]) -> Any:
     """One of the results of a chunk."""
     return values[index]
+
+
+def divided(index: int, sums: Sequence[Any], whole: float) -> Any:
+    """One of the sums over all chunks, divided by the number of examples if it is a mean."""
+    return result(only(index, sums) if whole == 1.0 else only(index, sums) / whole)
 
 
 def with_generator(f: Callable[..., Any], item: Any, seed: np.random.SeedSequence) -> Any:

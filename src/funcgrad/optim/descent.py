@@ -27,6 +27,7 @@ from funcgrad.optim.tree_arithmetic import checked_number
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten_numbers
+from funcgrad.trace.tree_map import mapped
 from funcgrad.transforms.grad import value_and_grad
 from funcgrad.transforms.vjp import vjp
 
@@ -53,6 +54,7 @@ def minimize(
     tol: float | None = None,
     learning_rate: object = None,
     progress: bool = False,
+    jac: bool = False,
 ) -> Minimum:
     """The minimum of ``f(x, *args)`` found from x0, a tree of floats or float or complex arrays.
 
@@ -60,15 +62,16 @@ def minimize(
     ``adam(0.1)``, or a name: 'sgd', 'momentum', 'nesterov', 'adam', 'adamw', 'rmsprop', with their defaults
     or a ``learning_rate`` (a number or schedule); 'lbfgs' (SciPy's).
     For 'lm' (Levenberg-Marquardt, SciPy's) and 'gauss-newton', f returns a tree of residuals, and
-    half the sum of their squares is minimized.
+    half the sum of their squares is minimized. With ``jac=True``, f returns the pair of value and gradient,
+    as for `scipy.optimize.minimize` and from `funcgrad.dask.value_and_grad`, and is not differentiated.
 
     The search ends when no entry of the gradient is above ``tol`` (by default 1e-6, and 1e-8 without a
     method), or after ``steps`` steps.
     `Minimum.message` gives the reason. ``progress=True`` shows a bar, with tqdm. x0 and args do not change.
 
-    Raises TypeError for integer arrays and if f does not return a real scalar (or residuals), ValueError for
-    unknown methods, FloatingPointError if f or its gradient is not finite, ImportError without SciPy for
-    'lbfgs' and 'lm', and without tqdm for a progress bar.
+    Raises TypeError for integer arrays, if f does not return a real scalar (or residuals, or with ``jac`` the
+    pair), and for residuals with ``jac``; ValueError for unknown methods, FloatingPointError if f or its
+    gradient is not finite, ImportError without SciPy for 'lbfgs' and 'lm', and without tqdm for a bar.
 
     >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0})
     >>> found.converged, round(found.x["a"], 6), round(found.x["b"], 6)
@@ -88,16 +91,25 @@ def minimize(
         raise fail(ValueError, f"minimize: expected steps of at least 0, but got {steps!r}")
     x = _started(x0)
 
-    def g(at: int) -> Any:
+    def g(at: object) -> Any:
         return f(at, *args)
+
+    least_squares = _LEAST_SQUARES.get(method) if isinstance(method, str) else None
+    if jac and least_squares:
+        raise fail(
+            TypeError,
+            f"minimize: expected no jac=True with method={method!r}, which differentiates residuals; use "
+            "'lbfgs' or an optimizer",
+        )
+    both = _given(g) if jac else value_and_grad(_scalar(g))
 
     with bar(progress, int(steps)) as tick:
         recorder = Recorder(int(steps), checked_number("minimize", "tol", tol), tick)
         if method == "lbfgs":
-            return _by_lbfgs(g, x, recorder)
-        if isinstance(method, str):
-            return _by_least_squares(g, x, recorder, _LEAST_SQUARES[method])
-        return _by_optimizer(g, x, recorder, method)
+            return _by_lbfgs(both, x, recorder)
+        if least_squares:
+            return _by_least_squares(g, x, recorder, least_squares)
+        return _by_optimizer(both, x, recorder, method)
 
 
 def _method(method: object, learning_rate: object) -> Any:
@@ -124,9 +136,8 @@ def _method(method: object, learning_rate: object) -> Any:
 
 
 def _by_optimizer(
-    f: Callable[[Any], Any], x: object, recorder: Recorder, optimizer: Any
+    both: Callable[[Any], Any], x: object, recorder: Recorder, optimizer: Any
 ) -> Minimum:
-    both = value_and_grad(_scalar(f))
     state = optimizer.init(x)
     while True:
         value, gradient = both(x)
@@ -137,8 +148,7 @@ def _by_optimizer(
         x = apply_updates(x, updates)
 
 
-def _by_lbfgs(f: Callable[[Any], Any], x: object, recorder: Recorder) -> Minimum:
-    both = value_and_grad(_scalar(f))
+def _by_lbfgs(both: Callable[[Any], Any], x: object, recorder: Recorder) -> Minimum:
     places = layout(x)
 
     def objective(vector: object) -> Any:
@@ -227,3 +237,20 @@ def _scalar(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         )
 
     return objective
+
+
+def _given(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """f, checked to return a real number and a tree like x."""
+
+    def both(x: object) -> Any:
+        output = f(x)
+        if not isinstance(output, tuple | list) or len(output) != 2:
+            raise fail(
+                TypeError,
+                "minimize: expected f to return a pair of value and gradient with jac=True, but got "
+                f"{type(output).__name__}; leave out jac=True, or give value_and_grad(f)",
+            )
+        value = _scalar(lambda x: output[0])(x)
+        return value, mapped("minimize", lambda leaf, slope: slope, x, output[1])
+
+    return both
