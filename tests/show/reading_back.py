@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad as fg
+from funcgrad.expr import is_derived, subexpressions
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.text import let_form
 
@@ -36,6 +37,11 @@ class _At:
         return made.view(Array)
 
 
+def _array(value: Any) -> Any:
+    """An array with `at`; others stay as they are, since NumPy makes numbers of arrays without axes."""
+    return value.view(Array) if isinstance(value, np.ndarray) and value.ndim else value
+
+
 def _of_funcgrad(name: str) -> Any:
     """A function of funcgrad's own on arrays, such as ``sigmoid``."""
 
@@ -48,19 +54,22 @@ def _of_funcgrad(name: str) -> Any:
     return function
 
 
-SCOPE: dict[str, Any] = {name: getattr(np.linalg, name) for name in np.linalg.__all__}
-SCOPE |= {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
-SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None: _norm(x, axis)}
-SCOPE |= {
-    name: lambda *a, f=f: f(*a).view(Array)
-    for name, f in (
-        ("zeros", np.zeros),
-        ("ones", np.ones),
-        ("full", np.full),
-        ("array", np.array),
-        ("where", np.where),
-    )
+def _with_stores(function: Any) -> Any:
+    """A function of NumPy's whose results have `at`."""
+
+    def call(*args: Any, **params: Any) -> Any:
+        return _array(function(*args, **params))
+
+    return call
+
+
+NUMPY = {name: getattr(np.linalg, name) for name in np.linalg.__all__}
+NUMPY |= {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
+SCOPE: dict[str, Any] = {
+    name: _with_stores(value) if callable(value) and not isinstance(value, type) else value
+    for name, value in NUMPY.items()
 }
+SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None: _norm(x, axis)}
 SCOPE |= {
     name: _of_funcgrad(name) for name in ("sigmoid", "softplus", "xlogx", "logsumexp", "softmax")
 }
@@ -74,21 +83,21 @@ def read_back(expr: fg.Expr, values: dict[str, Any]) -> Any:
     """The value of what is printed of an expression, each line evaluated as Python."""
     lines, root = let_form(expr)
     scope = SCOPE | {
-        name: np.array(value, copy=True).view(Array) if np.ndim(value) else value
+        name: _array(np.array(value, copy=True)) if np.ndim(value) else value
         for name, value in values.items()
     }
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, body in lines:
-            value = eval(body, scope)
-            scope[name] = value.view(Array) if isinstance(value, np.ndarray) else value
+            scope[name] = _array(eval(body, scope))
         return eval(root, scope)
 
 
-def check_read_back(expr: fg.Expr, values: dict[str, Any], exact: bool = True) -> None:
+def check_read_back(expr: fg.Expr, values: dict[str, Any]) -> None:
     """What is printed has the value, the shape and the dtype of the expression.
 
-    ``exact``: it is printed as it runs. Else only entries that are finite on both sides are compared.
+    A program is printed as it runs. Of a derived formula only entries that are finite on both sides are
+    compared, to the precision of its coarsest dtype, since its operations are printed in another order.
     """
     used = {name: values[name] for name in variables(expr)}
     wanted = np.asarray(fg.evaluate(expr, used))
@@ -101,13 +110,36 @@ def check_read_back(expr: fg.Expr, values: dict[str, Any], exact: bool = True) -
     if wanted.dtype.kind in "biu":
         assert np.array_equal(found, wanted), f"{wanted} reads as {found}{shown}"
         return
-    compared = np.full(wanted.shape, True) if exact else np.isfinite(wanted) & np.isfinite(found)
-    kind = np.finfo(wanted.dtype)
+    derived = is_derived(expr)
+    compared = np.isfinite(wanted) & np.isfinite(found) if derived else np.full(wanted.shape, True)
+    eps = max(map(_eps, subexpressions(expr) if derived else [expr]))
     scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
     np.testing.assert_allclose(
-        found[compared],
-        wanted[compared],
-        rtol=float(kind.eps) * 64,
-        atol=float(kind.eps) * 64 * scale,
-        err_msg=shown,
+        found[compared], wanted[compared], rtol=eps * 64, atol=eps * 64 * scale, err_msg=shown
     )
+    if not derived:
+        check_signs_of_zeros(found, wanted, shown)
+
+
+def check_source(expr: fg.Expr, values: dict[str, Any]) -> None:
+    """The source of an expression has its value, shape and dtype: it is written as it runs."""
+    used = {name: values[name] for name in variables(expr)}
+    wanted = np.asarray(fg.evaluate(expr, used)).astype(expr.dtype, copy=False)
+    source, space = fg.to_python(expr, "program"), {}
+    exec(source, space)
+    found = np.asarray(space["program"](**used))
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), source
+    eps = _eps(expr) if expr.dtype.kind == "c" else 0.0  # NumPy multiplies scalars by other code
+    np.testing.assert_allclose(found, wanted, rtol=eps * 64, atol=eps * 64, err_msg=source)
+    check_signs_of_zeros(found, wanted, source)
+
+
+def check_signs_of_zeros(found: Any, wanted: Any, shown: str) -> None:
+    for part in (np.real, np.imag) if wanted.dtype.kind == "c" else (np.asarray,):
+        zero = part(wanted) == 0
+        signs = [np.signbit(part(array)[zero]) for array in (found, wanted)]
+        assert np.array_equal(*signs), f"{wanted} reads as {found}{shown}"
+
+
+def _eps(expr: fg.Expr) -> float:
+    return float(np.finfo(expr.dtype).eps) if expr.dtype.kind in "fc" else 0.0

@@ -10,21 +10,25 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
+from funcgrad.ops.elementwise.magnitude import make_complex
 from tests.fuzz.programs import Program
 from tests.fuzz.slices import CHECKS
 from tests.fuzz.strategies import programs
 from tests.fuzz.values import generic_arguments
-from tests.show.reading_back import check_read_back
+from tests.show.reading_back import check_read_back, check_source
 
 FAMILIES = ["elementwise", "arrays", "dtypes", "complex"]
 V, W, N = fg.var("v", (3,)), fg.var("w", (2,)), fg.var("n", (3,), int)
 S, F = fg.var("s"), fg.var("f", (3,), "float32")
+C, Z = fg.var("c", (2,), complex), fg.var("z", (), complex)
 VALUES = {
     "v": np.array([0.3, -1.5, 2.0]),
     "w": np.array([0.7, 1.1]),
     "n": np.array([3, -1, 2]),
     "s": np.float64(0.4),
     "f": np.array([0.1, 0.2, -3.0], np.float32),
+    "c": np.array([complex(-0.0, np.inf), 1 - 2j]),
+    "z": np.complex128(complex(-0.0, np.inf)),
 }
 
 
@@ -44,6 +48,7 @@ def check_program(program: Program, seed: int) -> None:
         for expr in (result, *slopes):
             if not is_abbreviated(expr):
                 check_read_back(expr, values)
+            check_source(expr, values)
 
 
 def fuzzed(family, examples, **options):
@@ -88,6 +93,21 @@ PRINTED = {
     "float64(1)/0": lambda: fg.const(1.0) / fg.const(0.0),
     "v*(1/3)": lambda: V * (1 / 3),
     "array([f[0], 0, 0], float32)": lambda: fg.gradient(F[0] ** 2 / 2, "f"),
+    "complex128(rint(real(z)), rint(imag(z)))": lambda: np.round(Z),
+    "stack([rint(real(c)), rint(imag(c))], axis=-1).view(complex128)[..., 0]": lambda: np.round(C),
+    "real(c) + 1j*imag(c)": lambda: fg.simplify(make_complex(np.real(C), np.imag(C))),
+    "stack([v, full(3, s)], axis=-1).view(complex128)[..., 0]": lambda: make_complex(V, S),
+    "v + 1j*s": lambda: fg.simplify(make_complex(V, S)),
+    "z*(1+2j)": lambda: Z * (1 + 2j),
+    "z*2j": lambda: Z * 2j,
+    "z*(-2j)": lambda: Z * -2j,
+    "z*(0-2j)": lambda: Z * complex(0, -2),
+    "z*complex(-0.0, 2)": lambda: Z * complex(-0.0, 2),
+    "z*complex(1, -0.0)": lambda: Z * complex(1, -0.0),
+    "z*complex(inf, nan)": lambda: Z * complex(np.inf, np.nan),
+    "c*[2j, complex(-0.0, 1)]": lambda: C * np.array([2j, complex(-0.0, 1)]),
+    "array([-2j, (1+1j)])": lambda: fg.const(np.array([-2j, 1 + 1j])),
+    "complex64((1+2j))": lambda: fg.const(np.complex64(1 + 2j)),
 }
 
 
@@ -96,6 +116,7 @@ def test_what_is_left_out_is_what_numpy_does(text):
     expr = PRINTED[text]()
     assert repr(expr) == text
     check_read_back(expr, VALUES)
+    check_source(expr, VALUES)
 
 
 def test_different_constants_are_printed_differently():

@@ -213,7 +213,14 @@ def test_so_does_its_gradient(expr):
     assert read_back(latex) == pytest.approx(slope(**values), rel=1e-4, abs=1e-4)
 
 
+C = fg.var("c", (), complex)
 WRITTEN = [
+    (np.round(C), r"\operatorname{rint}\left(\operatorname{Re}\left(c\right)\right) + \mathrm{i} \, "
+     r"\operatorname{rint}\left(\operatorname{Im}\left(c\right)\right)"),
+    (C * -2j, r"c \, \left(-2\,\mathrm{i}\right)"),
+    (C + (0.5 - 1j), r"c + 0.5 - \mathrm{i}"),
+    (C * 0.5, r"c \cdot 0.5"),
+    (C * complex(-0.0, np.inf), r"c \, \infty\,\mathrm{i}"),
     (X / Y, r"\frac{x}{y}"),
     ((X / Y) ** 2, r"\left(\frac{x}{y}\right)^{2}"),
     (np.sin(X) ** 2, r"\sin^{2}\left(x\right)"),

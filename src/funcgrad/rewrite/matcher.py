@@ -21,7 +21,7 @@ from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
 from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
-from funcgrad.rewrite.reading_laws import COLLECTED, READING, STRUCTURAL_READING
+from funcgrad.rewrite.reading_laws import COLLECTED, COMPLEX_READING, READING, STRUCTURAL_READING
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
 
 Check: TypeAlias = tuple[Literal["op", "bind", "same_as", "constant", "literal"], int, Any]
@@ -267,6 +267,8 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     if mode == "reading" and dtype in "fb":
         structural += STRUCTURAL_READING.get(op.name, ())
         structural += READING_ELEMENTWISE if isinstance(op, Elementwise) else ()
+    elif mode == "reading":
+        structural += COMPLEX_READING.get(op.name, ())
     for law, operands, holds in () if collected else STRUCTURAL.get(op.name, ()):
         taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
         if taken and (not operands or any(known in operands for known in ops)):

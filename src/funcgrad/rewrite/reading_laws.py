@@ -188,6 +188,12 @@ def _half_at_a_tie(expr: Expr) -> Expr | None:
     return (np.sign(x - y) + 1) / 2  # type: ignore[no-any-return]
 
 
+def _sum_of_parts(expr: Expr) -> Expr | None:
+    """A complex number of two parts = re + 1j*im."""
+    re, im = expr.args
+    return re + 1j * unbroadcast(im)  # type: ignore[no-any-return]
+
+
 # -- the table ----------------------------------------------------------------------------------
 _SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
@@ -216,6 +222,10 @@ STRUCTURAL_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     }
 )
 """Reading laws that no pattern can state, by operation."""
+COMPLEX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {"make_complex": (_sum_of_parts,)}
+)
+"""Those of complex results: others would lose the side of a branch cut, which a zero's sign chooses."""
 COLLECTED = frozenset(
     ("add", "subtract", "negative", "multiply", "divide", "square", "power", "sqrt", "reciprocal")
 )

@@ -1,4 +1,4 @@
-"""Constants, casts and broadcasts in formulas, as they are written beside other operands."""
+"""Constants, casts, broadcasts and complex numbers, as formulas write them beside other operands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, Key
-from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.base.op import Elementwise, astype, broadcast_to
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.show.implicit_casts import Operand, is_integer, stacked_operands, written_operands
 from funcgrad.show.numbers import digits, entries, is_default_dtype, is_identity, with_dtype
 from funcgrad.show.written import ATOM, CALL, FRACTION, UNARY, Written, parenthesized
@@ -98,7 +99,16 @@ def as_array(part: Written) -> Written:
     return part
 
 
-def cast_text(expr: Expr, part: Written) -> Written:
+def typed_text(expr: Expr, parts: Sequence[Written]) -> Written | None:
+    """A cast, a broadcast or a complex number of two parts; None of another node."""
+    if expr.op is astype:
+        return _cast_text(expr, as_array(parts[0]))
+    if expr.op is broadcast_to:
+        return _repeated_text(expr, parts[0])
+    return _complex_text(expr, list(map(as_array, parts))) if expr.op is make_complex else None
+
+
+def _cast_text(expr: Expr, part: Written) -> Written:
     """An operand of another dtype: ``x.astype(float32)``."""
     (x,) = expr.args
     if x.op is CONSTANT and not x.shape:
@@ -110,7 +120,15 @@ def cast_text(expr: Expr, part: Written) -> Written:
     return Written(f"{text}.astype({expr.dtype})", CALL)
 
 
-def repeated_text(expr: Expr, part: Written) -> Written:
+def _complex_text(expr: Expr, parts: Sequence[Written]) -> Written:
+    """A complex number of two parts: ``re + 1j*im`` loses signs of zeros, and is NaN for an infinite im."""
+    inside = ", ".join([part.text for part in parts])
+    if not expr.shape:
+        return Written(f"{expr.dtype}({inside})", CALL)
+    return Written(f"stack([{inside}], axis=-1).view({expr.dtype})[..., 0]", CALL)
+
+
+def _repeated_text(expr: Expr, part: Written) -> Written:
     """An operand that is repeated, where NumPy would not do it: ``broadcast_to(x, (3,))``."""
     (x,) = expr.args
     shape = str(expr.shape[0] if expr.ndim == 1 else expr.shape)

@@ -18,6 +18,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise, Op, astype, broadcast_to
 from funcgrad.ops.base.promotion import OperandKind, elementwise_types
 from funcgrad.ops.elementwise import selection
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import concatenate_op, reshape_op
 from funcgrad.show.functions import operands_written
 
@@ -48,7 +49,7 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
     stacked = stacked_operands(expr)
     if stacked is not None:
         return stacked
-    if not isinstance(expr.op, Elementwise):
+    if not isinstance(expr.op, Elementwise) or (expr.op is make_complex and expr.shape):
         return tuple([Operand(arg) for arg in operands_written(expr)])
     op: Op = expr.op
     args: tuple[Expr, ...] = expr.args

@@ -34,12 +34,28 @@ def digits(value: Any) -> str:
     else:
         number, text = value, repr(value)
     if isinstance(number, complex):
-        return text if text.startswith("(") or number.real else f"{number!r}"
+        return _complex_digits(value)
     if not isinstance(number, float):
         return str(number)
     if is_integer(number):
         return str(int(number))
     return _fraction(value, number) or text if len(text) > 8 else text
+
+
+def _complex_digits(value: Any) -> str:
+    """A complex number as Python reads it: its literals are sums, which lose some signs of zeros."""
+    real, imag = [
+        str(int(part)) if is_integer(float(part)) else str(part)
+        for part in (value.real, value.imag)
+    ]
+    if not np.isfinite(value):
+        return f"complex({real}, {imag})"
+    negative = imag.startswith("-")
+    if real == ("-0.0" if negative else "0"):
+        return "-0j" if imag == "-0.0" else f"{imag}j"
+    if "-0.0" in (real, imag):
+        return f"complex({real}, {imag})"
+    return f"({real}{'' if negative else '+'}{imag}j)"
 
 
 def _fraction(value: Any, number: float) -> str | None:
@@ -93,4 +109,6 @@ def _nested(array: Any) -> str:
 def _entry(value: Any) -> str:
     if value.dtype.kind == "f" and is_integer(value.item()):
         return f"{int(value)}.0"
+    if value.dtype.kind == "c":
+        return digits(value)
     return value.item().__repr__() if value.dtype.name in _PYTHON else str(value)

@@ -25,12 +25,11 @@ from funcgrad.ops.indexing import scatter_op
 from funcgrad.rewrite.reading import reading
 from funcgrad.show.constant_text import (
     as_array,
-    cast_text,
     in_context,
     number_text,
-    repeated_text,
     stacked_text,
     told_apart,
+    typed_text,
 )
 from funcgrad.show.functions import (
     Function,
@@ -217,10 +216,9 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
     operation: Op = expr.op
     if operation is leaf:
         return Written(expr.label, ATOM) if expr.label else parts[0]
-    if operation is astype:
-        return cast_text(expr, as_array(parts[0]))
-    if operation is broadcast_to:
-        return repeated_text(expr, parts[0])
+    typed = typed_text(expr, parts)
+    if typed is not None:
+        return typed
     if operation is selection.mask and len(parts) == 3:
         return Written(f"where({', '.join([part.text for part in parts])})", CALL)
     if operation.hidden or is_plain_pick(expr):

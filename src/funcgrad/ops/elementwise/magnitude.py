@@ -173,7 +173,10 @@ def _complex_run(re: Array, im: Array) -> Any:
 
 
 def _complex_source(z: Expr, texts: Sequence[str]) -> str:
-    return f"np.stack([{', '.join(texts)}], axis=-1).view(np.{z.dtype})[..., 0]"
+    parts = ", ".join(texts)
+    if not z.shape:
+        return f"np.{z.dtype}({parts})"
+    return f"np.stack(np.broadcast_arrays({parts}), axis=-1).view(np.{z.dtype})[..., 0]"
 
 
 make_complex: Op = Elementwise(
@@ -189,6 +192,7 @@ make_complex: Op = Elementwise(
     columns=Columns(
         decompose=lambda re, im: re + im * 1j,
         mpmath=lambda mp, re, im: mp.mpc(re, im),
+        latex=Form("parts"),
         numpy=_complex_source,
         libraries={"jax": "jax.lax:complex", "torch": "complex"},
     ),

@@ -156,6 +156,12 @@ def _part(expr: Expr, parts: list[Written]) -> Written:
     )
 
 
+def _complex_parts(expr: Expr, parts: list[Written]) -> Written:
+    return Written(
+        rf"{latex_parenthesized(parts[0], SUM)} + \mathrm{{i}} \, {_factor(parts[1])}", SUM
+    )
+
+
 def _tuple(expr: Expr, parts: list[Written]) -> Written:
     return Written(grouped(tuple([p.text for p in parts])), ATOM)
 
@@ -181,6 +187,7 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "transposed": _transposed,
         "indexed": _indexed,
         "part": _part,
+        "parts": _complex_parts,
         "tuple": _tuple,
         "named call": _named_call,
     }

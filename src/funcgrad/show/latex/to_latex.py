@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
@@ -242,7 +244,9 @@ def _constant(array: Any) -> Written:
     return Written(rf"\mathrm{{{array.dtype}}}_{{{lengths}}}", ATOM)
 
 
-def _number(value: object) -> Written:
+def _number(value: Any) -> Written:
+    if np.iscomplexobj(value):
+        return _complex_number(value)
     shown = digits(value)
     if "/" in shown:
         sign, (top, bottom) = "-" * shown.startswith("-"), shown.lstrip("-").split("/")
@@ -251,9 +255,6 @@ def _number(value: object) -> Written:
         shown = shown.replace("inf", r"\infty").replace("nan", r"\mathrm{nan}")
     elif shown in ("True", "False"):
         shown = rf"\mathrm{{{shown.lower()}}}"
-    elif "j" in shown:
-        inner = shown.strip("()").replace("j", r"\,\mathrm{i}")
-        return Written(inner, SUM)
     elif "e" in shown:
         mantissa, power = shown.split("e")
         ten = f"10^{{{int(power)}}}"
@@ -261,3 +262,15 @@ def _number(value: object) -> Written:
             return Written(ten, POWER)
         return Written(rf"{mantissa} \cdot {ten}", PRODUCT)
     return Written(shown, UNARY if shown.startswith("-") else ATOM)
+
+
+def _complex_number(value: Any) -> Written:
+    """The sum of both parts, without a part that is zero."""
+    if value.imag == 0:
+        return _number(value.real)
+    size = _number(abs(value.imag)).text
+    imag = r"\mathrm{i}" if size == "1" else size + r"\,\mathrm{i}"
+    negative = bool(value.imag < 0)
+    if value.real == 0:
+        return Written("-" * negative + imag, UNARY if negative else PRODUCT)
+    return Written(f"{_number(value.real).text} {'-' if negative else '+'} {imag}", SUM)
