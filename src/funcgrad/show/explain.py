@@ -111,11 +111,13 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: obj
     return PrintedText("\n".join(lines))
 
 
-def functions_of(nodes: list[Expr]) -> tuple[Mapping[Body, Function], list[str]]:
-    """The functions that nodes run, and the lines that define them."""
+def functions_of(
+    nodes: list[Expr], roots: Sequence[Expr] | None = None
+) -> tuple[Mapping[Body, Function], list[str]]:
+    """The functions that nodes run and the lines that define them. The root is the last node by default."""
     taken = {name_of(e) for e in nodes if e.op is INPUT}
     taken |= {f"{letter}{i}" for letter in "tvz" for i in range(len(nodes))}
-    functions, definitions, _ = define([nodes[-1]], taken)
+    functions, definitions, _ = define(nodes[-1:] if roots is None else roots, taken)
     lines = [f"{name} = {body}" for name, body in definitions]
     return functions, [line for whole in lines for line in whole.splitlines()]
 
@@ -189,6 +191,9 @@ def _pullbacks(i: int, e: Expr, place: dict[Key, int], names: StepNames) -> Iter
             yield Pullback(parent, at, f"{names.cotangents[parent]}[{index}]", names.cotangents[i])
         elif e.op is together_op:
             yield Pullback(parent, at, names.cotangents[parent], f"{names.cotangents[i]}[{at}]")
+        elif any([n < 0 for n in (*e.shape, *arg.shape)]):  # as many as a loop had iterations
+            seed = names.cotangents[i]
+            yield Pullback(parent, at, names.cotangents[parent], f"pullback of {seed}")
         else:
             if own is None:
                 own = var(names.nodes[i], e.shape, e.dtype)

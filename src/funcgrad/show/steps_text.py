@@ -6,14 +6,12 @@ rule; at the end stand the formulas of the gradient, with the laws that simplifi
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import subject
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
@@ -38,9 +36,9 @@ from funcgrad.show.explain import (
 )
 from funcgrad.show.naming import check_values, distinct, name_of
 from funcgrad.show.printed_text import PrintedText
+from funcgrad.show.program_at import program_at
 from funcgrad.show.text import shown
 from funcgrad.source import fail
-from funcgrad.trace.leaves import parameter_names
 
 MOST_LAWS = 30  # rewrites of one derivative that are listed
 WIDEST = 60  # characters of a formula
@@ -76,7 +74,7 @@ def steps(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> PrintedT
         1*x -> x, since x*1 = x
         1 + x -> x + 1, since x + y = y + x
     """
-    root, values = _program(f, args, named)
+    root, values = program_at("steps", f, args, named)
     nodes = distinct(root, "steps", MOST_STEPS, "take a part of it, or use table")
     if root.shape or root.dtype.kind != "f":
         raise fail(
@@ -105,43 +103,6 @@ def steps(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> PrintedT
             ]
         )
     )
-
-
-def _program(
-    f: Callable[..., Any] | Expr, args: Sequence[Any], named: dict[str, Any]
-) -> tuple[Expr, dict[Any, Any]]:
-    """The program, and the values of its variables."""
-    if isinstance(f, Expr):
-        if len(args) > 1 or not all(isinstance(arg, Mapping) for arg in args):
-            raise fail(
-                TypeError, "steps: expected values by name or in a dict; write steps(e, x=2.0)"
-            )
-        return f, {**(args[0] if args else {}), **named}
-    if not callable(f):
-        raise fail(
-            TypeError,
-            f"steps: expected a function or an expression, but got {type(f).__name__}; "
-            "write steps(f, x=2.0)",
-        )
-    if named:
-        args = _by_position(f, args, named)
-    given = subject("steps", f, args, {})
-    if len(given.roots) != 1:
-        raise fail(
-            TypeError,
-            f"steps: expected a function that returns one number, but got {len(given.roots)} results",
-        )
-    return given.roots[0], given.by_name
-
-
-def _by_position(
-    f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
-) -> Sequence[Any]:
-    """The arguments of a call in order; the arguments of a ufunc have no names but those it is known by."""
-    known = parameter_names(f, len(args) + len(named))
-    if isinstance(f, np.ufunc) and set(known[len(args) :]) == named.keys():
-        return [*args, *[named[name] for name in known[len(args) :]]]
-    return inspect.signature(f).bind(*args, **named).args
 
 
 def _names(nodes: list[Expr]) -> list[str]:

@@ -1,0 +1,214 @@
+"""What the explorer page shows, as data: nodes, their edges, groups, and the steps of both passes.
+
+A pane is a program with its steps. A step says in words what it does, and which gradients change: the steps
+of the backward pass are those of the persistent scan `backprop_steps`. Numbers stand in the text as places in
+the list of `PageValues`, so that the page can compute them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from funcgrad.autodiff.accumulate import backprop_steps
+from funcgrad.expr import Expr, by_key
+from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.linear import Parts
+from funcgrad.node_names import names_of
+from funcgrad.one_line import one_line
+from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.tuples import together_op
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.show.drawing.page_values import PageValues
+from funcgrad.show.explain import Pullback, Step, StepNames, edge_map, functions_of, in_words, tell
+from funcgrad.show.functions import way_back
+from funcgrad.show.naming import array_of, places, printable
+from funcgrad.show.numbers import label
+from funcgrad.source import position
+
+MOST_FORMULAS = 200  # nodes of a program whose gradients are shown as formulas, too
+WIDEST_FORMULA = 80  # characters
+
+Words: TypeAlias = list[str | int]
+"""A text in which a number stands for a value, by its place."""
+Change: TypeAlias = tuple[int, int]
+"""A node whose gradient changes, and the place of its new value."""
+
+
+class Pane(NamedTuple):
+    """A program as the page draws it."""
+
+    nodes: list[Expr]
+    names: list[str]
+    told: list[Step]
+    roots: list[tuple[str, Expr]]
+
+    @property
+    def place(self) -> dict[Key, int]:
+        return places(self.nodes)
+
+
+def pane_of(roots: Sequence[tuple[str, Expr]]) -> Pane:
+    """The nodes below some named results, in topological order, each with its name and formula."""
+    exprs = [expr for _, expr in roots]
+    nodes = list(by_key(*exprs).values())
+    given = names_of(exprs[0] if len(exprs) == 1 else together_op(*exprs))
+    names = [_constant_name(e) or printable(given[e.key]) for e in nodes]
+    functions, _ = functions_of(nodes, exprs)
+    told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
+    return Pane(nodes, names, told, list(roots))
+
+
+def _constant_name(expr: Expr) -> str:
+    """A number by itself."""
+    plain = expr.op is CONSTANT and not expr.shape and not expr.label
+    return label(array_of(expr)) if plain else ""
+
+
+def pane_data(
+    title: str, pane: Pane, steps: list[dict[str, Any]], values: PageValues
+) -> dict[str, Any]:
+    """A pane as JSON."""
+    place = pane.place
+    return {
+        "title": title,
+        "nodes": [_node_data(pane, i, place, values) for i in range(len(pane.nodes))],
+        "roots": [
+            {"name": printable(name), "node": place[e.key], "formula": _formula(e)}
+            for name, e in pane.roots
+        ],
+        "groups": [],
+        "steps": steps,
+    }
+
+
+def _formula(expr: Expr) -> str:
+    return printable(one_line(expr, WIDEST_FORMULA))
+
+
+def _node_data(pane: Pane, i: int, place: dict[Key, int], values: PageValues) -> dict[str, Any]:
+    e, formula, pullbacks = pane.told[i]
+    kind = "input" if e.op is INPUT else "constant" if e.op is CONSTANT else "operation"
+    return {
+        "name": pane.names[i],
+        "kind": kind,
+        "formula": printable(formula),
+        "type": str(e.type),
+        "value": values.place(e),
+        "operands": [place[arg.key] for arg in e.args],
+        "maps": [_map_data(e, pullback, values) for pullback in pullbacks],
+        "source": printable(position(e.source)),
+    }
+
+
+def _map_data(e: Expr, pullback: Pullback, values: PageValues) -> dict[str, Any]:
+    """An edge's linear map: between scalars the local derivative, else the pullback of the gradient g."""
+    found: dict[str, Any] = {"operand": pullback.at, "pullback": printable(pullback.formula)}
+    if pullback.slope:
+        found["slope"] = printable(pullback.slope)
+        slope = _pulled(e, pullback.at, 1.0)
+        if slope is not None:
+            found["value"] = values.place(slope)
+    return found
+
+
+def _pulled(e: Expr, at: int, cotangent: Any) -> Expr | None:
+    """What the operand gets of a node's cotangent; None if nothing, or for parts of tuples."""
+    linear = None if e.op.joint is not None else edge_map(e, at, e, list(e.args))
+    pulled = None if linear is None else linear.transpose(cotangent)
+    return pulled if isinstance(pulled, Expr) else None
+
+
+# -- steps -----------------------------------------------------------------------------------------
+def forward_steps(pane: Pane, values: PageValues) -> Iterator[dict[str, Any]]:
+    """A step for each node but the constants: its value, from those of its operands."""
+    for i, (e, formula, _) in enumerate(pane.told):
+        if e.op is CONSTANT:
+            continue
+        own = [] if e.op is INPUT else [f" = {printable(formula)}"]
+        say: Words = [pane.names[i], *own, " = ", values.place(e)]
+        yield {"pass": "forward", "node": i, "say": say, "changes": []}
+
+
+def backward_steps(pane: Pane, values: PageValues) -> Iterator[dict[str, Any]]:
+    """The steps of `backprop_steps` in which a gradient changes, and before them the start of the root."""
+    root = pane.nodes[-1]
+    if not differentiable(root.dtype):
+        return
+    place = pane.place
+    scan = backprop_steps(root)
+    before = next(scan).map
+    start = _change(pane, place, root.key, before[root.key], values)
+    say: Words = [f"Start at the result: {pane.names[-1]} gets ", start[1]]
+    yield {"pass": "backward", "node": len(pane.nodes) - 1, "say": say, "changes": [start]}
+    for e, step in zip(reversed(pane.nodes), scan, strict=True):
+        after = step.map
+        changed = [
+            _change(pane, place, key, after[key], values)
+            for key in dict.fromkeys([arg.key for arg in e.args])
+            if key in after and after[key] is not before.get(key)
+        ]
+        if changed:
+            i = place[e.key]
+            say = _visit(pane, pane.told[i], before, dict(changed), values)
+            say[0] = f"Visit {pane.names[i]} = {printable(pane.told[i].formula)}: {say[0]}"
+            yield {"pass": "backward", "node": i, "say": say, "changes": changed}
+        before = after
+
+
+def _change(
+    pane: Pane, place: dict[Key, int], key: Key, cotangent: Any, values: PageValues
+) -> Change:
+    i = place[key]
+    parts = getattr(pane.nodes[i].type, "parts", ())
+    return i, values.place(cotangent, len(parts))
+
+
+def _visit(
+    pane: Pane, told: Step, before: Any, changed: dict[int, int], values: PageValues
+) -> Words:
+    """What each operand gets, in words and numbers: ``x gets 2 · y = 6, total 9``."""
+    e = told.expr
+    own = before[e.key]
+    words: list[Words] = []
+    reached = {arg.key for arg in e.args if arg.key in before}
+    for pullback in told.pullbacks:
+        i = pullback.parent
+        if i not in changed:
+            continue
+        name, key = pane.names[i], pane.nodes[i].key
+        term = None if isinstance(own, Parts) else _pulled(e, pullback.at, own)
+        total: Words = [", total ", changed[i]] if key in reached else []
+        if term is None:
+            words.append([f"{name} gets ", changed[i]])
+        elif pullback.slope in ("", "1", "-1") or pullback.slope.startswith("pullback of"):
+            words.append([f"{name} gets ", values.place(term), *total])
+        else:
+            slope = f"({pullback.slope})" if " " in pullback.slope else pullback.slope
+            words.append(
+                [
+                    f"{name} gets ",
+                    values.place(own),
+                    f" · {printable(slope)} = ",
+                    values.place(term),
+                    *total,
+                ]
+            )
+        reached.add(key)
+    rule = f" ({way_back(e)})" if e.op.joint is not None else in_words(e)
+    return [item for part in words for item in ["; ", *part]][1:] + ([rule] if rule else [])
+
+
+def done_step(pane: Pane, names: Sequence[str]) -> dict[str, Any]:
+    """The last step, which says where the gradient stands."""
+    said = f"Done: the gradients of {', '.join(names)} are in the map." if names else "Done."
+    return {"pass": "done", "node": len(pane.nodes) - 1, "say": [said], "changes": []}
+
+
+# -- formulas --------------------------------------------------------------------------------------
+def gradient_formulas(steps: Sequence[dict[str, Any]], values: PageValues) -> dict[int, str]:
+    """The formulas of the gradients that the steps make, by the places of their values."""
+    wanted = list(dict.fromkeys(k for step in steps for _, k in step["changes"]))
+    plain = [k for k in wanted if k not in values.parts]
+    simple = simplify_all([values.exprs[k] for k in plain], mode="derivative")
+    return {k: _formula(e) for k, e in zip(plain, simple, strict=True)}

@@ -1,0 +1,56 @@
+"""A program with values of its variables, for displays that take a function or an expression."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.algebras.arguments_of import subject
+from funcgrad.expr import Expr
+from funcgrad.source import fail
+from funcgrad.trace.leaves import parameter_names
+
+
+def program_at(
+    who: str, f: Callable[..., Any] | Expr, args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Expr, dict[Any, Any]]:
+    """The one result of a function or the expression itself, and the values of its variables.
+
+    A function has its arguments by position or by name, an expression the values of its variables by name or
+    in a dict. Raises TypeError if ``f`` is neither, or returns more than one result.
+    """
+    if isinstance(f, Expr):
+        if len(args) > 1 or not all(isinstance(arg, Mapping) for arg in args):
+            raise fail(
+                TypeError,
+                f"{who}: expected values by name or in a dict; write {who}(e, x=2.0)",
+            )
+        return f, {**(args[0] if args else {}), **named}
+    if not callable(f):
+        raise fail(
+            TypeError,
+            f"{who}: expected a function or an expression, but got {type(f).__name__}; "
+            f"write {who}(f, x=2.0)",
+        )
+    if named:
+        args = _by_position(f, args, named)
+    given = subject(who, f, args, {})
+    if len(given.roots) != 1:
+        raise fail(
+            TypeError,
+            f"{who}: expected a function that returns one number, but got {len(given.roots)} results",
+        )
+    return given.roots[0], given.by_name
+
+
+def _by_position(
+    f: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
+) -> Sequence[Any]:
+    """The arguments of a call in order; the arguments of a ufunc have no names but those it is known by."""
+    known = parameter_names(f, len(args) + len(named))
+    if isinstance(f, np.ufunc) and set(known[len(args) :]) == named.keys():
+        return [*args, *[named[name] for name in known[len(args) :]]]
+    return inspect.signature(f).bind(*args, **named).args

@@ -1,0 +1,391 @@
+// The graph on a canvas: only what is in view is drawn, and no more of it than can be read at that scale.
+
+import { select } from "d3-selection";
+import { zoom, zoomIdentity } from "d3-zoom";
+import { arranged, Scene } from "./layout.js";
+
+const FONT = "system-ui, sans-serif";
+const LINE = 16;
+const LEGIBLE = 0.35; // the scale below which no text is drawn
+const TALL = 30;
+const MOST_WITH_MAPS = 80; // boxes of a drawing whose edges are labeled
+
+/** The text cut to a width, with an ellipsis. */
+function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let length = text.length;
+  while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
+  return `${text.slice(0, length)}…`;
+}
+
+function boxPath(context, box, radius) {
+  const { x, y, width, height } = box;
+  context.beginPath();
+  context.roundRect(x - width / 2, y - height / 2, width, height, radius);
+}
+
+export class Graph {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {{text: (node: number) => {value: string, gradient: string, known: boolean, isNow: boolean},
+   *   onSelect: (node: number) => void, onToggle: (group: number) => void}} page what the graph shows, and tells
+   */
+  constructor(canvas, page) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.page = page;
+    this.transform = zoomIdentity;
+    this.selected = -1;
+    this.zoom = zoom().scaleExtent([0.02, 4]).clickDistance(4).on("zoom", (event) => {
+      this.transform = event.transform;
+      this.redraw();
+    });
+    select(canvas).call(this.zoom).on("dblclick.zoom", null);
+    canvas.addEventListener("click", (event) => this.#click(event));
+    canvas.addEventListener("dblclick", (event) => this.#doubleClick(event));
+    new ResizeObserver(() => this.#resize()).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.#readColors();
+      this.redraw();
+    });
+    this.#readColors();
+  }
+
+  /** Show a pane, with its first groups folded. */
+  show(pane) {
+    this.pane = pane;
+    this.scene = new Scene(pane);
+    this.open = new Set();
+    this.selected = -1;
+    this.#arrange();
+    this.#resize();
+    this.fit();
+  }
+
+  // -- folding ------------------------------------------------------------------------------------
+  toggle(group) {
+    if (this.open.has(group)) this.open.delete(group);
+    else this.open.add(group);
+    const before = this.drawing.boxes.get(`g${group}`);
+    this.#arrange();
+    const after = this.drawing.boxes.get(`g${group}`);
+    if (before && after) {
+      // The group's top stays where it was.
+      const top = (box) => box.y - box.height / 2;
+      const { x, y, k } = this.transform;
+      this.#move(zoomIdentity.translate(x + k * (before.x - after.x), y + k * (top(before) - top(after))).scale(k));
+    }
+    this.redraw();
+  }
+
+  setAll(isOpen) {
+    this.open = new Set(isOpen ? this.pane.groups.keys() : []);
+    this.#arrange();
+    this.fit();
+  }
+
+  /** Unfold what hides a node. */
+  reveal(node) {
+    for (const group of this.scene.around(node)) this.open.add(group);
+    this.#arrange();
+    this.redraw();
+  }
+
+  #arrange() {
+    this.drawing = arranged(this.scene, this.open, (box) => this.#measure(box));
+    this.list = [...this.drawing.boxes.values()].sort((a, b) => a.depth - b.depth);
+    this.boxesOf = new Map();
+    for (const box of this.list) {
+      const node = box.id.startsWith("n") ? Number.parseInt(box.id.slice(1), 10) : -1;
+      box.node = node;
+      box.group = node < 0 ? Number(box.id.slice(1)) : -1;
+      if (node >= 0) this.boxesOf.set(node, [...(this.boxesOf.get(node) ?? []), box]);
+    }
+    this.hasMaps = this.list.length <= MOST_WITH_MAPS;
+    this.edges = this.drawing.edges.map((edge) => {
+      const xs = edge.points.map(([x]) => x);
+      const ys = edge.points.map(([, y]) => y);
+      return { ...edge, left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) };
+    });
+  }
+
+  #measure(box) {
+    const { context, pane } = this;
+    if (box.id.startsWith("g")) {
+      const group = pane.groups[Number(box.id.slice(1))];
+      context.font = `600 13px ${FONT}`;
+      return { width: Math.min(260, Math.max(90, context.measureText(group.title).width + 44)), height: 46 };
+    }
+    const node = pane.nodes[Number.parseInt(box.id.slice(1), 10)];
+    context.font = `13px ${FONT}`;
+    const [line] = this.#lines(node);
+    const width = Math.min(230, Math.max(node.kind === "constant" ? 30 : 96, context.measureText(line).width + 22));
+    return { width, height: node.kind === "constant" && !node.type.includes("[") ? 24 : 46 };
+  }
+
+  #lines(node) {
+    return [node.kind === "operation" ? `${node.name} = ${node.formula}` : node.name];
+  }
+
+  // -- the view -----------------------------------------------------------------------------------
+  #resize() {
+    const { width, height } = this.canvas.getBoundingClientRect();
+    const ratio = window.devicePixelRatio || 1;
+    this.width = width;
+    this.height = height;
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+    }
+    this.redraw();
+  }
+
+  #move(transform) {
+    select(this.canvas).call(this.zoom.transform, transform);
+  }
+
+  /** The whole graph in view; of a very long one, its end at a scale that can be read. */
+  fit() {
+    const { width, height } = this.drawing;
+    const whole = Math.min((this.width - 24) / width, (this.height - 24) / height, 1.4);
+    const k = Math.max(whole, Math.min(0.5, (this.width - 24) / width));
+    const y = height * k <= this.height ? (this.height - height * k) / 2 : this.height - height * k - 12;
+    this.#move(zoomIdentity.translate((this.width - width * k) / 2, y).scale(k));
+  }
+
+  scale(factor) {
+    select(this.canvas).call(this.zoom.scaleBy, factor);
+  }
+
+  /** Move the view as little as brings a node, or the folded group that hides it, into it. */
+  bring(node) {
+    const id = this.scene.visible(node, this.open);
+    const box = this.drawing.boxes.get(id) ?? this.boxesOf.get(node)?.[0];
+    if (!box) return;
+    const { x, y, k } = this.transform;
+    const margin = 30;
+    const needed = (center, size, offset, room) => {
+      const low = (center - size / 2) * k + offset - margin;
+      const high = (center + size / 2) * k + offset + margin;
+      if (low >= 0 && high <= room) return 0;
+      return room / 2 - (center * k + offset);
+    };
+    const dx = needed(box.x, box.width, x, this.width);
+    const dy = needed(box.y, box.isOpen ? 0 : box.height, y, this.height);
+    if (dx || dy) this.#move(zoomIdentity.translate(x + dx, y + dy).scale(k));
+  }
+
+  // -- the pointer --------------------------------------------------------------------------------
+  boxAt(clientX, clientY) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const [x, y] = this.transform.invert([clientX - left, clientY - top]);
+    return this.list.findLast((box) => Math.abs(x - box.x) <= box.width / 2 && Math.abs(y - box.y) <= box.height / 2);
+  }
+
+  #click(event) {
+    const box = this.boxAt(event.clientX, event.clientY);
+    if (!box) this.page.onSelect(-1);
+    else if (box.node >= 0) this.page.onSelect(box.node);
+    else if (!box.isOpen) this.page.onToggle(box.group);
+    else {
+      const { top } = this.canvas.getBoundingClientRect();
+      const [, y] = this.transform.invert([0, event.clientY - top]);
+      if (y - (box.y - box.height / 2) < 24) this.page.onToggle(box.group);
+    }
+  }
+
+  #doubleClick(event) {
+    const box = this.boxAt(event.clientX, event.clientY);
+    if (!box) this.fit();
+  }
+
+  // -- drawing ------------------------------------------------------------------------------------
+  #readColors() {
+    const style = getComputedStyle(document.documentElement);
+    const names = ["ink", "faint", "paper", "edge", "input", "constant", "operation", "group", "inner", "now", "back",
+      "value", "gradient", "selected", "stroke"];
+    this.colors = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  }
+
+  redraw() {
+    if (this.pending) return;
+    this.pending = requestAnimationFrame(() => {
+      this.pending = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    if (!this.drawing) return;
+    const { context, transform, colors } = this;
+    const ratio = window.devicePixelRatio || 1;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = colors.paper;
+    context.fillRect(0, 0, this.width, this.height);
+    context.translate(transform.x, transform.y);
+    context.scale(transform.k, transform.k);
+    const [left, top] = transform.invert([0, 0]);
+    const [right, bottom] = transform.invert([this.width, this.height]);
+    const isSeen = (box) => box.x + box.width / 2 >= left && box.x - box.width / 2 <= right
+      && box.y + box.height / 2 >= top && box.y - box.height / 2 <= bottom;
+    const seen = this.list.filter(isSeen);
+    for (const box of seen) if (box.isOpen) this.#drawOpen(box);
+    const edges = this.edges.filter((e) => e.right >= left && e.left <= right && e.bottom >= top && e.top <= bottom);
+    this.#drawEdges(edges);
+    for (const box of seen) if (!box.isOpen) this.#drawClosed(box);
+    if (this.hasMaps && transform.k >= LEGIBLE) this.#drawMaps(edges);
+  }
+
+  #drawOpen(box) {
+    const { context, colors } = this;
+    boxPath(context, box, 8);
+    context.fillStyle = colors.inner;
+    context.fill();
+    context.strokeStyle = colors.edge;
+    context.lineWidth = 1;
+    context.setLineDash([5, 4]);
+    context.stroke();
+    context.setLineDash([]);
+    if (this.transform.k < LEGIBLE / 2) return;
+    context.font = `600 13px ${FONT}`;
+    context.textAlign = "left";
+    context.fillStyle = colors.faint;
+    const title = `▾ ${this.pane.groups[box.group].title}`;
+    context.fillText(fitted(context, title, box.width - 16), box.x - box.width / 2 + 8, box.y - box.height / 2 + 17);
+  }
+
+  #trace(edge) {
+    const { context } = this;
+    const { points } = edge;
+    context.moveTo(...points[0]);
+    if (this.transform.k < 0.2 || points.length < 3) {
+      for (const point of points.slice(1)) context.lineTo(...point);
+      return;
+    }
+    // Through the middles of the segments, with the points between them as controls.
+    for (let i = 1; i < points.length - 1; i += 1) {
+      const [x, y] = points[i];
+      const [a, b] = points[i + 1];
+      const isLast = i === points.length - 2;
+      context.quadraticCurveTo(x, y, isLast ? a : (x + a) / 2, isLast ? b : (y + b) / 2);
+    }
+  }
+
+  #drawEdges(edges) {
+    const { context, colors, selected } = this;
+    context.lineWidth = Math.max(1.2, 0.7 / this.transform.k);
+    context.strokeStyle = colors.edge;
+    context.beginPath();
+    for (const edge of edges) this.#trace(edge);
+    context.stroke();
+    if (this.transform.k > 0.25) {
+      context.fillStyle = colors.edge;
+      context.beginPath();
+      for (const edge of edges) {
+        const [x, y] = edge.points.at(-1);
+        context.moveTo(x, y);
+        context.lineTo(x - 4, y - 7);
+        context.lineTo(x + 4, y - 7);
+        context.closePath();
+      }
+      context.fill();
+    }
+    if (selected < 0) return;
+    context.strokeStyle = colors.selected;
+    context.lineWidth = 2.4;
+    context.beginPath();
+    for (const edge of edges) {
+      if (edge.arcs.some((arc) => arc.parent === selected || arc.child === selected)) this.#trace(edge);
+    }
+    context.stroke();
+  }
+
+  #drawMaps(edges) {
+    const { context, colors } = this;
+    context.font = `11px ${FONT}`;
+    context.textAlign = "center";
+    const taken = [];
+    for (const edge of edges) {
+      if (edge.arcs.length !== 1 || edge.to.startsWith("g")) continue;
+      const [{ child, place }] = edge.arcs;
+      const map = this.pane.nodes[child].maps.find((item) => item.operand === place);
+      if (!map?.slope) continue;
+      const text = fitted(context, `×${/ /.test(map.slope) ? `(${map.slope})` : map.slope}`, 110);
+      const [x, y] = edge.points.at(-1);
+      const [a, b] = edge.points.at(-2);
+      const label = { x: (x + a) / 2, y: (y + b) / 2, width: context.measureText(text).width + 4, height: 14 };
+      const overlaps = (box) => Math.abs(box.x - label.x) < (box.width + label.width) / 2
+        && Math.abs(box.y - label.y) < (box.height + label.height) / 2;
+      if (taken.some(overlaps) || this.list.some((box) => !box.isOpen && overlaps(box))) continue;
+      taken.push(label);
+      context.fillStyle = colors.paper;
+      context.globalAlpha = 0.85;
+      context.fillRect(label.x - label.width / 2, label.y - 8, label.width, 14);
+      context.globalAlpha = 1;
+      context.fillStyle = colors.gradient;
+      context.fillText(text, label.x, label.y + 3);
+    }
+  }
+
+  #drawClosed(box) {
+    const { context, colors, transform } = this;
+    const node = box.node >= 0 ? this.pane.nodes[box.node] : null;
+    const state = node ? this.page.text(box.node) : this.page.groupText(box.group);
+    boxPath(context, box, node?.kind === "input" ? box.height / 2 : 6);
+    context.fillStyle = state.isNow ? (state.isBack ? colors.back : colors.now) : node ? colors[node.kind] : colors.group;
+    context.globalAlpha = state.known ? 1 : 0.45;
+    context.fill();
+    const isSelected = node && box.node === this.selected;
+    context.lineWidth = isSelected ? 3 : state.isNow ? 2.4 : 1.1;
+    context.strokeStyle = isSelected ? colors.selected : colors.stroke;
+    context.stroke();
+    if (!node) {
+      // A folded group looks like a pile of cards.
+      context.beginPath();
+      context.moveTo(box.x - box.width / 2 + 8, box.y + box.height / 2 + 3);
+      context.lineTo(box.x + box.width / 2 - 4, box.y + box.height / 2 + 3);
+      context.stroke();
+    }
+    if (transform.k < LEGIBLE) {
+      context.globalAlpha = 1;
+      return;
+    }
+    const inverse = state.isNow ? "#14181d" : colors.ink;
+    context.textAlign = "center";
+    context.fillStyle = inverse;
+    if (!node) {
+      context.font = `600 13px ${FONT}`;
+      context.fillText(fitted(context, `▸ ${this.pane.groups[box.group].title}`, box.width - 12), box.x, box.y - 3);
+      context.font = `11px ${FONT}`;
+      context.fillText(fitted(context, state.value, box.width - 12), box.x, box.y - 3 + LINE);
+    } else if (box.height < TALL) {
+      context.font = `13px ${FONT}`;
+      context.fillText(fitted(context, node.name, box.width - 8), box.x, box.y + 4);
+    } else {
+      context.font = `13px ${FONT}`;
+      context.fillText(fitted(context, this.#lines(node)[0], box.width - 14), box.x, box.y - 4);
+      this.#drawNumbers(box, state, inverse);
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** Below the formula: the value on the left, the gradient on the right. */
+  #drawNumbers(box, state) {
+    const { context, colors } = this;
+    context.font = `600 12px ${FONT}`;
+    const room = box.width - 16;
+    const y = box.y + 13;
+    const one = !state.gradient || !state.value;
+    const width = one ? room : room / 2 - 3;
+    if (state.value) {
+      context.textAlign = one ? "center" : "left";
+      context.fillStyle = state.isNow ? "#075226" : colors.value;
+      context.fillText(fitted(context, state.value, width), one ? box.x : box.x - room / 2, y);
+    }
+    if (state.gradient) {
+      context.textAlign = one ? "center" : "right";
+      context.fillStyle = state.isNow ? "#8d1210" : colors.gradient;
+      context.fillText(fitted(context, state.gradient, width), one ? box.x : box.x + room / 2, y);
+    }
+  }
+}

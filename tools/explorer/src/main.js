@@ -1,0 +1,340 @@
+// The page of funcgrad.explore: it reads the data in the page, and shows one pane of it at one step.
+
+import { element, valueElement } from "./arrays.js";
+import { evaluatorOf } from "./evaluator.js";
+import { Graph } from "./graph.js";
+import { decoded, parsed, short, valueText } from "./numbers.js";
+import { Scan } from "./scan.js";
+
+const find = (id) => document.getElementById(id);
+const data = JSON.parse(find("data").textContent);
+const evaluator = evaluatorOf(data.program);
+const formulas = data.formulas ?? {};
+const inputs = new Map(data.inputs.map(({ name, value }) => [name, value === null ? null : decoded(value)]));
+const PLAY_MS = 900;
+
+let values = data.values ? data.values.map(decoded) : null;
+let pane = data.panes[0];
+let scan = new Scan(pane);
+let selected = -1;
+let player = 0;
+let rows = [];
+
+// -- texts ----------------------------------------------------------------------------------------
+/** The value at a place, or its formula where the page has no numbers. */
+function textAt(place) {
+  if (place === undefined || place < 0) return "";
+  if (values && values[place] !== undefined) return valueText(values[place]);
+  return formulas[place] ?? "";
+}
+
+const words = (say) => say.map((part) => (typeof part === "number" ? textAt(part) || "…" : part)).join("");
+const isBack = (step) => step.pass === "backward";
+const hasNow = (node) => scan.current.node === node && scan.current.pass !== "done" && scan.current.pass !== "start";
+
+function stateOf(node) {
+  const known = scan.known[node] === 1;
+  return {
+    known,
+    value: known && pane.nodes[node].kind !== "constant" ? textAt(pane.nodes[node].value) : "",
+    gradient: textAt(scan.gradients[node]),
+    isNow: hasNow(node),
+    isBack: isBack(scan.current),
+  };
+}
+
+/** Of a folded group: how many nodes, how far the passes are, and whether the current node is within. */
+function groupState(group) {
+  const members = membersOf(group);
+  const reached = members.filter((i) => scan.known[i]).length;
+  const graded = members.filter((i) => scan.gradients[i] >= 0).length;
+  const part = reached < members.length ? `${reached} of ${members.length} nodes` : graded
+    ? `${members.length} nodes, ${graded} with gradient` : `${members.length} nodes`;
+  return { known: reached > 0, value: part, isNow: members.some(hasNow), isBack: isBack(scan.current) };
+}
+
+let members = new Map();
+function membersOf(group) {
+  if (!members.has(group)) {
+    members.set(group, pane.nodes.flatMap((_, i) => (graph.scene.around(i).includes(group) ? [i] : [])));
+  }
+  return members.get(group);
+}
+
+const graph = new Graph(find("graph"), {
+  text: stateOf,
+  groupText: groupState,
+  onSelect: (node) => choose(node, false),
+  onToggle: (group) => graph.toggle(group),
+});
+
+// -- the map --------------------------------------------------------------------------------------
+function fillRows() {
+  rows = pane.nodes.map((node, i) => {
+    const name = element("button", { type: "button", textContent: node.name });
+    name.setAttribute("aria-label", `Select ${node.name}`);
+    const head = element("th", { scope: "row" }, name);
+    const formula = element("td", { textContent: node.formula });
+    const value = element("td", { className: "value" });
+    const gradient = element("td", { className: "gradient" });
+    const row = element("tr", {}, head, formula, value, gradient);
+    row.hidden = node.kind === "constant" && !node.type.includes("[");
+    row.addEventListener("click", () => choose(i, true));
+    return { row, value, gradient, shown: "" };
+  });
+  find("rows").replaceChildren(...rows.map((item) => item.row));
+}
+
+function updateRows() {
+  rows.forEach((item, i) => {
+    const state = stateOf(i);
+    const before = scan.changed.has(i) ? textAt(scan.changed.get(i)) : null;
+    const shown = JSON.stringify([state, before, i === selected]);
+    if (shown === item.shown) return;
+    item.shown = shown;
+    item.value.textContent = scan.known[i] ? textAt(pane.nodes[i].value) : "";
+    item.gradient.replaceChildren(
+      ...(before && before !== state.gradient ? [element("s", { textContent: before }), " "] : []), state.gradient,
+    );
+    const { classList } = item.row;
+    classList.toggle("later", !state.known);
+    classList.toggle("now", state.isNow);
+    classList.toggle("back", state.isNow && state.isBack);
+    classList.toggle("changed", scan.changed.has(i));
+    classList.toggle("selected", i === selected);
+    if (state.isNow) item.row.setAttribute("aria-current", "step");
+    else item.row.removeAttribute("aria-current");
+  });
+}
+
+/** Scroll a row into view, inside the map alone. */
+function bringRow(node) {
+  const box = find("map");
+  const { row } = rows[node];
+  const top = row.offsetTop - 30;
+  if (top < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight) {
+    box.scrollTop = top - box.clientHeight / 2;
+  }
+}
+
+// -- steps ----------------------------------------------------------------------------------------
+function show(step) {
+  scan.go(Math.max(0, Math.min(pane.steps.length - 1, step)));
+  updateRows();
+  const { node, say, pass } = scan.current;
+  find("say").textContent = words(say);
+  find("range").value = scan.step;
+  find("range").setAttribute("aria-valuetext", `Step ${scan.step}, ${pass}`);
+  find("count").textContent = `${pass} ${scan.step} / ${pane.steps.length - 1}`;
+  if (pass === "forward" || pass === "backward") {
+    graph.bring(node);
+    bringRow(node);
+  }
+  showDetails();
+  graph.redraw();
+}
+
+function play(isOn) {
+  clearInterval(player);
+  player = 0;
+  find("play").setAttribute("aria-pressed", String(isOn));
+  if (!isOn) return;
+  if (scan.step === pane.steps.length - 1) show(0);
+  player = setInterval(() => {
+    show(scan.step + 1);
+    if (scan.step === pane.steps.length - 1) play(false);
+  }, PLAY_MS);
+}
+
+// -- the selected node ----------------------------------------------------------------------------
+function choose(node, brings) {
+  selected = node;
+  graph.selected = node;
+  if (node >= 0 && brings) graph.bring(node);
+  if (node >= 0) bringRow(node);
+  updateRows();
+  showDetails();
+  graph.redraw();
+}
+
+function entry(list, name, ...content) {
+  list.append(element("dt", { textContent: name }), element("dd", {}, ...content));
+}
+
+function showDetails() {
+  const place = find("details");
+  if (selected < 0) {
+    place.replaceChildren();
+    return;
+  }
+  const node = pane.nodes[selected];
+  const list = element("dl");
+  entry(list, "formula", node.formula);
+  entry(list, "type", node.type);
+  const at = (k) => (values ? valueElement(values[k], node.name) : element("span", { textContent: formulas[k] ?? "" }));
+  if (scan.known[selected]) entry(list, "value", at(node.value));
+  const gradient = scan.gradients[selected];
+  if (gradient >= 0) {
+    const shown = element("span", { className: "gradient" }, at(gradient));
+    entry(list, "gradient", ...(values && formulas[gradient] ? [`${formulas[gradient]} = `] : []), shown);
+  }
+  for (const map of node.maps) {
+    const operand = pane.nodes[node.operands[map.operand]].name;
+    const number = map.value !== undefined && textAt(map.value) && textAt(map.value) !== map.slope
+      ? ` = ${textAt(map.value)}` : "";
+    const text = map.slope ? `d${node.name}/d${operand} = ${map.slope}${number}; g ↦ ${map.pullback}` : `g ↦ ${map.pullback}`;
+    entry(list, `to ${operand}`, text);
+  }
+  const users = graph.scene.users[selected].map((i) => pane.nodes[i].name);
+  if (users.length) entry(list, "used by", users.slice(0, 12).join(", ") + (users.length > 12 ? ", …" : ""));
+  if (node.source) entry(list, "source", data.sources[node.source - 1]);
+  place.replaceChildren(element("h2", {}, "Node ", element("code", { textContent: node.name })), list);
+}
+
+// -- panes and inputs -----------------------------------------------------------------------------
+function showResults() {
+  const place = find("results");
+  const line = (root) => {
+    const text = textAt(pane.nodes[root.node].value);
+    return text && text !== root.formula ? `${root.formula} = ${text}` : root.formula;
+  };
+  if (pane.matrix) {
+    const n = pane.matrix.length;
+    const head = element("tr", {}, element("td"), ...pane.matrix.map((name) => element("th", { textContent: name, scope: "col" })));
+    const body = pane.matrix.map((name, i) => element("tr", {}, element("th", { textContent: name, scope: "row" }),
+      ...pane.roots.slice(i * n, (i + 1) * n).map((root) => element("td", { textContent: line(root) }))));
+    place.replaceChildren(element("h2", { textContent: "Hessian" }), element("table", { className: "entries" }, element("tbody", {}, head, ...body)));
+    return;
+  }
+  const list = element("dl");
+  for (const root of pane.roots) entry(list, root.name, line(root));
+  place.replaceChildren(list);
+}
+
+function showPane(index) {
+  play(false);
+  pane = data.panes[index];
+  members = new Map();
+  scan = new Scan(pane);
+  selected = -1;
+  [...find("tabs").children].forEach((tab, i) => {
+    tab.setAttribute("aria-selected", String(i === index));
+    tab.tabIndex = i === index ? 0 : -1;
+  });
+  graph.show(pane);
+  find("graph").setAttribute("aria-label", `Graph of ${pane.nodes.length} nodes; the table beside it lists them`);
+  for (const id of ["fold", "unfold"]) find(id).hidden = !pane.groups.length;
+  find("range").max = pane.steps.length - 1;
+  fillRows();
+  showResults();
+  show(pane.steps.length - 1);
+}
+
+function evaluate() {
+  if ([...inputs.values()].some((value) => value === null)) return;
+  values = evaluator.run(inputs);
+  showResults();
+  show(scan.step);
+}
+
+function makeInputs() {
+  const form = find("inputs");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const { name, value } of data.inputs) {
+    const field = element("input", { type: "text", autocomplete: "off", spellcheck: false });
+    field.inputMode = "decimal";
+    if (value !== null) field.value = typeof value === "object" ? value.text : exact(decoded(value));
+    field.disabled = Boolean(evaluator.refusal);
+    field.dataset.name = name;
+    field.addEventListener("input", () => {
+      const number = parsed(field.value);
+      field.setAttribute("aria-invalid", String(number === null));
+      if (number === null) return;
+      inputs.set(name, number);
+      evaluate();
+    });
+    form.append(element("label", {}, `${name} = `, field));
+  }
+  if (evaluator.refusal && data.inputs.length) {
+    form.append(element("p", { textContent: `The inputs cannot be changed here: ${evaluator.refusal}.` }));
+  }
+}
+
+/** A number with all its digits. */
+function exact(value) {
+  return Number.isFinite(value) ? String(value) : short(value);
+}
+
+function makeTabs() {
+  find("tabs").append(...data.panes.map((item, i) => {
+    const tab = element("button", { type: "button", textContent: item.title });
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", "view");
+    tab.addEventListener("click", () => showPane(i));
+    tab.addEventListener("keydown", (event) => {
+      const to = i + (event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0);
+      if (to === i || !data.panes[to]) return;
+      event.stopPropagation();
+      showPane(to);
+      find("tabs").children[to].focus();
+    });
+    return tab;
+  }));
+}
+
+// -- controls -------------------------------------------------------------------------------------
+const move = (by) => () => {
+  play(false);
+  show(scan.step + by);
+};
+const goTo = (step) => () => {
+  play(false);
+  show(step());
+};
+const controls = {
+  first: goTo(() => 0), back: move(-1), next: move(1), last: goTo(() => pane.steps.length - 1),
+  play: () => play(!player), in: () => graph.scale(1.3), out: () => graph.scale(1 / 1.3), fit: () => graph.fit(),
+  fold: () => graph.setAll(false), unfold: () => graph.setAll(true),
+};
+
+function selectNext(by) {
+  let node = selected < 0 ? (by > 0 ? -1 : pane.nodes.length) : selected;
+  do node += by; while (rows[node]?.row.hidden);
+  if (pane.nodes[node]) choose(node, true);
+}
+
+function toggleAround() {
+  if (selected < 0) return;
+  const around = graph.scene.around(selected);
+  const folded = around.find((group) => !graph.open.has(group));
+  if (folded !== undefined) graph.reveal(selected);
+  else if (around.length) graph.toggle(around.at(-1));
+  graph.bring(selected);
+}
+
+const keys = {
+  ArrowRight: controls.next, ArrowLeft: controls.back, Home: controls.first, End: controls.last, " ": controls.play,
+  ArrowDown: () => selectNext(1), ArrowUp: () => selectNext(-1), Enter: toggleAround, Escape: () => choose(-1, false),
+  "+": controls.in, "=": controls.in, "-": controls.out, 0: controls.fit, u: controls.unfold, f: controls.fold,
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
+  const { target } = event;
+  if (target.matches("input[type=text]") || (target.matches("button") && [" ", "Enter"].includes(event.key))) return;
+  if (target.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
+  const index = Number(event.key) - 1;
+  const action = keys[event.key] ?? (data.panes[index] ? () => showPane(index) : null);
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+for (const [id, action] of Object.entries(controls)) find(id).addEventListener("click", action);
+find("range").addEventListener("input", (event) => {
+  play(false);
+  show(Number(event.target.value));
+});
+
+makeTabs();
+makeInputs();
+showPane(0);
