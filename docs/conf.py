@@ -27,11 +27,11 @@ myst_heading_anchors = 3
 default_role = "py:obj"
 add_module_names = False
 autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 # The site is built where dask is not installed, too.
 autodoc_mock_imports = ["dask", "distributed"]
-maximum_signature_line_length = 80
-python_use_unqualified_type_names = True
+maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = "funcgrad"
