@@ -61,7 +61,15 @@ def list_names(
         lines += ["Functions: " + ", ".join(f"``{known}``" for known in sorted(own)) + ".", ""]
 
 
+def skip_undescribed(
+    app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out the fields of named tuples that have no description of their own."""
+    return (getattr(member, "__doc__", None) or "").startswith("Alias for field number") or None
+
+
 def setup(app: Sphinx) -> None:
     pictures.write(HERE / "_pictures")
     app.connect("doctree-read", trim)
     app.connect("autodoc-process-docstring", list_names)
+    app.connect("autodoc-skip-member", skip_undescribed)
