@@ -36,6 +36,7 @@ maximum_signature_line_length = 88
 html_theme = "furo"
 html_title = "funcgrad"
 html_copy_source = False
+html_extra_path = ["_explorers"]
 html_show_copyright = False
 
 
@@ -69,7 +70,8 @@ def skip_undescribed(
 
 
 def setup(app: Sphinx) -> None:
-    pictures.write(HERE / "_pictures")
+    pictures.write(HERE / "_pictures", pictures.PICTURES, "svg")
+    pictures.write(HERE / "_explorers", pictures.EXPLORERS, "html")
     app.connect("doctree-read", trim)
     app.connect("autodoc-process-docstring", list_names)
     app.connect("autodoc-skip-member", skip_undescribed)

@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 import funcgrad as fg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -25,27 +27,36 @@ def test_every_public_name_stands_once_in_the_reference():
     assert named == Counter(fg.__all__)
 
 
-def test_every_picture_is_drawn_and_stands_on_a_page(monkeypatch, tmp_path):
+@pytest.fixture
+def pictures(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
-    pictures = __import__("pictures")
-    pictures.write(tmp_path)
-    shown = {
-        name
-        for page in DOCS.rglob("*.md")
-        for name in re.findall(r"_pictures/(\w+)\.svg", page.read_text(encoding="utf-8"))
-    }
-    assert shown == set(pictures.PICTURES)
-    for name in shown:
+    return __import__("pictures")
+
+
+def shown(pattern: str) -> set[str]:
+    """What the group of a pattern matches on the pages."""
+    pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
+    return {name for page in pages for name in re.findall(pattern, page)}
+
+
+def test_every_picture_is_drawn_and_stands_on_a_page(pictures, tmp_path):
+    pictures.write(tmp_path, pictures.PICTURES, "svg")
+    assert shown(r"_pictures/(\w+)\.svg") == set(pictures.PICTURES)
+    for name in pictures.PICTURES:
         assert ElementTree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
 
 
-def test_pictures_that_are_up_to_date_are_left_alone(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(DOCS))
-    pictures = __import__("pictures")
-    pictures.write(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    pictures.write(tmp_path)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+def test_a_page_links_to_every_explorer(pictures):
+    assert shown(r'href="(\w+)\.html"') == set(pictures.EXPLORERS)
+
+
+def test_pictures_that_are_up_to_date_are_left_alone(pictures, tmp_path):
+    texts = {"old": lambda: "as before", "new": iter(["first", "second"]).__next__}
+    pictures.write(tmp_path, texts, "txt")
+    before = (tmp_path / "old.txt").stat().st_mtime_ns
+    pictures.write(tmp_path, texts, "txt")
+    assert (tmp_path / "old.txt").stat().st_mtime_ns == before
+    assert (tmp_path / "new.txt").read_text(encoding="utf-8") == "second"
 
 
 def test_the_gallery_shows_every_example_as_its_docstring_describes_it():
