@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.compiler.libraries.jax_sharding import (
+    jax,
+    jnp,
+    varying_scan,
+    varying_switch,
+    varying_while_loop,
+)
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
-from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.typing import Array
-
-jax: Any = LazyModule("jax")
-jnp: Any = LazyModule("jax.numpy")
 
 
 def _dtype(dtype: np.dtype[Any]) -> Any:
@@ -61,8 +64,8 @@ def _call(run: Callable[..., Any], *operands: Array) -> Any:
     return jax.checkpoint(run)(*operands)
 
 
-def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: object) -> Any:
-    return jax.lax.switch(index.astype(np.int32), runs, *operands)
+def _branch(runs: Sequence[Callable[..., Any]], index: Any, *operands: Array) -> Any:
+    return varying_switch(runs, index.astype(np.int32), *operands)
 
 
 def _loop(
@@ -76,17 +79,14 @@ def _loop(
     count, middle = spec.num_carry, spec.num_carry + spec.num_xs
     init, sequences, fixed = operands[:count], operands[count:middle], operands[middle:]
     if holds is not None:
-        test = holds
-        return jax.lax.while_loop(
-            lambda state: test(*state, *fixed)[0], lambda state: run(*state, *fixed), init
-        )
+        return varying_while_loop(holds, run, init, fixed)
 
     def step(state: Any, items: Any) -> Any:
         values = run(*state, *items, *fixed)
         return values[:count], values[count:]
 
     length = None if sequences else spec.trip_count
-    state, stacked = jax.lax.scan(step, init, sequences, length=length, reverse=spec.reverse)
+    state, stacked = varying_scan(step, init, sequences, fixed, length, spec.reverse)
     return (*state, *stacked)
 
 

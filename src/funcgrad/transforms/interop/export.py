@@ -22,7 +22,9 @@ from funcgrad.transforms.transform_arguments import check_function
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f, written for NumPy, as a function of JAX arrays, for use under `jax.jit`, `jax.grad`, `jax.vmap`.
+    """f, written for NumPy, as a function of JAX arrays, for use under JAX's own transforms.
+
+    These are `jax.jit`, `jax.grad`, `jax.vmap`, `jax.pmap` and `jax.shard_map`, in any order.
 
     Arguments and results are trees of arrays. f runs once for each structure, shapes and dtypes that it
     is called with, and knows no values: choose with ``np.where``, `cond` and `scan`. What is neither an
@@ -33,7 +35,9 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     JAX differentiates it by funcgrad's rules, ties and singular points included; a rule of `custom_vjp`
     must be linear in the cotangent, since JAX transposes it. JAX computes in float32 unless
     ``jax_enable_x64`` is set, raises for no index out of bounds and no singular matrix, and has no
-    derivative of a `while_loop` in reverse.
+    derivative of a `while_loop` in reverse. Arrays over a mesh whose axes are explicit obey JAX's rules for
+    these, which refuse some products and indices; with axes of type Auto there are none, and under `jit`
+    with backend "jax" explicit axes serve too.
 
     Raises TypeError where f asks for a value, or uses an operation that JAX has no function for;
     ImportError without JAX.

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from funcgrad.compiler.libraries import compile_namespace
+from funcgrad.compiler.libraries.jax_sharding import alike
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.control.closed_program import Body, body_of, jvp_of_body, symbol
@@ -49,9 +50,11 @@ def with_own_derivatives(body: Body) -> Callable[..., tuple[Any, ...]]:
         values, beside = found[: len(flows)], found[len(flows) :]
         rest = iter(linear(*beside, *[tangents[i] for i in active]))
         zero = jax.custom_derivatives.zero_from_primal
-        return values, tuple(
-            [next(rest) if flow else zero(v) for flow, v in zip(flows, values, strict=True)]
-        )
+        pairs = [
+            alike(v, next(rest)) if flow else (v, zero(v))
+            for flow, v in zip(flows, values, strict=True)
+        ]
+        return tuple([v for v, _ in pairs]), tuple([t for _, t in pairs])
 
     function.defjvp(rule, symbolic_zeros=True)
     # Compiled together with its rule: a call takes a sixth of the time of one that looks at the rule.

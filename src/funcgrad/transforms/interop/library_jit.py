@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.compiler.libraries import library_of, source_of
+from funcgrad.compiler.libraries.jax_sharding import partitioned
 from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
@@ -169,7 +170,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
     def _compiled(self, traced: TracedBody) -> LibraryProgram:
         body = traced.body
         run = (
-            with_own_derivatives(body)
+            partitioned(with_own_derivatives(body))
             if self.backend == "jax"
             else compile_body(body, self.backend)
         )

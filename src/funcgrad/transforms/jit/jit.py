@@ -43,7 +43,8 @@ def jit(
     prints as its source), ``explain_misses()`` (why f was traced, call by call) and ``clear()``. Without
     f, a decorator. With ``backend="jax"``, ``"torch"`` or ``"cupy"`` the programs are that library's, as
     those of `to_jax` and `to_torch`: its arrays come out, ints are part of the signature, and values
-    cannot be asked for.
+    cannot be asked for. JAX's arrays may be sharded over a mesh: XLA partitions the program, and the results
+    have the sharding that it chose.
 
     >>> import funcgrad as fg
     >>> @jit
