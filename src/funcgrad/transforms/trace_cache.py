@@ -28,6 +28,9 @@ class LastTraceCache:
         self._transform = transform
         self._last: _Trace | None = None
 
+    def __reduce__(self) -> Any:
+        return type(self), (self._transform,)
+
     def __call__(
         self, roots: Sequence[Expr], leaves: Sequence[Expr], unreached: Callable[[], None]
     ) -> list[Any]:

@@ -71,6 +71,10 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         self.library = library_of(backend)  # a missing one is told of here, not in the first call
         super().__init__(f, static, watched)
 
+    def __reduce__(self) -> Any:
+        watched = self.watch is not None
+        return type(self), (self.f, self.who, self.backend, self.types, self.static, watched)
+
     def function(self) -> Callable[..., Any]:
         """The function for a caller."""
 

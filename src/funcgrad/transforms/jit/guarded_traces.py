@@ -68,6 +68,10 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         self.entry = InlineCache(self, f, getattr(f, "__name__", "f"))
         super().__init__(f, static)
 
+    def __reduce__(self) -> Any:
+        # The programs stay behind: they are found anew in another process.
+        return type(self), (self.f, self.static)
+
     def function(self) -> Callable[..., Any]:
         """The function for a caller: it runs the newest program, or else calls this cache."""
         return self.entry.function()
