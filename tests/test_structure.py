@@ -255,6 +255,7 @@ TABLES = {
     "rewrite/monomials.py",
     "rewrite/reading_laws.py",
     "rewrite/reading_array_laws.py",
+    "rewrite/reading_matrix_laws.py",
     "expr/operators.py",
     "arrays/array_operators.py",
     "arrays/array_methods.py",

@@ -68,6 +68,7 @@ argsort_op = Op(
     infer=lambda type, axis: ArrayType(type.shape, np.dtype(np.intp)),
     edges=(None,),
     batch=on_moved_axes("argsort"),
+    notation=lambda x, axis: f"argsort({x}, axis={axis}, kind='stable')",
     columns=Columns(
         flops=_sorting,
         interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),

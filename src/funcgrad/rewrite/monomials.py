@@ -158,6 +158,8 @@ def _exponential(expr: Expr, inside: Monomial) -> Monomial:
 
 def product_of(term: Monomial, like: Expr) -> Expr:
     """A monomial as an expression of the type of ``like``: numbers first, and what divides in one place."""
+    if term.number == 0:
+        return _number(0.0, like)
     small = _repeated(term, like)
     if small is not None:
         return broadcast_to(small, shape=like.shape)  # type: ignore[no-any-return]
@@ -385,3 +387,21 @@ def common_factor(found: Summands, alike: bool) -> Monomial:
         if len(signs) == 1 and (_rank(base) > 0 or same) and not unlike:
             powers[key] = (base, min(exponent, *others))
     return Monomial(1.0, powers)
+
+
+def over_one_denominator(term: Monomial) -> Monomial:
+    """The product with a sum multiplied by what it and another factor divide by: x*(y/x + 1) is y + x."""
+    for key, (base, exponent) in term.powers.items():
+        found = terms_of(base) if base.op in SUMS and exponent.is_integer() else {}
+        below = {k: item for t in found.values() for k, item in t.powers.items() if item[1] < 0}
+        for other, (factor, _) in below.items():
+            lowest = min([t.powers.get(other, (factor, 0.0))[1] for t in found.values()])
+            outside = term.powers.get(other, (factor, 0.0))[1]
+            if outside == 0 or abs(outside + lowest * exponent) > abs(outside):
+                continue
+            scale = Monomial(1.0, {other: (factor, -lowest)})
+            whole = sum_of(collected([t.times(scale) for t in found.values()]), base)
+            rest = Monomial(term.number, {k: v for k, v in term.powers.items() if k != key})
+            rest = rest.times(scale.to_the(-exponent))
+            return rest.times(Monomial(1.0, {whole.key: (whole, exponent)}))
+    return term

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT
-from funcgrad.ops import contraction, determinants, indexing, reduction, shape, solve
+from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import arithmetic
+from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.rewrite.monomials import (
     SUMS,
     Monomial,
@@ -35,7 +36,7 @@ def _before_broadcast(expr: Expr) -> Expr | None:
     """broadcast(x) + broadcast(y) = broadcast(x + y): computed at the smaller shape."""
     found = []
     for arg in expr.args:
-        inner = arg.args[0] if arg.op is op.broadcast_to else arg
+        inner = unbroadcast(arg)
         if inner is arg and value_of(arg) is None:
             return None
         found.append(inner)
@@ -155,6 +156,106 @@ def _constant_entries(expr: Expr) -> Expr | None:
     return const(np.concatenate(repeated).astype(expr.dtype))
 
 
+def _constant_sums(expr: Expr) -> Expr | None:
+    """The sums of the first entries of a constant vector are one."""
+    (x,) = expr.args
+    value = value_of(x)
+    if value is None or x.ndim != 1 or x.size > MOST_ENTRIES or x.dtype != expr.dtype:
+        return None
+    return const(expr.op.run(np.full(x.shape, value, x.dtype), **dict(expr.params)))
+
+
+def _entries_of_broadcast(expr: Expr) -> Expr | None:
+    """broadcast(x, (n,))[i:j] = broadcast(x, (j - i,)) for a number x."""
+    x, *arrays = expr.args
+    if x.op is not op.broadcast_to or x.args[0].shape or arrays:
+        return None
+    return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
+
+
+def _entries_of_constant(expr: Expr) -> Expr | None:
+    """array([1, 2])[::-1] = array([2, 1])."""
+    x, *arrays = expr.args
+    if x.op is not CONSTANT or arrays or x.size > MOST_ENTRIES:
+        return None
+    return const(expr.op.run(x.params[0][1].array, **dict(expr.params)))
+
+
+def _products_of_others(expr: Expr) -> Expr | None:
+    """For each entry of a vector v the product of all others = prod(v)/v."""
+    moved = [x.op in _MOVES for x in expr.args]
+    if expr.ndim != 1 or not 2 <= expr.size <= _MOST_BITS or not any(moved):
+        return None
+    found = folded([expr], _factors_of_entries, operands=_moved)[0]
+    if found is None or found.vector is None:
+        return None
+    every = int(np.bitwise_or.reduce(found.bits))
+    start = (every & -every).bit_length() - 1
+    own = (1 << np.arange(expr.size)) << start
+    if not np.array_equal(found.bits, np.sum(own) - own):
+        return None
+    v = found.vector if expr.type == found.vector.type else found.vector[start : start + expr.size]
+    return reduction.prod_op(v, axis=(0,)) / v  # type: ignore[no-any-return]
+
+
+def _moved(expr: Expr) -> tuple[Expr, ...]:
+    joined = expr.op is arithmetic.multiply and any([x.op in _MOVES for x in expr.args])
+    return expr.args if (joined or expr.op in _MOVES) and value_of(expr) is None else ()
+
+
+class _Factors(NamedTuple):
+    """Entries that are products of entries of a vector: the bits of each say of which."""
+
+    vector: Expr | None
+    bits: Any
+
+
+def _factors_of_entries(expr: Expr, parts: tuple[_Factors | None, ...]) -> _Factors | None:
+    if value_of(expr) == 1:
+        return _Factors(None, np.zeros(expr.shape, np.int64))
+    if not parts:
+        fits = expr.ndim == 1 and expr.size <= _MOST_BITS
+        return _Factors(expr, 1 << np.arange(expr.size)) if fits else None
+    found = [part for part in parts if part is not None]
+    vectors = {part.vector.key: part.vector for part in found if part.vector is not None}
+    if len(found) < len(parts) or len(vectors) != 1:
+        return None
+    bits = [part.bits for part in found]
+    (vector,) = vectors.values()
+    if expr.op is not arithmetic.multiply:
+        return _Factors(vector, expr.op.run(*bits, **dict(expr.params)))
+    return None if np.any(bits[0] & bits[1]) else _Factors(vector, bits[0] | bits[1])
+
+
+_MOVES = (shape.concatenate_op, shape.reshape_op, indexing.getitem_op)
+_MOST_BITS = 60
+
+
+def _share_of_ties(expr: Expr) -> Expr | None:
+    """where(p, x/sum(where(p, 1, 0)), 0) = x*p/sum(p)."""
+    p, value = expr.args
+    shares = monomial(value) if expr.dtype == float else Monomial(0.0, {})
+    for key, (base, k) in shares.powers.items():
+        total = unbroadcast(base)
+        if k == -1 and total.op is reduction.sum_op and _is_indicator(total.args[0], p):
+            rest = {other: item for other, item in shares.powers.items() if other != key}
+            x = product_of(Monomial(shares.number, rest), expr)
+            count = np.sum(unbroadcast(p), **dict(total.params))
+            chosen = p if value_of(x) == 1 else x * p
+            return chosen / count  # type: ignore[no-any-return]
+    return None
+
+
+def _is_indicator(x: Expr, p: Expr) -> bool:
+    """Whether x is where(p, 1, 0)."""
+    parts = x.args if x.op in (selection.where, selection.mask) else ()
+    return (
+        len(parts) > 1
+        and parts[0].key == p.key
+        and [value_of(v) for v in parts[1:]] in ([1], [1, 0])
+    )
+
+
 def _constant_sum(expr: Expr) -> Expr | None:
     """The sum of the entries of a constant vector is a number."""
     (x,) = expr.args
@@ -232,121 +333,19 @@ def _outer_product(expr: Expr) -> Expr | None:
     return None
 
 
-# -- matrices ------------------------------------------------------------------------------------
-def _transposed_product(expr: Expr) -> Expr | None:
-    """(A @ B).T = B.T @ A.T."""
-    (x,) = expr.args
-    if not _is_transposed(expr) or x.op is not contraction.matmul_op:
-        return None
-    a, b = x.args
-    if a.ndim != 2 or b.ndim != 2:
-        return None
-    return contraction.matmul_op(_transpose(b), _transpose(a))  # type: ignore[no-any-return]
-
-
-def _transpose(expr: Expr) -> Expr:
-    return expr.args[0] if _is_transposed(expr) else shape.transpose(expr, (1, 0))
-
-
-def _outer_of_products(expr: Expr) -> Expr | None:
-    """A @ outer(x, y) = outer(A @ x, y); outer(x, y) @ A = outer(x, A.T @ y)."""
-    a, b = expr.args
-    if b.op is outer_op and a.ndim == 2:
-        return outer_op(contraction.matmul_op(a, b.args[0]), b.args[1])  # type: ignore[no-any-return]
-    if a.op is outer_op and b.ndim == 2:
-        right = contraction.matmul_op(_transpose(b), a.args[1])
-        return outer_op(a.args[0], right)  # type: ignore[no-any-return]
-    return None
-
-
-def _vector_on_the_right(expr: Expr) -> Expr | None:
-    """v @ A = A.T @ v."""
-    x, y = expr.args
-    if x.ndim != 1 or y.ndim != 2:
-        return None
-    return contraction.matmul_op(_transpose(y), x)  # type: ignore[no-any-return]
-
-
-def _is_transposed(expr: Expr) -> bool:
-    return expr.op is shape.transpose_op and dict(expr.params)["axes"] == (1, 0)
-
-
-def _number_times_matrix(expr: Expr) -> Expr | None:
-    """(c*A) @ B = c*(A @ B) for a number c."""
-    if expr.dtype.kind != "f":
-        return None
-    number, parts = 1.0, []
-    for arg in expr.args:
-        inside = monomial(arg)
-        alike = [b for b, _ in inside.powers.values() if not unbroadcast(b).shape]
-        if alike or not inside.powers:
-            return None
-        number *= inside.number
-        parts.append(product_of(inside._replace(number=1.0), arg))
-    if number == 1:
-        return None
-    rest = expr.op(*parts, **dict(expr.params))
-    return product_of(Monomial(number, {rest.key: (rest, 1.0)}), expr)
-
-
-def _identity_matrix(expr: Expr) -> Expr | None:
-    """A @ I = A; I @ A = A."""
-    x, y = expr.args
-    if x.dtype != y.dtype:
-        return None
-    if _is_identity(x) and y.type == expr.type:
-        return y
-    return x if _is_identity(y) and x.type == expr.type else None
-
-
-def _is_identity(expr: Expr) -> bool:
-    """Whether an expression is a constant identity matrix."""
-    if expr.op is not CONSTANT or expr.ndim != 2:
-        return False
-    array = expr.params[0][1].array
-    return array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))
-
-
-def _ones_on_the_diagonal(expr: Expr) -> Expr | None:
-    """zeros((n, n)).at[[0, 1, …], [0, 1, …]].add(ones(n)) = eye(n)."""
-    g, *arrays = expr.args
-    if value_of(g) != 1 or expr.ndim != 2 or expr.shape[0] > 100 or expr.dtype.kind != "f":
-        return None
-    if len(arrays) != 2 or any([a.op is not CONSTANT for a in arrays]):
-        return None
-    ones = np.ones(g.shape, expr.dtype)
-    made = expr.op.run(ones, *[a.params[0][1].array for a in arrays], **dict(expr.params))
-    eye = np.eye(*expr.shape, dtype=expr.dtype)
-    return const(eye) if np.array_equal(made, eye) else None
-
-
-def _cofactors_by_inverse(expr: Expr) -> Expr | None:
-    """The matrix of cofactors = det(A)*inv(A).T."""
-    (a,) = expr.args
-    if a.ndim != 2 or a.dtype.kind != "f":
-        return None
-    return determinants.det_op(a) * shape.transpose(solve.inv_op(a), (1, 0))  # type: ignore[no-any-return]
-
-
 READING_ELEMENTWISE: tuple[ReadingLaw, ...] = (_before_broadcast,)
 """Tried on every elementwise operation."""
 ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "add": (_entries_in_zeros,),
-        "multiply": (_outer_product,),
+        "multiply": (_outer_product, _products_of_others),
         "exp": (_softmax,),
         "broadcast_to": (_needless_axes,),
         "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _number_in_sum),
+        "cumsum": (_constant_sums,),
+        "mask": (_share_of_ties,),
         "concatenate": (_constant_entries,),
-        "getitem": (_entry_of_entries,),
-        "scatter_add": (_ones_on_the_diagonal, _entry_in_zeros),
-        "transpose": (_transposed_product,),
-        "matmul": (
-            _identity_matrix,
-            _outer_of_products,
-            _number_times_matrix,
-            _vector_on_the_right,
-        ),
-        "cofactors": (_cofactors_by_inverse,),
+        "getitem": (_entry_of_entries, _entries_of_broadcast, _entries_of_constant),
+        "scatter_add": (_entry_in_zeros,),
     }
 )

@@ -27,12 +27,14 @@ from funcgrad.rewrite.monomials import (
     distributed,
     in_sines,
     monomial,
+    over_one_denominator,
     product_of,
     sum_of,
     terms_of,
     unbroadcast,
 )
 from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw
+from funcgrad.rewrite.reading_matrix_laws import MATRIX_READING
 from funcgrad.rewrite.structural_laws import value_of
 
 READING: tuple[Law, ...] = (
@@ -58,8 +60,8 @@ def _changed(new: Expr, expr: Expr) -> Expr | None:
 
 # -- like factors and like terms -----------------------------------------------------------------
 def _like_factors(expr: Expr) -> Expr | None:
-    """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x)."""
-    return _changed(product_of(in_sines(monomial(expr)), expr), expr)
+    """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x); 1/(x*(y/x + 1)) = 1/(y + x)."""
+    return _changed(product_of(over_one_denominator(in_sines(monomial(expr))), expr), expr)
 
 
 def _like_terms(expr: Expr) -> Expr | None:
@@ -215,10 +217,11 @@ _SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "bitwise_or": (_either_way,),
     }
 )
+_TABLES = (MATRIX_READING, ARRAY_READING, _SCALAR_READING)
 STRUCTURAL_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        name: ARRAY_READING.get(name, ()) + _SCALAR_READING.get(name, ())
-        for name in (*ARRAY_READING, *_SCALAR_READING)
+        name: tuple([law for table in _TABLES for law in table.get(name, ())])
+        for name in dict.fromkeys([name for table in _TABLES for name in table])
     }
 )
 """Reading laws that no pattern can state, by operation."""

@@ -241,7 +241,7 @@ def _call(
     if made is not None:
         return Written(str(made), CALL)
     params = dict(expr.params)
-    if set(params) == {"axis"} and params["axis"] == tuple(range(expr.args[0].ndim)):
+    if set(params) == {"axis"} and _is_every_axis(expr, params["axis"]):
         return Written(f"{operation.name}({texts[0]})", CALL)
     if operation is scatter_op and expr.dtype != np.float64:
         at = index_text(params["spec"], texts[1:])
@@ -253,6 +253,13 @@ def _call(
         return Written(operation.notation(*texts, **params), CALL)
     extras = [f"{name}={value}" for name, value in params.items()]
     return Written(f"{operation.name}({', '.join(texts + extras)})", CALL)
+
+
+def _is_every_axis(expr: Expr, axis: object) -> bool:
+    """Whether NumPy takes an axis, or axes, if it is given none: all, or the only one of a vector."""
+    ndim = expr.args[0].ndim
+    alone = ndim == 1 and len(expr.args) == 1 and not expr.op.notation
+    return axis == tuple(range(ndim)) or (alone and axis == 0)
 
 
 def _infix(operation: Op, parts: list[Written]) -> Written:

@@ -1,0 +1,229 @@
+"""Reading laws of products, determinants and solutions of matrices: see `funcgrad.rewrite.reading_laws`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from funcgrad.expr import Expr, const
+from funcgrad.graph import CONSTANT
+from funcgrad.ops import contraction, determinants, indexing, shape, solve
+from funcgrad.ops.base import op
+from funcgrad.rewrite.monomials import Monomial, monomial, product_of, terms_of, unbroadcast
+from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_ops import outer_op
+from funcgrad.rewrite.structural_laws import value_of
+
+
+def _transposed_product(expr: Expr) -> Expr | None:
+    """(A @ B).T = B.T @ A.T."""
+    (x,) = expr.args
+    if not _is_transposed(expr) or x.op is not contraction.matmul_op:
+        return None
+    a, b = x.args
+    if a.ndim != 2 or b.ndim != 2:
+        return None
+    return contraction.matmul_op(_transpose(b), _transpose(a))  # type: ignore[no-any-return]
+
+
+def _transpose(expr: Expr) -> Expr:
+    return expr.args[0] if _is_transposed(expr) else shape.transpose(expr, (1, 0))
+
+
+def _outer_of_products(expr: Expr) -> Expr | None:
+    """A @ outer(x, y) = outer(A @ x, y); outer(x, y) @ A = outer(x, A.T @ y)."""
+    a, b = expr.args
+    if b.op is outer_op and a.ndim == 2:
+        return outer_op(contraction.matmul_op(a, b.args[0]), b.args[1])  # type: ignore[no-any-return]
+    if a.op is outer_op and b.ndim == 2:
+        right = contraction.matmul_op(_transpose(b), a.args[1])
+        return outer_op(a.args[0], right)  # type: ignore[no-any-return]
+    return None
+
+
+def _vector_on_the_right(expr: Expr) -> Expr | None:
+    """v @ A = A.T @ v."""
+    x, y = expr.args
+    if x.ndim != 1 or y.ndim != 2:
+        return None
+    return contraction.matmul_op(_transpose(y), x)  # type: ignore[no-any-return]
+
+
+def _is_transposed(expr: Expr) -> bool:
+    return expr.op is shape.transpose_op and dict(expr.params)["axes"] == (1, 0)
+
+
+def _number_times_matrix(expr: Expr) -> Expr | None:
+    """(c*A) @ B = c*(A @ B) for a number c."""
+    if expr.dtype.kind != "f":
+        return None
+    number, parts = 1.0, []
+    for arg in expr.args:
+        inside = monomial(arg)
+        if inside.number == 0 or any([not unbroadcast(b).shape for b, _ in inside.powers.values()]):
+            return None
+        number *= inside.number
+        parts.append(product_of(inside._replace(number=1.0), arg))
+    if number == 1:
+        return None
+    rest = expr.op(*parts, **dict(expr.params))
+    return product_of(Monomial(number, {rest.key: (rest, 1.0)}), expr)
+
+
+def _identity_matrix(expr: Expr) -> Expr | None:
+    """A @ I = A; I @ A = A."""
+    x, y = expr.args
+    if x.dtype != y.dtype:
+        return None
+    if _is_identity(x) and y.type == expr.type:
+        return y
+    return x if _is_identity(y) and x.type == expr.type else None
+
+
+def _is_identity(expr: Expr) -> bool:
+    """Whether an expression is a constant identity matrix."""
+    if expr.op is not CONSTANT or expr.ndim != 2:
+        return False
+    array = expr.params[0][1].array
+    return array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))
+
+
+def _ones_on_the_diagonal(expr: Expr) -> Expr | None:
+    """zeros((n, n)).at[[0, 1, …], [0, 1, …]].add(ones(n)) = eye(n)."""
+    g, *arrays = expr.args
+    if value_of(g) != 1 or expr.ndim != 2 or expr.shape[0] > 100 or expr.dtype.kind != "f":
+        return None
+    if len(arrays) != 2 or any([a.op is not CONSTANT for a in arrays]):
+        return None
+    ones = np.ones(g.shape, expr.dtype)
+    made = expr.op.run(ones, *[a.params[0][1].array for a in arrays], **dict(expr.params))
+    eye = np.eye(*expr.shape, dtype=expr.dtype)
+    return const(eye) if np.array_equal(made, eye) else None
+
+
+def _cofactors_by_inverse(expr: Expr) -> Expr | None:
+    """The matrix of cofactors = det(A)*inv(A).T."""
+    (a,) = expr.args
+    if a.ndim != 2 or a.dtype.kind != "f":
+        return None
+    return _by_inverse(a)
+
+
+def _by_inverse(a: Expr) -> Expr:
+    return determinants.det_op(a) * shape.transpose(solve.inv_op(a), (1, 0))  # type: ignore[no-any-return]
+
+
+def _cofactors_of_two(expr: Expr) -> Expr | None:
+    """The cofactors of a matrix of two rows, its entries in reverse order with signs, = det(A)*inv(A).T."""
+    flipped, signs = expr.args if expr.args[1].op is CONSTANT else expr.args[::-1]
+    if expr.shape != (2, 2) or signs.op is not CONSTANT:
+        return None
+    if not np.array_equal(signs.params[0][1].array, [[1, -1], [-1, 1]]):
+        return None
+    places, a = np.arange(4).reshape(2, 2), flipped
+    while a.op is indexing.getitem_op and len(a.args) == 1 and a.args[0].shape == (2, 2):
+        places = a.op.run(places, **dict(a.params))  # of reversals, which commute
+        (a,) = a.args
+    return _by_inverse(a) if places.ravel().tolist() == [3, 2, 1, 0] else None
+
+
+def _cofactors_of_three(expr: Expr) -> Expr | None:
+    """The cofactors of a matrix of three rows, each a difference of two products, = det(A)*inv(A).T."""
+    if expr.shape != (3, 3):
+        return None
+    rows = _stacked(expr)
+    entries = [entry for row in rows for entry in _stacked(row)]
+    if len(rows) != 3 or len(entries) != 9:
+        return None
+    found = [_products_of_entries(entry) for entry in entries]
+    matrices = {a.key: a for _, each in found for a in each}
+    if len(matrices) != 1 or [products for products, _ in found] != _COFACTORS:
+        return None
+    ((_, a),) = matrices.items()
+    return _by_inverse(a) if a.shape == (3, 3) and a.dtype.kind == "f" else None
+
+
+def _stacked(expr: Expr) -> list[Expr]:
+    """The parts of a stack along its first axis; none of another expression."""
+    if expr.op is not shape.concatenate_op or dict(expr.params)["axis"] != 0:
+        return []
+    whole = all([x.op is shape.reshape_op and x.shape == (1, *x.args[0].shape) for x in expr.args])
+    return [x.args[0] for x in expr.args] if whole else []
+
+
+_Products = set[tuple[float, frozenset[tuple[int, ...]]]]
+
+
+def _products_of_entries(expr: Expr) -> tuple[_Products, list[Expr]]:
+    """A sum of products of entries: signs and places, and the arrays of which they are entries."""
+    products: _Products = set()
+    arrays = []
+    for term in terms_of(expr).values():
+        places = set()
+        for base, exponent in term.powers.values():
+            if base.op is not indexing.getitem_op or len(base.args) > 1 or exponent != 1:
+                return set(), []
+            places.add(tuple([i for i in dict(base.params)["spec"] if isinstance(i, int)]))
+            arrays.append(base.args[0])
+        products.add((term.number, frozenset(places)))
+    return products, arrays
+
+
+def _cofactor(row: int, column: int) -> _Products:
+    (i, k), (j, m) = [((n + 1) % 3, (n + 2) % 3) for n in (row, column)]
+    return {(1.0, frozenset({(i, j), (k, m)})), (-1.0, frozenset({(i, m), (k, j)}))}
+
+
+_COFACTORS = [_cofactor(row, column) for row in range(3) for column in range(3)]
+
+
+# -- solutions -----------------------------------------------------------------------------------
+def _solution_of_vector(expr: Expr) -> Expr | None:
+    """reshape(solve(A, reshape(v, (n, 1))), (n,)) = solve(A, v)."""
+    (x,) = expr.args
+    return _column(x) if x.op is solve.solve_op and expr.shape == x.shape[:1] else None
+
+
+def _column(x: Expr) -> Expr | None:
+    """The vector of which a matrix with one column is made."""
+    if x.ndim != 2 or x.shape[1] != 1:
+        return None
+    if x.op is solve.solve_op and x.args[0].ndim == 2:
+        inner = _column(x.args[1])
+        return None if inner is None else solve.solve_op(x.args[0], inner)
+    if x.op not in (shape.reshape_op, op.broadcast_to):
+        return None
+    (inner,) = x.args
+    if x.op is op.broadcast_to and not inner.shape:
+        return op.broadcast_to(inner, shape=x.shape[:1])  # type: ignore[no-any-return]
+    return inner if inner.shape == x.shape[:1] else None
+
+
+def _product_of_vectors(expr: Expr) -> Expr | None:
+    """reshape(v, (n, 1)) @ reshape(w, (m, 1)).T = outer(v, w)."""
+    a, b = expr.args
+    x = _column(a)
+    y = _column(b.args[0]) if _is_transposed(b) else None
+    return None if x is None or y is None else outer_op(x, y)
+
+
+MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        "multiply": (_cofactors_of_two,),
+        "concatenate": (_cofactors_of_three,),
+        "scatter_add": (_ones_on_the_diagonal,),
+        "reshape": (_solution_of_vector,),
+        "transpose": (_transposed_product,),
+        "matmul": (
+            _identity_matrix,
+            _product_of_vectors,
+            _outer_of_products,
+            _number_times_matrix,
+            _vector_on_the_right,
+        ),
+        "cofactors": (_cofactors_by_inverse,),
+    }
+)
+"""The laws by operation."""
