@@ -144,6 +144,9 @@ def test_transformed_functions_say_what_they_are():
         "jacfwd(<lambda>)": fg.jacfwd(lambda x: x),
         "value_and_grad(module_function)": fg.value_and_grad(module_function),
         "elementwise_grad(sin)": fg.elementwise_grad(np.sin),
+        "checkpoint(len)": fg.checkpoint(len),
+        "implicit_root(hypot)": fg.implicit_root(np.hypot),
+        "fixed_point(hypot)": fg.fixed_point(np.hypot),
     }
     for name, function in named.items():
         assert function.__name__ == name

@@ -18,12 +18,12 @@ from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.tuples import pick_op, together_op
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.numbers import label
-from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import define, shown, write
 from funcgrad.show.written import ATOM, Written
 from funcgrad.trace.run_formula import evaluate

@@ -19,6 +19,7 @@ from funcgrad.node_names import names_of
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import zeros_like
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.matcher import ExplainedRewrite, Laws, explained_rewrite, explained_single_use
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
@@ -35,7 +36,6 @@ from funcgrad.show.explain import (
     visits,
 )
 from funcgrad.show.naming import check_values, distinct, name_of
-from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import shown
 from funcgrad.source import fail

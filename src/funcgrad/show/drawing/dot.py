@@ -18,12 +18,12 @@ from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.graph import Key
 from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.labels import Face, cut_label, face
 from funcgrad.show.drawing.layered_layout import Layout, Point, arrange
 from funcgrad.show.functions import Function, held_within, named, variable_names
 from funcgrad.show.naming import distinct, places
-from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import text
 
 MOST_DOT = 100_000  # nodes; Graphviz itself gives up long before

@@ -39,11 +39,11 @@ from funcgrad import expr as expr_module
 from funcgrad.control.closed_program import Body, symbol
 from funcgrad.expr import Expr, assemble_node, by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Params, TupleType
+from funcgrad.printed_text import PrintedText
 from funcgrad.show.functions import is_tuple, stored_bodies
 from funcgrad.show.json.json_params import dtype_of, mistake, pack, short_text, unpack
 from funcgrad.show.json.validate_node import check_node
 from funcgrad.show.naming import array_of, distinct, places
-from funcgrad.show.printed_text import PrintedText
 
 FORMAT, VERSION = "funcgrad", 1
 _ENTRIES = ("op", "parents", "params", "shape", "dtype")

@@ -18,6 +18,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import astype, broadcast_to, leaf
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.reading import reading
 from funcgrad.show.functions import (
     Application,
@@ -43,7 +44,6 @@ from funcgrad.show.latex.latex_operations import (
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits
-from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.text import FIRST, LAST, letters
 from funcgrad.show.written import Written
 

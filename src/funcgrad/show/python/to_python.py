@@ -18,9 +18,9 @@ import numpy as np
 
 from funcgrad.expr import Expr, derived_arguments
 from funcgrad.ops.tuples import pick_op
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.naming import Rules, distinct, let_all, operands
-from funcgrad.show.printed_text import PrintedText
 from funcgrad.show.python.control_flow_source import definitions, routines_of
 from funcgrad.show.python.python_math import math_writer, refuse_arrays
 from funcgrad.show.python.python_numpy import numpy_writer

@@ -21,7 +21,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.transform_arguments import check_function, named_after
+from funcgrad.transforms.transform_arguments import check_function, named_after, titled
 
 Policy = str | int | Sequence[str]
 
@@ -73,6 +73,7 @@ def checkpoint(
         values = bind(call_op, [*given, *captured], len(shape.leaves), body=body, kept=kept)
         return shape.rebuild(values)
 
+    titled(checkpointed, f, "checkpoint", "{}, computed again by its derivatives.")
     return checkpointed
 
 

@@ -35,6 +35,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.run_formula import evaluate
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.solvers import Problem, slope_in_x
+from funcgrad.transforms.transform_arguments import titled
 from funcgrad.typing import Array
 
 Levels = tuple[tuple[int, tuple[bool, ...]], ...]
@@ -128,6 +129,7 @@ def _solving(
             found = [evaluate(x) for x in found]
         return start.rebuild(found)
 
+    titled(solve, f, who, f"the {kind} of {{}}, from a start and parameters.")
     return solve
 
 

@@ -52,7 +52,7 @@ def jit(
     ...     return x**2 if x > 0 else -x
     >>> f(3.0), f(-3.0), fg.grad(f)(3.0)
     (9.0, 3.0, 6.0)
-    >>> print(f.explain_misses())
+    >>> f.explain_misses()
     f(float64): the first call with these types
     f(float64): bool() of x > 0 was False for the first time
     """

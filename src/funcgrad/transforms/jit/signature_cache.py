@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
+from funcgrad.printed_text import PrintedText
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names, run
 from funcgrad.trace.pytree import flatten_with_static
@@ -71,9 +72,9 @@ class SignatureCache(ABC, Generic[Cached]):
         """Drop the entries."""
         self.entries: OrderedDict[SignatureKey, Cached] = OrderedDict()
 
-    def explain_misses(self) -> str:
+    def explain_misses(self) -> PrintedText:
         """Why f was traced, one line for each trace."""
-        return str(self.misses)
+        return PrintedText(self.misses)
 
     def source(self) -> str:
         """The source of the program that was compiled last."""

@@ -1,4 +1,4 @@
-"""Text that prints itself: what the functions of `funcgrad.show` return at a prompt."""
+"""Text that prints itself: what functions that explain or export return at a prompt."""
 
 import sys
 from importlib.util import find_spec
