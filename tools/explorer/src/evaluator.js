@@ -16,10 +16,11 @@ function remainder(x, y) {
   return rest < 0 !== y < 0 && !Number.isNaN(rest) ? rest + y : rest;
 }
 
+/** The floor of the quotient as NumPy takes it, exact where the quotient is rounded up to an integer. */
 function floorDivide(x, y) {
   if (y === 0) return x / y;
-  const rest = remainder(x, y);
-  const quotient = (x - rest) / y;
+  const rest = x % y;
+  const quotient = (x - rest) / y - (rest !== 0 && rest < 0 !== y < 0 && !Number.isNaN(rest) ? 1 : 0);
   if (quotient === 0) return copysign(0, x / y);
   const down = Math.floor(quotient);
   return quotient - down > 0.5 ? down + 1 : down;

@@ -8,10 +8,24 @@ const FONT = "system-ui, sans-serif";
 const LINE = 16;
 const LEGIBLE = 0.35; // the scale below which no text is drawn
 const TALL = 30;
+const NARROWEST = 152; // room for a value and a gradient with four digits
+const TOOLS = 44; // the height of the buttons over the graph
 const MOST_WITH_MAPS = 80; // boxes of a drawing whose edges are labeled
+
+const cuts = new Map(); // texts as they were cut, since measuring takes most of the time of a frame
+const MOST_CUTS = 20_000;
 
 /** The text cut to a width, with an ellipsis. */
 function fitted(context, text, width) {
+  const key = `${Math.round(width)} ${context.font} ${text}`;
+  if (!cuts.has(key)) {
+    if (cuts.size > MOST_CUTS) cuts.clear();
+    cuts.set(key, cut(context, text, width));
+  }
+  return cuts.get(key);
+}
+
+function cut(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   let length = text.length;
   while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
@@ -27,7 +41,7 @@ function boxPath(context, box, radius) {
 export class Graph {
   /**
    * @param {HTMLCanvasElement} canvas
-   * @param {{text: (node: number) => {value: string, gradient: string, known: boolean, isNow: boolean},
+   * @param {{text: (node: number) => object, mark: (node: number) => object, groupText: (group: number) => object,
    *   onSelect: (node: number) => void, onToggle: (group: number) => void}} page what the graph shows, and tells
    */
   constructor(canvas, page) {
@@ -101,6 +115,9 @@ export class Graph {
       box.group = node < 0 ? Number(box.id.slice(1)) : -1;
       if (node >= 0) this.boxesOf.set(node, [...(this.boxesOf.get(node) ?? []), box]);
     }
+    const { nodes } = this.pane;
+    this.canvas.setAttribute("aria-label",
+      `Graph of ${nodes.length} nodes in ${this.list.length} boxes; the table beside it lists the nodes`);
     this.hasMaps = this.list.length <= MOST_WITH_MAPS;
     this.edges = this.drawing.edges.map((edge) => {
       const xs = edge.points.map(([x]) => x);
@@ -117,14 +134,16 @@ export class Graph {
       return { width: Math.min(260, Math.max(90, context.measureText(group.title).width + 44)), height: 46 };
     }
     const node = pane.nodes[Number.parseInt(box.id.slice(1), 10)];
+    const isChip = box.id.includes("@") || (node.kind === "constant" && !node.type.includes("["));
     context.font = `13px ${FONT}`;
     const [line] = this.#lines(node);
-    const width = Math.min(230, Math.max(node.kind === "constant" ? 30 : 96, context.measureText(line).width + 22));
-    return { width, height: node.kind === "constant" && !node.type.includes("[") ? 24 : 46 };
+    const wanted = Math.max(isChip ? 30 : NARROWEST, context.measureText(line).width + 22);
+    // In steps of 16, so that blocks that repeat have one layout.
+    return { width: Math.min(240, Math.ceil(wanted / 16) * 16), height: isChip ? 24 : 46 };
   }
 
   #lines(node) {
-    return [node.kind === "operation" ? `${node.name} = ${node.formula}` : node.name];
+    return [node.kind === "op" ? `${node.name} = ${node.formula}` : node.name];
   }
 
   // -- the view -----------------------------------------------------------------------------------
@@ -147,9 +166,10 @@ export class Graph {
   /** The whole graph in view; of a very long one, its end at a scale that can be read. */
   fit() {
     const { width, height } = this.drawing;
-    const whole = Math.min((this.width - 24) / width, (this.height - 24) / height, 1.4);
+    const room = this.height - TOOLS - 12;
+    const whole = Math.min((this.width - 24) / width, room / height, 1.4);
     const k = Math.max(whole, Math.min(0.5, (this.width - 24) / width));
-    const y = height * k <= this.height ? (this.height - height * k) / 2 : this.height - height * k - 12;
+    const y = height * k <= room ? TOOLS + (room - height * k) / 2 : this.height - height * k - 12;
     this.#move(zoomIdentity.translate((this.width - width * k) / 2, y).scale(k));
   }
 
@@ -202,8 +222,8 @@ export class Graph {
   // -- drawing ------------------------------------------------------------------------------------
   #readColors() {
     const style = getComputedStyle(document.documentElement);
-    const names = ["ink", "faint", "paper", "edge", "input", "constant", "operation", "group", "inner", "now", "back",
-      "value", "gradient", "selected", "stroke"];
+    const names = ["ink", "muted", "line", "value", "gradient", "input", "constant", "op", "group", "local", "paper",
+      "inner", "now", "back", "selected"];
     this.colors = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   }
 
@@ -216,7 +236,7 @@ export class Graph {
   }
 
   draw() {
-    if (!this.drawing) return;
+    if (!this.drawing || !this.width) return;
     const { context, transform, colors } = this;
     const ratio = window.devicePixelRatio || 1;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -232,7 +252,9 @@ export class Graph {
     for (const box of seen) if (box.isOpen) this.#drawOpen(box);
     const edges = this.edges.filter((e) => e.right >= left && e.left <= right && e.bottom >= top && e.top <= bottom);
     this.#drawEdges(edges);
-    for (const box of seen) if (!box.isOpen) this.#drawClosed(box);
+    const closed = seen.filter((box) => !box.isOpen);
+    if (transform.k < LEGIBLE) this.#drawFar(closed);
+    else for (const box of closed) this.#drawClosed(box);
     if (this.hasMaps && transform.k >= LEGIBLE) this.#drawMaps(edges);
   }
 
@@ -241,7 +263,7 @@ export class Graph {
     boxPath(context, box, 8);
     context.fillStyle = colors.inner;
     context.fill();
-    context.strokeStyle = colors.edge;
+    context.strokeStyle = colors.line;
     context.lineWidth = 1;
     context.setLineDash([5, 4]);
     context.stroke();
@@ -249,7 +271,7 @@ export class Graph {
     if (this.transform.k < LEGIBLE / 2) return;
     context.font = `600 13px ${FONT}`;
     context.textAlign = "left";
-    context.fillStyle = colors.faint;
+    context.fillStyle = colors.muted;
     const title = `▾ ${this.pane.groups[box.group].title}`;
     context.fillText(fitted(context, title, box.width - 16), box.x - box.width / 2 + 8, box.y - box.height / 2 + 17);
   }
@@ -274,12 +296,12 @@ export class Graph {
   #drawEdges(edges) {
     const { context, colors, selected } = this;
     context.lineWidth = Math.max(1.2, 0.7 / this.transform.k);
-    context.strokeStyle = colors.edge;
+    context.strokeStyle = colors.line;
     context.beginPath();
     for (const edge of edges) this.#trace(edge);
     context.stroke();
     if (this.transform.k > 0.25) {
-      context.fillStyle = colors.edge;
+      context.fillStyle = colors.line;
       context.beginPath();
       for (const edge of edges) {
         const [x, y] = edge.points.at(-1);
@@ -327,8 +349,34 @@ export class Graph {
     }
   }
 
+  /** Boxes without text, those of one color at once. */
+  #drawFar(boxes) {
+    const { context, colors } = this;
+    const byColor = new Map();
+    for (const box of boxes) {
+      const state = box.node >= 0 ? this.page.mark(box.node) : this.page.groupText(box.group);
+      const kind = box.node >= 0 ? this.pane.nodes[box.node].kind : "group";
+      const color = box.node === this.selected && box.node >= 0 ? "selected" : state.isNow ? (state.isBack ? "back" : "now") : kind;
+      const key = `${color} ${state.known ? 1 : 0.45}`;
+      if (!byColor.has(key)) byColor.set(key, []);
+      byColor.get(key).push(box);
+    }
+    for (const [key, some] of byColor) {
+      const [color, alpha] = key.split(" ");
+      context.globalAlpha = Number(alpha);
+      context.fillStyle = colors[color];
+      context.strokeStyle = colors.line;
+      context.lineWidth = 1.2;
+      context.beginPath();
+      for (const { x, y, width, height } of some) context.rect(x - width / 2, y - height / 2, width, height);
+      context.fill();
+      context.stroke();
+    }
+    context.globalAlpha = 1;
+  }
+
   #drawClosed(box) {
-    const { context, colors, transform } = this;
+    const { context, colors } = this;
     const node = box.node >= 0 ? this.pane.nodes[box.node] : null;
     const state = node ? this.page.text(box.node) : this.page.groupText(box.group);
     boxPath(context, box, node?.kind === "input" ? box.height / 2 : 6);
@@ -337,7 +385,7 @@ export class Graph {
     context.fill();
     const isSelected = node && box.node === this.selected;
     context.lineWidth = isSelected ? 3 : state.isNow ? 2.4 : 1.1;
-    context.strokeStyle = isSelected ? colors.selected : colors.stroke;
+    context.strokeStyle = isSelected ? colors.selected : colors.line;
     context.stroke();
     if (!node) {
       // A folded group looks like a pile of cards.
@@ -345,10 +393,6 @@ export class Graph {
       context.moveTo(box.x - box.width / 2 + 8, box.y + box.height / 2 + 3);
       context.lineTo(box.x + box.width / 2 - 4, box.y + box.height / 2 + 3);
       context.stroke();
-    }
-    if (transform.k < LEGIBLE) {
-      context.globalAlpha = 1;
-      return;
     }
     const inverse = state.isNow ? "#14181d" : colors.ink;
     context.textAlign = "center";
@@ -372,7 +416,7 @@ export class Graph {
   /** Below the formula: the value on the left, the gradient on the right. */
   #drawNumbers(box, state) {
     const { context, colors } = this;
-    context.font = `600 12px ${FONT}`;
+    context.font = `600 11.5px ${FONT}`;
     const room = box.width - 16;
     const y = box.y + 13;
     const one = !state.gradient || !state.value;

@@ -37,12 +37,40 @@ export class Scene {
   }
 }
 
-/**
- * The drawing of a scene with some groups open: boxes with centers and sizes, and edges as lists of points.
- * `measure(box)` gives the size of a closed box.
- */
-export function arranged(scene, open, measure) {
-  const { pane, groups } = scene;
+const layouts = new Map(); // by their sizes and links: the blocks of a repetition share one
+const MOST_LAYOUTS = 5000;
+
+/** The layout of one level: centers of boxes, bends of links, and the size of the whole. */
+function levelLayout(sizes, links) {
+  const key = JSON.stringify([sizes, links]);
+  if (!layouts.has(key)) {
+    if (layouts.size > MOST_LAYOUTS) layouts.clear();
+    layouts.set(key, newLayout(sizes, links));
+  }
+  return layouts.get(key);
+}
+
+function newLayout(sizes, links) {
+  const graph = new dagre.graphlib.Graph();
+  graph.setGraph({
+    rankdir: "TB", nodesep: 18, ranksep: 34, edgesep: 8, marginx: PADDING, marginy: PADDING,
+    ranker: sizes.length > MOST_LAYERED ? "longest-path" : "network-simplex",
+  });
+  sizes.forEach(([width, height], k) => graph.setNode(String(k), { width, height }));
+  for (const [from, to] of links) graph.setEdge(String(from), String(to), {});
+  dagre.layout(graph);
+  const { width, height } = graph.graph();
+  return {
+    width,
+    height,
+    centers: sizes.map((_, k) => [graph.node(String(k)).x, graph.node(String(k)).y]),
+    bends: links.map(([from, to]) => graph.edge(String(from), String(to)).points.slice(1, -1).map((p) => [p.x, p.y])),
+  };
+}
+
+/** The boxes that are seen with some groups open, the links between them, and both by the group around them. */
+function levelsOf(scene, open) {
+  const { pane } = scene;
   const boxes = new Map();
   const links = new Map();
   const levels = new Map();
@@ -50,101 +78,83 @@ export function arranged(scene, open, measure) {
     if (!levels.has(id)) levels.set(id, { boxes: new Set(), links: new Map() });
     return levels.get(id);
   };
-
+  /** The groups around a node and the box that shows it, outermost first. */
   const chain = (i) => {
-    const path = [];
-    for (const g of scene.around(i)) {
-      path.push(`g${g}`);
-      if (!open.has(g)) return path;
-    }
-    path.push(`n${i}`);
-    return path;
+    const around = scene.around(i).map((g) => [g, `g${g}`]);
+    const folded = around.findIndex(([g]) => !open.has(g));
+    return folded < 0 ? [...around.map(([, id]) => id), `n${i}`] : around.slice(0, folded + 1).map(([, id]) => id);
   };
   const enter = (path) => path.forEach((id, depth) => {
-    const inside = depth ? path[depth - 1] : "";
-    level(inside).boxes.add(id);
-    if (!boxes.has(id)) boxes.set(id, { id, inside, depth });
+    level(depth ? path[depth - 1] : "").boxes.add(id);
+    if (!boxes.has(id)) boxes.set(id, { id, depth });
   });
-
-  pane.nodes.forEach((node, i) => {
-    if (!scene.repeated[i]) enter(chain(i));
+  const connect = (from, to, arc) => {
+    let depth = 0;
+    while (from[depth] === to[depth] && depth < from.length) depth += 1;
+    if (depth >= from.length || depth >= to.length) return; // within one folded group
+    const inside = depth ? to[depth - 1] : "";
+    const trunk = `${from[depth]}>${to[depth]}`;
+    level(inside).links.set(trunk, { from: from[depth], to: to[depth], bends: [] });
+    const key = `${from.at(-1)}>${to.at(-1)}`;
+    if (!links.has(key)) links.set(key, { from: from.at(-1), to: to.at(-1), inside, trunk, arcs: [] });
+    links.get(key).arcs.push(arc);
+  };
+  const chains = pane.nodes.map((_, i) => chain(i));
+  chains.forEach((path, i) => {
+    if (!scene.repeated[i]) enter(path);
   });
   pane.nodes.forEach((node, child) => {
-    const to = chain(child);
+    const to = chains[child];
     node.operands.forEach((parent, place) => {
-      let from = chain(parent);
-      if (scene.repeated[parent]) {
-        const at = to.at(-1);
-        if (at.startsWith("g") && pane.nodes[parent].kind === "constant") return;
-        from = [...to.slice(0, -1), `n${parent}@${at}`];
-        enter(from);
-      }
-      let depth = 0;
-      while (from[depth] === to[depth] && depth < from.length) depth += 1;
-      if (depth >= from.length || depth >= to.length) return; // within one folded group
-      const inside = depth ? to[depth - 1] : "";
-      const key = `${from.at(-1)}>${to.at(-1)}`;
-      const trunk = level(inside).links;
-      trunk.set(`${from[depth]}>${to[depth]}`, [from[depth], to[depth]]);
-      const link = links.get(key) ?? { from: from.at(-1), to: to.at(-1), trunk: [inside, from[depth], to[depth]], arcs: [] };
-      link.arcs.push({ parent, child, place });
-      links.set(key, link);
+      // A folded group is drawn with its repeated inputs only if it is among the outermost.
+      const isFolded = to.at(-1).startsWith("g");
+      if (scene.repeated[parent] && isFolded && (to.length > 1 || pane.nodes[parent].kind === "constant")) return;
+      const from = scene.repeated[parent] ? [...to.slice(0, -1), `n${parent}@${to.at(-1)}`] : chains[parent];
+      if (scene.repeated[parent]) enter(from);
+      connect(from, to, { parent, child, place });
     });
   });
+  return { boxes, links, levels };
+}
 
+/**
+ * The drawing of a scene with some groups open: boxes with centers and sizes, and edges as lists of points.
+ * `measure(box)` gives the size of a closed box.
+ */
+export function arranged(scene, open, measure) {
+  const { boxes, links, levels } = levelsOf(scene, open);
+  const whole = { id: "", depth: -1, isOpen: true };
+  boxes.set("", whole);
   // The innermost levels first: an open group's size is that of its level.
-  const order = [...levels.keys()].sort((a, b) => (boxes.get(b)?.depth ?? -1) - (boxes.get(a)?.depth ?? -1));
+  const order = [...levels.keys()].sort((a, b) => boxes.get(b).depth - boxes.get(a).depth);
   for (const id of order) {
-    const { boxes: inner, links: arcs } = levels.get(id);
-    const graph = new dagre.graphlib.Graph();
-    graph.setGraph({
-      rankdir: "TB", nodesep: 18, ranksep: 34, edgesep: 8, marginx: PADDING, marginy: PADDING,
-      ranker: inner.size > MOST_LAYERED ? "longest-path" : "network-simplex",
-    });
-    for (const name of inner) {
-      const box = boxes.get(name);
-      if (!box.width) Object.assign(box, measure(box));
-      graph.setNode(name, { width: box.width, height: box.height });
-    }
-    for (const [from, to] of arcs.values()) graph.setEdge(from, to, {});
-    dagre.layout(graph);
-    const { width, height } = graph.graph();
+    const inner = [...levels.get(id).boxes].map((name) => boxes.get(name));
+    for (const box of inner) if (!box.width) Object.assign(box, measure(box));
+    const place = new Map(inner.map((box, k) => [box.id, k]));
+    const pairs = [...levels.get(id).links.values()];
+    const layout = levelLayout(
+      inner.map(({ width, height }) => [width, height]), pairs.map(({ from, to }) => [place.get(from), place.get(to)]),
+    );
     const head = id ? HEAD : 0;
-    for (const name of inner) {
-      const { x, y } = graph.node(name);
-      Object.assign(boxes.get(name), { x, y: y + head });
-    }
-    for (const arc of arcs.values()) {
-      const { points } = graph.edge(arc[0], arc[1]);
-      arc.points = points.slice(1, -1).map((p) => [p.x, p.y + head]);
-    }
-    if (id) Object.assign(boxes.get(id), { width: Math.max(width, 120), height: height + head, isOpen: true });
-    else boxes.set("", { id: "", x: width / 2, y: height / 2, width, height, depth: -1, isOpen: true });
+    inner.forEach((box, k) => Object.assign(box, { x: layout.centers[k][0], y: layout.centers[k][1] + head }));
+    pairs.forEach((pair, k) => Object.assign(pair, { bends: layout.bends[k].map(([x, y]) => [x, y + head]) }));
+    Object.assign(boxes.get(id), { width: Math.max(layout.width, 120), height: layout.height + head, isOpen: true });
   }
-
   // Then the outermost first: centers and points relative to a group become absolute.
-  const corner = (id) => {
-    const box = boxes.get(id);
-    return id ? [box.x - box.width / 2, box.y - box.height / 2] : [0, 0];
-  };
-  for (const id of order.reverse()) {
-    const [dx, dy] = corner(id);
-    if (!id) continue;
+  for (const id of order.reverse().filter(Boolean)) {
+    const { x, y, width, height } = boxes.get(id);
+    const [dx, dy] = [x - width / 2, y - height / 2];
     for (const name of levels.get(id).boxes) {
-      boxes.get(name).x += dx;
-      boxes.get(name).y += dy;
+      const box = boxes.get(name);
+      Object.assign(box, { x: box.x + dx, y: box.y + dy });
     }
-    for (const arc of levels.get(id).links.values()) arc.points = arc.points.map(([x, y]) => [x + dx, y + dy]);
+    for (const pair of levels.get(id).links.values()) pair.bends = pair.bends.map(([a, b]) => [a + dx, b + dy]);
   }
-  const edges = [...links.values()].map((link) => {
-    const from = boxes.get(link.from);
-    const to = boxes.get(link.to);
-    const [inside, a, b] = link.trunk;
-    const trunk = levels.get(inside).links.get(`${a}>${b}`);
-    const points = [[from.x, from.y + from.height / 2], ...trunk.points, [to.x, to.y - to.height / 2]];
-    return { ...link, points };
-  });
-  const all = boxes.get("");
   boxes.delete("");
-  return { boxes, edges, width: all.width, height: all.height };
+  const edges = [...links.values()].map((link) => {
+    const [from, to] = [boxes.get(link.from), boxes.get(link.to)];
+    const { bends } = levels.get(link.inside).links.get(link.trunk);
+    return { ...link, points: [[from.x, from.y + from.height / 2], ...bends, [to.x, to.y - to.height / 2]] };
+  });
+  return { boxes, edges, width: whole.width, height: whole.height };
 }

@@ -3,7 +3,7 @@
 import { element, valueElement } from "./arrays.js";
 import { evaluatorOf } from "./evaluator.js";
 import { Graph } from "./graph.js";
-import { decoded, parsed, short, valueText } from "./numbers.js";
+import { decoded, labelText, parsed, short, valueText } from "./numbers.js";
 import { Scan } from "./scan.js";
 
 const find = (id) => document.getElementById(id);
@@ -28,41 +28,65 @@ function textAt(place) {
   return formulas[place] ?? "";
 }
 
+/** The same in few characters, for a node of the graph. */
+function labelAt(place) {
+  return values && values[place] !== undefined ? labelText(values[place]) : textAt(place);
+}
+
 const words = (say) => say.map((part) => (typeof part === "number" ? textAt(part) || "…" : part)).join("");
 const isBack = (step) => step.pass === "backward";
 const hasNow = (node) => scan.current.node === node && scan.current.pass !== "done" && scan.current.pass !== "start";
 
+/** How a node is marked: whether its value is known, and whether the step is about it. */
+function markOf(node) {
+  return { known: scan.known[node] === 1, isNow: hasNow(node), isBack: isBack(scan.current) };
+}
+
 function stateOf(node) {
-  const known = scan.known[node] === 1;
+  const mark = markOf(node);
+  const { known } = mark;
   return {
-    known,
-    value: known && pane.nodes[node].kind !== "constant" ? textAt(pane.nodes[node].value) : "",
-    gradient: textAt(scan.gradients[node]),
-    isNow: hasNow(node),
-    isBack: isBack(scan.current),
+    ...mark,
+    value: known && pane.nodes[node].kind !== "constant" ? labelAt(pane.nodes[node].value) : "",
+    gradient: labelAt(scan.gradients[node]),
   };
 }
 
+let groupStates = new Map(); // by group, of the step that is shown
+
 /** Of a folded group: how many nodes, how far the passes are, and whether the current node is within. */
 function groupState(group) {
+  if (!groupStates.has(group)) groupStates.set(group, groupStateNow(group));
+  return groupStates.get(group);
+}
+
+function groupStateNow(group) {
   const members = membersOf(group);
   const reached = members.filter((i) => scan.known[i]).length;
   const graded = members.filter((i) => scan.gradients[i] >= 0).length;
-  const part = reached < members.length ? `${reached} of ${members.length} nodes` : graded
-    ? `${members.length} nodes, ${graded} with gradient` : `${members.length} nodes`;
+  const all = `${members.length} nodes`;
+  const part = reached < members.length ? `${reached} of ${all}` : graded && graded < members.length
+    ? `gradient of ${graded} of ${all}` : all;
   return { known: reached > 0, value: part, isNow: members.some(hasNow), isBack: isBack(scan.current) };
 }
 
 let members = new Map();
+/** The nodes in a group, those of groups in it too. */
 function membersOf(group) {
-  if (!members.has(group)) {
-    members.set(group, pane.nodes.flatMap((_, i) => (graph.scene.around(i).includes(group) ? [i] : [])));
+  if (!members.size) {
+    pane.nodes.forEach((_, i) => {
+      for (const around of graph.scene.around(i)) {
+        if (!members.has(around)) members.set(around, []);
+        members.get(around).push(i);
+      }
+    });
   }
-  return members.get(group);
+  return members.get(group) ?? [];
 }
 
 const graph = new Graph(find("graph"), {
   text: stateOf,
+  mark: markOf,
   groupText: groupState,
   onSelect: (node) => choose(node, false),
   onToggle: (group) => graph.toggle(group),
@@ -89,12 +113,13 @@ function updateRows() {
   rows.forEach((item, i) => {
     const state = stateOf(i);
     const before = scan.changed.has(i) ? textAt(scan.changed.get(i)) : null;
-    const shown = JSON.stringify([state, before, i === selected]);
+    const gradient = textAt(scan.gradients[i]);
+    const shown = JSON.stringify([state, before, gradient, i === selected]);
     if (shown === item.shown) return;
     item.shown = shown;
     item.value.textContent = scan.known[i] ? textAt(pane.nodes[i].value) : "";
     item.gradient.replaceChildren(
-      ...(before && before !== state.gradient ? [element("s", { textContent: before }), " "] : []), state.gradient,
+      ...(before && before !== gradient ? [element("s", { textContent: before }), " "] : []), gradient,
     );
     const { classList } = item.row;
     classList.toggle("later", !state.known);
@@ -120,6 +145,7 @@ function bringRow(node) {
 // -- steps ----------------------------------------------------------------------------------------
 function show(step) {
   scan.go(Math.max(0, Math.min(pane.steps.length - 1, step)));
+  groupStates = new Map();
   updateRows();
   const { node, say, pass } = scan.current;
   find("say").textContent = words(say);
@@ -215,6 +241,7 @@ function showPane(index) {
   play(false);
   pane = data.panes[index];
   members = new Map();
+  groupStates = new Map();
   scan = new Scan(pane);
   selected = -1;
   [...find("tabs").children].forEach((tab, i) => {
@@ -222,7 +249,6 @@ function showPane(index) {
     tab.tabIndex = i === index ? 0 : -1;
   });
   graph.show(pane);
-  find("graph").setAttribute("aria-label", `Graph of ${pane.nodes.length} nodes; the table beside it lists them`);
   for (const id of ["fold", "unfold"]) find(id).hidden = !pane.groups.length;
   find("range").max = pane.steps.length - 1;
   fillRows();

@@ -32,6 +32,17 @@ export function short(value) {
   return exact.length <= 8 ? plain : plain.replace(/\.0$/, "");
 }
 
+/** A number in a node of the graph: four significant digits. */
+function label(value) {
+  if (typeof value !== "number" || !Number.isFinite(value) || value === 0) return short(value);
+  return (value < 0 ? "-" : "") + written(...scientific(Math.abs(value).toExponential(3)), 4).replace(/\.0$/, "");
+}
+
+/** A value's text in a node of the graph. */
+export function labelText(value) {
+  return typeof value === "number" ? label(value) : valueText(value);
+}
+
 /** A value of the page's list: JSON has words for what it cannot hold. */
 export function decoded(value) {
   if (value === "nan") return NaN;

@@ -34,6 +34,7 @@ from funcgrad.show.drawing.page_data import (
     pane_of,
 )
 from funcgrad.show.drawing.page_values import PageValues, page_program, page_value
+from funcgrad.show.drawing.style import DARK, LIGHT, Palette
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import distinct, printable
 from funcgrad.show.program_at import program_at
@@ -109,9 +110,14 @@ def explore(
         )
     data = _data(root, values, len(nodes))
     title = one_line(root, 60)
-    parts = {"TITLE": html.escape(printable(title)), "DATA": _as_json(data)}
+    parts = {
+        "TITLE": html.escape(printable(title)),
+        "DATA": _as_json(data),
+        "LIGHT": _variables(LIGHT),
+        "DARK": _variables(DARK),
+    }
     # In one pass, so that what is put in is not searched for places itself.
-    text = re.sub("@(TITLE|DATA)@", lambda match: parts[match[1]], _template())
+    text = re.sub("@(TITLE|DATA|LIGHT|DARK)@", lambda match: parts[match[1]], _template())
     page = Page(text, len(nodes), len(data["panes"][0]["steps"]))
     if path is not None:
         page.write(path)
@@ -121,6 +127,11 @@ def explore(
 @lru_cache(maxsize=1)
 def _template() -> str:
     return files("funcgrad.show.drawing").joinpath("explorer_page.html").read_text(encoding="utf-8")
+
+
+def _variables(colors: Palette) -> str:
+    """The colors of drawings as variables of the page's style."""
+    return "".join([f"--{name}:{color};" for name, color in colors._asdict().items()])
 
 
 def _as_json(data: object) -> str:

@@ -19,6 +19,7 @@ from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.show.drawing.group_tree import group_tree
 from funcgrad.show.drawing.page_values import PageValues
 from funcgrad.show.explain import Pullback, Step, StepNames, edge_map, functions_of, in_words, tell
 from funcgrad.show.functions import way_back
@@ -70,14 +71,18 @@ def pane_data(
 ) -> dict[str, Any]:
     """A pane as JSON."""
     place = pane.place
+    tree = group_tree(pane.nodes)
     return {
         "title": title,
-        "nodes": [_node_data(pane, i, place, values) for i in range(len(pane.nodes))],
+        "nodes": [
+            _node_data(pane, i, place, values) | {"group": tree.of_node[i]}
+            for i in range(len(pane.nodes))
+        ],
         "roots": [
             {"name": printable(name), "node": place[e.key], "formula": _formula(e)}
             for name, e in pane.roots
         ],
-        "groups": [],
+        "groups": [{"title": printable(title), "parent": at} for title, at in tree.groups],
         "steps": steps,
     }
 
@@ -88,7 +93,7 @@ def _formula(expr: Expr) -> str:
 
 def _node_data(pane: Pane, i: int, place: dict[Key, int], values: PageValues) -> dict[str, Any]:
     e, formula, pullbacks = pane.told[i]
-    kind = "input" if e.op is INPUT else "constant" if e.op is CONSTANT else "operation"
+    kind = "input" if e.op is INPUT else "constant" if e.op is CONSTANT else "op"
     return {
         "name": pane.names[i],
         "kind": kind,
