@@ -1,4 +1,4 @@
-"""The settings of the documentation site: ``python -m sphinx -W -b html docs build/site``."""
+"""The settings of the documentation site: ``python -m sphinx -W --keep-going -q -b html docs build/site``."""
 
 import sys
 from pathlib import Path

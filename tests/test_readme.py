@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RUN = 'pip install . && python -m funcgrad "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))" x=0.7'
 TEST = 'pip install -e ".[test]" && python -m pytest -n auto'
 
+SITE = "python -m sphinx -W --keep-going -q -b html docs build/site"
+
 
 def lines(path: str) -> list[str]:
     return [line.strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines()]
@@ -24,6 +26,11 @@ def test_readme_gives_the_two_commands_each_on_one_line():
 
 def test_check_runs_the_test_command_of_the_readme():
     assert lines("tools/check.sh").count(TEST) == 1
+
+
+def test_check_builds_the_documentation_site_as_the_readme_says():
+    assert lines("README.md").count(SITE) == 1
+    assert lines("tools/check.sh").count(f'step "documentation site" {SITE}') == 1
 
 
 def test_readme_shows_what_the_first_command_prints(capsys):
