@@ -23,6 +23,7 @@ PASSES = (
     "store_scheduling",
     "fusion",
     "whole_program",
+    "native_loops",
 )
 """The optional passes: they change the speed of programs, and their values by no more than rounding."""
 

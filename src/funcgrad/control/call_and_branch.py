@@ -128,7 +128,9 @@ call_op: Op = Op(
     batch=_call_batch,
     notation=lambda *operands, body, kept: f"call({', '.join(operands)})",
     columns=Columns(
-        bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]], sparsity=_call_jacobians
+        bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]],
+        machine="call",
+        sparsity=_call_jacobians,
     ),
 )
 
@@ -222,6 +224,7 @@ branch_op: Op = Op(
     notation=lambda index, *operands, branches: f"branch({', '.join([index, *operands])})",
     columns=Columns(
         bodies=lambda z: [[Repeated(branch, 1)] for branch in dict(z.params)["branches"]],
+        machine="branch",
         sparsity=_branch_jacobians,
     ),
 )

@@ -108,7 +108,7 @@ custom_derivative_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=_notation,
-    columns=Columns(flops=no_flops, sparsity=_jacobians),
+    columns=Columns(flops=no_flops, machine="custom_derivative", sparsity=_jacobians),
 )
 
 

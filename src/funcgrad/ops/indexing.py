@@ -150,6 +150,7 @@ getitem_op = Op(
         flops=no_flops,
         interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
         latex=Form("indexed"),
+        machine="getitem",
         numpy=_getitem_source,
         libraries={
             "any": lambda xp, x, *at, spec, shape: x[restore(spec, at)],
@@ -169,6 +170,7 @@ scatter_op = Op(
     columns=Columns(
         flops=each_entry(1),
         interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
+        machine="scatter_add",
         numpy=_scatter_source,
         libraries={"torch": f"{TORCH_FORMS}:scatter_add"},
         sparsity="scattered",

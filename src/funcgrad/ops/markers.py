@@ -24,6 +24,7 @@ name_op: Op = Op(
         entrywise=True,
         scalar=any_kind("{0}"),
         interval=lambda iv, x, name: x,
+        machine="same_value",
         sympy=lambda sp, x, name: x,
         numpy="{0}",
         libraries={"any": lambda xp, x, name: x},

@@ -132,6 +132,7 @@ def _interval_logsumexp(iv: Any, x: Array, axis: tuple[int, ...]) -> Any:
 def _quantifier(name: str, run: Callable[..., Any]) -> Op:
     columns = Columns(
         flops=reduced,
+        machine=f"{name}_true",
         mpmath=lambda mp, x, axis: run(x != 0, axis=axis),
         numpy=f"np.{name}({{0}}, axis={{axis}})",
         libraries={
@@ -189,6 +190,7 @@ sum_op = Op(
         in_words="sum distributes",
         flops=reduced,
         interval="sum",
+        machine="total",
         numpy="np.sum({0}, axis={axis})",
         libraries={
             "any": lambda xp, x, axis: xp.sum(x, axis=axis),
@@ -204,6 +206,7 @@ _MAX = Columns(
     flops=reduced,
     interval=_interval_extreme(np.maximum),
     latex=r"\max",
+    machine="largest",
     numpy="np.max({0}, axis={axis})",
     libraries={
         "any": lambda xp, x, axis: xp.max(x, axis=axis),
@@ -218,6 +221,7 @@ _MIN = Columns(
     flops=reduced,
     interval=_interval_extreme(np.minimum),
     latex=r"\min",
+    machine="smallest",
     numpy="np.min({0}, axis={axis})",
     libraries={
         "any": lambda xp, x, axis: xp.min(x, axis=axis),
@@ -240,6 +244,7 @@ prod_op = _reduction(
     columns=Columns(
         flops=reduced,
         interval="prod",
+        machine="product",
         numpy="np.prod({0}, axis={axis})",
         libraries={
             "any": lambda xp, x, axis: xp.prod(x, axis=axis),
@@ -258,6 +263,7 @@ logsumexp_op = _reduction(
     columns=Columns(
         flops=each_entry(4),
         mpmath=_mp_logsumexp,
+        machine="logsumexp",
         numpy=_logsumexp_source,
         interval=_interval_logsumexp,
         libraries={"torch": f"{TORCH_FORMS}:logsumexp"},
@@ -277,6 +283,7 @@ norm_op = Op(
     columns=Columns(
         flops=each_entry(2),
         mpmath=_mp_norm,
+        machine="norm",
         interval="norm",
         latex=Form("norm"),
         numpy="np.sqrt(np.sum(np.square(np.abs({0})), axis={axis}))",

@@ -43,6 +43,7 @@ reshape_op = Op(
     moves=True,
     columns=Columns(
         scalar=any_kind("{0}"),
+        machine="reshape",
         numpy="np.reshape({0}, {shape})",
         libraries={"any": lambda xp, x, shape: xp.reshape(x, shape)},
         may_alias=True,
@@ -139,6 +140,7 @@ transpose_op = Op(
     columns=Columns(
         scalar=any_kind("{0}"),
         latex=Form("transposed"),
+        machine="transpose",
         numpy="np.transpose({0}, {axes})",
         libraries={
             "any": lambda xp, x, axes: xp.transpose(x, axes),
@@ -218,6 +220,7 @@ concatenate_op = Op(
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
     columns=Columns(
         flops=no_flops,
+        machine="concatenate",
         numpy="np.concatenate([{all}], axis={axis})",
         libraries={
             "any": lambda xp, *xs, axis: xp.concatenate(xs, axis=axis),

@@ -35,6 +35,7 @@ pick_op = Op(
     notation=lambda t, index: f"{t}[{index}]",
     columns=Columns(
         latex=Form("part"),
+        machine="pick",
         numpy="{0}[{index}]",
         libraries={"any": lambda xp, t, index: t[index]},
         may_alias=True,

@@ -17,6 +17,7 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build
+from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.numba_jit import Later, as_native_array
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
@@ -262,18 +263,33 @@ def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
     plan = _iteration(flat, spec.num_carry, cond is not None)
     text = _text_on_arrays(plan, flat, cond, spec)
     bound = arrays.bindings(plan)
+    tested = 0  # how often the condition was asked since the loop last ran
+
+    def holds(*values: object) -> Any:
+        nonlocal tested
+        tested += 1
+        return test(*values)
+
     if cond is not None:
-        bound["holds"] = cond.program.compiled
+        test = cond.program.compiled
+        bound["holds"] = holds
     enter: Any = build("loop", text, bound)
     n = spec.num_carry
     types = [flat.steps[i].type for i in flat.results[n:]]
+    later = NativeLoop(flat, None if cond is None else flat_of(cond), spec)
 
     def run(operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+        nonlocal tested
+        iterations = range(0) if cond is not None else iterations_of(spec, operands)
+        native = later.function(len(iterations) if cond is None else tested)
+        tested = 0
+        found = None if native is None else native(operands, len(iterations))
+        if found is not None:
+            return found
         if cond is not None:
             met: list[Any] = [[] for _ in types]
             state = enter((), operands[:n], operands[n:], met)
             return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
-        iterations = iterations_of(spec, operands)
         met = [np.empty((len(iterations), *type.shape), type.dtype) for type in types]
         return enter(iterations, operands[:n], operands[n:], met), met
 

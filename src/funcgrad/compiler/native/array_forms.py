@@ -1,0 +1,561 @@
+"""The forms in machine code of operations that are not elementwise, by the names in `Columns.machine`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.native.array_program import ArrayProgram, Lookup, Reduce, View, Whole
+from funcgrad.compiler.native.array_values import (
+    Splat,
+    Strided,
+    Value,
+    copy_into,
+    in_memory,
+    loaded,
+    new_array,
+)
+from funcgrad.compiler.native.llvm_writer import (
+    REGISTER,
+    LLVMWriter,
+    Number,
+    UnsupportedError,
+    integer,
+    linear_index,
+    real,
+    row_major_strides,
+    truth_literal,
+)
+from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
+from funcgrad.compiler.pass_options import PASS_OPTIONS
+from funcgrad.compiler.passes.store_scheduling import read_before_stores
+from funcgrad.compiler.python.loop_body_codegen import flat_of
+from funcgrad.ops.base.index_batching import ALL, chosen_axes
+
+
+# -- views ---------------------------------------------------------------------------------------
+def _same(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    return operands[0]
+
+
+def _broadcast(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (x,), shape = operands, step.type.shape
+    if isinstance(x, Splat):
+        return x._replace(shape=shape)
+    lead = len(shape) - len(x.shape)
+    strides = [
+        0 if length != shape[lead + axis] else stride
+        for axis, (length, stride) in enumerate(zip(x.shape, x.strides, strict=True))
+    ]
+    return x._replace(shape=shape, strides=(*(0,) * lead, *strides))
+
+
+def _reshape(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (x,), shape = operands, step.type.shape
+    if isinstance(x, Splat):
+        return x._replace(shape=shape)
+    if [n for n in x.shape if n != 1] == [n for n in shape if n != 1]:
+        strides = iter([stride for n, stride in zip(x.shape, x.strides, strict=True) if n != 1])
+        spread = tuple([0 if n == 1 else next(strides) for n in shape])
+        return loaded(program.writer, x._replace(shape=shape, strides=spread))
+    whole = in_memory(program.writer, x)
+    return loaded(program.writer, whole._replace(shape=shape, strides=row_major_strides(shape)))
+
+
+def _transpose(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (x,), axes = operands, dict(step.params)["axes"]
+    if isinstance(x, Splat):
+        return x._replace(shape=step.type.shape)
+    return x._replace(shape=step.type.shape, strides=tuple([x.strides[axis] for axis in axes]))
+
+
+def _pick(program: ArrayProgram, step: FlatStep, operands: Sequence[Any]) -> Value:
+    part: Value = operands[0][dict(step.params)["index"]]
+    return part
+
+
+same_value = View(_same)
+broadcast = View(_broadcast)
+reshape = View(_reshape)
+transpose = View(_transpose)
+pick = View(_pick)
+
+
+def _results(program: ArrayProgram, step: FlatStep, operands: Sequence[Any]) -> tuple[Value, ...]:
+    return tuple(operands[: dict(step.params)["wiring"].results])
+
+
+custom_derivative = View(_results)
+
+
+# -- reductions ----------------------------------------------------------------------------------
+def _zero(step: FlatStep) -> Number:
+    return integer(0) if step.type.dtype.kind == "i" else real(0.0, REGISTER[step.type.dtype.name])
+
+
+def _one(step: FlatStep) -> Number:
+    return integer(1) if step.type.dtype.kind == "i" else real(1.0, REGISTER[step.type.dtype.name])
+
+
+def _lowest(step: FlatStep) -> Number:
+    return _extreme(step, -1)
+
+
+def _highest(step: FlatStep) -> Number:
+    return _extreme(step, 1)
+
+
+def _extreme(step: FlatStep, sign: int) -> Number:
+    dtype = step.type.dtype
+    if dtype.kind == "b":
+        return truth_literal(sign > 0)
+    if dtype.kind == "i":
+        return integer(2**63 - 1 if sign > 0 else -(2**63))
+    return real(sign * math.inf, REGISTER[dtype.name])
+
+
+def _accumulate(real_opcode: str, integer_opcode: str) -> Any:
+    """A fold by an instruction; a sum of floats may be added in any order, as NumPy's is."""
+
+    def fold(writer: LLVMWriter, step: FlatStep, total: Number, x: Number) -> Number:
+        x = cast_number(writer, x, total.type)
+        is_real = step.type.dtype.kind == "f"
+        return writer.binary(f"{real_opcode} reassoc" if is_real else integer_opcode, total, x)
+
+    return fold
+
+
+def _by_template(template: str, of_integers: str, of_truths: str) -> Any:
+    def fold(writer: LLVMWriter, step: FlatStep, total: Number, x: Number) -> Number:
+        kind = step.type.dtype.kind
+        text = template if kind == "f" else of_integers if kind == "i" else of_truths
+        return template_value(writer, text, [total, x])
+
+    return fold
+
+
+def _of_truths(opcode: str) -> Any:
+    def fold(writer: LLVMWriter, step: FlatStep, total: Number, x: Number) -> Number:
+        return writer.binary(opcode, total, cast_number(writer, x, "i1"))
+
+    return fold
+
+
+total = Reduce(_zero, _accumulate("fadd", "add"))
+product = Reduce(_one, _accumulate("fmul", "mul"))
+largest = Reduce(
+    _lowest,
+    _by_template(
+        "({0} if {0} > {1} or {0} != {0} else {1})", "({0} if {0} > {1} else {1})", "({0} or {1})"
+    ),
+)
+smallest = Reduce(
+    _highest,
+    _by_template(
+        "({0} if {0} < {1} or {0} != {0} else {1})", "({0} if {0} < {1} else {1})", "({0} and {1})"
+    ),
+)
+any_true = Reduce(lambda step: truth_literal(False), _of_truths("or"))
+all_true = Reduce(lambda step: truth_literal(True), _of_truths("and"))
+
+
+def _logsumexp(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (x,), w, axes = operands, program.writer, dict(step.params)["axis"]
+    dtype = step.type.dtype.name
+    kind = REGISTER[dtype]
+    found = new_array(w, step.type.shape, dtype)
+    top, added = new_array(w, (), dtype), new_array(w, (), dtype)
+    reduced = [x.shape[axis] for axis in axes]
+
+    def entry(kept: Sequence[Number], inner: Sequence[Number]) -> Number:
+        outer, along = iter(kept), dict(zip(axes, inner, strict=True))
+        return x.at(w, [along[a] if a in along else next(outer) for a in range(len(x.shape))])
+
+    with w.loops(step.type.shape) as kept:
+        top.put(w, (), real(-math.inf, kind))
+        added.put(w, (), real(0.0, kind))
+        with w.loops(reduced) as inner:
+            top.put(w, (), largest.fold(w, step, top.at(w, ()), entry(kept, inner)))
+        most = top.at(w, ())
+        shift = w.select(template_value(w, "isfinite({0})", [most]), most, real(0.0, kind))
+        with w.loops(reduced) as inner:
+            term = template_value(w, "exp({0} - {1})", [entry(kept, inner), shift])
+            added.put(w, (), w.binary("fadd", added.at(w, ()), term))
+        found.put(w, kept, template_value(w, "log({0}) + {1}", [added.at(w, ()), shift]))
+    return loaded(w, found)
+
+
+logsumexp = Whole(_logsumexp)
+
+
+def _norm(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (x,), w, axes = operands, program.writer, dict(step.params)["axis"]
+    found = new_array(w, step.type.shape, step.type.dtype.name)
+    with w.loops(found.shape) as index:
+        found.put(w, index, _zero(step))
+    with w.loops(x.shape) as index:
+        kept = [at for axis, at in enumerate(index) if axis not in axes]
+        square = template_value(w, "({0} * {0})", [x.at(w, index)])
+        found.put(w, kept, w.binary("fadd reassoc", found.at(w, kept), square))
+    with w.loops(found.shape) as index:
+        found.put(w, index, template_value(w, "sqrt({0})", [found.at(w, index)]))
+    return loaded(w, found)
+
+
+norm = Whole(_norm)
+
+
+# -- contractions --------------------------------------------------------------------------------
+# Multiplications from which BLAS is faster.
+_PRODUCT = 65536
+
+
+def _contracted(
+    program: ArrayProgram,
+    step: FlatStep,
+    terms: Sequence[str],
+    output: str,
+    operands: Sequence[Value],
+) -> Value:
+    """The sum of the operands' products over the letters that the output has not."""
+    w, dtype = program.writer, step.type.dtype
+    lengths = {
+        letter: length
+        for term, x in zip(terms, operands, strict=True)
+        for letter, length in zip(term, x.shape, strict=True)
+    }
+    if dtype.kind == "b" or math.prod(lengths.values()) > _PRODUCT:
+        raise UnsupportedError("a product of large matrices")
+    found = new_array(w, step.type.shape, dtype.name)
+    summed = [letter for letter in lengths if letter not in output]
+    inner = _innermost(terms, output, operands)
+    order = [*output, *summed] if inner is None else [*output[:-1], *summed, output[-1]]
+    zero = _zero(step)
+    if summed:
+        with w.loops(found.shape) as index:
+            found.put(w, index, zero)
+    is_real = dtype.kind == "f"
+    with w.loops([lengths[letter] for letter in order]) as index:
+        at = dict(zip(order, index, strict=True))
+        factors = [
+            x.at(w, [at[letter] for letter in term])
+            for term, x in zip(terms, operands, strict=True)
+        ]
+        number = factors[0]
+        for factor in factors[1:]:
+            number = w.binary("fmul" if is_real else "mul", number, factor)
+        place = [at[letter] for letter in output]
+        if summed:
+            number = w.binary("fadd reassoc" if is_real else "add", found.at(w, place), number)
+        found.put(w, place, number)
+    return loaded(w, found)
+
+
+def _innermost(terms: Sequence[str], output: str, operands: Sequence[Value]) -> str | None:
+    """The last letter of the output, if the operands' entries along it are neighbors or the same."""
+    if not output:
+        return None
+    letter = output[-1]
+    for term, x in zip(terms, operands, strict=True):
+        if (
+            letter in term
+            and isinstance(x, Strided)
+            and x.strides[term.index(letter)] not in (0, 1)
+        ):
+            return None
+    return letter
+
+
+def _matmul(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    a, b = operands
+    stack = "bcdefgh"[: max(len(a.shape) - 2, 0)]
+    left = "k" if len(a.shape) == 1 else f"{stack}mk"
+    right = "k" if len(b.shape) == 1 else f"{stack}kn"
+    output = stack + left[len(stack) : -1] + right[len(stack) + 1 :]
+    return _contracted(program, step, (left, right), output, operands)
+
+
+def _einsum(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    inputs, output = dict(step.params)["subscripts"].split("->")
+    return _contracted(program, step, inputs.split(","), output, operands)
+
+
+matmul = Whole(_matmul)
+einsum = Whole(_einsum)
+
+
+# -- joining and indexing --------------------------------------------------------------------------
+def _concatenate(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    axis = dict(step.params)["axis"]
+    whole = new_array(program.writer, step.type.shape, step.type.dtype.name)
+    first = 0
+    for x in operands:
+        offset = integer(first * whole.strides[axis])
+        copy_into(program.writer, whole._replace(shape=x.shape, offset=offset), x)
+        first += x.shape[axis]
+    return whole
+
+
+concatenate = Whole(_concatenate)
+
+
+class Subscript(NamedTuple):
+    """An index of an array: how each of its axes is indexed."""
+
+    axes: tuple[Any, ...]
+    """Of each axis of the array: an int, ``(start, step, axis of the selection)``, or "array"."""
+    rank: int
+    """The number of axes of the selection."""
+    place: int
+    width: int
+    """Where the index arrays' common axes are among these, and how many."""
+
+
+def subscript(spec: Sequence[Any], shape: Sequence[int], arrays: Sequence[Value]) -> Subscript:
+    """How an index selects from an array of this shape."""
+    taken = sum([item not in ("new", "...") for item in spec])
+    items: list[Any] = []
+    for item in spec:
+        items.extend([ALL] * (len(shape) - taken) if item == "..." else [item])
+    if "..." not in spec:
+        items.extend([ALL] * (len(shape) - taken))
+    place = count = 0
+    if arrays:
+        ranks = [np.empty((0,) * len(a.shape)) for a in arrays]
+        place, count = chosen_axes(tuple(spec), len(shape), ranks)
+    axes: list[Any] = []
+    made = 0
+    for item in items:
+        if made == place:
+            made += count
+        if item == "new":
+            made += 1
+        elif isinstance(item, tuple):
+            length = shape[len(axes)]
+            start, _, step = slice(*item[1:]).indices(length)
+            axes.append((start, step, made))
+            made += 1
+        else:
+            axes.append(item if item == "array" else item % max(shape[len(axes)], 1))
+    return Subscript(tuple(axes), made, place, count)
+
+
+def _located(
+    program: ArrayProgram,
+    found: Subscript,
+    shape: Sequence[int],
+    arrays: Sequence[Value],
+    index: Sequence[Number],
+) -> list[Number]:
+    """The index in the array of an entry of the selection; an index out of bounds is noted."""
+    w = program.writer
+    common = index[found.place : found.place + found.width]
+    rest = iter(arrays)
+    where: list[Number] = []
+    for length, axis in zip(shape, found.axes, strict=True):
+        if isinstance(axis, int):
+            where.append(integer(axis))
+        elif isinstance(axis, tuple):
+            start, step, own = axis
+            where.append(w.plus(integer(start), w.times(index[own], integer(step))))
+        else:
+            array = next(rest)
+            own_index = common[len(common) - len(array.shape) :]
+            at = [integer(0) if n == 1 else i for n, i in zip(array.shape, own_index, strict=True)]
+            where.append(_wrapped(program, array.at(w, at), length))
+    return where
+
+
+def _wrapped(program: ArrayProgram, at: Number, length: int) -> Number:
+    """An index counted from the front; one out of bounds sets the flag, and is 0."""
+    w = program.writer
+    if at.literal is not None and -length <= at.literal < length:
+        return integer(at.literal % length)
+    negative = w.compare("slt", at, integer(0))
+    front = w.select(negative, w.binary("add", at, integer(length)), at)
+    outside = w.compare("uge", front, integer(length))
+    flag = w.emit("i8", f"load i8, ptr {program.failed}")
+    raised = w.binary("or", flag, w.cast("zext", outside, "i8"))
+    w.lines.append(f"  store i8 {raised.text}, ptr {program.failed}")
+    return w.select(outside, integer(0), front)
+
+
+def getitem(flat: Flat, step: FlatStep) -> Any:
+    """A view if no index array has axes."""
+    fixed = not any([flat.steps[k].type.shape for k in step.operands[1:]])
+    return View(_section) if fixed else Lookup(_gathered)
+
+
+def _section(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    x, *arrays = operands
+    if isinstance(x, Splat):
+        x = in_memory(program.writer, x)
+    found = subscript(dict(step.params)["spec"], x.shape, arrays)
+    strides, first = [0] * found.rank, [integer(0)] * found.rank
+    for stride, axis in zip(x.strides, found.axes, strict=True):
+        if isinstance(axis, tuple):
+            strides[axis[2]] = stride * axis[1]
+    where = _located(program, found, x.shape, arrays, first)
+    offset = linear_index(program.writer, where, x.strides, x.offset)
+    moved = x._replace(shape=step.type.shape, strides=tuple(strides), offset=offset)
+    return loaded(program.writer, moved)
+
+
+def _gathered(
+    program: ArrayProgram, step: FlatStep, operands: Sequence[Value], index: Sequence[Number]
+) -> Number:
+    x, *arrays = operands
+    found = subscript(dict(step.params)["spec"], x.shape, arrays)
+    return x.at(program.writer, _located(program, found, x.shape, arrays, index))
+
+
+def _each_selected(
+    program: ArrayProgram, whole: Strided, v: Value, spec: Any, arrays: Sequence[Value], change: Any
+) -> None:
+    """Change each entry that an index selects, in order: from the entry and that of v."""
+    w = program.writer
+    found = subscript(spec, whole.shape, arrays)
+    with w.loops(v.shape) as index:
+        where = _located(program, found, whole.shape, arrays, index)
+        whole.put(w, where, change(where, v.at(w, index)))
+
+
+def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (g, *arrays), w, params = operands, program.writer, dict(step.params)
+    whole = new_array(w, step.type.shape, step.type.dtype.name)
+    zero = _zero(step) if step.type.dtype.kind != "b" else truth_literal(False)
+    with w.loops(whole.shape) as index:
+        whole.put(w, index, zero)
+    if arrays:
+        neutral = real(-0.0, zero.type) if step.type.dtype.kind == "f" else zero
+        _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: neutral)
+        _each_selected(program, whole, g, params["spec"], arrays, _adding(w, whole))
+    else:
+        _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: x)
+    return loaded(w, whole)
+
+
+def _adding(w: LLVMWriter, whole: Strided) -> Any:
+    opcode = {"f": "fadd", "i": "add", "b": "or"}[np.dtype(whole.dtype).kind]
+    return lambda where, x: w.binary(opcode, whole.at(w, where), x)
+
+
+def _own_copy(program: ArrayProgram, step: FlatStep, x: Value, others: Sequence[Value]) -> Strided:
+    """A copy that a store may write into; the array itself, if nothing else reads it then or later."""
+    if isinstance(x, Strided) and x.is_contiguous and program.may_overwrite(step):
+        read = [other.pointer for other in others if isinstance(other, Strided)]
+        if x.pointer not in read:
+            return x
+    whole = new_array(program.writer, x.shape, x.dtype)
+    copy_into(program.writer, whole, x)
+    return whole
+
+
+def _stored(add: bool) -> Any:
+    def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+        x, v, *arrays = operands
+        whole = _own_copy(program, step, x, [v, *arrays])
+        change = _adding(program.writer, whole) if add else lambda where, x: x
+        _each_selected(program, whole, v, dict(step.params)["spec"], arrays, change)
+        return loaded(program.writer, whole)
+
+    return build
+
+
+scatter_add = Whole(_scatter)
+index_set = Whole(_stored(False))
+index_add = Whole(_stored(True))
+
+
+# -- programs in programs --------------------------------------------------------------------------
+def _called(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
+    flat = flat_of(dict(step.params)["body"])
+    return tuple(ArrayProgram(program.writer, flat, program.failed).run(operands))
+
+
+def _branch(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
+    index, *given = operands
+    w, branches = program.writer, dict(step.params)["branches"]
+    targets = [new_array(w, type.shape, type.dtype.name) for type in branches[0].types]
+    number = cast_number(w, index.at(w, ()), "i64")
+    end = w.fresh("end")
+    for place, body in enumerate(branches):
+        following = w.fresh("case")
+        if place < len(branches) - 1:
+            own = w.fresh("case")
+            test = w.compare("sle", number, integer(place))
+            w.lines.append(f"  br i1 {test.text}, label %{own}, label %{following}")
+            w.label(own)
+        values = ArrayProgram(w, flat_of(body), program.failed).run(given)
+        for target, value in zip(targets, values, strict=True):
+            copy_into(w, target, value)
+        w.jump(end)
+        w.label(following if place < len(branches) - 1 else end)
+    return tuple([loaded(w, target) for target in targets])
+
+
+def _loop(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
+    params = dict(step.params)
+    spec, flat = params["spec"], flat_of(params["body"])
+    if params["cond"] is not None or spec.trip_count <= 0:
+        raise UnsupportedError("a loop whose length is not known")
+    w, n, middle = program.writer, spec.num_carry, spec.num_carry + spec.num_xs
+    types = [flat.steps[i].type for i in flat.results]
+    states = [new_array(w, t.shape, t.dtype.name) for t in types[:n]]
+    for state, x in zip(states, operands[:n], strict=True):
+        copy_into(w, state, x)
+    stacks = [new_array(w, (spec.trip_count, *t.shape), t.dtype.name) for t in types[n:]]
+    with w.loop(integer(spec.trip_count)) as t:
+        last = integer(spec.trip_count - 1)
+        at = w.binary("sub", last, t) if spec.reverse else t
+        items = [item_of(w, x, at) for x in operands[n:middle]]
+        iteration(w, flat, states, [*items, *operands[middle:]], stacks, at, program.failed)
+    return (*[loaded(w, state) for state in states], *stacks)
+
+
+def item_of(writer: LLVMWriter, x: Value, at: Number) -> Value:
+    """An entry along the first axis."""
+    if isinstance(x, Splat):
+        return x._replace(shape=x.shape[1:])
+    offset = writer.plus(x.offset, writer.times(at, integer(x.strides[0])))
+    return loaded(writer, x._replace(shape=x.shape[1:], strides=x.strides[1:], offset=offset))
+
+
+def iteration(
+    writer: LLVMWriter,
+    flat: Flat,
+    states: Sequence[Strided],
+    rest: Sequence[Value],
+    stacks: Sequence[Strided],
+    at: Number,
+    failed: str,
+) -> None:
+    """One iteration of a loop: its outputs go into the stacks, then its states are replaced."""
+    given = [loaded(writer, state) for state in states]
+    flat = read_before_stores(flat) if PASS_OPTIONS.runs("store_scheduling") else flat
+    results = ArrayProgram(writer, flat, failed, range(len(states))).run([*given, *rest])
+    count = len(states)
+    for stack, value in zip(stacks, results[count:], strict=True):
+        offset = writer.times(at, integer(stack.strides[0]))
+        item = stack._replace(shape=stack.shape[1:], strides=stack.strides[1:], offset=offset)
+        copy_into(writer, item, value)
+    held = {state.pointer for state in states}
+    moved = []
+    for state, value in zip(states, results, strict=False):
+        if isinstance(value, Strided) and value != state and value.pointer in held:
+            kept = new_array(writer, value.shape, value.dtype)
+            copy_into(writer, kept, value)
+            value = kept
+        moved.append(value)
+    for state, value in zip(states, moved, strict=True):
+        if value != state:
+            copy_into(writer, state, value)
+
+
+call = Whole(_called)
+branch = Whole(_branch)
+loop = Whole(_loop)

@@ -1,0 +1,317 @@
+"""Flat array programs as LLVM instructions: elementwise chains fused into loops over small static shapes.
+
+The steps are put into *groups*. A group is one nest of loops over a shape: entries of elementwise steps pass
+between them in registers, and reductions add up beside them. A step joins the earliest group of its shape in
+which its operands are known; what other groups read of it goes into a buffer. Views have no group: they are
+made where they are read. Any other step, such as a product of matrices, is a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.native.array_values import (
+    Splat,
+    Strided,
+    Value,
+    loaded,
+    new_array,
+)
+from funcgrad.compiler.native.llvm_writer import (
+    MEMORY,
+    REGISTER,
+    LLVMWriter,
+    Number,
+    UnsupportedError,
+    literal_of,
+)
+from funcgrad.compiler.native.numba_jit import native_template
+from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.columns import ScalarUse
+from funcgrad.ops.base.op import astype, broadcast_to
+
+Values: TypeAlias = Value | tuple[Value, ...]
+"""A step's value; a tuple of a step that has several."""
+
+
+class View(NamedTuple):
+    """The form of a step whose value is its operands' memory: read off their values, before any loop."""
+
+    build: Callable[[Any, FlatStep, Sequence[Any]], Values]
+
+
+class Whole(NamedTuple):
+    """The form of a step that has loops of its own."""
+
+    build: Callable[[Any, FlatStep, Sequence[Any]], Values]
+
+
+class ElementForm(NamedTuple):
+    """The form of a step of which each entry is computed from its operands' entries at its place."""
+
+    build: Callable[[LLVMWriter, FlatStep, Sequence[Number]], Number]
+
+
+class Lookup(NamedTuple):
+    """The form of a step of which each entry is computed from its index and whole operands."""
+
+    build: Callable[[Any, FlatStep, Sequence[Any], Sequence[Number]], Number]
+
+
+class Reduce(NamedTuple):
+    """The form of a step that folds its operand's entries along axes, from a first number on."""
+
+    start: Callable[[FlatStep], Number]
+    fold: Callable[[LLVMWriter, FlatStep, Number, Number], Number]
+
+
+MachineForm: TypeAlias = View | Whole | ElementForm | Lookup | Reduce
+
+
+def form_of(flat: Flat, step: FlatStep) -> MachineForm:
+    """The form of a step.
+
+    Raises:
+        UnsupportedError: it has none.
+    """
+    from funcgrad.compiler.native import array_forms
+
+    op = step.op
+    if step.type.dtype.kind != "O" and (
+        step.type.dtype.name not in MEMORY or not step.type.dtype.isnative
+    ):
+        raise UnsupportedError(f"dtype {step.type.dtype}")
+    if step.type.dtype.kind != "O" and step.type.size == 0:
+        raise UnsupportedError("an empty array")
+    if op.columns.machine is not None:
+        named: Any = getattr(array_forms, op.columns.machine)
+        form: MachineForm = named(flat, step) if callable(named) else named
+        return form
+    if op is astype:
+        return ElementForm(_cast)
+    operands = [flat.steps[k] for k in step.operands]
+    if not operands or any([x.type.shape != step.type.shape for x in operands]):
+        raise UnsupportedError(op.name)
+    kind = operands[-1].type.dtype.kind
+    use = ScalarUse(kind, dict(step.params), tuple([_constant(flat, k) for k in step.operands]))
+    template = native_template(op, use)
+    if template is None:
+        raise UnsupportedError(op.name)
+
+    def entry(writer: LLVMWriter, step: FlatStep, operands: Sequence[Number]) -> Number:
+        found = template_value(writer, template, operands)
+        return cast_number(writer, found, REGISTER[step.type.dtype.name])
+
+    return ElementForm(entry)
+
+
+def _cast(writer: LLVMWriter, step: FlatStep, operands: Sequence[Number]) -> Number:
+    return cast_number(writer, operands[0], REGISTER[step.type.dtype.name])
+
+
+def _constant(flat: Flat, i: int) -> float | None:
+    """The number that a step repeats, if it is a constant."""
+    step = flat.steps[i]
+    while step.op is broadcast_to:
+        step = flat.steps[step.operands[0]]
+    return step.constant.item() if step.op is CONSTANT and step.type.size == 1 else None
+
+
+# -- groups --------------------------------------------------------------------------------------
+class LoopNest(NamedTuple):
+    """Steps that one nest of loops computes; a step with loops of its own has no shape."""
+
+    shape: tuple[int, ...] | None
+    members: list[int]
+
+
+def _groups(flat: Flat, forms: Mapping[int, MachineForm]) -> tuple[list[LoopNest], list[int]]:
+    """The groups in order, and for each step the group that completes its value, -1 for inputs."""
+    groups: list[LoopNest] = []
+    where: list[int] = []
+    for i, step in enumerate(flat.steps):
+        form = forms.get(i)
+        known = max([where[k] for k in step.operands], default=-1)
+        if form is None or isinstance(form, View):
+            where.append(known)
+            continue
+        if isinstance(form, Whole):
+            where.append(len(groups))
+            groups.append(LoopNest(None, [i]))
+            continue
+        shape = (
+            flat.steps[step.operands[0]].type.shape if isinstance(form, Reduce) else step.type.shape
+        )
+        place = known + 1
+        if isinstance(form, ElementForm | Reduce):
+            inside = [
+                where[k]
+                if isinstance(forms.get(k), ElementForm | Lookup)
+                and flat.steps[k].type.shape == shape
+                else where[k] + 1
+                for k in step.operands
+            ]
+            place = max([*inside, 0])
+        while place < len(groups) and groups[place].shape != shape:
+            place += 1
+        if place == len(groups):
+            groups.append(LoopNest(shape, []))
+        groups[place].members.append(i)
+        where.append(place)
+    return groups, where
+
+
+# -- code ----------------------------------------------------------------------------------------
+class ArrayProgram:
+    """Writes the instructions of one flat program, on values of its inputs."""
+
+    def __init__(
+        self, writer: LLVMWriter, flat: Flat, failed: str, writable: Collection[int] = ()
+    ) -> None:
+        self.writer = writer
+        self.flat = flat
+        self.failed = failed
+        """The address of a byte that is set if NumPy would raise an error."""
+        self.forms = {
+            i: form_of(flat, step)
+            for i, step in enumerate(flat.steps)
+            if step.op is not INPUT and step.op is not CONSTANT and i >= flat.inputs
+        }
+        self.groups, self.where = _groups(flat, self.forms)
+        self.values: dict[int, Any] = {}
+        self.stored = self._stored()
+        self.read_until = self._read_until()
+        self.writable = {
+            *writable,
+            *[i for i, form in self.forms.items() if not isinstance(form, View)],
+        }
+        """The inputs and the steps whose memory is the program's own."""
+
+    def _stored(self) -> set[int]:
+        """The entries of groups that something outside their loops reads."""
+        stored = set(self.flat.results)
+        for i, step in enumerate(self.flat.steps):
+            fused = isinstance(self.forms.get(i), ElementForm | Reduce)
+            for k in step.operands:
+                if not (fused and self.where[k] == self.where[i]):
+                    stored.add(k)
+        return stored
+
+    def _read_until(self) -> list[int]:
+        """Of each step the last group that reads its memory, through views too; results are read later."""
+        end = len(self.groups)
+        last = [-1] * len(self.flat.steps)
+        for i in self.flat.results:
+            last[i] = end
+        for i in reversed(range(len(self.flat.steps))):
+            reader = last[i] if isinstance(self.forms.get(i), View) else self.where[i]
+            for k in self.flat.steps[i].operands:
+                last[k] = max(last[k], reader)
+        return last
+
+    def may_overwrite(self, step: FlatStep) -> bool:
+        """Whether a step may write into the memory of its first operand, which nothing reads later."""
+        (own,) = [self.where[i] for i in self.forms if self.flat.steps[i] is step]
+        k = step.operands[0]
+        return k in self.writable and self.read_until[k] <= own
+
+    def run(self, inputs: Sequence[Value]) -> list[Value]:
+        """Write the program; the values of its results."""
+        self.values = dict(enumerate(inputs))
+        for group in self.groups:
+            if group.shape is None:
+                (i,) = group.members
+                step, form = self.flat.steps[i], self.forms[i]
+                self.values[i] = self._built(form, step)
+            else:
+                self._nest(group.shape, group.members)
+        return [self.value(i) for i in self.flat.results]
+
+    def value(self, i: int) -> Any:
+        """The value of a step whose group is written; a view is made here."""
+        if i not in self.values:
+            step = self.flat.steps[i]
+            if step.op is CONSTANT:
+                self.values[i] = self._literal(step)
+            else:
+                self.values[i] = self._built(self.forms[i], step)
+        return self.values[i]
+
+    def _built(self, form: MachineForm, step: FlatStep) -> Values:
+        if not isinstance(form, View | Whole):
+            raise TypeError(
+                f"built: expected a view or a step with loops of its own, but got {step.op}"
+            )
+        return form.build(self, step, [self.value(k) for k in step.operands])
+
+    def _literal(self, step: FlatStep) -> Value:
+        array, dtype, shape = step.constant, step.type.dtype, step.type.shape
+        if dtype.name not in MEMORY or not dtype.isnative or not array.size:
+            raise UnsupportedError(f"a constant of {step.type}")
+        if array.size == 1 and not array.flags.writeable:
+            return Splat(dtype.name, shape, literal_of(array))
+        if any([stride % dtype.itemsize for stride in array.strides]) or not array.flags.aligned:
+            raise UnsupportedError("a constant that is not aligned")
+        self.writer.kept.append(array)
+        pointer = self.writer.emit(
+            "ptr", f"inttoptr i64 {array.__array_interface__['data'][0]} to ptr"
+        )
+        strides = tuple([stride // dtype.itemsize for stride in array.strides])
+        return loaded(self.writer, Strided(dtype.name, shape, pointer.text, strides))
+
+    def _nest(self, shape: tuple[int, ...], members: Sequence[int]) -> None:
+        """One nest of loops; numbers (of the empty shape) stay in registers."""
+        steps, w = self.flat.steps, self.writer
+        inside = set(members)
+        for i in members:
+            for k in steps[i].operands:
+                if k not in inside:
+                    self.value(k)
+        targets: dict[int, Strided] = {}
+        for i in members:
+            form, type = self.forms[i], steps[i].type
+            if isinstance(form, Reduce):
+                targets[i] = new_array(w, type.shape, type.dtype.name)
+                start = form.start(steps[i])
+                with w.loops(type.shape) as index:
+                    targets[i].put(w, index, start)
+            elif shape and i in self.stored:
+                targets[i] = new_array(w, shape, type.dtype.name)
+        numbers: dict[int, Number] = {}
+        with w.loops(shape) as index:
+            for i in members:
+                numbers[i] = self._entry(i, index, numbers, targets)
+        for i in members:
+            if i in targets:
+                self.values[i] = loaded(w, targets[i])
+            elif not shape:
+                self.values[i] = Splat(steps[i].type.dtype.name, (), numbers[i])
+
+    def _entry(
+        self,
+        i: int,
+        index: Sequence[Number],
+        numbers: Mapping[int, Number],
+        targets: Mapping[int, Strided],
+    ) -> Number:
+        step, form, w = self.flat.steps[i], self.forms[i], self.writer
+        if isinstance(form, Lookup):
+            found = form.build(self, step, [self.values[k] for k in step.operands], index)
+        else:
+            given = [
+                numbers[k] if k in numbers else self.values[k].at(w, index) for k in step.operands
+            ]
+            if isinstance(form, Reduce):
+                axes = dict(step.params)["axis"]
+                index = tuple([at for axis, at in enumerate(index) if axis not in axes])
+                found = form.fold(w, step, targets[i].at(w, index), given[0])
+            elif isinstance(form, ElementForm):
+                found = form.build(w, step, given)
+            else:
+                raise TypeError(f"entry: expected an elementwise step, but got {step.op}")
+        if i in targets:
+            targets[i].put(w, index, found)
+        return found

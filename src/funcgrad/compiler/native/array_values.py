@@ -1,0 +1,100 @@
+"""Values of array programs in machine code: numbers in registers, and strided arrays in memory.
+
+A view (a slice, a transposition, a broadcast) is the same memory with other strides, as in NumPy. Shapes and
+strides are known when the code is written; only the first entry's place may be computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from funcgrad.compiler.native.llvm_writer import (
+    LLVMWriter,
+    Number,
+    integer,
+    linear_index,
+    row_major_strides,
+)
+
+
+class Strided(NamedTuple):
+    """An array in memory: its first entry's place, and how many entries apart those of an axis are."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    pointer: str
+    strides: tuple[int, ...]
+    offset: Number = integer(0)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the entries stand in C order, without gaps."""
+        return all(
+            [
+                length == 1 or stride == whole
+                for length, stride, whole in zip(
+                    self.shape, self.strides, row_major_strides(self.shape), strict=True
+                )
+            ]
+        )
+
+    def at(self, writer: LLVMWriter, index: Sequence[Number]) -> Number:
+        """The entry with this index."""
+        place = linear_index(writer, index, self.strides, self.offset)
+        return writer.load(self.pointer, self.dtype, place)
+
+    def put(self, writer: LLVMWriter, index: Sequence[Number], value: Number) -> None:
+        """Write the entry with this index."""
+        place = linear_index(writer, index, self.strides, self.offset)
+        writer.store(value, self.pointer, self.dtype, place)
+
+
+class Splat(NamedTuple):
+    """One number, of this dtype, in every entry; a plain number if the shape is empty."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    number: Number
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def at(self, writer: LLVMWriter, index: Sequence[Number]) -> Number:
+        """The number, whatever the index."""
+        return self.number
+
+
+Value: TypeAlias = Strided | Splat
+
+
+def new_array(writer: LLVMWriter, shape: tuple[int, ...], dtype: str) -> Strided:
+    """Memory for an array."""
+    size = math.prod(shape)
+    return Strided(dtype, shape, writer.buffer(size, dtype), row_major_strides(shape))
+
+
+def loaded(writer: LLVMWriter, array: Strided) -> Value:
+    """An array; if it has no axes, its number."""
+    return array if array.shape else Splat(array.dtype, (), array.at(writer, ()))
+
+
+def copy_into(writer: LLVMWriter, target: Strided, value: Value) -> None:
+    """Copy a value into an array of its shape."""
+    with writer.loops(target.shape) as index:
+        target.put(writer, index, value.at(writer, index))
+
+
+def in_memory(writer: LLVMWriter, value: Value) -> Strided:
+    """The value as an array in C order: itself if it is so already."""
+    if isinstance(value, Strided) and value.is_contiguous:
+        return value
+    made = new_array(writer, value.shape, value.dtype)
+    copy_into(writer, made, value)
+    return made

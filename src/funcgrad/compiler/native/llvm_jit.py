@@ -1,0 +1,83 @@
+"""LLVM IR to functions: `llvmlite`, which comes with the extra `fast`, compiles them; `ctypes` calls them.
+
+Nothing depends on it: without llvmlite, or where LLVM refuses a text, programs run as NumPy programs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+
+@lru_cache(maxsize=1)
+def llvm_available() -> bool:
+    """Whether LLVM can compile here, and array objects have their first entry's place where it reads it."""
+    if sys.implementation.name != "cpython" or importlib.util.find_spec("llvmlite") is None:
+        return False
+    probe = np.zeros(3)
+    place = ctypes.c_void_p.from_address(id(probe) + object.__basicsize__).value
+    return bool(place == probe.__array_interface__["data"][0])
+
+
+_lock = threading.Lock()
+
+
+def _target() -> Any:
+    """A machine to compile for; an engine takes it over, so each has its own."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=2, codemodel="jitdefault", jit=True
+    )
+
+
+def compile_llvm(
+    text: str, called: Iterable[str], operands: int, kept: Sequence[object]
+) -> Callable[..., int]:
+    """The function ``run`` of a text: three integers and so many objects to an integer.
+
+    It keeps the arrays whose addresses are in the text.
+
+    Raises:
+        RuntimeError: LLVM refuses the text, or C has no function of a name that is ``called``.
+    """
+    import llvmlite.binding as llvm
+
+    with _lock:
+        target = _target()
+        for name in called:
+            if not name.startswith("llvm."):
+                llvm.add_symbol(name, _address(name))
+        module = llvm.parse_assembly(text)
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = True
+        passes = llvm.create_pass_builder(target, options)
+        passes.getModulePassManager().run(module, passes)
+        engine = llvm.create_mcjit_compiler(module, target)
+        engine.finalize_object()
+        address = engine.get_function_address("run")
+    kinds = [ctypes.c_int64] * 3 + [ctypes.py_object] * operands
+    run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
+    run.engine = engine, kept  # the machine code lives as long as the engine
+    found: Callable[..., int] = run
+    return found
+
+
+def _address(name: str) -> int:
+    try:
+        place = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    except (AttributeError, OSError, TypeError) as error:
+        raise RuntimeError(f"llvm: expected C to have {name}, but it has not") from error
+    return place or 0

@@ -1,0 +1,263 @@
+"""A function in LLVM's textual IR: numbers, control flow and loops.
+
+A `Number` is a virtual register or a literal with its LLVM type. Integer arithmetic on literals is folded as
+it is written. Buffers of a few kB are on the stack (`alloca` in the entry block, which LLVM promotes to
+registers); larger ones are parts of one arena that the caller provides.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+TRUTH = "i1"
+"""The LLVM type of a truth value in a register."""
+
+MEMORY = {"float64": "double", "float32": "float", "int64": "i64", "bool": "i8"}
+"""The LLVM type of an entry in memory, by the name of its dtype; machine code knows no others."""
+
+REGISTER = MEMORY | {"bool": TRUTH}
+"""The LLVM type of a number of this dtype."""
+
+# Bytes of one buffer on the stack, and of all of them.
+_SMALL, _STACK = 4096, 65536
+
+
+class UnsupportedError(Exception):
+    """A part of a program has no form in machine code."""
+
+
+class Number(NamedTuple):
+    """A virtual register or a literal."""
+
+    type: str
+    text: str
+    literal: int | None = None
+    """Its value, of an integer literal."""
+
+
+def integer(value: int) -> Number:
+    """A literal of an index."""
+    return Number("i64", str(value), value)
+
+
+def real(value: float, type: str = "double") -> Number:
+    """A literal of a floating-point number, rounded to the type; its bits are exact, also those of a NaN."""
+    value = float(np.float32(value)) if type == "float" else value
+    wide = struct.unpack(">Q", struct.pack(">d", value))[0]
+    return Number(type, f"0x{wide:016X}")
+
+
+def truth_literal(value: bool) -> Number:
+    """A literal of a truth value."""
+    return Number("i1", "true" if value else "false", int(value))
+
+
+def literal_of(array: np.ndarray[Any, Any]) -> Number:
+    """The literal of an array of one entry."""
+    value = array.item()
+    if array.dtype.kind == "b":
+        return truth_literal(value)
+    return integer(value) if array.dtype.kind == "i" else real(value, REGISTER[array.dtype.name])
+
+
+class ArenaBuffer(NamedTuple):
+    """A part of the arena: its name in the function, and its first byte."""
+
+    name: str
+    offset: int
+
+
+class LLVMWriter:
+    """Writes the body of one function; declarations of what it calls are collected beside it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.stack: list[str] = []
+        self.declared: dict[str, str] = {}
+        self.buffers: list[ArenaBuffer] = []
+        self.arena = 0
+        self.kept: list[object] = []
+        """The arrays whose addresses are in the text."""
+        self.block = "entry"
+        self._stacked = 0
+        self._count = 0
+
+    # -- instructions ------------------------------------------------------------------------------
+    def fresh(self, prefix: str = "v") -> str:
+        """A name that nothing else has."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def emit(self, type: str, text: str) -> Number:
+        """An instruction whose result has this type."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"  {name} = {text}")
+        return Number(type, name)
+
+    def binary(self, opcode: str, x: Number, y: Number) -> Number:
+        """An instruction on two numbers of one type, whose result is of that type."""
+        return self.emit(x.type, f"{opcode} {x.type} {x.text}, {y.text}")
+
+    def plus(self, x: Number, y: Number) -> Number:
+        """The sum of two indices."""
+        if x.literal is not None and y.literal is not None:
+            return integer(x.literal + y.literal)
+        if x.literal == 0:
+            return y
+        return x if y.literal == 0 else self.binary("add", x, y)
+
+    def times(self, x: Number, y: Number) -> Number:
+        """The product of two indices."""
+        if x.literal is not None and y.literal is not None:
+            return integer(x.literal * y.literal)
+        if 0 in (x.literal, y.literal):
+            return integer(0)
+        if x.literal == 1:
+            return y
+        return x if y.literal == 1 else self.binary("mul", x, y)
+
+    def compare(self, predicate: str, x: Number, y: Number) -> Number:
+        """A comparison, by LLVM's name of the predicate."""
+        opcode = "fcmp" if x.type in ("double", "float") else "icmp"
+        return self.emit("i1", f"{opcode} {predicate} {x.type} {x.text}, {y.text}")
+
+    def select(self, test: Number, x: Number, y: Number) -> Number:
+        """x if the test is true, else y."""
+        if x == y:
+            return x
+        return self.emit(x.type, f"select i1 {test.text}, {x.type} {x.text}, {y.type} {y.text}")
+
+    def cast(self, opcode: str, x: Number, type: str) -> Number:
+        """A conversion."""
+        return self.emit(type, f"{opcode} {x.type} {x.text} to {type}")
+
+    def call(self, name: str, type: str, *operands: Number) -> Number:
+        """A call of a pure function of numbers."""
+        kinds = ", ".join([x.type for x in operands])
+        self.declared[name] = f"declare {type} @{name}({kinds}) nounwind willreturn memory(none)"
+        given = ", ".join([f"{x.type} {x.text}" for x in operands])
+        return self.emit(type, f"call {type} @{name}({given})")
+
+    # -- memory --------------------------------------------------------------------------------------
+    def address(self, pointer: str, dtype: str, at: Number) -> str:
+        """The address of an entry."""
+        if at.literal == 0:
+            return pointer
+        return self.emit(
+            "ptr", f"getelementptr inbounds {MEMORY[dtype]}, ptr {pointer}, i64 {at.text}"
+        ).text
+
+    def load(self, pointer: str, dtype: str, at: Number) -> Number:
+        """An entry of an array."""
+        kind = MEMORY[dtype]
+        found = self.emit(kind, f"load {kind}, ptr {self.address(pointer, dtype, at)}")
+        return self.cast("trunc", found, "i1") if dtype == "bool" else found
+
+    def store(self, value: Number, pointer: str, dtype: str, at: Number) -> None:
+        """Write an entry of an array."""
+        if value.type == "i1":
+            value = self.cast("zext", value, "i8")
+        self.lines.append(
+            f"  store {value.type} {value.text}, ptr {self.address(pointer, dtype, at)}"
+        )
+
+    def buffer(self, size: int, dtype: str) -> str:
+        """Memory for so many entries."""
+        bytes = size * np.dtype(dtype).itemsize
+        name = f"%{self.fresh('b')}"
+        if bytes <= _SMALL and self._stacked + bytes <= _STACK:
+            self._stacked += bytes
+            self.stack.append(f"  {name} = alloca [{max(size, 1)} x {MEMORY[dtype]}], align 64")
+        else:
+            self.buffers.append(ArenaBuffer(name, self.arena))
+            self.arena += -(-bytes // 64) * 64
+        return name
+
+    def copy(self, target: str, source: str, size: int, dtype: str) -> None:
+        """Copy whole arrays, which do not overlap."""
+        if target != source and size:
+            with self.loop(integer(size)) as at:
+                self.store(self.load(source, dtype, at), target, dtype, at)
+
+    # -- control flow --------------------------------------------------------------------------------
+    def label(self, name: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def jump(self, name: str) -> None:
+        """End a block."""
+        self.lines.append(f"  br label %{name}")
+
+    @contextmanager
+    def loop(self, count: Number) -> Iterator[Number]:
+        """A loop of at least one iteration around what is written inside; its index."""
+        if count.literal == 1:
+            yield integer(0)
+            return
+        head, latch, end = self.fresh("head"), self.fresh("latch"), self.fresh("end")
+        before = self.block
+        self.jump(head)
+        self.label(head)
+        at, following = f"%{self.fresh('i')}", f"%{self.fresh('i')}"
+        self.lines.append(f"  {at} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
+        yield Number("i64", at)
+        self.jump(latch)
+        self.label(latch)
+        self.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
+        done = self.emit("i1", f"icmp eq i64 {following}, {count.text}")
+        self.lines.append(f"  br i1 {done.text}, label %{end}, label %{head}")
+        self.label(end)
+
+    @contextmanager
+    def loops(self, shape: Sequence[int]) -> Iterator[tuple[Number, ...]]:
+        """Nested loops over a shape without empty axes."""
+        if not shape:
+            yield ()
+            return
+        with self.loop(integer(shape[0])) as first, self.loops(shape[1:]) as rest:
+            yield (first, *rest)
+
+    def choose(
+        self, test: Number, first: Callable[[], Number], second: Callable[[], Number]
+    ) -> Number:
+        """The number that one of two pieces of code computes; only that one runs."""
+        yes, no, end = self.fresh("then"), self.fresh("else"), self.fresh("end")
+        self.lines.append(f"  br i1 {test.text}, label %{yes}, label %{no}")
+        self.label(yes)
+        x = first()
+        from_yes = self.block
+        self.jump(end)
+        self.label(no)
+        y = second()
+        from_no = self.block
+        self.jump(end)
+        self.label(end)
+        return self.emit(
+            x.type, f"phi {x.type} [ {x.text}, %{from_yes} ], [ {y.text}, %{from_no} ]"
+        )
+
+
+def linear_index(
+    writer: LLVMWriter, index: Sequence[Number], strides: Sequence[int], offset: Number
+) -> Number:
+    """Where an entry is, from its index on each axis."""
+    at = offset
+    for i, stride in zip(index, strides, strict=True):
+        at = writer.plus(at, writer.times(i, integer(stride)))
+    return at
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in entries, of an array in C order.
+
+    >>> row_major_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    return tuple([math.prod(shape[k + 1 :]) for k in range(len(shape))])

@@ -1,0 +1,424 @@
+"""Loops over small arrays as machine code against the same loops by NumPy, iteration by iteration."""
+
+import math
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.native import native_loop
+from funcgrad.compiler.native.array_program import form_of
+from funcgrad.compiler.native.llvm_writer import UnsupportedError
+from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.python import loop_codegen
+from funcgrad.compiler.python.loop_body_codegen import flat_of
+from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.loop import LoopSpec, reference_loop
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.numpy.dispatch import all_ops
+from tests.ops.samples import SAMPLES
+
+HUGE = np.finfo(float).max
+POINTS = [0.0, 0.1, 0.5, 1.0, 2.0, 2.5, 3.0, 1e-160, 1e-310, 5e-324, 709.5, 710.0, 745.2]
+POINTS += [1e18, 2.0**62, 2.0**63, 1e19, 1e200, HUGE, math.inf]
+POINTS += [-point for point in POINTS] + [math.nan]
+LOW, HIGH = -(2**63), 2**63 - 1
+INTEGERS = [0, 1, -1, 2, 3, -3, 7, 10**10, LOW + 1, LOW, HIGH]
+VALUES = {"f": np.array(POINTS), "i": np.array(INTEGERS), "b": np.array([False, True])}
+
+LIBM = 4
+"""How far C's functions and NumPy's may be apart, in units in the last place."""
+
+
+def near(got, want, ulps):
+    """Of one type, and equal or so many units in the last place apart; zeros of one sign."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    if got.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want)
+        return
+    with np.errstate(all="ignore"):
+        apart = np.abs(got - want) > ulps * np.spacing(np.maximum(np.abs(got), np.abs(want)))
+        same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(
+            want
+        )
+    wrong = ~same & (apart | (want == 0) | ~np.isfinite(want) | ~np.isfinite(got))
+    assert not wrong.any(), (got[wrong], want[wrong])
+
+
+def both(body, cond, spec, operands):
+    """Final states and outputs of a loop as machine code, and by NumPy."""
+    loop = NativeLoop(flat_of(body), None if cond is None else flat_of(cond), spec, at_once=True)
+    run = loop.function(1)
+    if run is None:
+        return None
+    length = 0 if cond is not None else spec.trip_count
+    found = run(operands, length)
+    assert found is not None
+    with np.errstate(all="ignore"):
+        want = reference_loop(operands, body, cond, spec)
+    return [*found[0], *found[1]], [*want[0], *want[1]]
+
+
+def together(outputs, inputs, operands):
+    """Expressions in one iteration of a loop: as machine code and by NumPy."""
+    body = body_of(inputs, outputs)
+    return both(body, None, LoopSpec(0, len(inputs), 1), [np.asarray(x)[None] for x in operands])
+
+
+def named(operands):
+    """A variable for each operand."""
+    return [
+        symbol(f"i{k}", ArrayType(np.shape(x), np.asarray(x).dtype)) for k, x in enumerate(operands)
+    ]
+
+
+SIGN_OF_ZERO = ("fmax", "fmin", "power")
+"""Operations whose zeros have another sign in some of NumPy's own loops."""
+
+
+@pytest.mark.parametrize("arity", [1, 2])
+@pytest.mark.parametrize("kind", "fib")
+def test_elementwise_operations_on_special_values(arity, kind):
+    grids = [g.ravel() for g in np.meshgrid(*[VALUES[kind]] * arity, indexing="ij")]
+    inputs = named([*grids, np.arange(grids[0].size) % 3 > 0])
+    outputs = {}
+    for name, op in all_ops().items():
+        if not isinstance(op, Elementwise) or name == "make_complex":
+            continue
+        given = [inputs[-1], *inputs[:-1]] if name in ("where", "mask") else inputs[:-1]
+        try:
+            built = op(*given) if len(given) == len(op.edges) else None
+            if built is not None and (built.op is op or name == "positive"):
+                flat = flatten_program([built], inputs)
+                for step in flat.steps[len(inputs) :]:
+                    form_of(flat, step)
+                outputs[name] = built
+        except (TypeError, UnsupportedError):
+            continue
+    assert len(outputs) > 4
+    operands = [*grids, np.arange(grids[0].size) % 3 > 0]
+    got, want = together(list(outputs.values()), inputs, operands)
+    for name, one, other in zip(outputs, got, want, strict=True):
+        exact = not all_ops()[name].columns.transcendental
+        if name in SIGN_OF_ZERO:
+            one, other = one + 0.0, other + 0.0
+        if name == "power":  # NumPy takes the root if one exponent stands for all entries
+            kept = ~np.isneginf(grids[0]) | (grids[1] != 0.5)
+            one, other = one[:, kept], other[:, kept]
+        if name in ("signbit", "copysign"):  # the sign of a NaN is not told
+            kept = ~np.isnan(grids[0]) & ~np.isnan(grids[-1])
+            one, other = one[:, kept], other[:, kept]
+        near(one, other, 0 if exact else LIBM)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+@pytest.mark.parametrize("source", ["float64", "float32", "int64", "bool"])
+def test_casts(dtype, source):
+    kind = np.dtype(source).kind
+    with np.errstate(all="ignore"):
+        values = VALUES[kind].astype(source)
+    cast = all_ops()["astype"]
+    if source == dtype:
+        return
+    (x,) = named([values])
+    got, want = together([cast(x, dtype=np.dtype(dtype))], [x], [values])
+    near(got[0], want[0], 0)
+
+
+STRUCTURAL = [
+    name
+    for name in SAMPLES
+    if all_ops()[name].columns.machine is not None
+    and name not in ("loop", "branch", "call", "pick")
+]
+
+
+@pytest.mark.parametrize("name", STRUCTURAL)
+def test_the_samples_of_a_structural_operation(name):
+    inputs, operands, outputs = [], [], []
+    for sample in SAMPLES[name]:
+        given = [np.asarray(x) for x in sample.args]
+        if any([x.dtype.kind not in "fib" or x.dtype.itemsize == 4 or not x.size for x in given]):
+            continue
+        variables = [
+            symbol(f"i{len(inputs) + k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(given)
+        ]
+        inputs += variables
+        operands += given
+        built = all_ops()[name](*variables, **sample.params)
+        outputs += [built] if built.size else []
+    if not outputs:
+        pytest.skip("no sample of a dtype of machine code")
+    got, want = together(outputs, inputs, operands)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-300)
+        assert one.dtype == other.dtype
+
+
+# -- loops ---------------------------------------------------------------------------------------
+@pytest.fixture
+def native(monkeypatch):
+    """Loops become machine code as soon as they are compiled at all; the number that were."""
+    made = []
+    compiled = NativeLoop._compiled
+
+    def counted(self):
+        found = compiled(self)
+        made.append(found is not None)
+        return found
+
+    monkeypatch.setattr(NativeLoop, "_compiled", counted)
+    monkeypatch.setattr(native_loop, "_COMPILE", 0.0)
+    monkeypatch.setattr(native_loop, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(loop_codegen, "_FEW", 0)
+    loop_codegen.run_loop.cache_clear()
+    yield made
+    loop_codegen.run_loop.cache_clear()
+
+
+def rk4(length):
+    def slope(y):
+        return np.roll(y, 1) * y - 0.1 * np.exp(-y * y)
+
+    def step(y, _):
+        k1 = slope(y)
+        k2 = slope(y + 0.01 * k1)
+        k3 = slope(y + 0.01 * k2)
+        k4 = slope(y + 0.02 * k3)
+        y = y + 0.02 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return y, np.sum(y * y)
+
+    return lambda y: np.sum(fg.scan(step, y, None, length=length)[1])
+
+
+def kalman(y):
+    n = 3
+    A = np.eye(n) + 0.1 * np.tri(n, k=-1)
+
+    def step(state, z):
+        m, P = state
+        m, P = A @ m, A @ P @ A.T + y * np.eye(n)
+        S = P[0, 0] + 0.5
+        K = P[:, 0] / S
+        r = z - m[0]
+        return (m + K * r, P - K[:, None] * P[0]), np.log(S) + r * r / S
+
+    zs = np.sin(np.arange(30.0))
+    return np.sum(fg.scan(step, (np.zeros(n), np.eye(n)), zs)[1])
+
+
+def bodies(x):
+    def step(state, _):
+        x, v = state
+        d = x[:, None] - x[None, :]
+        r = np.sqrt(np.sum(d * d, axis=-1) + 0.1)
+        return (x + 0.01 * v, v - 0.01 * np.sum(d / r[:, :, None] ** 3, axis=1)), None
+
+    return np.sum(fg.scan(step, (x, 0.1 * x), None, length=25)[0][0] ** 2)
+
+
+def forward_algorithm(p):
+    def step(a, k):
+        return fg.numpy.max(a[:, None] + np.log(p), axis=0) + np.log(p[k, 0] + a * a), a[k]
+
+    a, seen = fg.scan(step, np.linspace(0.1, 1.0, 4), np.arange(24) % 4 - 1)
+    return np.sum(a) + np.sum(seen)
+
+
+def stores(x):
+    def step(t, y):
+        return y.at[t].set(np.sin(y[t - 1]) + x[t]).at[0].add(0.5 * y[t])
+
+    return np.sum(fg.fori_loop(1, 20, step, x * 0.5) ** 2)
+
+
+def newton(a):
+    def step(x):
+        return x - (x * x - a) / (2 * x)
+
+    return np.sum(fg.while_loop(lambda x: np.max(np.abs(x * x - a)) > 1e-12, step, a + 1.0))
+
+
+def branches(x):
+    def step(y, t):
+        return fg.cond(t % 2 == 0, lambda y: y * x, lambda y: np.flip(y) + x, y), y
+
+    y, ys = fg.scan(step, x, np.arange(24))
+    return np.sum(y) + np.sum(np.tanh(ys))
+
+
+_rng = np.random.default_rng(3)
+PROGRAMS = {
+    "rk4 3": (rk4(24), _rng.normal(size=3)),
+    "rk4 30": (rk4(24), _rng.normal(size=30)),
+    "rk4 300": (rk4(24), _rng.normal(size=300)),
+    "kalman": (kalman, 0.3),
+    "bodies": (bodies, _rng.normal(size=(5, 3))),
+    "forward algorithm": (forward_algorithm, _rng.uniform(0.1, 1.0, (4, 4))),
+    "stores": (stores, _rng.normal(size=20)),
+    "newton": (newton, _rng.uniform(1.0, 4.0, 6)),
+    "branches": (branches, _rng.uniform(0.5, 0.9, 5)),
+}
+
+
+def derivatives(f, x):
+    """Values and derivatives of several kinds."""
+    v = np.ones_like(x) / 3
+    return [
+        f(x),
+        fg.grad(f)(x),
+        fg.jvp(f, (x,), (v,))[1],
+        fg.hvp(f, (x,), (v,)),
+        fg.vmap(fg.grad(f))(np.stack([x, x * 1.1])),
+        fg.jit(fg.grad(f))(x),
+    ]
+
+
+FEW = ("rk4 3", "kalman", "stores", "newton", "branches")
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_the_gradient_of_a_program(name, native):
+    f, x = PROGRAMS[name]
+    found = fg.grad(f)(x)
+    assert any(native)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NativeLoop, "function", lambda self, iterations: None)
+        np.testing.assert_allclose(found, fg.grad(f)(x), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_and_its_derivatives(name, native):
+    f, x = PROGRAMS[name]
+    found = derivatives(f, x)
+    assert any(native)
+    loop_codegen.run_loop.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NativeLoop, "function", lambda self, iterations: None)
+        want = derivatives(f, x)
+    for got, wanted in zip(found, want, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_nothing_is_contracted_or_reordered():
+    """Products and sums have the bits that NumPy gives them."""
+    rng = np.random.default_rng(0)
+    x, y, z = [rng.normal(size=1000) for _ in range(3)]
+    a, b, c = [symbol(name, ArrayType((1000,), np.dtype(float))) for name in "abc"]
+    body = body_of([a, b, c], [a * b + c, (a + b) + c, a / b - c * a])
+    got, want = both(body, None, LoopSpec(0, 3, 1), [x[None], y[None], z[None]])
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_index_out_of_bounds_raises_numpys_error(native):
+    x = np.arange(4.0)
+
+    def f(i):
+        return fg.scan(lambda y, k: (y + x[k + i], None), 0.0 * x[:2].sum(), np.arange(30))[0]
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        fg.jit(f)(0)
+
+
+def test_states_that_trade_places(native):
+    def f(a, b):
+        return fg.fori_loop(0, 25, lambda t, s: (s[1], np.flip(s[0])), (a, b))
+
+    a, b = f(np.arange(3.0), np.arange(3.0) + 10)
+    want = np.arange(3.0), np.arange(3.0) + 10
+    for _ in range(25):
+        want = want[1], np.flip(want[0])
+    np.testing.assert_array_equal(a, want[0])
+    np.testing.assert_array_equal(b, want[1])
+    assert any(native)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda t, y: y.at[t].set(y[t - 1] + 1.0),
+        lambda t, y: y.at[t].set(2.0) + np.flip(y),
+        lambda t, y: y.at[t].set(np.sum(y)).at[t - 1].add(np.sum(y[::2])),
+        lambda t, y: np.where(y > 3.0, y, y.at[t].set(7.0)) * 0.5,
+        lambda t, y: y.at[1:].set(y[:-1]),
+        lambda t, y: y.at[t].set(1.0).at[0].set(y[t]),
+        lambda t, y: np.sqrt(np.abs(y)).at[t].add(y[0]),
+    ],
+)
+def test_stores_beside_reads_of_the_same_array(step, native):
+    """A store writes into the array itself only if nothing reads that later."""
+    x = np.arange(24.0)
+
+    def both(y, z):
+        return fg.fori_loop(1, 24, lambda t, s: (step(t, s[0]), s[0] + s[1]), (y, z))
+
+    y, z = both(x, x)
+    assert any(native)
+    want = x, x
+    for t in range(1, 24):
+        want = np.asarray(fg.evaluate(step(t, fg.const(want[0])))), want[0] + want[1]
+    np.testing.assert_allclose(y, want[0], rtol=1e-14)
+    np.testing.assert_allclose(z, want[1], rtol=1e-14)
+
+
+def test_operands_are_not_written(native):
+    x = np.ones(5)
+    y = fg.fori_loop(0, 30, lambda t, y: y * 2.0, x)
+    np.testing.assert_array_equal(x, np.ones(5))
+    y[0] = 0.0
+    np.testing.assert_array_equal(x, np.ones(5))
+
+
+def test_a_loop_is_compiled_when_it_has_run_for_long():
+    x = symbol("x", ArrayType((3,), np.dtype(float)))
+    loop = NativeLoop(flatten_program([x * x], [x]), None, LoopSpec(1, 0, 10))
+    assert loop.function(10) is None
+    assert loop.function(10**6) is not None
+
+
+def test_a_large_transcendental_loop_is_left_to_numpy():
+    x = symbol("x", ArrayType((100_000,), np.dtype(float)))
+    loop = NativeLoop(flatten_program([np.exp(x)], [x]), None, LoopSpec(1, 0, 10))
+    assert loop.function(10**9) is None
+
+
+def test_eight_threads(native):
+    f = fg.jit(fg.grad(rk4(50)))
+    x = np.linspace(0.1, 1.0, 5)
+    want = f(x)
+    found = [None] * 8
+
+    def work(k):
+        for _ in range(20):
+            found[k] = f(x * 1.0)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for got in found:
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_long_loop_can_be_interrupted(native):
+    x = np.linspace(0.1, 1.0, 5)
+    f = fg.jit(lambda x: fg.fori_loop(0, 2 * 10**7, lambda t, y: np.cos(y) * x, x))
+
+    def stop():
+        signal.raise_signal(signal.SIGINT)
+
+    timer = threading.Timer(0.4, stop)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(x)
+    timer.join()
