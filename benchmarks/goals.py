@@ -120,6 +120,31 @@ GOALS = (
     Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
     Goal(STORES, "stores", "10000 stores", "jax", "speed", 0.3, 1),
     Goal(STORES, "stores", "10000 stores", "autograd", "speed", 15, 30),
+    *[
+        goal
+        for name, family, size, limit in (
+            ("RK4 on an array of 3, 100 steps", "ode", "n=3", "C"),
+            ("RK4 on an array of 30, 100 steps", "ode", "n=30", "C"),
+            ("RK4 on an array of 300, 100 steps", "ode", "n=300", "C"),
+            ("Kalman filter, 4 states, 200 steps", "kalman", "200 steps", "C"),
+            ("HMM, 32 states, 1,000 steps", "hmm", "1000 steps", "C"),
+            ("5 bodies, 200 steps", "nbody", "5 bodies", "C"),
+            ("50 bodies, 200 steps", "nbody", "50 bodies", "C"),
+            ("Jacobian of an arm of 6 joints", "arm", "", "C"),
+            ("Newton's iteration in a while loop", "newton", "", "C"),
+            ("determinant by minors, 6×6", "minors", "6x6", "by hand"),
+            ("k-means, gradient", "kmeans", "gradient", "by hand"),
+            ("k-means, Hessian-vector product", "kmeans", "Hessian-vector", "by hand"),
+            ("log-sum-exp, 2,500", "log-sum-exp", "2500", "by hand"),
+            ("log-sum-exp, 10⁶", "log-sum-exp", "1000000", "by hand"),
+            ("least squares on 128 powers by cumprod", "polynomial", "degree 128", "by hand"),
+            ("Black-Scholes and greeks, 10⁶ options", "options", "1000000", "by hand"),
+        )
+        for goal in (
+            Goal(name, family, size, "jax", "speed", 1, None),
+            Goal(name, family, size, limit, "time", 1.5, None),
+        )
+    ],
 )
 
 
@@ -137,7 +162,7 @@ def rows(found: Found, starts: dict[str, list[float]]) -> list[Row]:
 
 
 def _row(goal: Goal, rounds: Sequence[Round]) -> Row:
-    against = "tape in C" if goal.peer == "C" else goal.peer
+    against = "tape in C" if (goal.peer, goal.family) == ("C", "graph") else goal.peer
     ratio = ratio_of(rounds, goal.peer, goal.ours)
     note = absent(rounds, goal.ours) or absent(rounds, goal.peer)
     if ratio is not None and goal.kind == "time":

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import AbsentError
+from benchmarks.work.c_library import address, compiled
 
 SOURCE = r"""
 #include <math.h>
@@ -63,32 +59,10 @@ def compiled_tape(
     instructions: Sequence[tuple[int, ...]], roots: Sequence[int], nodes: int
 ) -> Callable[[Any], Any]:
     """Value and gradient of the sum of the roots, from the array of inputs."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        raise AbsentError("no C compiler")
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "tape.c"), Path(folder, "tape.so")
-        source.write_text(SOURCE, encoding="ascii")
-        command = [
-            compiler,
-            "-O3",
-            "-march=native",
-            "-shared",
-            "-fPIC",
-            source,
-            "-o",
-            library,
-            "-lm",
-        ]
-        subprocess.run(command, check=True)
-        run = ctypes.CDLL(str(library)).run
-    run.restype = ctypes.c_double
+    run = compiled(SOURCE, "run")
     tape = np.array(instructions, np.int32)
     ends = np.array(roots, np.int32)
     values, slopes = np.zeros(nodes), np.zeros(nodes)
-
-    def address(array: Any) -> ctypes.c_void_p:
-        return ctypes.c_void_p(array.ctypes.data)
 
     fixed = (address(tape), len(tape), address(ends), len(ends), nodes)
     work = (address(values), address(slopes))

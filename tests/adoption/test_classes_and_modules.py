@@ -223,3 +223,11 @@ def test_functions_of_a_package_are_adopted_one_by_one(package):
 def test_a_package_that_is_not_there_is_an_import_error():
     with pytest.raises(ImportError, match="no_such_package"):
         fg.adopt("no_such_package")
+
+
+def test_a_module_that_may_not_be_imported(monkeypatch):
+    """As tests do that run code as if a package were not installed."""
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert fg.grad(lambda x: x * math.sin(x))(0.5) == pytest.approx(
+        math.sin(0.5) + 0.5 * math.cos(0.5)
+    )

@@ -114,7 +114,8 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 
     They are looked up when code has imported them by name: ``from math import sin``.
     """
-    loaded = tuple([name for name in REPLACED if name in sys.modules])
+    # A module that may not be imported stands as None among the modules.
+    loaded = tuple([name for name in REPLACED if sys.modules.get(name) is not None])
     return _replacements(loaded)
 
 
