@@ -202,13 +202,16 @@ def _only(expr, at):
 def _numeric_backprop(expr, order, at):
     """Reverse accumulation by hand, on numbers, over a given order."""
     values = fg.evaluate_all(expr, at)
+    varies = fg.environment(
+        expr, fg.Algebra(lambda e: True, lambda e: False, lambda e, operands: any(operands))
+    )
     cotangents = {expr.key: 1.0}
     for key in order:
         node = expr.graph[key]
         if key in cotangents and node.parents:
             args = [np.float64(values[p]) for p in node.parents]
             for i, parent in enumerate(node.parents):
-                if expr.graph[parent].op.name != "constant":
+                if varies[parent]:
                     g = node.op.edge(i)(values[key], *args).transpose(cotangents[key])
                     cotangents[parent] = cotangents.get(parent, 0.0) + g
     return cotangents

@@ -75,6 +75,15 @@ def test_what_is_computed_of_constants_alone_has_no_edge():
     ]
 
 
+def test_what_is_computed_of_constants_alone_has_no_cotangent():
+    e = np.sum(v**2 * np.exp(fg.const(np.zeros(3))))
+    assert [str(key) for key in fg.backprop(e)] == ["v", "v3", "v6", "v7"]
+    *_, last = fg.backprop_steps(e)
+    assert last == fg.backprop(e)
+    point = {"v": np.array([-1.0, 0.0, 2.0])}
+    assert all(np.isfinite(z).all() for z in fg.backprop(e)(point).values())
+
+
 def test_an_edge_is_printed_without_an_address():
     for edge in fg.edges(np.sum(np.sin(v)[:2] * x) + np.prod(v.reshape(3, 1))):
         assert " at 0x" not in repr(edge.map)

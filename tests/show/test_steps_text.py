@@ -101,3 +101,22 @@ def test_what_is_refused():
 def test_the_derivatives_are_of_the_result_by_its_name():
     loss = fg.name(x * y, "loss")
     assert "  dloss/dx = y = 3\n" in str(fg.steps(loss, x=2.0, y=3.0))
+
+
+def test_numbers_that_broadcast_are_written_as_numbers():
+    told = str(fg.steps(lambda v: np.sum(v**2), v=np.array([-1.0, 2.0])))
+    assert "  v3 = v**2 = [1., 4.]\n" in told
+    assert "g = [1., 1.]: v gets 2*g*v = [-2.,  4.]  (power rule)\n" in told
+    assert "broadcast_to" not in told
+    assert "nan" not in told
+    explained = str(fg.explain(np.sum(fg.var("v", 2) ** 2), v=np.array([-1.0, 2.0])))
+    assert "v3: z0 += 2*v0*z3 = [-2.,  4.]  (power rule)" in explained
+
+
+def test_rewrites_of_guards_shapes_and_orders_are_not_listed():
+    told = str(fg.steps(x**3, x=2.0))
+    assert told.splitlines()[-3:] == [
+        "  df/dx = 3*x**2 = 12",
+        "    3.0 - 1 -> 2.0, since arithmetic",
+        "    1*3*x**2 -> 3*x**2, since x*1 = x",
+    ]

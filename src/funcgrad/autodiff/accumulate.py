@@ -19,7 +19,7 @@ from funcgrad.html_table import html_table
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.node_names import labels, names_of
 from funcgrad.one_line import one_line
-from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.evaluate import present, variables
@@ -274,7 +274,7 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
 
     ``seed`` has the shape of ``expr``, or is a number for all its entries. With ``wrt``, only what
     leads to those expressions is visited. The cotangents are unsimplified expressions: `simplify`
-    shortens them, `gradient` does both. Constants have no cotangent.
+    shortens them, `gradient` does both. Constants, and what is computed from them alone, have no cotangent.
 
     Raises TypeError if ``expr`` is no expression of floats or complex numbers; ValueError if ``seed``
     has another shape.
@@ -287,7 +287,7 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
     _check_root(expr)
     with Paused():
         exprs = by_key(expr)
-        wanted = exprs if wrt is None else _varied(exprs, [item.key for item in wrt])
+        wanted = reached_keys(exprs) if wrt is None else _varied(exprs, [item.key for item in wrt])
         arcs = linear_maps(exprs, wanted)
         return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
 
@@ -306,13 +306,22 @@ def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]
     """
     _check_root(expr)
     exprs = by_key(expr)
-    arcs = linear_maps(exprs, exprs)
+    arcs = linear_maps(exprs, reached_keys(exprs))
     from funcgrad.node_map import node_map
 
     semiring = _pullback(_seed(expr, seed))
     start = node_map(expr, {expr.key: semiring.one})
     steps = path_sums_steps(list(reversed(exprs)), semiring, arcs, start)
     return (GradientMap(expr, step) for step in steps)
+
+
+def reached_keys(exprs: Mapping[Key, Expr]) -> set[Key]:
+    """The keys of variables, and of expressions that depend on one."""
+    found: set[Key] = set()
+    for key, expr in exprs.items():
+        if expr.op is INPUT or expr.op is leaf or any([arg.key in found for arg in expr.args]):
+            found.add(key)
+    return found
 
 
 def _varied(exprs: Mapping[Key, Expr], keys: Iterable[Key]) -> set[Key]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from funcgrad.autodiff.accumulate import reached_keys
 from funcgrad.expr import Expr, by_key, const, var
-from funcgrad.fold import Edge, folded_by_key
+from funcgrad.fold import Edge
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
@@ -106,19 +107,14 @@ def edges(expr: Expr) -> Edges:
 
 
 def _edges(root: Expr) -> Iterator[LabeledEdge]:
-    depends: dict[Key, bool] = {}
-    folded_by_key([root], _depends, depends)
-    for child in by_key(root).values():
+    exprs = by_key(root)
+    reached = reached_keys(exprs)
+    for child in exprs.values():
         for place, parent in enumerate(child.args):
             found = linear_map(child, place, child, child.args)
-            if found is not None and depends[parent.key]:
+            if found is not None and parent.key in reached:
                 slope = _slope(child, place) if _is_scalar(child, parent) else None
                 yield LabeledEdge(child, place, parent, found, slope)
-
-
-def _depends(expr: Expr, operands: tuple[bool, ...]) -> bool:
-    """Whether a variable reaches an expression; that of a broadcast constant, none does."""
-    return expr.op is INPUT or any(operands)
 
 
 def linear_map(

@@ -20,6 +20,7 @@ from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import evaluate_all
+from funcgrad.rewrite.monomials import unbroadcast
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
@@ -173,7 +174,7 @@ def edge_map(expr: Expr, at: int, z: object, args: list[Any]) -> LinearMap | Non
 
 def _flows(expr: Expr, at: int) -> bool:
     parent = expr.args[at]
-    constant = expr.op in (INPUT, CONSTANT) or parent.op is CONSTANT
+    constant = expr.op in (INPUT, CONSTANT) or unbroadcast(parent).op is CONSTANT
     return not constant and differentiable(parent.dtype) and differentiable(expr.dtype)
 
 
@@ -208,7 +209,8 @@ def _pullbacks(i: int, e: Expr, place: dict[Key, int], names: StepNames) -> Iter
 
 
 def _stand_in(name: str, expr: Expr) -> Any:
-    if expr.op is CONSTANT and not expr.shape:
+    number = unbroadcast(expr)
+    if number.op is CONSTANT and not number.shape:
         return expr  # a number tells more than its name, as in 2*z*v
     return var(name, expr.shape, expr.dtype)
 

@@ -17,11 +17,13 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.node_names import names_of
 from funcgrad.one_line import one_line
-from funcgrad.ops.base.op import differentiable
-from funcgrad.ops.shape import zeros_like
+from funcgrad.ops.base.op import broadcast_to, differentiable
+from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.shape import reshape_op, zeros_like
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.matcher import ExplainedRewrite, Laws, explained_rewrite, explained_single_use
+from funcgrad.rewrite.monomials import unbroadcast
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.show.explain import (
     MOST_STEPS,
@@ -114,11 +116,12 @@ def _names(nodes: list[Expr]) -> list[str]:
 
 
 def _is_number(expr: Expr) -> bool:
-    return expr.op is CONSTANT and not expr.shape and not expr.label
+    inner = unbroadcast(expr)
+    return inner.op is CONSTANT and not inner.shape and not expr.label and not inner.label
 
 
 def _number(expr: Expr) -> Any:
-    return expr.value[()]
+    return unbroadcast(expr).value[()]
 
 
 def _forward(told: list[Step], names: list[str], found: list[Any]) -> Iterator[str]:
@@ -203,10 +206,24 @@ def _slope(derivative: str, formula: str, value: str) -> Iterator[str]:
         yield f"  {derivative} = {formula}" + (f" = {value}" if value != formula else "")
 
 
+def _is_bookkeeping(before: Expr, law: str) -> bool:
+    """Whether a rewrite is of a guard's condition, a shape or an order, which a person does not write."""
+    decided = before.op is mask and unbroadcast(before.args[0]).op is CONSTANT
+    left, _, right = law.partition(" = ")
+    return (
+        before.dtype.kind == "b"
+        or decided
+        or before.op in (broadcast_to, reshape_op)
+        or left == right
+    )
+
+
 def _laws(record: list[ExplainedRewrite]) -> Iterator[str]:
     """The rewrites that a reader can see: those of broadcasts and casts do not change the text."""
     lines = []
     for before, after, law in record:
+        if _is_bookkeeping(before, law):
+            continue
         left, right = one_line(before, WIDEST), one_line(after, WIDEST)
         if left != right:
             lines.append(f"    {left} -> {right}, since {law}")
