@@ -20,7 +20,67 @@ def start() -> str:
     return fg.to_svg(x * y + np.sin(x))
 
 
-PICTURES: dict[str, Callable[[], str]] = {"first": first, "start": start}
+def topological_ordering() -> str:
+    """Two layers of one neuron each: what the first state becomes is all that the second needs."""
+    b1, w1, b2, w2, x = fg.vars("b1 w1 b2 w2 x")
+    z1 = fg.name(b1 + w1 * x, "z1")
+    a1 = fg.name(np.tanh(z1), "a1")
+    return fg.to_svg(fg.name(b2 + w2 * a1, "z2"))
+
+
+def reverse_order() -> str:
+    """A chain whose third step takes a constant, too."""
+    t1 = fg.name(np.exp(fg.var("z")), "t1")
+    t2 = fg.name(np.square(t1), "t2")
+    t3 = fg.name(fg.name(fg.const(1.0), "one") + t2, "t3")
+    return fg.to_svg(fg.name(np.sin(t3), "y"))
+
+
+def gates() -> str:
+    """(x + y) z: a gate that distributes below one that swaps."""
+    x, y, z = fg.vars("x y z")
+    return fg.to_svg(fg.name(fg.name(x + y, "q") * z, "g"))
+
+
+def shared_part() -> str:
+    """sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2)) in six steps."""
+    a = fg.name(fg.var("x") ** 2, "a")
+    c = fg.name(a + fg.name(np.exp(a), "b"), "c")
+    return fg.to_svg(fg.name(fg.name(np.sqrt(c), "d") + fg.name(np.cos(c), "e"), "f"))
+
+
+def two_pages() -> str:
+    """The graph of six nodes whose paths are words."""
+    n1 = fg.var("n1")
+    n4 = fg.name(np.exp(fg.name(np.sin(n1), "n3")), "n4")
+    return fg.to_svg(fg.name(n4 + fg.name(np.cos(n1), "n5"), "n6"))
+
+
+def autograd_engine() -> str:
+    """Five nodes."""
+    a, b, c = fg.vars("a b c")
+    return fg.to_svg(fg.name(fg.name(a * b, "d") + c, "L"))
+
+
+def path_sums() -> str:
+    """A program with three paths from x."""
+    x, y = fg.vars("x y")
+    a = fg.name(x * y, "a")
+    return fg.to_svg(fg.name(a * fg.name(np.sin(a), "b") + x, "e"))
+
+
+_DRAWN = (
+    first,
+    start,
+    topological_ordering,
+    reverse_order,
+    gates,
+    shared_part,
+    two_pages,
+    autograd_engine,
+    path_sums,
+)
+PICTURES: dict[str, Callable[[], str]] = {draw.__name__: draw for draw in _DRAWN}
 """The name of each picture and the function that draws it. A page has ``![...](_pictures/NAME.svg)``."""
 
 

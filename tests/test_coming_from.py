@@ -20,8 +20,11 @@ import pytest
 PAGES = Path(__file__).parents[1] / "docs" / "coming_from"
 IMPORTED = {
     "autograd": "autograd",
+    "jax": "jax",
+    "pytorch": "torch",
     "micrograd": "micrograd",
     "sympy": "sympy",
+    "casadi": "casadi",
 }
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -37,8 +40,9 @@ def statements(block: str) -> Iterator[tuple[str, str]]:
     """Each statement of a block, with the comment behind it: what it shows."""
     lines = block.splitlines()
     for node in ast.parse(block).body:
+        start = min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", [])]])
         last = lines[node.end_lineno - 1][node.end_col_offset :].strip()
-        yield "\n".join(lines[node.lineno - 1 : node.end_lineno]), last.removeprefix("#").strip()
+        yield "\n".join(lines[start - 1 : node.end_lineno]), last.removeprefix("#").strip()
 
 
 def shown_by(statement: str, names: dict[str, object]) -> str:
