@@ -73,7 +73,7 @@ def test_a_product_as_a_textbook_walks_through_it():
         "  v3 = v2 + v1  = 9,  t3 = 3",
         "Reverse accumulation: children before parents; z is the cotangent, z3 = 1.",
         "  v3: z2 += z3 = 1;  z1 += z3 = 1  (add distributes)",
-        "  v2: z0 += z2*v1 = 3;  z1 += z2*v0 = 2  (multiply swaps)",
+        "  v2: z0 += v1*z2 = 3;  z1 += v0*z2 = 2  (multiply swaps)",
         "Gradient: df/dx = z0 = 3, df/dy = z1 = 3",
     ]
 

@@ -73,7 +73,7 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: obj
       v2 = y        = 3
       v3 = v1*v2    = 0,  t3 = 3
     Reverse accumulation: children before parents; z is the cotangent, z3 = 1.
-      v3: z1 += z3*v2 = 3;  z2 += z3*v1 = 0  (multiply swaps)
+      v3: z1 += v2*z3 = 3;  z2 += v1*z3 = 0  (multiply swaps)
       v1: z0 += z1*cos(v0) = 3
     Gradient: df/dx = z0 = 3, df/dy = z2 = 0
     """
