@@ -106,6 +106,26 @@ def test_edges_print_as_a_table():
     assert repr(fg.edges(long)).endswith("\n… 10 more")
 
 
+def test_named_nodes_are_called_by_their_names():
+    a = fg.name(x**2, "a")
+    b = fg.name(np.exp(a), "b")
+    root = fg.name(np.sqrt(a + b), "root")
+    assert repr(fg.edges(root)).splitlines() == [
+        "node                operand  derivative",
+        "a = x**2            x        2*x",
+        "b = exp(a)          a        b",
+        "a + b               a        1.0",
+        "a + b               b        1.0",
+        "root = sqrt(a + b)  a + b    0.5/root",
+    ]
+    assert repr(fg.edges(root)[1]) == "b = exp(a)  a  b"
+    one = fg.name(fg.const(1.0), "one")
+    assert repr(fg.edges(one + x)) == "node   operand  derivative\n1 + x  x        1.0"
+    p = fg.name(v * 2, "p")
+    assert repr(fg.edges(np.tanh(p))[1]) == "tanh(p)  p  z -> z/cosh(p)**2"
+    assert repr(fg.edges(np.sin(fg.name(x * y, "not a name")))[2]) == "sin(x*y)  x*y  cos(x*y)"
+
+
 def test_local_derivatives_of_a_long_chain_take_linear_time():
     e = x
     for _ in range(300):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import reached_keys
@@ -12,6 +12,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
 from funcgrad.linear import LinearMap
+from funcgrad.node_names import labels
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.simplify import simplify
@@ -35,17 +36,47 @@ class LabeledEdge(NamedTuple):
     def __repr__(self) -> str:
         return "  ".join(self.cells())
 
-    def cells(self) -> tuple[str, str, str]:
-        """The texts of child, parent, and the local derivative or the pullback of a cotangent z."""
-        child, parent = one_line(self.child, _WIDTH), one_line(self.parent, _WIDTH)
+    def cells(self, names: Mapping[Key, str] | None = None) -> tuple[str, str, str]:
+        """The texts of child, parent, and the local derivative or the pullback of a cotangent z.
+
+        ``names`` are those of named nodes, by which formulas call them; if it is None, those below the child.
+        """
+        given = _variables(labels(self.child) if names is None else names, self.child)
+        child, parent = _text(self.child, given, whole=True), _text(self.parent, given)
         if child == parent:  # a broadcast or a cast, which formulas do not show
             child = f"{self.child.op.name}({child})"
         if self.local is not None:
-            return child, parent, one_line(self.local, _WIDTH)
+            return child, parent, _text(self.local, given)
         if "O" in (self.child.dtype.kind, self.parent.dtype.kind):
             return child, parent, "pullback of a tuple"
         pulled = self.map.transpose(var("z", self.child.shape, self.child.dtype))
-        return child, parent, f"z -> {one_line(0 if pulled is None else simplify(pulled), _WIDTH)}"
+        back = 0 if pulled is None else simplify(substitute_all([pulled], given)[0])
+        return child, parent, f"z -> {one_line(back, _WIDTH)}"
+
+
+def _variables(names: Mapping[Key, str], root: Expr) -> dict[Key, Expr]:
+    """A variable in the place of each named node below a root; a constant is equal to others by chance."""
+    if not names:
+        return {}
+    return {
+        key: var(names[key], expr.shape, expr.dtype)
+        for key, expr in by_key(root).items()
+        if key in names and names[key].isidentifier() and expr.op is not CONSTANT
+    }
+
+
+def _text(expr: Expr, given: Mapping[Key, Expr], whole: bool = False) -> str:
+    """A formula on a line, with the names of named nodes; ``whole``: with what its own name stands for."""
+    own = given.get(expr.key) if expr.op is not INPUT else None
+    if own is not None and not whole:
+        return own.name
+    inner = {key: variable for key, variable in given.items() if key != expr.key}
+    (formula,) = substitute_all([expr], inner) if inner else (expr,)
+    return (
+        f"{own.name} = {one_line(formula, _WIDTH)}"
+        if own is not None
+        else one_line(formula, _WIDTH)
+    )
 
 
 _WIDTH = 40  # characters of a formula in a column
@@ -58,7 +89,7 @@ class Edges(tuple[LabeledEdge, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        rows = [_HEADER, *[edge.cells() for edge in self[:_MOST]]]
+        rows = [_HEADER, *self._cells()]
         widths = [max([len(row[i]) for row in rows]) for i in range(3)]
         lines = [
             "  ".join([cell.ljust(n) for cell, n in zip(row, widths, strict=True)]).rstrip()
@@ -67,8 +98,12 @@ class Edges(tuple[LabeledEdge, ...]):
         more = len(self) - _MOST
         return "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
 
+    def _cells(self) -> list[tuple[str, str, str]]:
+        names = labels(self[-1].child) if self else {}
+        return [edge.cells(names) for edge in self[:_MOST]]
+
     def _repr_html_(self) -> str:
-        return html_table(_HEADER, [edge.cells() for edge in self[:_MOST]])
+        return html_table(_HEADER, self._cells())
 
     def __rich__(self) -> Any:
         return highlighted(repr(self))
@@ -82,8 +117,8 @@ def edges(expr: Expr) -> Edges:
 
     Each has ``child``, ``place``, ``parent``, ``map`` and ``local``: the node, which operand, the operand,
     the linear map, and its number as a formula if both are scalars. An array's edge prints how a cotangent z
-    of the node is pulled back. Edges to constants, to what is computed from
-    constants alone, and to integers are left out.
+    of the node is pulled back. Nodes with a name (`funcgrad.name`) are called by it. Edges to constants, to
+    what is computed from constants alone, and to integers are left out.
 
     Raises TypeError if ``expr`` is no expression.
 
