@@ -27,6 +27,27 @@ def test_every_public_name_stands_once_in_the_reference():
     assert named == Counter(fg.__all__)
 
 
+def entries(page: Path) -> set[Path]:
+    """The pages that the tables of contents on a page name, without their suffixes."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    blocks += re.findall(r"^\.\. toctree::\n((?:\n|   .*\n)*)", text, re.MULTILINE)
+    names = [line.strip() for block in blocks for line in block.splitlines()]
+    named = [name for name in names if name and not name.startswith(":")]
+    return {
+        found.with_suffix("")
+        for name in named
+        for suffix in (".md", ".rst")
+        for found in page.parent.glob(name + suffix)
+    }
+
+
+def test_every_page_stands_in_the_navigation():
+    pages = [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst")]
+    named = set().union(*[entries(page) for page in pages])
+    assert {page.with_suffix("") for page in pages} - named <= {DOCS / "index"}
+
+
 @pytest.fixture
 def pictures(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))

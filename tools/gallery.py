@@ -21,6 +21,7 @@ BEGINNING = """\
 The programs in `examples/`. Each runs from a checkout with `python -m examples.NAME`, after
 `pip install ".[examples]"`. `python tools/gallery.py` runs them all and writes this page: the figures, what
 they print, and the processor time of the whole command, with all imports, on one core of a cloud machine.
+A time that an example itself prints is the clock's, on a machine that had other work as well.
 The five [seeds](seeds/index) have pages of their own.
 """
 
