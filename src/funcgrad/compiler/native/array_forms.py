@@ -211,7 +211,7 @@ norm = Whole(_norm)
 
 # -- contractions --------------------------------------------------------------------------------
 # Multiplications from which BLAS is faster.
-_PRODUCT = 65536
+_PRODUCT = 32768
 
 
 def _contracted(

@@ -9,6 +9,7 @@ Gain (docs/passes.md): without it a Runge-Kutta loop on a state of 3 numbers tak
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -47,8 +48,10 @@ Compiled: TypeAlias = Callable[[Sequence[Any], int], tuple[list[Any], list[Any]]
 """From operands and the number of iterations to final states and stacked outputs; None if NumPy raises."""
 
 
-# Nanoseconds: a call of a NumPy function, an entry in it, an entry in machine code, a transcendental one.
-_CALL, _NUMPY_ENTRY, _ENTRY, _TRANSCENDENTAL = 800.0, 0.5, 0.4, 9.0
+# Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a function such as
+# exp, one of a reduction that is no sum; a multiplication of a product in BLAS and in machine code.
+_CALL, _NUMPY_ENTRY, _ENTRY, _TRANSCENDENTAL, _SERIAL = 800.0, 0.5, 0.4, 9.0, 4.0
+_BLAS, _PRODUCT = 0.08, 0.17
 # Nanoseconds for compiling anything, and for each step.
 _COMPILE, _COMPILE_STEP = 30e6, 2.5e6
 # Steps beyond which compiling takes several seconds, and bytes of the arena beyond which calls do not matter.
@@ -88,11 +91,28 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     sizes = [flat.steps[k].type.size for k in step.operands if flat.steps[k].type.dtype.kind != "O"]
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
-        entries *= max([n for k in step.operands for n in flat.steps[k].type.shape], default=1)
+        count = _multiplications(flat, step)
+        return Estimate(_CALL + _BLAS * count, _PRODUCT * count, 1)
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
-    each = _TRANSCENDENTAL if step.op.columns.transcendental else _ENTRY
+    columns = step.op.columns
+    serial = columns.reduces and columns.reduces is not np.add
+    each = _TRANSCENDENTAL if columns.transcendental else _SERIAL if serial else _ENTRY
     return Estimate(_CALL + _NUMPY_ENTRY * entries, each * entries, 1)
+
+
+def _multiplications(flat: Flat, step: FlatStep) -> int:
+    """Of a contraction: the product of the lengths of all its indices."""
+    shapes = [flat.steps[k].type.shape for k in step.operands]
+    if step.op.name == "matmul":
+        return step.type.size * shapes[0][-1]
+    terms = dict(step.params)["subscripts"].split("->")[0].split(",")
+    lengths = {
+        letter: length
+        for term, shape in zip(terms, shapes, strict=True)
+        for letter, length in zip(term, shape, strict=True)
+    }
+    return math.prod(lengths.values())
 
 
 class NativeLoop:
@@ -180,7 +200,10 @@ class NativeLoop:
             as_native_array(x, type.dtype) if isinstance(x, np.ndarray) else np.array(x, type.dtype)
             for x, type in zip(operands[n:], self._types[n:], strict=True)
         ]
-        arena = self._pool.pop() if self._pool else aligned((self._arena + 1,), np.dtype(np.uint8))
+        try:
+            arena = self._pool.pop()
+        except IndexError:  # other threads have them
+            arena = aligned((self._arena + 1,), np.dtype(np.uint8))
         run = self._in_chunks if self._test is None else self._until
         stacks = run(states, rest, arena, length)
         self._pool.append(arena)
