@@ -127,3 +127,14 @@ def test_floats_beside_integers_beyond_all_floats_are_refused_as_by_numpy():
     x = fg.var("x")
     with pytest.raises(OverflowError, match="int too large"):
         x < 10**400  # noqa: B015
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (0, 3), (2, 1, 3)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "bool"])
+def test_attributes_of_memory_are_those_of_a_new_array(shape, dtype):
+    x, array = fg.var("x", shape, dtype), np.zeros(shape, dtype)
+    for name in ("itemsize", "nbytes"):
+        assert getattr(x, name) == getattr(array, name)
+    assert x.strides == np.empty(shape, dtype).strides
+    assert x.flat(x=array).tolist() == list(array.flat)
+    assert len(x.flat) == len(array.flat)

@@ -96,6 +96,19 @@ class ExprBase(Term):
     def size(self) -> int:
         return self.type.size
 
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes between entries along each axis, of an array in C order."""
+        return np.empty(self.shape, self.dtype).strides
+
 
 # An expression refuses assignment; its cached attributes are written past that, by the slots themselves.
 _slots: Any = ExprBase

@@ -310,6 +310,11 @@ class Operators:
         return functions["swapaxes"](self, -1, -2)
 
     @property
+    def flat(self) -> Any:
+        """The entries in C order, as a vector."""
+        return functions["reshape"](self, -1)
+
+    @property
     def real(self) -> Any:
         return functions["real"](self)
 

@@ -7,7 +7,8 @@ transpose is a contraction again.
 from __future__ import annotations
 
 import math
-from string import ascii_letters
+from operator import index
+from string import ascii_letters, ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -215,19 +216,45 @@ einsum_op = Op(
 )
 
 
+def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The string of subscripts and the operands of ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
+    arrays, lists = given[: len(given) // 2 * 2 : 2], [*given[1::2], *given[len(given) // 2 * 2 :]]
+    try:
+        items = [[i if i is Ellipsis else index(i) for i in each] for each in lists]
+    except TypeError:
+        raise fail(
+            TypeError,
+            "einsum: expected a subscripts string and arrays, as in 'ij,jk->ik', or after each array a list "
+            "of numbers",
+        ) from None
+    numbers = sorted({i for each in items for i in each if i is not Ellipsis})
+    # As NumPy: the axes of the result are in the order of the numbers if there is no list for it.
+    letters = ascii_lowercase if len(numbers) <= len(ascii_lowercase) else sorted(ascii_letters)
+    names: dict[Any, str] = dict(zip(numbers, letters, strict=False))
+    if len(numbers) > len(names):
+        raise fail(ValueError, f"einsum: expected at most 52 subscripts, but got {len(numbers)}")
+    terms = ["".join([names.get(i, "...") for i in each]) for each in items]
+    inputs = ",".join(terms[: len(arrays)])
+    return (inputs if len(terms) == len(arrays) else f"{inputs}->{terms[-1]}", *arrays)
+
+
 def einsum(
     subscripts: Any,
     *operands: Any,
     optimize: Any = False,
     **rest: object,
 ) -> Any:
-    """As `numpy.einsum` with a subscripts string.
+    """As `numpy.einsum`, with a string of subscripts, or a list of numbers after each operand.
 
     Repeated letters become diagonals and letters of one operand alone become sums beforehand, so the
     primitive's letters each stand in two places at least, and every transpose is an einsum.
     """
-    if not isinstance(subscripts, str) or rest:
-        raise fail(TypeError, "einsum: expected a subscripts string and arrays, as in 'ij,jk->ik'")
+    if not isinstance(subscripts, str):
+        subscripts, *operands = _from_lists((subscripts, *operands))  # type: ignore[assignment]
+    if rest:
+        raise fail(
+            TypeError, f"einsum: expected no {', '.join(rest)} with traced values; leave it out"
+        )
     exprs = _common(list(lift_all(operands)))
     terms, output = _explicit(subscripts, exprs)
     pairs = [_without_repeats(t, x) for t, x in zip(terms, exprs, strict=True)]
