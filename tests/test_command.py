@@ -144,6 +144,13 @@ def test_each_command_prints_one_thing(capsys, command):
     assert run(capsys, command)[0] == 2
 
 
+def test_a_variable_called_path_is_no_file(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "explore", "path*2", "path=3")
+    assert (code, out[:15]) == (0, "<!doctype html>")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_wrong_derivatives_are_reported(capsys, tmp_path):
     file = tmp_path / "wrong.py"
     file.write_text(

@@ -131,7 +131,7 @@ def _check(expr: Expr, values: dict[str, Any]) -> str:
 
 
 def _explore(expr: Expr, values: dict[str, Any]) -> str:
-    return explore(expr, **values).html
+    return explore(expr, values).html
 
 
 _COMMANDS: Mapping[str, Callable[[Expr, dict[str, Any]], object]] = MappingProxyType(

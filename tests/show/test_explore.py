@@ -1,5 +1,6 @@
 """The page: whole, escaped, asking for nothing from outside, with the numbers of backprop."""
 
+import hashlib
 import json
 import os
 import re
@@ -120,6 +121,29 @@ def test_steps_say_what_each_operand_gets():
     ]
 
 
+def test_steps_of_arrays_say_how_the_gradient_is_pulled_back():
+    data = data_of(
+        explore(lambda W, v: np.sum(np.maximum(W @ v, 0)), np.eye(2), np.array([1.0, -2.0]))
+    )
+    (program, _) = data["panes"]
+    lines = [
+        "".join([part if isinstance(part, str) else "…" for part in step["say"]])
+        for step in program["steps"]
+    ]
+    visit = "Visit v2 = W @ v with gradient g: W gets outer(g, v) = …; v gets W.T @ g = …"
+    assert any(line.startswith(visit) for line in lines)
+    assert any(
+        line.startswith("Visit v5 = maximum(v2, 0) with gradient g: v2 gets") for line in lines
+    )
+    hidden = [node["formula"] for node in program["nodes"] if node["is_number"]]
+    assert hidden == ["0", "broadcast_to(0, shape=(2,))"]
+
+
+def test_a_constant_part_is_visited_without_words_for_its_numbers():
+    constant = fg.stop_gradient(fg.const(2.0)) * fg.stop_gradient(fg.const(3.0))
+    Outline(explore(X * constant, x=1.0).html)
+
+
 def test_without_values_gradients_are_formulas():
     data = data_of(explore(fg.sin(X) * Y))
     assert data["values"] is None
@@ -204,6 +228,16 @@ def few(cases, count):
     ]
 
 
+def test_the_page_is_built_from_its_sources():
+    tools = Path(__file__).parents[2] / "tools" / "explorer"
+    digest = hashlib.sha256()
+    for path in sorted((tools / "src").iterdir(), key=lambda path: path.name):
+        digest.update(path.read_bytes())
+    digest.update((tools / "package-lock.json").read_bytes())
+    page = Path(fg.__file__).with_name("show").joinpath("drawing", "explorer_page.html").read_text()
+    assert f"Sources: {digest.hexdigest()}" in page, "run npm ci && npm run build in tools/explorer"
+
+
 @pytest.mark.parametrize(("name", "i"), few(CASES, 12))
 def test_every_operation_has_a_page(name, i):
     expr, (args, _) = sample_expr(name, i), SAMPLES[name][i]
@@ -283,8 +317,9 @@ def test_programs_with_bodies_have_a_page(name):
     Outline(explore(expr).html)
 
 
-def test_a_loop_is_one_step():
+def test_a_loop_is_one_step_and_its_body_is_defined():
     data = data_of(explore(PROGRAMS["scan by count"], x=0.7, y=1.3))
+    assert any(line.startswith("f(") for line in data["panes"][0]["definitions"])
     lines = [said(data, step) for step in data["panes"][0]["steps"]]
     assert any("v2 = loop(f, x, times=4, given=y) = " in line for line in lines)
     assert any(re.match(r"Visit v2 = loop.*\(the loop run backwards\)", line) for line in lines)

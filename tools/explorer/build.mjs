@@ -1,7 +1,8 @@
 // The page of funcgrad.explore: sources and packages in one file, with the packages' licenses.
 // `npm ci && npm run build` writes src/funcgrad/show/drawing/explorer_page.html.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const here = new URL(".", import.meta.url).pathname;
@@ -29,7 +30,11 @@ const licenses = [...packages].sort().map((name) => {
   const { version } = JSON.parse(readFileSync(`${folder}package.json`, "utf8"));
   return `${name} ${version}\n\n${readFileSync(`${folder}LICENSE`, "utf8").trim()}`;
 });
-const notice = `/*\nThis page contains the following packages.\n\n${licenses.join("\n\n").replaceAll("*/", "* /")}\n*/`;
+// A test compares this with the sources, so that a page that was not built anew is noticed.
+const digest = createHash("sha256");
+for (const name of readdirSync(`${here}src`).sort()) digest.update(readFileSync(`${here}src/${name}`));
+digest.update(readFileSync(`${here}package-lock.json`));
+const notice = `/*\nSources: ${digest.digest("hex")}\n\nThis page contains the following packages.\n\n${licenses.join("\n\n").replaceAll("*/", "* /")}\n*/`;
 const script = result.outputFiles[0].text.trim();
 const page = readFileSync(`${here}src/page.html`, "utf8")
   .replace("/* STYLE */", () => readFileSync(`${here}src/page.css`, "utf8").trim())

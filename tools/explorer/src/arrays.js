@@ -35,6 +35,32 @@ function tableOf(value, rows, columns) {
 }
 
 /** Blue below zero, red above, the paper's color at zero: the same scale on both sides. */
+function cellColor(x, most) {
+  const share = Math.min(1, Math.abs(x) / most);
+  return Number.isNaN(x) ? "#808080" : x < 0 ? `rgb(33 102 172 / ${share})` : `rgb(200 40 50 / ${share})`;
+}
+
+const MOST_COLUMNS = 24;
+const MOST_ROWS = 6;
+
+/** An array as colored cells in a place of the graph: a sample of rows and columns, if it has many. */
+export function drawCells(context, value, x, y, width, height) {
+  const [rows, columns] = value.shape.length === 1 ? [1, value.shape[0]] : value.shape;
+  const across = Math.ceil(columns / (value.stride.at(-1) ?? 1));
+  const down = value.shape.length === 1 ? 1 : Math.ceil(rows / value.stride[0]);
+  const [m, n] = [Math.min(down, MOST_ROWS), Math.min(across, MOST_COLUMNS)];
+  const most = Math.max(...value.data.map((item) => (Number.isFinite(item) ? Math.abs(item) : 0))) || 1;
+  for (let i = 0; i < m; i += 1) {
+    for (let j = 0; j < n; j += 1) {
+      const item = value.data[Math.floor((i * down) / m) * across + Math.floor((j * across) / n)];
+      context.fillStyle = cellColor(Number(item), most);
+      context.fillRect(x + (j * width) / n, y + (i * height) / m, width / n, height / m);
+    }
+  }
+  context.lineWidth = 0.6;
+  context.strokeRect(x, y, width, height);
+}
+
 function heatMap(value, rows, columns, isWhole, name) {
   const numbers = value.data.map((x) => Number(decoded(x)));
   const finite = numbers.filter(Number.isFinite);
@@ -49,8 +75,7 @@ function heatMap(value, rows, columns, isWhole, name) {
   canvas.setAttribute("aria-label", `Heat map of ${name}: ${value.text}, entries from ${range}`);
   const context = canvas.getContext("2d");
   numbers.forEach((x, k) => {
-    const share = Math.min(1, Math.abs(x) / most);
-    context.fillStyle = Number.isNaN(x) ? "#808080" : x < 0 ? `rgb(33 102 172 / ${share})` : `rgb(200 40 50 / ${share})`;
+    context.fillStyle = cellColor(x, most);
     context.fillRect((k % columns) * side, Math.floor(k / columns) * tall, side, tall);
   });
   const part = isWhole ? "" : `, every ${value.stride.join(" × ")}th entry`;

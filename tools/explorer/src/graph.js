@@ -2,6 +2,7 @@
 
 import { select } from "d3-selection";
 import { zoom, zoomIdentity } from "d3-zoom";
+import { drawCells } from "./arrays.js";
 import { arranged, Scene } from "./layout.js";
 
 const FONT = "system-ui, sans-serif";
@@ -30,6 +31,13 @@ function cut(context, text, width) {
   let length = text.length;
   while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
   return `${text.slice(0, length)}…`;
+}
+
+/** The linear map of an edge in few characters: a factor, or what becomes of the gradient g; empty if unknown. */
+function mapLabel(map) {
+  if (!map || map.pullback.startsWith("pullback")) return "";
+  if (map.slope) return `×${/ /.test(map.slope) ? `(${map.slope})` : map.slope}`;
+  return map.pullback === "g" ? "" : map.pullback;
 }
 
 function boxPath(context, box, radius) {
@@ -134,16 +142,16 @@ export class Graph {
       return { width: Math.min(260, Math.max(90, context.measureText(group.title).width + 44)), height: 46 };
     }
     const node = pane.nodes[Number.parseInt(box.id.slice(1), 10)];
-    const isChip = box.id.includes("@") || (node.kind === "constant" && !node.type.includes("["));
+    const isChip = box.id.includes("@") || node.is_number;
     context.font = `13px ${FONT}`;
-    const [line] = this.#lines(node);
+    const line = isChip ? node.name : this.#line(node);
     const wanted = Math.max(isChip ? 30 : NARROWEST, context.measureText(line).width + 22);
     // In steps of 16, so that blocks that repeat have one layout.
     return { width: Math.min(240, Math.ceil(wanted / 16) * 16), height: isChip ? 24 : 46 };
   }
 
-  #lines(node) {
-    return [node.kind === "op" ? `${node.name} = ${node.formula}` : node.name];
+  #line(node) {
+    return node.kind === "op" ? `${node.name} = ${node.formula}` : node.name;
   }
 
   // -- the view -----------------------------------------------------------------------------------
@@ -331,21 +339,22 @@ export class Graph {
       if (edge.arcs.length !== 1 || edge.to.startsWith("g")) continue;
       const [{ child, place }] = edge.arcs;
       const map = this.pane.nodes[child].maps.find((item) => item.operand === place);
-      if (!map?.slope) continue;
-      const text = fitted(context, `×${/ /.test(map.slope) ? `(${map.slope})` : map.slope}`, 110);
+      const label = mapLabel(map);
+      if (!label) continue;
+      const text = fitted(context, label, 110);
       const [x, y] = edge.points.at(-1);
       const [a, b] = edge.points.at(-2);
-      const label = { x: (x + a) / 2, y: (y + b) / 2, width: context.measureText(text).width + 4, height: 14 };
-      const overlaps = (box) => Math.abs(box.x - label.x) < (box.width + label.width) / 2
-        && Math.abs(box.y - label.y) < (box.height + label.height) / 2;
+      const area = { x: (x + a) / 2, y: (y + b) / 2, width: context.measureText(text).width + 4, height: 14 };
+      const overlaps = (box) => Math.abs(box.x - area.x) < (box.width + area.width) / 2
+        && Math.abs(box.y - area.y) < (box.height + area.height) / 2;
       if (taken.some(overlaps) || this.list.some((box) => !box.isOpen && overlaps(box))) continue;
-      taken.push(label);
+      taken.push(area);
       context.fillStyle = colors.paper;
       context.globalAlpha = 0.85;
-      context.fillRect(label.x - label.width / 2, label.y - 8, label.width, 14);
+      context.fillRect(area.x - area.width / 2, area.y - 8, area.width, 14);
       context.globalAlpha = 1;
       context.fillStyle = colors.gradient;
-      context.fillText(text, label.x, label.y + 3);
+      context.fillText(text, area.x, area.y + 3);
     }
   }
 
@@ -407,7 +416,7 @@ export class Graph {
       context.fillText(fitted(context, node.name, box.width - 8), box.x, box.y + 4);
     } else {
       context.font = `13px ${FONT}`;
-      context.fillText(fitted(context, this.#lines(node)[0], box.width - 14), box.x, box.y - 4);
+      context.fillText(fitted(context, this.#line(node), box.width - 14), box.x, box.y - 4);
       this.#drawNumbers(box, state, inverse);
     }
     context.globalAlpha = 1;
@@ -419,17 +428,25 @@ export class Graph {
     context.font = `600 11.5px ${FONT}`;
     const room = box.width - 16;
     const y = box.y + 13;
-    const one = !state.gradient || !state.value;
-    const width = one ? room : room / 2 - 3;
+    const isOne = !state.gradient || !state.value;
+    const width = isOne ? room : room / 2 - 3;
+    const write = (text, array, color, align, x) => {
+      if (array) {
+        const left = align === "left" ? x : align === "right" ? x - width : x - width / 2;
+        drawCells(context, array, left, y - 10, width, 13);
+        return;
+      }
+      context.textAlign = align;
+      context.fillStyle = color;
+      context.fillText(fitted(context, text, width), x, y);
+    };
     if (state.value) {
-      context.textAlign = one ? "center" : "left";
-      context.fillStyle = state.isNow ? "#075226" : colors.value;
-      context.fillText(fitted(context, state.value, width), one ? box.x : box.x - room / 2, y);
+      write(state.value, state.array, state.isNow ? "#075226" : colors.value, isOne ? "center" : "left",
+        isOne ? box.x : box.x - room / 2);
     }
     if (state.gradient) {
-      context.textAlign = one ? "center" : "right";
-      context.fillStyle = state.isNow ? "#8d1210" : colors.gradient;
-      context.fillText(fitted(context, state.gradient, width), one ? box.x : box.x + room / 2, y);
+      write(state.gradient, state.gradientArray, state.isNow ? "#8d1210" : colors.gradient, isOne ? "center" : "right",
+        isOne ? box.x : box.x + room / 2);
     }
   }
 }

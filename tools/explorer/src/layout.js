@@ -19,8 +19,8 @@ export class Scene {
     });
     const roots = new Set(pane.roots.map((root) => root.node));
     // A constant, or an input with many uses, is repeated at each use.
-    this.repeated = pane.nodes.map((node, i) => node.operands.length === 0 && !roots.has(i) && this.users[i].length > 0
-      && (node.kind === "constant" || this.users[i].length > SHARED));
+    this.repeated = pane.nodes.map((node, i) => !roots.has(i) && this.users[i].length > 0
+      && (node.kind === "constant" || (node.operands.length === 0 && this.users[i].length > SHARED)));
   }
 
   /** The groups around a node, outermost first. */
@@ -104,6 +104,7 @@ function levelsOf(scene, open) {
     if (!scene.repeated[i]) enter(path);
   });
   pane.nodes.forEach((node, child) => {
+    if (scene.repeated[child]) return; // the constant that a constant is made of
     const to = chains[child];
     node.operands.forEach((parent, place) => {
       // A folded group is drawn with its repeated inputs only if it is among the outermost.

@@ -33,6 +33,12 @@ function labelAt(place) {
   return values && values[place] !== undefined ? labelText(values[place]) : textAt(place);
 }
 
+/** The array at a place, if the page has its entries. */
+function arrayAt(place) {
+  const value = values && place >= 0 ? values[place] : null;
+  return value && typeof value === "object" && value.data.length ? value : null;
+}
+
 const words = (say) => say.map((part) => (typeof part === "number" ? textAt(part) || "…" : part)).join("");
 const isBack = (step) => step.pass === "backward";
 const hasNow = (node) => scan.current.node === node && scan.current.pass !== "done" && scan.current.pass !== "start";
@@ -49,6 +55,8 @@ function stateOf(node) {
     ...mark,
     value: known && pane.nodes[node].kind !== "constant" ? labelAt(pane.nodes[node].value) : "",
     gradient: labelAt(scan.gradients[node]),
+    array: known ? arrayAt(pane.nodes[node].value) : null,
+    gradientArray: arrayAt(scan.gradients[node]),
   };
 }
 
@@ -102,7 +110,7 @@ function fillRows() {
     const value = element("td", { className: "value" });
     const gradient = element("td", { className: "gradient" });
     const row = element("tr", {}, head, formula, value, gradient);
-    row.hidden = node.kind === "constant" && !node.type.includes("[");
+    row.hidden = node.is_number;
     row.addEventListener("click", () => choose(i, true));
     return { row, value, gradient, shown: "" };
   });
@@ -111,13 +119,15 @@ function fillRows() {
 
 function updateRows() {
   rows.forEach((item, i) => {
-    const state = stateOf(i);
+    const state = markOf(i);
     const before = scan.changed.has(i) ? textAt(scan.changed.get(i)) : null;
     const gradient = textAt(scan.gradients[i]);
-    const shown = JSON.stringify([state, before, gradient, i === selected]);
+    const { known, isNow } = state;
+    const value = known ? textAt(pane.nodes[i].value) : "";
+    const shown = JSON.stringify([known, isNow, state.isBack, value, before, gradient, i === selected]);
     if (shown === item.shown) return;
     item.shown = shown;
-    item.value.textContent = scan.known[i] ? textAt(pane.nodes[i].value) : "";
+    item.value.textContent = value;
     item.gradient.replaceChildren(
       ...(before && before !== gradient ? [element("s", { textContent: before }), " "] : []), gradient,
     );
@@ -218,6 +228,12 @@ function showDetails() {
 }
 
 // -- panes and inputs -----------------------------------------------------------------------------
+/** The functions that nodes of the pane run. */
+function definitions() {
+  if (!pane.definitions.length) return [];
+  return [element("h2", { textContent: "Functions" }), element("pre", { textContent: pane.definitions.join("\n") })];
+}
+
 function showResults() {
   const place = find("results");
   const line = (root) => {
@@ -229,12 +245,12 @@ function showResults() {
     const head = element("tr", {}, element("td"), ...pane.matrix.map((name) => element("th", { textContent: name, scope: "col" })));
     const body = pane.matrix.map((name, i) => element("tr", {}, element("th", { textContent: name, scope: "row" }),
       ...pane.roots.slice(i * n, (i + 1) * n).map((root) => element("td", { textContent: line(root) }))));
-    place.replaceChildren(element("h2", { textContent: "Hessian" }), element("table", { className: "entries" }, element("tbody", {}, head, ...body)));
+    place.replaceChildren(element("h2", { textContent: "Hessian" }), element("table", { className: "entries" }, element("tbody", {}, head, ...body)), ...definitions());
     return;
   }
   const list = element("dl");
   for (const root of pane.roots) entry(list, root.name, line(root));
-  place.replaceChildren(list);
+  place.replaceChildren(list, ...definitions());
 }
 
 function showPane(index) {

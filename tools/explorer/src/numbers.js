@@ -40,7 +40,7 @@ function label(value) {
 
 /** A value's text in a node of the graph. */
 export function labelText(value) {
-  return typeof value === "number" ? label(value) : valueText(value);
+  return typeof value === "number" ? label(value) : valueText(value).replace(/^float64\[/, "[");
 }
 
 /** A value of the page's list: JSON has words for what it cannot hold. */

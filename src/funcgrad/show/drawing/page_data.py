@@ -7,7 +7,7 @@ the list of `PageValues`, so that the page can compute them anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.autodiff.accumulate import backprop_steps
@@ -43,6 +43,10 @@ class Pane(NamedTuple):
     names: list[str]
     told: list[Step]
     roots: list[tuple[str, Expr]]
+    constants: Mapping[Key, str]
+    """The nodes that are numbers to a reader, with their texts."""
+    definitions: list[str]
+    """The lines that define the functions which nodes run."""
 
     @property
     def place(self) -> dict[Key, int]:
@@ -54,16 +58,22 @@ def pane_of(roots: Sequence[tuple[str, Expr]]) -> Pane:
     exprs = [expr for _, expr in roots]
     nodes = list(by_key(*exprs).values())
     given = names_of(exprs[0] if len(exprs) == 1 else together_op(*exprs))
-    names = [_constant_name(e) or printable(given[e.key]) for e in nodes]
-    functions, _ = functions_of(nodes, exprs)
+    constants: dict[Key, str] = {}
+    for e in nodes:
+        if name := _constant_name(e, constants):
+            constants[e.key] = name
+    names = [constants.get(e.key) or printable(given[e.key]) for e in nodes]
+    functions, definitions = functions_of(nodes, exprs)
     told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
-    return Pane(nodes, names, told, list(roots))
+    return Pane(nodes, names, told, list(roots), constants, definitions)
 
 
-def _constant_name(expr: Expr) -> str:
-    """A number by itself."""
-    plain = expr.op is CONSTANT and not expr.shape and not expr.label
-    return label(array_of(expr)) if plain else ""
+def _constant_name(expr: Expr, constants: Mapping[Key, str]) -> str:
+    """A number by itself, broadcast and cast too; empty for other nodes."""
+    if expr.op is CONSTANT:
+        return "" if expr.shape or expr.label else label(array_of(expr))
+    is_shown = expr.op is INPUT or expr.label or not expr.op.hidden or len(expr.args) != 1
+    return "" if is_shown else constants.get(expr.args[0].key, "")
 
 
 def pane_data(
@@ -82,6 +92,7 @@ def pane_data(
             {"name": printable(name), "node": place[e.key], "formula": _formula(e)}
             for name, e in pane.roots
         ],
+        "definitions": [printable(line) for line in pane.definitions],
         "groups": [{"title": printable(title), "parent": at} for title, at in tree.groups],
         "steps": steps,
     }
@@ -93,12 +104,14 @@ def _formula(expr: Expr) -> str:
 
 def _node_data(pane: Pane, i: int, place: dict[Key, int], values: PageValues) -> dict[str, Any]:
     e, formula, pullbacks = pane.told[i]
-    kind = "input" if e.op is INPUT else "constant" if e.op is CONSTANT else "op"
+    is_constant = e.op is CONSTANT or e.key in pane.constants
+    kind = "input" if e.op is INPUT else "constant" if is_constant else "op"
     return {
         "name": pane.names[i],
         "kind": kind,
         "formula": printable(formula),
         "type": str(e.type),
+        "is_number": e.key in pane.constants,
         "value": values.place(e),
         "operands": [place[arg.key] for arg in e.args],
         "maps": [_map_data(e, pullback, values) for pullback in pullbacks],
@@ -128,7 +141,7 @@ def _pulled(e: Expr, at: int, cotangent: Any) -> Expr | None:
 def forward_steps(pane: Pane, values: PageValues) -> Iterator[dict[str, Any]]:
     """A step for each node but the constants: its value, from those of its operands."""
     for i, (e, formula, _) in enumerate(pane.told):
-        if e.op is CONSTANT:
+        if e.op is CONSTANT or e.key in pane.constants:
             continue
         own = [] if e.op is INPUT else [f" = {printable(formula)}"]
         say: Words = [pane.names[i], *own, " = ", values.place(e)]
@@ -156,7 +169,8 @@ def backward_steps(pane: Pane, values: PageValues) -> Iterator[dict[str, Any]]:
         if changed:
             i = place[e.key]
             say = _visit(pane, pane.told[i], before, dict(changed), values)
-            say[0] = f"Visit {pane.names[i]} = {printable(pane.told[i].formula)}: {say[0]}"
+            with_g = " with gradient g" if e.shape else ""
+            say = [f"Visit {pane.names[i]} = {printable(pane.told[i].formula)}{with_g}: ", *say]
             yield {"pass": "backward", "node": i, "say": say, "changes": changed}
         before = after
 
@@ -179,29 +193,30 @@ def _visit(
     reached = {arg.key for arg in e.args if arg.key in before}
     for pullback in told.pullbacks:
         i = pullback.parent
-        if i not in changed:
+        if i not in changed or pane.nodes[i].key in pane.constants:
             continue
         name, key = pane.names[i], pane.nodes[i].key
         term = None if isinstance(own, Parts) else _pulled(e, pullback.at, own)
-        total: Words = [", total ", changed[i]] if key in reached else []
-        if term is None:
-            words.append([f"{name} gets ", changed[i]])
-        elif pullback.slope in ("", "1", "-1") or pullback.slope.startswith("pullback of"):
-            words.append([f"{name} gets ", values.place(term), *total])
-        else:
-            slope = f"({pullback.slope})" if " " in pullback.slope else pullback.slope
-            words.append(
-                [
-                    f"{name} gets ",
-                    values.place(own),
-                    f" · {printable(slope)} = ",
-                    values.place(term),
-                    *total,
-                ]
-            )
+        total: Words = [", total ", changed[i]] if key in reached and term is not None else []
+        words.append([f"{name} gets ", *_share(pullback, own, term, changed[i], values), *total])
         reached.add(key)
     rule = f" ({way_back(e)})" if e.op.joint is not None else in_words(e)
-    return [item for part in words for item in ["; ", *part]][1:] + ([rule] if rule else [])
+    said = [item for part in words for item in ["; ", *part]][1:]
+    return [*(said or ["constants get gradients, which nothing needs"]), *([rule] if rule else [])]
+
+
+def _share(
+    pullback: Pullback, own: Any, term: Expr | None, total: int, values: PageValues
+) -> Words:
+    """What one operand gets of a node's gradient: ``2 · y = 6``, of an array ``W.T @ g = float64[3]``."""
+    if term is None:
+        return [total]
+    if pullback.slope in ("1", "-1") or pullback.formula.startswith("pullback of"):
+        return [values.place(term)]
+    if not pullback.slope:
+        return [f"{printable(pullback.formula)} = ", values.place(term)]
+    slope = f"({pullback.slope})" if " " in pullback.slope else pullback.slope
+    return [values.place(own), f" · {printable(slope)} = ", values.place(term)]
 
 
 def done_step(pane: Pane, names: Sequence[str]) -> dict[str, Any]:
