@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from concurrent.futures import CancelledError
+from functools import partial
 
 import numpy as np
 import pytest
@@ -192,17 +193,22 @@ def test_the_bits_are_the_same_for_every_order_of_completion(client):
 def test_tasks_are_named_after_the_users_function(client):
     sharded.value_and_grad(squares)(PARAMS, *chunked())
     sharded.map(logarithm_of, [1.0, 2.0])
-    sharded.map(seeded, [1.0, 2.0], seed=0)
+    sharded.map(partial(seeded, rng_scale=2.0), [1.0, 2.0], seed=0)
+    sharded.grad(partial(scaled_squares, scale=2.0))(PARAMS, *chunked())
     seen = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.task_prefixes))
-    assert {"squares", "sum-squares", "logarithm_of", "seeded"} <= set(seen)
+    assert {"squares", "sum-squares", "scaled_squares", "logarithm_of", "seeded"} <= set(seen)
 
 
 def logarithm_of(x):
     return np.log(x)
 
 
-def seeded(x, rng):
-    return x * rng.normal()
+def seeded(x, rng, rng_scale=1.0):
+    return x * rng.normal(scale=rng_scale)
+
+
+def scaled_squares(params, x, y, scale=1.0):
+    return scale * squares(params, x, y)
 
 
 def test_delayed_results_show_in_dasks_progress_bars(client, capsys):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from dask import delayed
+from dask.utils import funcname
 from distributed import Client
 from distributed.client import FutureCancelledError
 
@@ -70,7 +71,7 @@ class ShardedRun(NamedTuple):
                 made[types] = (_sent(client, program), program, output)
         chosen = [made[tuple(types)] for types in chunks.types]
         return ShardedRun(
-            getattr(f, "__name__", "f").strip("<>"),
+            funcname(f),
             client,
             [leaf for tree in params for leaf in tree.leaves],
             chunks,

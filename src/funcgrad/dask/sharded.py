@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from dask import array, delayed
+from dask.utils import funcname
 from distributed import Client
 
 from funcgrad.dask.chunks import chunks_of, example_count
@@ -247,6 +248,5 @@ def map(
     if seed is None:
         return list(awaited(chosen, chosen.map(f, every, pure=False)))
     seeds = np.random.SeedSequence(seed).spawn(len(every))
-    name = getattr(f, "__name__", "f")
-    tasks = chosen.map(with_generator, [f] * len(every), every, seeds, pure=False, key=name)
+    tasks = chosen.map(with_generator, [f] * len(every), every, seeds, pure=False, key=funcname(f))
     return list(awaited(chosen, tasks))
