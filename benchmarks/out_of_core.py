@@ -234,7 +234,7 @@ def draw(costs: Costs, path: str, per_worker: int = 40) -> None:
         textcoords="offset points",
     )
     axes.set(xscale="log", yscale="log", xlabel=f"workers, {per_worker} chunks each")
-    axes.set(ylabel="seconds", ylim=(min(whole) / 200, None))
+    axes.set(ylabel="seconds", ylim=(min(whole) / 1000, None))
     axes.legend(loc="upper left", fontsize=8)
     figure.savefig(path)
     plt.close(figure)
