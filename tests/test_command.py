@@ -1,8 +1,11 @@
 """The command: what it prints, and that bad input is one line and exit code 2, soon."""
 
+import re
+import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -215,3 +218,16 @@ def test_parse():
     assert parse("where(x > 1, x, -x)", {"x": x})(x=3.0) == 3.0
     with pytest.raises(FormulaError, match="expected a value for 'z'"):
         parse("z", {"x": x})
+
+
+def test_the_page_on_the_command_line_shows_what_is_printed(capsys, monkeypatch, tmp_path):
+    page = (Path(__file__).parents[1] / "docs/command_line.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (function,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    Path("bell.py").write_text(function, encoding="utf-8")
+    session = "".join(re.findall(r"^```console\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+    commands = re.findall(r"^\$ (.*)\n([^$]*)", session, re.MULTILINE)
+    assert len(commands) > 5
+    for command, expected in commands:
+        _, out, err = run(capsys, *shlex.split(command.removeprefix("python -m funcgrad ")))
+        assert (out + err).strip() == expected.strip()
