@@ -156,6 +156,13 @@ def test_without_values_gradients_are_formulas():
     }
 
 
+def test_a_result_without_gradient_has_forward_steps_alone():
+    data = data_of(explore(X > Y, x=1.0, y=2.0))
+    (program,) = data["panes"]
+    assert {step["pass"] for step in program["steps"]} == {"start", "forward", "done"}
+    assert said(data, program["steps"][-1]) == "Done."
+
+
 def test_the_derivatives_have_panes():
     data = data_of(explore(X**2 * Y + fg.sin(Y), x=2.0, y=3.0))
     program, gradient, hessian = data["panes"]

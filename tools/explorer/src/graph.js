@@ -7,6 +7,8 @@ import { arranged, Scene } from "./layout.js";
 
 const FONT = "system-ui, sans-serif";
 const LINE = 16;
+const FAR = 0.15; // the scale below which outlines are left out
+const FEWEST_PIXELS = 2; // of an edge that is drawn
 const LEGIBLE = 0.35; // the scale below which no text is drawn
 const TALL = 30;
 const NARROWEST = 152; // room for a value and a gradient with four digits
@@ -258,7 +260,8 @@ export class Graph {
       && box.y + box.height / 2 >= top && box.y - box.height / 2 <= bottom;
     const seen = this.list.filter(isSeen);
     for (const box of seen) if (box.isOpen) this.#drawOpen(box);
-    const edges = this.edges.filter((e) => e.right >= left && e.left <= right && e.bottom >= top && e.top <= bottom);
+    const shortest = FEWEST_PIXELS / transform.k;
+    const edges = this.edges.filter((e) => e.bottom - e.top + e.right - e.left > shortest && e.right >= left && e.left <= right && e.bottom >= top && e.top <= bottom);
     this.#drawEdges(edges);
     const closed = seen.filter((box) => !box.isOpen);
     if (transform.k < LEGIBLE) this.#drawFar(closed);
@@ -266,9 +269,19 @@ export class Graph {
     if (this.hasMaps && transform.k >= LEGIBLE) this.#drawMaps(edges);
   }
 
+  /** A box cut a little outside of the view: the dashes of a long outline take longer than all else. */
+  #clamped(box) {
+    const [left, top] = this.transform.invert([-40, -40]);
+    const [right, bottom] = this.transform.invert([this.width + 40, this.height + 40]);
+    const [a, b] = [Math.max(box.x - box.width / 2, left), Math.min(box.x + box.width / 2, right)];
+    const [c, d] = [Math.max(box.y - box.height / 2, top), Math.min(box.y + box.height / 2, bottom)];
+    return { x: (a + b) / 2, y: (c + d) / 2, width: b - a, height: d - c };
+  }
+
   #drawOpen(box) {
-    const { context, colors } = this;
-    boxPath(context, box, 8);
+    const { context, colors, transform } = this;
+    if (transform.k < FAR) return;
+    boxPath(context, this.#clamped(box), 8);
     context.fillStyle = colors.inner;
     context.fill();
     context.strokeStyle = colors.line;
@@ -288,7 +301,13 @@ export class Graph {
     const { context } = this;
     const { points } = edge;
     context.moveTo(...points[0]);
-    if (this.transform.k < 0.2 || points.length < 3) {
+    if (points.length === 2 && this.transform.k >= FAR) {
+      const [[x, y], [a, b]] = points;
+      const middle = (y + b) / 2;
+      context.bezierCurveTo(x, middle, a, middle, a, b);
+      return;
+    }
+    if (this.transform.k < FAR || points.length === 2) {
       for (const point of points.slice(1)) context.lineTo(...point);
       return;
     }
@@ -379,7 +398,7 @@ export class Graph {
       context.beginPath();
       for (const { x, y, width, height } of some) context.rect(x - width / 2, y - height / 2, width, height);
       context.fill();
-      context.stroke();
+      if (this.transform.k >= FAR) context.stroke();
     }
     context.globalAlpha = 1;
   }
@@ -429,11 +448,16 @@ export class Graph {
     const room = box.width - 16;
     const y = box.y + 13;
     const isOne = !state.gradient || !state.value;
-    const width = isOne ? room : room / 2 - 3;
-    const write = (text, array, color, align, x) => {
+    // Numbers are not cut if that can be helped: a long gradient takes the room that a short value leaves.
+    const least = room / 2 - 3;
+    const wanted = (text, array) => (array ? least : Math.min(context.measureText(text).width + 1, room - 6));
+    const [left, right] = [wanted(state.value, state.array), wanted(state.gradient, state.gradientArray)];
+    const valueWidth = isOne ? room : Math.max(Math.min(left, room - 6 - right), Math.min(left, least));
+    const gradientWidth = isOne ? room : Math.min(right, room - 6 - valueWidth);
+    const write = (text, array, color, align, x, width) => {
       if (array) {
-        const left = align === "left" ? x : align === "right" ? x - width : x - width / 2;
-        drawCells(context, array, left, y - 10, width, 13);
+        const from = align === "left" ? x : align === "right" ? x - width : x - width / 2;
+        drawCells(context, array, from, y - 10, width, 13);
         return;
       }
       context.textAlign = align;
@@ -442,11 +466,11 @@ export class Graph {
     };
     if (state.value) {
       write(state.value, state.array, state.isNow ? "#075226" : colors.value, isOne ? "center" : "left",
-        isOne ? box.x : box.x - room / 2);
+        isOne ? box.x : box.x - room / 2, valueWidth);
     }
     if (state.gradient) {
       write(state.gradient, state.gradientArray, state.isNow ? "#8d1210" : colors.gradient, isOne ? "center" : "right",
-        isOne ? box.x : box.x + room / 2);
+        isOne ? box.x : box.x + room / 2, gradientWidth);
     }
   }
 }

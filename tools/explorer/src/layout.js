@@ -99,6 +99,13 @@ function levelsOf(scene, open) {
     if (!links.has(key)) links.set(key, { from: from.at(-1), to: to.at(-1), inside, trunk, arcs: [] });
     links.get(key).arcs.push(arc);
   };
+  // The first box of an input that is repeated shows its numbers, the others its name.
+  const firsts = new Map();
+  const beside = (parent, to) => {
+    if (!firsts.has(parent)) firsts.set(parent, to.at(-1));
+    const mark = firsts.get(parent) === to.at(-1) ? "" : `@${to.at(-1)}`;
+    return [...to.slice(0, -1), `n${parent}${mark}`];
+  };
   const chains = pane.nodes.map((_, i) => chain(i));
   chains.forEach((path, i) => {
     if (!scene.repeated[i]) enter(path);
@@ -110,7 +117,7 @@ function levelsOf(scene, open) {
       // A folded group is drawn with its repeated inputs only if it is among the outermost.
       const isFolded = to.at(-1).startsWith("g");
       if (scene.repeated[parent] && isFolded && (to.length > 1 || pane.nodes[parent].kind === "constant")) return;
-      const from = scene.repeated[parent] ? [...to.slice(0, -1), `n${parent}@${to.at(-1)}`] : chains[parent];
+      const from = scene.repeated[parent] ? beside(parent, to) : chains[parent];
       if (scene.repeated[parent]) enter(from);
       connect(from, to, { parent, child, place });
     });

@@ -74,7 +74,7 @@ function groupStateNow(group) {
   const graded = members.filter((i) => scan.gradients[i] >= 0).length;
   const all = `${members.length} nodes`;
   const part = reached < members.length ? `${reached} of ${all}` : graded && graded < members.length
-    ? `gradient of ${graded} of ${all}` : all;
+    ? `gradients: ${graded}/${members.length}` : all;
   return { known: reached > 0, value: part, isNow: members.some(hasNow), isBack: isBack(scan.current) };
 }
 

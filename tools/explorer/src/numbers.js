@@ -32,10 +32,12 @@ export function short(value) {
   return exact.length <= 8 ? plain : plain.replace(/\.0$/, "");
 }
 
-/** A number in a node of the graph: four significant digits. */
+/** A number in a node of the graph: four significant digits, three of one with an exponent. */
 function label(value) {
-  if (typeof value !== "number" || !Number.isFinite(value) || value === 0) return short(value);
-  return (value < 0 ? "-" : "") + written(...scientific(Math.abs(value).toExponential(3)), 4).replace(/\.0$/, "");
+  if (!Number.isFinite(value) || value === 0) return short(value);
+  const sign = value < 0 ? "-" : "";
+  const plain = written(...scientific(Math.abs(value).toExponential(3)), 5).replace(/\.0$/, "");
+  return sign + (plain.includes("e") ? written(...scientific(Math.abs(value).toExponential(2)), 5) : plain);
 }
 
 /** A value's text in a node of the graph. */

@@ -22,6 +22,7 @@ from typing import Any
 
 from funcgrad.expr import Expr
 from funcgrad.one_line import one_line
+from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import inputs_of, variables
 from funcgrad.show.drawing.page_data import (
     MOST_FORMULAS,
@@ -153,7 +154,9 @@ def _data(root: Expr, given: Mapping[Any, Any], count: int) -> dict[str, Any]:
         {"pass": "start", "node": -1, "say": ["Press the right arrow to begin."], "changes": []},
         *forward_steps(pane, values),
         *backward_steps(pane, values),
-        done_step(pane, [printable(name) for name in names]),
+        done_step(
+            pane, [printable(name) for name, x in names.items() if _is_differentiated(root, x)]
+        ),
     ]
     panes = [pane_data("Program", pane, steps, values)]
     if not root.shape and root.dtype.kind == "f" and names and count <= MOST_WITH_GRADIENT:
@@ -169,6 +172,10 @@ def _data(root: Expr, given: Mapping[Any, Any], count: int) -> dict[str, Any]:
         "program": page_program(values),
         "sources": _sources(panes),
     }
+
+
+def _is_differentiated(root: Expr, variable: Expr) -> bool:
+    return bool(differentiable(root.dtype) and differentiable(variable.dtype))
 
 
 def _sources(panes: list[dict[str, Any]]) -> list[str]:

@@ -28,6 +28,7 @@ from funcgrad.show.numbers import label
 from funcgrad.source import position
 
 MOST_FORMULAS = 200  # nodes of a program whose gradients are shown as formulas, too
+MOST_NAMED = 12  # variables that the last step names
 WIDEST_FORMULA = 80  # characters
 
 Words: TypeAlias = list[str | int]
@@ -221,7 +222,8 @@ def _share(
 
 def done_step(pane: Pane, names: Sequence[str]) -> dict[str, Any]:
     """The last step, which says where the gradient stands."""
-    said = f"Done: the gradients of {', '.join(names)} are in the map." if names else "Done."
+    of = ", ".join([*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])])
+    said = f"Done: the gradients of {of} are in the map." if names else "Done."
     return {"pass": "done", "node": len(pane.nodes) - 1, "say": [said], "changes": []}
 
 
