@@ -144,3 +144,25 @@ def test_plain_results_are_plain():
     x = fg.var("x", 2)
     assert isinstance(fnp.sin(x), fg.Expr)
     assert isinstance(fnp.sin([x[0], 1.0]), MutableArray)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, np.int64(5)])
+@pytest.mark.filterwarnings("ignore")
+def test_a_kaiser_window_has_a_derivative_in_its_shape(size):
+    def window(b):
+        return fnp.kaiser(size, b)
+
+    assert np.array_equal(window(2.5), np.kaiser(size, 2.5), equal_nan=True)
+    assert np.array_equal(fg.jit(window)(2.5), np.kaiser(size, 2.5), equal_nan=True)
+    slope = (np.kaiser(size, 2.5 + 1e-6) - np.kaiser(size, 2.5 - 1e-6)) / 2e-6
+    for jac in (fg.jacfwd, fg.jacrev):
+        np.testing.assert_allclose(jac(window)(2.5), slope, atol=1e-9)
+    shapes = np.array([0.0, 3.0])
+    mapped = [np.kaiser(size, b) for b in shapes]
+    assert np.array_equal(fg.vmap(window)(shapes), mapped, equal_nan=True)
+
+
+def test_a_histogram_in_two_dimensions_takes_traced_weights():
+    k = np.array([2, 0, 3, 1])
+    made = fg.jacrev(lambda w: np.histogram2d(k, k, 2, weights=w)[0])(np.ones(4))
+    assert made[0, 0].tolist() == [0.0, 1.0, 0.0, 1.0]

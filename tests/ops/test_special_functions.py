@@ -214,3 +214,19 @@ def test_ufuncs_that_are_compositions(name):
 def test_scaled_bessel_functions_of_complex_numbers_are_refused():
     with pytest.raises(TypeError, match="jve: expected real numbers, but got complex ones"):
         scipy.special.jve(0.5, fg.var("z", (), complex))
+
+
+@pytest.mark.parametrize("part", [np.real, np.imag])
+@pytest.mark.parametrize("name", ["hankel1", "hankel2e", "jv", "kv"])
+def test_a_real_order_at_a_complex_argument_has_a_real_derivative(name, part):
+    v = np.array([0.31, 1.7])
+    x = np.array([1.2, 1.8]) + (0 if name.startswith("hankel") else 0.3j)
+
+    def f(v):
+        return part(getattr(scipy.special, name)(v, x))
+
+    forward, backward = np.diag(fg.jacfwd(f)(v)), np.diag(fg.jacrev(f)(v))
+    assert forward.dtype == backward.dtype == float
+    np.testing.assert_allclose(backward, forward, rtol=1e-14)
+    np.testing.assert_allclose(backward, (f(v + 1e-6) - f(v - 1e-6)) / 2e-6, rtol=1e-7)
+    assert fg.hessian(lambda v: np.sum(f(v)))(v).dtype == float

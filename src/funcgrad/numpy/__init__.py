@@ -38,6 +38,7 @@ from funcgrad.numpy.creation import fromiter as fromiter
 from funcgrad.numpy.creation import full as full
 from funcgrad.numpy.creation import full_like as full_like
 from funcgrad.numpy.creation import identity as identity
+from funcgrad.numpy.creation import kaiser as kaiser
 from funcgrad.numpy.creation import ndenumerate as ndenumerate
 from funcgrad.numpy.creation import ones as ones
 from funcgrad.numpy.creation import ones_like as ones_like

@@ -154,8 +154,8 @@ def _as_it_is(value: Any) -> Any:
 
 
 _OF_SEVERAL = (
-    *("choose", "column_stack", "concat", "concatenate", "dstack", "hstack", "lexsort"),
-    *("multi_dot", "piecewise", "row_stack", "select", "stack", "vstack"),
+    *("choose", "column_stack", "concat", "concatenate", "dstack", "histogramdd", "hstack"),
+    *("lexsort", "multi_dot", "piecewise", "row_stack", "select", "stack", "vstack"),
 )
 """Functions of a list of arrays: its items are converted, and not the list."""
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {

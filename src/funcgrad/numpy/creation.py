@@ -133,6 +133,18 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwa
     return cell_of(filled if dtype is None else shapes.astype(filled, dtype))
 
 
+def kaiser(M: Any, beta: Any) -> Any:  # as NumPy names it
+    """As `numpy.kaiser`, differentiable in beta."""
+    size, shape_of_window = plain_value(M), plain_value(beta)
+    if not holds_expr([size, shape_of_window]):
+        return cell_of(np.kaiser(size, shape_of_window))
+    if size == 1:
+        return cell_of(np.ones(1))
+    n, middle = np.arange(0, float(size)), (float(size) - 1) / 2.0
+    height = np.sqrt(1 - ((n - middle) / middle) ** 2.0)
+    return cell_of(np.i0(shape_of_window * height) / np.i0(shape_of_window))
+
+
 def full_like(
     a: Any,
     fill_value: Any,

@@ -16,11 +16,11 @@ import numpy as np
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, operation_table
+from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns, in_library
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op
-from funcgrad.ops.base.promotion import same_type
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -90,10 +90,14 @@ def _mp_row(mp: Any, *args: Any, operation: str, orders: tuple[int, ...]) -> Any
     return np.frompyfunc(lambda *values: mp.diff(own, values, orders), len(args), 1)(*args)
 
 
+def _infer(*types: ArrayType, operation: str, orders: tuple[int, ...]) -> ArrayType:
+    return ArrayType(types[0].shape, np.result_type(*[each.dtype for each in types], np.float32))
+
+
 partial_derivative_op: Op = Op(
     name="partial_derivative",
     run=_run,
-    infer=lambda *types, operation, orders: same_type(types[0]),
+    infer=_infer,
     edges=_edge,
     batch=_batch,
     notation=lambda *args, operation, orders: (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.linear import LinearMap
+from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, LibraryRow
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
@@ -60,7 +60,8 @@ def special_function(
         found = ufunc_loop(own, *dtypes)
         return (*found[: own.nin], found[own.nin + (part or 0)])
 
-    rules = [unknown_partial(name, rule) if isinstance(rule, str) else rule for rule in partials]
+    known = [unknown_partial(name, rule) if isinstance(rule, str) else rule for rule in partials]
+    rules = [rule and _in_argument(k, rule) for k, rule in enumerate(known)]
     places = ", ".join([f"{{{k}}}" for k in range(len(partials))])
     public = home if home[0] != "_" else f"_ufuncs.{home}"
     chosen = "" if part is None else f"[{part}]"
@@ -108,6 +109,18 @@ def real_loop(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
     if own.kind not in "fiub" or own.itemsize > 8:
         raise fail(TypeError, f"{name}: expected real numbers, but got dtype {own}")
     return np.dtype(np.float32 if own.kind == "f" and own.itemsize <= 4 else np.float64)
+
+
+def _in_argument(place: int, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A partial derivative: a real argument of a complex function, as an order is, gets real cotangents."""
+
+    def edge(z: Array, *inputs: Array) -> Any:
+        slope = rule(z, *inputs)
+        if z.dtype.kind != "c" or inputs[place].dtype.kind == "c" or isinstance(slope, LinearMap):
+            return slope
+        return Structural(lambda v: slope * v, lambda g: np.real(slope * g))
+
+    return edge
 
 
 def by_mpmath(name: str, argument: int) -> Callable[..., Any]:
