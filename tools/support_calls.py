@@ -49,7 +49,7 @@ where: c, x, y | flipud: A | fliplr: A | vectorize: lambda v: v*v | imag: x + 1j
 conj: x + 1j*y | conjugate: x + 1j*y | sort_complex: x + 1j*y | unstack: A | isin: x, y | isclose: x, y
 allclose: x, y | squeeze: A[:1] | lexsort: (x, y) | count_nonzero: x | copyto: x, y
 fill_diagonal: A, x[0] | place: x, c, y | put: x, 0, y[0] | putmask: x, c, y
-put_along_axis: x, k, y, 0 | ones_like: x | zeros_like: x | empty_like: x | greater: x, y | less: x, y
+put_along_axis: x, k, y, 0 | ones_like: x | zeros_like: x | empty_like: x[:0] | greater: x, y | less: x, y
 greater_equal: x, y | less_equal: x, y | equal: x, y | not_equal: x, y | logical_and: x, y
 logical_or: x, y | logical_xor: x, y | nextafter: x, y | signbit: x | result_type: x, y
 can_cast: 'f4', 'f8' | shape: x | size: x | ndim: x | array2string: x | array_repr: x | array_str: x
@@ -182,6 +182,16 @@ _SPECIAL_ARGUMENTS = (
 """Arguments of functions of scipy.special, in the order in which they are tried."""
 
 
+_SPECIAL_CALLS = {
+    **dict.fromkeys(("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"), "2, 5, x"),
+    **dict.fromkeys(("expn", "kn", "yn"), "2, y"),
+    **dict.fromkeys(("pbvv", "pbwa"), "0.5, x"),
+    "wright_bessel": "1, 1, x",
+    "stdtridf": "0.9, 1.3 + 0.3*x",
+}
+"""Arguments of those of which some must be whole numbers, or have no derivative."""
+
+
 def special_calls() -> dict[str, str]:
     """The calls of functions of scipy.special, as text."""
     import scipy.special as sc
@@ -190,7 +200,8 @@ def special_calls() -> dict[str, str]:
     for name in sorted(sc.__all__):
         function = getattr(sc, name)
         if isinstance(function, np.ufunc):
-            call = next((c for c in _SPECIAL_ARGUMENTS if _is_finite(function, c)), None)
+            tried = [_SPECIAL_CALLS[name]] if name in _SPECIAL_CALLS else _SPECIAL_ARGUMENTS
+            call = next((c for c in tried if _is_finite(function, c)), None)
             if call is not None:
                 found[f"scipy.special.{name}"] = f"sc.{name}({call})"
     return found

@@ -1,11 +1,13 @@
 """Measure what functions of NumPy and scipy.special do with traced values.
 
 ``python tools/support_table.py NAME...`` runs a call of each function and prints whether its value, forward
-mode, reverse mode, second order, jit and vmap are right; ``--write PAGE`` writes a table of all, in minutes.
+mode, reverse mode, second order, jit and vmap are right; ``--write`` measures all, in minutes, or those that
+are named, and writes what `funcgrad.supports` reads and docs/support.md.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import warnings
@@ -227,9 +229,12 @@ compared with NumPy's value and with central differences.
 - *any*: NumPy hands the call over, also for formulas (`np.sin(fg.var("x"))`). *functions*: it does not,
   so the call works in functions that are differentiated, compiled or mapped, which are adopted, and with
   `import funcgrad.numpy as np`.
-- The columns are the value, forward mode, reverse mode, second order, `jit` and `vmap`. A function without a
-  derivative (a comparison, say) is a *constant*: its derivative is zero.
+- The columns are the value (to the last bit, beside a gradient), forward mode, reverse mode, second order,
+  `jit` and `vmap` (up to rounding). A function without a derivative (a comparison, say) is a *constant*: its
+  derivative is zero. A *refused* function is an error that says what to write instead.
 - Under `vmap` a function is refused whose result has a shape or a choice that depends on values.
+
+`fg.supports(np.interp)` answers from the same measurements.
 """
 
 
@@ -268,12 +273,38 @@ def _others() -> str:
     return "".join(f"| {', '.join(names)} | {why} |\n" for why, names in sorted(by_reason.items()))
 
 
+DATA = HOME / "src" / "funcgrad" / "adoption" / "support.json"
+PAGE = HOME / "docs" / "support.md"
+
+
+def stored() -> dict[str, Row]:
+    """The rows that were measured last, by name."""
+    found: dict[str, list[str]] = json.loads(DATA.read_text("utf-8")) if DATA.exists() else {}
+    rows = {}
+    for full, (call, kind, where, marks) in found.items():
+        name = full.removeprefix("numpy.")
+        rows[name] = Row(name, call, kind, where, tuple([mark == "y" for mark in marks]))
+    return rows
+
+
+def store(rows: Iterable[Row]) -> None:
+    """Write the data and the page."""
+    ordered = sorted(rows, key=lambda row: _order(row.name))
+    lines = []
+    for row in ordered:
+        full = row.name if row.name.startswith("scipy.") else f"numpy.{row.name}"
+        marks = "".join(["y" if ok else "n" for ok in row.holds])
+        lines.append(f"{json.dumps(full)}: {json.dumps([row.call, row.kind, row.where, marks])}")
+    DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    PAGE.write_text(page(ordered), "utf-8")
+
+
 if __name__ == "__main__":
+    names = [name for name in sys.argv[1:] if not name.startswith("-")]
+    rows = measured(names)
     if "--write" in sys.argv:
-        Path(sys.argv[sys.argv.index("--write") + 1]).write_text(page(measured()))
-    else:
-        for row in measured(sys.argv[1:]):
-            marks = "".join("y" if ok else "-" for ok in row.holds)
-            print(
-                f"{row.name:32} {row.kind:15} {row.where:10} {marks}  {row.call}   {row.note[:150]}"
-            )
+        known = stored() if names else {}
+        store((known | {row.name: row for row in rows}).values())
+    for row in rows:
+        shown = "".join("y" if ok else "-" for ok in row.holds)
+        print(f"{row.name:32} {row.kind:15} {row.where:10} {shown}  {row.call}   {row.note[:150]}")

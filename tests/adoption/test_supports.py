@@ -10,6 +10,7 @@ import scipy.signal
 import scipy.special
 
 import funcgrad as fg
+from tools import support_calls, support_table
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_supported(function):
 
 @pytest.mark.parametrize(
     "function",
-    [np.einsum_path, np.nextafter, scipy.signal.savgol_filter, len, math.gcd, "np.packbits"],
+    [np.nextafter, "np.nextafter", scipy.signal.savgol_filter, len, math.gcd],
 )
 def test_not_supported(function):
     assert fg.supports(function) is False
@@ -60,3 +61,42 @@ def test_what_is_supported_is_differentiated():
         f = eval(f"np.{name}")
         assert fg.supports(f)
         fg.value_and_grad(lambda x, f=f: np.sum(x + np.sum(f(x))))(np.array([0.3, 0.7]))
+
+
+SAMPLE = ["unique", "greater", "linalg.solve", "nextafter", "sort"]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_call_measures_as_it_is_stored(name):
+    check_row(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(support_table.stored()))
+def test_every_call_measures_as_it_is_stored(name):
+    check_row(name)
+
+
+def check_row(name):
+    row = support_table.measure(name, support_calls.calls()[name])
+    assert row._replace(note="") == support_table.stored()[name]
+
+
+def test_every_public_name_is_measured_or_said_to_be_no_function_of_numbers():
+    calls, other = support_calls.calls(), support_calls.other()
+    assert set(support_calls.public_names()) <= set(calls) | set(other)
+    assert set(support_table.stored()) == set(calls) - set(other)
+    assert all(row.call == calls[name] for name, row in support_table.stored().items())
+
+
+def test_the_page_shows_what_is_stored():
+    assert support_table.PAGE.read_text("utf-8") == support_table.page(
+        support_table.stored().values()
+    )
+
+
+def test_supports_answers_what_was_measured():
+    for name, row in support_table.stored().items():
+        home, _, attribute = name.rpartition(".")
+        parts = f"numpy.{home}".rstrip(".") if not home.startswith("scipy") else home
+        assert fg.supports(f"{parts}.{attribute}") is (row.kind != "refused"), name

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from importlib import import_module
+from functools import cache
+from importlib import resources
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -20,28 +23,32 @@ def supports(function: Callable[..., Any] | str) -> bool:
     """Whether traced values may enter a function of NumPy, SciPy, `math`, `cmath` or `statistics`.
 
     ``function`` is the function, or its name with that of its module. True if it is differentiated, or
-    known to have derivative zero: functions of NumPy and ufuncs of `scipy.special` in any code, all
-    others, and functions that make new arrays, in adopted code. An argument of such a function may still be
-    unsupported, which is an error where it is given.
+    known to have derivative zero, in functions that are traced. Functions of NumPy and ufuncs of
+    `scipy.special` have been measured: docs/support.md has the table. An argument of such a function may
+    still be unsupported, which is an error where it is given.
 
     Raises TypeError if ``function`` is neither a function nor text, and ValueError if there is no function of
     that name.
 
     >>> import math
     >>> import numpy as np
-    >>> supports(np.sinc), supports(math.sin), supports("np.linalg.svd"), supports("np.einsum_path")
+    >>> supports(np.sinc), supports(math.sin), supports("np.linalg.svd"), supports("np.nextafter")
     (True, True, True, False)
     """
+    name = ""
     if isinstance(function, str):
-        function = _named(function)
+        name, function = _with_module(function), _named(function)
+    if isinstance(function, ArrayFunction):
+        function = function.__wrapped__
+    for known_as in (name, _name(function)):
+        if known_as in _measurements():
+            return _measurements()[known_as][1] != "refused"
     if not callable(function):
         raise fail(
             TypeError,
             f"supports: expected a function or its name, but got {type(function).__name__}; write "
             'supports(np.sin) or supports("np.sin")',
         )
-    if isinstance(function, ArrayFunction):
-        function = function.__wrapped__
     if isinstance(function, np.ufunc) and stand_in_of(function) is not None:
         return True
     known = replacements().get(id(function))
@@ -53,12 +60,36 @@ def supports(function: Callable[..., Any] | str) -> bool:
         return False
 
 
+@cache
+def _measurements() -> dict[str, list[str]]:
+    """What was measured of the functions of NumPy and ufuncs of SciPy (docs/support.md), by full name.
+
+    Of each, the call, the kind (differentiable, constant or refused), where it works (any code, or functions
+    that are traced), and y or n for the value, forward mode, reverse mode, second order, jit and vmap.
+    """
+    table: dict[str, list[str]] = json.loads(
+        resources.files("funcgrad.adoption").joinpath("support.json").read_text("utf-8")
+    )
+    return table
+
+
+def _name(function: Any) -> str:
+    """The full name of a function, such as ``numpy.linalg.svd``."""
+    if isinstance(function, np.ufunc):
+        home = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
+    else:
+        home = getattr(function, "__module__", "")
+    return f"{home}.{getattr(function, '__name__', '')}"
+
+
+def _with_module(name: str) -> str:
+    return f"numpy{name[2:]}" if name.startswith("np.") else name
+
+
 def _named(name: str) -> Any:
-    """The function with this name: of the longest part that is a module's, the attribute."""
-    home, _, attribute = name.rpartition(".")
-    home = "numpy" + home[2:] if home == "np" or home.startswith("np.") else home
+    """The function with this name."""
     try:
-        return getattr(import_module(home), attribute)
+        return resolve_name(_with_module(name))
     except (ImportError, AttributeError, ValueError):
         raise fail(
             ValueError,
