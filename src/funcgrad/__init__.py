@@ -103,8 +103,9 @@ if _TYPE_CHECKING:
     )
     from funcgrad.integrate.odeint import odeint
     from funcgrad.integrate.solve_ivp import solve_ivp
-    from funcgrad.show.drawing.dot import to_dot, to_svg
+    from funcgrad.show.drawing.dot import to_dot
     from funcgrad.show.drawing.explorer import explore
+    from funcgrad.show.drawing.svg import to_svg
     from funcgrad.show.explain import explain
     from funcgrad.show.json.json_format import from_json, to_json
     from funcgrad.show.latex.to_latex import to_latex
@@ -146,7 +147,8 @@ _LATER = {
     ),
     "integrate.odeint": ("odeint",),
     "integrate.solve_ivp": ("solve_ivp",),
-    "show.drawing.dot": ("to_dot", "to_svg"),
+    "show.drawing.dot": ("to_dot",),
+    "show.drawing.svg": ("to_svg",),
     "show.explain": ("explain",),
     "show.steps_text": ("steps",),
     "show.drawing.explorer": ("explore",),

@@ -22,8 +22,8 @@ import funcgrad
 from funcgrad.expr import Expr, var
 from funcgrad.printed_text import print_text
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.show.drawing.dot import to_svg
 from funcgrad.show.drawing.explorer import explore
+from funcgrad.show.drawing.svg import to_svg
 from funcgrad.show.explain import explain
 from funcgrad.show.latex.to_latex import to_latex
 from funcgrad.show.parse_formula import FormulaError, names_in, parse

@@ -148,7 +148,7 @@ def _edges(root: Expr) -> Iterator[LabeledEdge]:
         for place, parent in enumerate(child.args):
             found = linear_map(child, place, child, child.args)
             if found is not None and parent.key in reached:
-                slope = _slope(child, place) if _is_scalar(child, parent) else None
+                slope = _slope(child, place) if is_scalar(child, parent) else None
                 yield LabeledEdge(child, place, parent, found, slope)
 
 
@@ -197,7 +197,7 @@ def local(edge: Edge) -> Expr | None:
     parent = child.args[edge.place]
     if linear_map(child, edge.place, child, child.args) is None:
         return None
-    if not _is_scalar(child, parent):
+    if not is_scalar(child, parent):
         raise fail(
             TypeError,
             f"local: expected an edge between scalars, but got {parent.type} -> {child.type}; "
@@ -206,7 +206,8 @@ def local(edge: Edge) -> Expr | None:
     return _slope(child, edge.place)
 
 
-def _is_scalar(*ends: Expr) -> bool:
+def is_scalar(*ends: Expr) -> bool:
+    """Whether the ends of an edge are numbers."""
     return not any([end.shape or end.dtype.kind == "O" for end in ends])  # O: of a tuple
 
 

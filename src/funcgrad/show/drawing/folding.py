@@ -22,6 +22,7 @@ from funcgrad.show.naming import places
 
 MOST_BOXES = 50
 """The boxes that a reader can take in; larger graphs are folded."""
+FEWEST_TIMES = 3  # that a block must repeat
 LONGEST_PERIOD = 1000  # operations of a block that repeats
 NEAREST = 8  # operands at most this far up the order must agree between repetitions
 FEWEST_IN_GROUP = 3  # operations of a call, and inputs with the same users, that are worth a box
@@ -132,7 +133,7 @@ def _repetitions(graph: _Graph, stretches: list[_Stretch], most: int) -> Iterato
 
 def _best_rotation(live: list[int], period: int) -> tuple[int, int]:
     """Where the first block begins, so that few values are in use between blocks, and how many follow."""
-    shifts = range(min(period, len(live) - 2 * period + 1))
+    shifts = range(min(period, len(live) - FEWEST_TIMES * period + 1))
     times = [(len(live) - shift) // period for shift in shifts]
     first = min(shifts, key=lambda shift: (live[shift], -times[shift], shift))
     return first, times[first]
@@ -155,7 +156,7 @@ def _runs(tokens: Any) -> list[tuple[int, int, int]]:
     for period in range(1, min(len(tokens) // 2, LONGEST_PERIOD) + 1):
         equal = np.concatenate([[False], tokens[:-period] == tokens[period:], [False]])
         starts, stops = np.flatnonzero(equal[1:] != equal[:-1]).reshape(-1, 2).T
-        long = (stops - starts) >= max(period, 2)
+        long = (stops - starts) >= (FEWEST_TIMES - 1) * period
         for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
             found.append((start, stop - start + period, period))
     return sorted(found, key=lambda run: (run[2] - run[1], run[2], run[0]))

@@ -1,7 +1,10 @@
-"""Where the nodes of a small graph go: layers by depth, crossings lowered by sweeps over medians.
+"""Where the nodes of a graph go: in layers, operands above users, with few crossings and straight edges.
 
-The method is Sugiyama's, in its simplest form: an edge that skips layers bends at a point in each, and
-a source stands just above the first that uses it. It knows positions and sizes, and nothing of programs.
+The method is Sugiyama's: layers by longest paths (`arrange`), an order in each with few crossings
+(`layer_order`), and places that keep long edges straight (`horizontal_placement`). An edge that passes
+layers has a point in each; the text of an edge is such a point that has a size, so texts and nodes never
+overlap. It knows positions and sizes, and nothing of programs. It takes time linear in the points, but for
+logarithms.
 """
 
 from __future__ import annotations
@@ -10,157 +13,184 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-Point: TypeAlias = tuple[float, float]
+from funcgrad.fold import folded
+from funcgrad.show.drawing.horizontal_placement import horizontal_places
+from funcgrad.show.drawing.layer_order import ordered_layers
 
-GAP_X, GAP_Y, MARGIN = 24.0, 44.0, 14.0
-BEND = 8.0  # the width kept free for an edge that passes a layer
-SWEEPS = 8
+Point: TypeAlias = tuple[float, float]
+Size: TypeAlias = tuple[float, float]
+
+GAP_X, GAP_Y, MARGIN = 18.0, 34.0, 14.0
+TEXT_GAP = 16.0  # between a node and the text of an edge
+BEND = 4.0  # the width kept free for an edge that passes a layer
+STEEPEST = 0.07  # of the horizontal way of an edge that is added to the gap that it crosses
+CLOSEST = 1e-3  # points of an edge are at least this far apart
+PORT = 14.0  # between the tips of edges at a node, at most
 
 
 class Layout(NamedTuple):
-    """The center of each node, the points of each edge (operand first), and the size of the whole."""
+    """The center of each node, the points of each edge (operand first), the center of its text, the size."""
 
     centers: list[Point]
     routes: list[list[Point]]
+    texts: list[Point | None]
     width: float
     height: float
 
 
-def arrange(parents: Sequence[tuple[int, ...]], sizes: Sequence[tuple[float, float]]) -> Layout:
-    """A layout of a graph whose nodes come in topological order.
+def arrange(
+    parents: Sequence[tuple[int, ...]], sizes: Sequence[Size], texts: Sequence[Size | None] = ()
+) -> Layout:
+    """A layout of a graph whose nodes come in topological order, operands above their users.
+
+    ``texts`` has the size of the text of each edge, or None, in the order of ``parents``.
 
     >>> plan = arrange([(), (0,), (1, 0)], [(40.0, 20.0)] * 3)
     >>> [y for x, y in plan.centers]
-    [24.0, 88.0, 152.0]
+    [24.0, 78.0, 132.0]
     """
-    levels = _levels(parents)
-    chains, layers, widths = _with_bends(parents, levels, [width for width, _ in sizes])
-    near: list[list[int]] = [[] for _ in widths]
-    for chain in chains:
-        for a, b in pairwise(chain):
-            near[a].append(b)
-            near[b].append(a)
-    level_of = {point: i for i, layer in enumerate(layers) for point in layer}
-    _sweep(layers, near, level_of)
-    xs = _columns(layers, near, widths)
-    tops, height = _rows(layers, sizes)
-    centers = [(xs[i], tops[levels[i]]) for i in range(len(parents))]
-    routes = [_route(chain, xs, tops, level_of, sizes) for chain in chains]
-    right = max(xs[p] + widths[p] / 2 for p in range(len(widths)))
-    return Layout(centers, routes, right + MARGIN, height)
+    edges = [(p, i) for i, of in enumerate(parents) for p in of]
+    texts = list(texts) or [None] * len(edges)
+    levels = _levels(parents, 2 if any(texts) else 1)
+    points = _points(edges, levels, sizes, texts)
+    layers = ordered_layers(points.layers, points.up, points.down)
+    widths = [width for width, _ in points.sizes]
+    xs = horizontal_places(layers, points.up, points.down, widths, points.bends, GAP_X)
+    left = min([x - w / 2 for x, w in zip(xs, widths, strict=True)])
+    xs = [x - left + MARGIN for x in xs]
+    bands = _bands(layers, points, xs)
+    places = [
+        (xs[p], (bands[level][0] + bands[level][1]) / 2) for p, level in enumerate(points.levels)
+    ]
+    routes = _routes(points, places, bands)
+    right = max([x + w / 2 for x, w in zip(xs, widths, strict=True)])
+    return Layout(
+        places[: len(parents)],
+        routes,
+        [None if at is None else places[at] for at in points.texts],
+        right + MARGIN,
+        bands[-1][1] + MARGIN,
+    )
 
 
-def _levels(parents: Sequence[tuple[int, ...]]) -> list[int]:
+def _levels(parents: Sequence[tuple[int, ...]], step: int) -> list[int]:
+    """The layer of each node: below all operands, and not further from its users than it must be."""
     levels: list[int] = []
     for of in parents:
-        levels.append(1 + max([levels[p] for p in of], default=-1))
-    first = [len(parents)] * len(parents)
+        levels.append(max([levels[p] + step for p in of], default=0))
+    users: list[list[int]] = [[] for _ in parents]
     for i, of in enumerate(parents):
         for p in of:
-            first[p] = min(first[p], levels[i])
-    return [
-        first[i] - 1 if not of and first[i] <= len(parents) and i != len(parents) - 1 else levels[i]
-        for i, of in enumerate(parents)
-    ]
+            users[p].append(i)
+    free: list[bool] = []  # what operands, all of their own, can follow
+    for of in parents:
+        free.append(all([free[p] and len(set(users[p])) == 1 for p in of]))
+    for i in reversed(range(len(parents))):
+        # With fewer operands than users, a step down shortens more edges than it lengthens.
+        if users[i] and (free[i] or len(set(parents[i])) < len(set(users[i]))):
+            levels[i] = min([levels[user] for user in users[i]]) - step
+    lowest = min(levels)
+    return [level - lowest for level in levels]
 
 
-def _with_bends(
-    parents: Sequence[tuple[int, ...]], levels: list[int], widths: list[float]
-) -> tuple[list[list[int]], list[list[int]], list[float]]:
-    """Each edge as a chain of points, the points in each layer, and the width of every point."""
-    layers: list[list[int]] = [[] for _ in range(max(levels) + 1)]
-    for i, level in enumerate(levels):
-        layers[level].append(i)
-    all_widths = list(widths)
-    chains = []
-    for i, of in enumerate(parents):
-        for p in of:
-            chain = [p]
-            for level in range(levels[p] + 1, levels[i]):
-                chain.append(len(all_widths))
-                layers[level].append(len(all_widths))
-                all_widths.append(BEND)
-            chains.append([*chain, i])
-    return chains, layers, all_widths
+class _Points(NamedTuple):
+    """Nodes, then the points of long edges: sizes, layers, neighbors, and the chain of each edge."""
+
+    sizes: list[Size]
+    levels: list[int]
+    layers: list[list[int]]
+    up: list[list[int]]
+    down: list[list[int]]
+    bends: list[bool]
+    chains: list[list[int]]
+    texts: list[int | None]
 
 
-def _sweep(layers: list[list[int]], near: list[list[int]], level_of: dict[int, int]) -> None:
-    """Order each layer by the medians of its neighbors in the one before, up and down in turn."""
-    for sweep in range(SWEEPS):
-        down = sweep % 2 == 0
-        numbers = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
-        for number in numbers:
-            other = number - 1 if down else number + 1
-            at = {point: k for k, point in enumerate(layers[other])}
-            own = {point: k for k, point in enumerate(layers[number])}
-            weight: dict[int, float] = {}
-            for point in layers[number]:
-                places = sorted(at[q] for q in near[point] if level_of[q] == other)
-                weight[point] = _median(places) if places else float(own[point])
-            layers[number].sort(key=lambda point: (weight[point], own[point]))  # used at once
+def _points(
+    edges: Sequence[tuple[int, int]],
+    levels: Sequence[int],
+    sizes: Sequence[Size],
+    texts: Sequence[Size | None],
+) -> _Points:
+    all_sizes, all_levels = list(sizes), list(levels)
+    chains, at = [], []
+    for (p, i), text in zip(edges, texts, strict=True):
+        between = range(levels[p] + 1, levels[i])
+        first = len(all_sizes)
+        chains.append([p, *range(first, first + len(between)), i])
+        all_levels += between
+        all_sizes += [(BEND, 0.0)] * len(between)
+        at.append(len(all_sizes) - 1 if text else None)
+        if text:
+            all_sizes[-1] = text
+    count = len(all_sizes)
+    up: list[list[int]] = [[] for _ in range(count)]
+    down: list[list[int]] = [[] for _ in range(count)]
+    for chain in chains:
+        for a, b in pairwise(chain):
+            down[a].append(b)
+            up[b].append(a)
+    layers: list[list[int]] = [[] for _ in range(max(all_levels) + 1)]
+    for point in _first_order(len(sizes), up):
+        layers[all_levels[point]].append(point)
+    bends = [point >= len(sizes) for point in range(count)]
+    return _Points(all_sizes, all_levels, layers, up, down, bends, chains, at)
 
 
-def _median(values: Sequence[float]) -> float:
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+def _first_order(nodes: int, up: Sequence[Sequence[int]]) -> list[int]:
+    """All points, each after its operands in their order, from the last node: a depth-first post-order."""
+    order: dict[int, None] = {}
+    roots = list(reversed(range(nodes)))
+    folded(roots, lambda point, _: None, order, lambda point: tuple(up[point]), lambda point: point)
+    return list(order)
 
 
-def _columns(layers: list[list[int]], near: list[list[int]], widths: list[float]) -> list[float]:
-    """The x of each point: where its neighbors are on average, as far as there is room."""
-    xs = [0.0] * len(widths)
+def _bands(
+    layers: Sequence[Sequence[int]], points: _Points, xs: Sequence[float]
+) -> list[tuple[float, float]]:
+    """The top and the bottom of each layer; the gap is larger where edges go far to the side."""
+    gap = GAP_Y if not any(points.texts) else TEXT_GAP
+    bands = []
+    top = MARGIN
     for layer in layers:
-        x = 0.0
-        for point in layer:
-            xs[point] = x + widths[point] / 2
-            x += widths[point] + GAP_X
-    for sweep in range(2 * SWEEPS):
-        for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wanted = [
-                sum(xs[q] for q in near[p]) / len(near[p]) if near[p] else xs[p] for p in layer
-            ]
-            for point, x in zip(layer, _spaced(layer, wanted, widths), strict=True):
-                xs[point] = x
-    left = min(x - w / 2 for x, w in zip(xs, widths, strict=True))
-    return [x - left + MARGIN for x in xs]
+        bottom = top + max([points.sizes[p][1] for p in layer], default=0.0)
+        bands.append((top, bottom))
+        far = max([abs(xs[p] - xs[q]) for p in layer for q in points.down[p]], default=0.0)
+        top = bottom + gap + min(STEEPEST * far, 2 * GAP_Y)
+    return bands
 
 
-def _spaced(layer: list[int], wanted: list[float], widths: list[float]) -> list[float]:
-    """The places nearest to the wanted ones that keep the order and the gaps: pooled averages."""
-    offsets, total = [], 0.0
-    for k, point in enumerate(layer):
-        total += (widths[layer[k - 1]] + widths[point]) / 2 + GAP_X if k else 0.0
-        offsets.append(total)
-    pools: list[list[float]] = []  # sum and count of what each pool wants
-    for want, offset in zip(wanted, offsets, strict=True):
-        pools.append([want - offset, 1.0])
-        while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:
-            total, count = pools.pop()
-            pools[-1][0] += total
-            pools[-1][1] += count
-    bases = [total / count for total, count in pools for _ in range(int(count))]
-    return [base + offset for base, offset in zip(bases, offsets, strict=True)]
+def _routes(
+    points: _Points, places: Sequence[Point], bands: Sequence[tuple[float, float]]
+) -> list[list[Point]]:
+    """The points of each edge: straight through the layers that it passes, and side by side at its ends."""
+    tips = _ports(points, places)
+    routes = []
+    for edge, chain in enumerate(points.chains):
+        first, last = chain[0], chain[-1]
+        bottom = places[first][1] + points.sizes[first][1] / 2
+        route = [(places[first][0], bottom), (places[first][0], bands[points.levels[first]][1])]
+        for p in chain[1:-1]:
+            top, below = bands[points.levels[p]]
+            route += [(places[p][0], top), (places[p][0], below)]
+        top = places[last][1] - points.sizes[last][1] / 2
+        route += [(tips[edge], bands[points.levels[last]][0]), (tips[edge], top)]
+        kept = [route[0]]
+        for point in route[1:-1]:
+            if kept[-1][1] + CLOSEST < point[1] < route[-1][1] - CLOSEST:
+                kept.append(point)
+        routes.append([*kept, route[-1]])
+    return routes
 
 
-def _rows(
-    layers: list[list[int]], sizes: Sequence[tuple[float, float]]
-) -> tuple[list[float], float]:
-    tops, y = [], MARGIN
-    for layer in layers:
-        height = max([sizes[p][1] for p in layer if p < len(sizes)], default=0.0)
-        tops.append(y + height / 2)
-        y += height + GAP_Y
-    return tops, y - GAP_Y + MARGIN
-
-
-def _route(
-    chain: list[int],
-    xs: list[float],
-    tops: list[float],
-    level_of: dict[int, int],
-    sizes: Sequence[tuple[float, float]],
-) -> list[Point]:
-    points = [(xs[p], tops[level_of[p]]) for p in chain]
-    (x, y), (a, b) = points[0], points[-1]
-    points[0] = (x, y + sizes[chain[0]][1] / 2)
-    points[-1] = (a, b - sizes[chain[-1]][1] / 2)
-    return points
+def _ports(points: _Points, places: Sequence[Point]) -> list[float]:
+    """The x of the tip of each edge: at the upper side of its node, in the order in which edges arrive."""
+    arriving: dict[int, list[tuple[float, int]]] = {}
+    for edge, chain in enumerate(points.chains):
+        arriving.setdefault(chain[-1], []).append((places[chain[-2]][0], edge))
+    tips = [0.0] * len(points.chains)
+    for node, found in arriving.items():
+        room = min(PORT, (points.sizes[node][0] - 12.0) / len(found))
+        for k, (_, edge) in enumerate(sorted(found)):
+            tips[edge] = places[node][0] + (k - (len(found) - 1) / 2) * room
+    return tips
