@@ -17,7 +17,7 @@ AT = {"a": 2.0, "b": -3.0, "c": 10.0}
 def program() -> fg.Expr:
     """L = a*b + c."""
     a, b, c = fg.var("a"), fg.var("b"), fg.var("c")
-    return a * b + c
+    return fg.name(fg.name(a * b, "d") + c, "L")
 
 
 def gradients(loss: fg.Expr) -> dict[str, float]:

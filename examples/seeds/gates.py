@@ -2,8 +2,8 @@
 
 In reverse mode a gradient passes through gates. An *add* gate distributes it: both operands get
 it unchanged. A *multiply* gate swaps: each operand gets it times the other. A *max* gate routes: the
-larger operand gets all of it. The pictures show the two programs of the lecture with the value (above)
-and the gradient (below) at each node.
+larger operand gets all of it. The pictures show the two programs of the lecture with the value, in green,
+and the gradient, in red, at each node, and the local derivative on each edge.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import funcgrad as fg
 def product_of_sum() -> tuple[fg.Expr, dict[str, float]]:
     """f(x, y, z) = (x + y) z at (-2, 5, -4)."""
     x, y, z = fg.var("x"), fg.var("y"), fg.var("z")
-    return (x + y) * z, {"x": -2.0, "y": 5.0, "z": -4.0}
+    return fg.name(fg.name(x + y, "q") * z, "f"), {"x": -2.0, "y": 5.0, "z": -4.0}
 
 
 def shared_part() -> tuple[fg.Expr, dict[str, float]]:
     """f(x) = sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2)), in six steps, at 0.7."""
     x = fg.var("x")
-    a = np.square(x)
-    b = np.exp(a)
-    c = a + b
-    d = np.sqrt(c)
-    e = np.cos(c)
-    return d + e, {"x": 0.7}
+    a = fg.name(np.square(x), "a")
+    b = fg.name(np.exp(a), "b")
+    c = fg.name(a + b, "c")
+    d = fg.name(np.sqrt(c), "d")
+    e = fg.name(np.cos(c), "e")
+    return fg.name(d + e, "f"), {"x": 0.7}
 
 
 def gates(x: float = 3.0, y: float = -2.0) -> dict[str, tuple[float, float]]:
@@ -42,58 +42,16 @@ def gates(x: float = 3.0, y: float = -2.0) -> dict[str, tuple[float, float]]:
     }
 
 
-def layout(rows: fg.Table) -> dict[int, tuple[float, float]]:
-    """A position for each node: its depth to the right, its index at that depth from top to bottom."""
-    depth: dict[int, int] = {}
-    for row in rows:
-        depth[row.place] = 1 + max((depth[parent] for parent in row.parents), default=-1)
-    columns: dict[int, list[int]] = {}
-    for place, column in depth.items():
-        columns.setdefault(column, []).append(place)
-    return {
-        place: (float(column), (len(places) - 1) / 2 - i)
-        for column, places in columns.items()
-        for i, place in enumerate(places)
-    }
-
-
-def draw(expr: fg.Expr, at: dict[str, float], axes) -> None:
-    """The graph of a program, its values above and its gradients below the nodes."""
-    rows = fg.table(expr, at)
-    spots = layout(rows)
-    for row in rows:
-        for parent in row.parents:
-            style = {"arrowstyle": "->", "color": "0.5", "shrinkA": 16, "shrinkB": 16}
-            bend = {"connectionstyle": "arc3,rad=0.15"}
-            axes.annotate("", spots[row.place], spots[parent], arrowprops=style | bend)
-        x, y = spots[row.place]
-        axes.text(x, y, row.op, ha="center", va="center", bbox={"boxstyle": "round", "fc": "white"})
-        axes.text(x, y + 0.17, f"{row.value:.4g}", ha="center", va="bottom", color="tab:green")
-        if row.gradient is not None:
-            axes.text(x, y - 0.17, f"{row.gradient:.4g}", ha="center", va="top", color="tab:red")
-    axes.set_title(repr(expr), fontsize=9, family="monospace", loc="left")
-    axes.set_xlim(-0.5, max(x for x, _ in spots.values()) + 0.5)
-    axes.set_ylim(min(y for _, y in spots.values()) - 0.6, max(y for _, y in spots.values()) + 0.6)
-    axes.axis("off")
-
-
-def main(path: str = "examples/output/gates.png") -> None:
+def main(folder: str = "examples/output") -> None:
     """Print the gates and draw the two programs."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     for name, (left, right) in gates().items():
         print(f"{name:8}  x gets {left:g}, y gets {right:g}")
-    figure, axes = plt.subplots(2, 1, figsize=(8, 6), layout="constrained")
-    for (expr, at), part in zip((product_of_sum(), shared_part()), axes, strict=True):
-        draw(expr, at, part)
-    figure.suptitle("values in green, gradients in red")
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    print(f"figure: {path}")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for draw in (product_of_sum, shared_part):
+        expr, at = draw()
+        path = Path(folder) / f"gates_{draw.__name__}.svg"
+        fg.to_svg(expr, path, at, direction="right")
+        print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ from funcgrad.graph import reverse_order
 def chain() -> fg.Expr:
     """y = sin(t3), t3 = 1 + t2, t2 = t1**2, t1 = exp(z)."""
     z = fg.var("z")
-    t1 = np.exp(z)
-    t2 = np.square(t1)
-    t3 = 1.0 + t2
-    return np.sin(t3)
+    t1 = fg.name(np.exp(z), "t1")
+    t2 = fg.name(np.square(t1), "t2")
+    t3 = fg.name(1.0 + t2, "t3")
+    return fg.name(np.sin(t3), "y")
 
 
 def all_legal_orders(expr: fg.Expr) -> Iterator[tuple[fg.Key, ...]]:

@@ -1,12 +1,22 @@
 """The five texts that started the project, each a program that keeps its word."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from examples.seeds import autograd_engine, gates, reverse_order, topological_ordering, two_pages
+from examples.seeds import (
+    autograd_engine,
+    gates,
+    pictures,
+    reverse_order,
+    topological_ordering,
+    two_pages,
+)
+from tests.show.test_svg import is_clear
 
 
 @pytest.mark.parametrize("sizes", [(2, 1), (3, 4, 4, 2), (1, 5, 2, 3, 1)])
@@ -84,9 +94,36 @@ def test_gates_distribute_swap_and_route(tmp_path, capsys):
     assert [row.op for row in fg.table(expr, at)] == [
         "x", "square", "exp", "add", "sqrt", "cos", "add",
     ]  # fmt: skip
-    gates.main(str(tmp_path / "gates.png"))
-    assert (tmp_path / "gates.png").stat().st_size > 10_000
+    gates.main(str(tmp_path))
+    assert "-12<" in (tmp_path / "gates_product_of_sum.svg").read_text(encoding="utf-8")
     assert "multiply" in capsys.readouterr().out
+
+
+EXPECTED = {
+    "topological_ordering": ["outer(z, a1)", "w2.T @ z", "z*(1 - a1**2)", "a2 = tanh"],
+    "reverse_order": ["t1 = exp", "t3 = +", "-0.9494", "-3.46"],
+    "gates_product": ["q = +", "f = *", "-12", "-4"],
+    "gates_shared": ["c = +", "0.3432", "-0.8517", "-1.874"],
+    "gates_max": ["m = maximum", "-1", "0"],
+    "two_pages_paths": ["cos(x3)", "x1 + x2", "sin(x1*x2)"],
+    "two_pages_layers": ["concatenate", "float64[729]"],
+    "autograd_engine": ["d = *", "L = +", "-6", "10", "4"],
+}
+"""What stands in each lecture's picture: names, values, gradients and linear maps."""
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_the_picture_of_each_text(name):
+    svg = pictures.PICTURES[name]()
+    shown = re.findall("<text[^>]*>([^<]*)<", svg)
+    assert set(EXPECTED[name]) <= set(shown)
+    assert is_clear(svg)
+
+
+def test_pictures_are_written_to_files(tmp_path, capsys):
+    pictures.main(str(tmp_path))
+    assert {path.stem for path in tmp_path.iterdir()} == set(pictures.PICTURES)
+    assert len(capsys.readouterr().out.splitlines()) == len(pictures.PICTURES)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -182,7 +182,7 @@ def test_edges_of_arrays_show_how_a_cotangent_is_pulled_back():
 
 def test_gradients_without_values_are_formulas():
     svg = to_svg(np.sin(X) * Y, gradient=True)
-    assert shown(svg, "gradient") == ["y*cos(x)", "y", "sin(x)", "1.0"]
+    assert shown(svg, "gradient") == ["y*cos(x)", "y", "sin(x)", "1"]
     assert shown(svg, "local") == ["cos(x)", "y", "v1"]
     assert shown(svg, "value") == []
     assert is_clear(svg)

@@ -15,7 +15,7 @@ from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import evaluate_all, present
 from funcgrad.rewrite.simplify import simplify, simplify_all
-from funcgrad.show.drawing.labels import cut_label, number_label
+from funcgrad.show.drawing.labels import WIDEST_LABEL, cut_label, number_label
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of, check_values
 from funcgrad.show.numbers import label
@@ -80,7 +80,11 @@ def number_annotations(
 def formula_annotations(nodes: list[Expr], arcs: Iterable[Arc]) -> Annotations:
     """The formulas of the gradients of nodes in canonical order, and of the linear maps of some edges."""
     names = list(names_of(nodes[-1]).values())
-    gradients = [cut_label(z) for z in cotangent_labels(nodes, "")]
+    found = [
+        z.removesuffix(".0") if z.replace(".", "").isdigit() else z
+        for z in cotangent_labels(nodes, "")
+    ]
+    gradients = [z if len(z) <= WIDEST_LABEL else "" for z in found]
     return Annotations([""] * len(nodes), gradients, _pullbacks(nodes, arcs, names), names)
 
 

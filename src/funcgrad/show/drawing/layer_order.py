@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 MOST_SWEEPS = 24
 PATIENCE = 4  # sweeps without improvement before the last
+MOST_PASSES = 4  # of exchanges after each sweep
 POINT_BUDGET = 100_000  # points that sweeps visit, about, so that large drawings take linear time
 
 
@@ -102,15 +103,19 @@ def _median(values: Sequence[int]) -> float:
 def _transpose(
     layers: list[list[int]], up: Sequence[Sequence[int]], down: Sequence[Sequence[int]]
 ) -> None:
-    """Exchange neighboring points where that saves crossings, in one pass over all layers."""
+    """Exchange neighboring points where that saves crossings, in a few passes over all layers."""
     at = _positions(layers)
-    for layer in layers:
-        for k in range(len(layer) - 1):
-            a, b = layer[k], layer[k + 1]
-            saved = sum([_saved(a, b, near, at) for near in (up, down) if near[a] and near[b]])
-            if saved > 0:
-                layer[k], layer[k + 1] = b, a
-                at[a], at[b] = k + 1, k
+    for _ in range(MOST_PASSES):
+        exchanged = False
+        for layer in layers:
+            for k in range(len(layer) - 1):
+                a, b = layer[k], layer[k + 1]
+                if sum([_saved(a, b, near, at) for near in (up, down) if near[a] and near[b]]) > 0:
+                    layer[k], layer[k + 1] = b, a
+                    at[a], at[b] = k + 1, k
+                    exchanged = True
+        if not exchanged:
+            return
 
 
 def _saved(a: int, b: int, near: Sequence[Sequence[int]], at: dict[int, int]) -> int:
