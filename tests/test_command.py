@@ -154,6 +154,12 @@ def test_a_variable_called_path_is_no_file(capsys, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_picture_shows_values(capsys):
+    shown = run(capsys, "svg", "x*x", "x=3")[1]
+    assert ">9</text>" in shown
+    assert ">9</text>" not in run(capsys, "svg", "x*x")[1]
+
+
 def test_wrong_derivatives_are_reported(capsys, tmp_path):
     file = tmp_path / "wrong.py"
     file.write_text(

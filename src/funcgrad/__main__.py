@@ -140,7 +140,7 @@ _COMMANDS: Mapping[str, Callable[[Expr, dict[str, Any]], object]] = MappingProxy
         "explain": explain,
         "steps": steps,
         "check": _check,
-        "svg": lambda expr, values: to_svg(expr),
+        "svg": lambda expr, values: to_svg(expr, None, values or None),
         "latex": lambda expr, values: to_latex(expr),
         "python": lambda expr, values: to_python(expr),
         "explore": _explore,

@@ -65,6 +65,17 @@ def test_an_operand_used_twice_by_one_node_has_two_edges():
     assert a[0] < b[0]
 
 
+@pytest.mark.parametrize("operands", [(0, 1), (1, 0)])
+def test_edges_arrive_in_the_order_of_operands_where_it_matters(operands):
+    """Two nodes that take the same operands in two orders: ``a - b`` and ``b - a`` are not drawn alike."""
+    parents = [(), (), operands, (1, 0), (2, 3)]
+    plan = arrange(parents, [(40.0, 20.0)] * 5, ordered={2, 3, 4})
+    tips = [route[-1][0] for route in plan.routes]
+    assert tips[0] < tips[1]
+    assert tips[2] < tips[3]
+    assert tips[4] < tips[5]
+
+
 def test_operands_of_one_user_stand_beside_it():
     """A constant and its cast, used far below, are drawn there."""
     parents = [(), (0,), (1,), (2,), (3,), (), (5,), (4, 6)]

@@ -212,6 +212,21 @@ def test_values_that_do_not_fit_are_refused():
         to_svg(3)
 
 
+def tips(svg):
+    """The horizontal place of each edge's tip, and of its start."""
+    found = re.findall(r'class="fg-edge" d="M(\S+) [^"]*"/><path class="fg-tip" d="M(\S+) ', svg)
+    return [(float(start), float(tip)) for start, tip in found]
+
+
+def test_a_difference_shows_its_order():
+    a, b = np.sin(X), np.cos(X)
+    one, other = tips(to_svg(a - b)), tips(to_svg(b - a))
+    assert one[2][1] < one[3][1]
+    assert other[2][1] < other[3][1]
+    assert shown(to_svg(a - b), "name") == ["x", "sin", "cos", "-"]
+    assert shown(to_svg(b - a), "name") == ["x", "cos", "sin", "-"]
+
+
 def test_names_of_nodes_are_shown():
     t = fg.name(np.exp(X), "t1")
     assert "t1 = exp" in shown(to_svg(t * X), "name")

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from funcgrad.autodiff.accumulate import reached_keys
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, Key
+from funcgrad.rewrite.laws import COMMUTING
 from funcgrad.show.drawing.annotations import Annotations, Arc
 from funcgrad.show.drawing.folding import Folding, Group
 from funcgrad.show.drawing.labels import Face, cut_label, text_width
@@ -42,12 +43,16 @@ class Line(NamedTuple):
 
 
 class Box(NamedTuple):
-    """What is drawn of a node or a group: its kind, which is its fill, its classes and its lines."""
+    """What is drawn of a node or a group: its kind, which is its fill, its classes and its lines.
+
+    A ``stacked`` box has a second outline; to an ``ordered`` one, the order of operands matters.
+    """
 
     kind: Literal["input", "constant", "op", "group"]
     classes: str
     lines: tuple[Line, ...]
     stacked: bool = False
+    ordered: bool = False
 
     @property
     def size(self) -> tuple[float, float]:
@@ -168,9 +173,8 @@ def _box(
         return Box(face.kind, classes, (Line("name", name),))
     known = source.known
     numbers = (Line("value", known.values[i]), Line("gradient", known.gradients[i]))
-    return Box(
-        face.kind, classes, (*_lines((name, *rest)), *[line for line in numbers if line.text])
-    )
+    written = (*_lines((name, *rest)), *[line for line in numbers if line.text])
+    return Box(face.kind, classes, written, ordered=source.nodes[i].op.name not in COMMUTING)
 
 
 def group_name(folding: Folding, group: Group) -> str:

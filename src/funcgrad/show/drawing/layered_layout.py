@@ -9,7 +9,7 @@ logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -39,11 +39,15 @@ class Layout(NamedTuple):
 
 
 def arrange(
-    parents: Sequence[tuple[int, ...]], sizes: Sequence[Size], texts: Sequence[Size | None] = ()
+    parents: Sequence[tuple[int, ...]],
+    sizes: Sequence[Size],
+    texts: Sequence[Size | None] = (),
+    ordered: Collection[int] = (),
 ) -> Layout:
     """A layout of a graph whose nodes come in topological order, operands above their users.
 
-    ``texts`` has the size of the text of each edge, or None, in the order of ``parents``.
+    ``texts`` has the size of the text of each edge, or None, in the order of ``parents``. At nodes that are
+    ``ordered``, edges arrive in the order of operands, from left to right; at others without crossings.
 
     >>> plan = arrange([(), (0,), (1, 0)], [(40.0, 20.0)] * 3)
     >>> [y for x, y in plan.centers]
@@ -62,7 +66,7 @@ def arrange(
     places = [
         (xs[p], (bands[level][0] + bands[level][1]) / 2) for p, level in enumerate(points.levels)
     ]
-    routes = _routes(points, places, bands)
+    routes = _routes(points, places, bands, ordered)
     right = max([x + w / 2 for x, w in zip(xs, widths, strict=True)])
     return Layout(
         places[: len(parents)],
@@ -161,10 +165,13 @@ def _bands(
 
 
 def _routes(
-    points: _Points, places: Sequence[Point], bands: Sequence[tuple[float, float]]
+    points: _Points,
+    places: Sequence[Point],
+    bands: Sequence[tuple[float, float]],
+    ordered: Collection[int],
 ) -> list[list[Point]]:
     """The points of each edge: straight through the layers that it passes, and side by side at its ends."""
-    tips = _ports(points, places)
+    tips = _ports(points, places, ordered)
     routes = []
     for edge, chain in enumerate(points.chains):
         first, last = chain[0], chain[-1]
@@ -183,11 +190,13 @@ def _routes(
     return routes
 
 
-def _ports(points: _Points, places: Sequence[Point]) -> list[float]:
-    """The x of the tip of each edge: at the upper side of its node, in the order in which edges arrive."""
+def _ports(points: _Points, places: Sequence[Point], ordered: Collection[int]) -> list[float]:
+    """The x of the tip of each edge: on top of its node, in the order of operands or of arrival."""
     arriving: dict[int, list[tuple[float, int]]] = {}
     for edge, chain in enumerate(points.chains):
-        arriving.setdefault(chain[-1], []).append((places[chain[-2]][0], edge))
+        node = chain[-1]
+        side = 0.0 if node in ordered else places[chain[-2]][0]
+        arriving.setdefault(node, []).append((side, edge))
     tips = [0.0] * len(points.chains)
     for node, found in arriving.items():
         room = min(PORT, (points.sizes[node][0] - 12.0) / len(found))

@@ -75,11 +75,12 @@ def to_svg(
     in red, the gradient: the derivative of the root in it. Each edge shows its local derivative; between
     arrays, how a cotangent z is pulled back. With ``gradient`` and no values these are formulas.
 
-    Operands stand above their users, or to the left if ``direction`` is ``"right"``. Constants, and inputs
-    that many use, are drawn beside each user; a dashed outline means *the same node again*. A graph that
-    would need more than ``fold`` boxes is folded: repetitions, calls, and then parts become boxes that say
-    what they hold; None folds nothing. What a loop, a branch or a call runs is drawn below, once, in a box
-    with the name that the node says.
+    Operands stand above their users, or to the left if ``direction`` is ``"right"``; where their order
+    matters, as in a difference, edges arrive in it from left to right, or from top to bottom. Constants, and
+    inputs that many use, are drawn beside each user; a dashed outline means *the same node again*. A graph
+    that would need more than ``fold`` boxes is folded: repetitions, calls, and then parts become boxes that
+    say what they hold; None folds nothing. What a loop, a branch or a call runs is drawn below, once, in a
+    box with the name that the node says.
 
     The picture has a title and a description for those who do not see it, and can be read on light and on
     dark.
@@ -182,6 +183,7 @@ def _panel(source: DrawnProgram, folding: Folding, view: _View) -> _Panel:
         boxes.parents,
         [_turned(size, turned) for size in sizes],
         [size and _turned(size, turned) for size in text_sizes],
+        {k for k, box in enumerate(boxes.boxes) if box.ordered},
     )
     elements = [_edge(route, turned) for route in plan.routes]
     for at, line, size in zip(plan.texts, boxes.texts, text_sizes, strict=True):
