@@ -46,7 +46,7 @@ def run_in(folder, code, *before, **environment):
 
 ENGINES = [
     pytest.param("concurrent.futures", "concurrent.futures", ()),
-    pytest.param("joblib", "joblib", ()),
+    pytest.param("joblib", "joblib", (), marks=pytest.mark.slow),
     pytest.param("Ray", "ray", (), marks=pytest.mark.slow),
     pytest.param("Spark", "pyspark", (), marks=pytest.mark.slow),
     pytest.param("mpi4py", "mpi4py", ("mpiexec", "-n", "2"), marks=pytest.mark.slow),

@@ -195,6 +195,7 @@ def test_a_while_loop_under_shard_map():
     equal(jax.jit(run)(W, X), want)
 
 
+@pytest.mark.slow
 def test_functions_under_pmap():
     count = len(jax.devices())
     x, y = X.reshape(count, -1, 5), Y.reshape(count, -1, 8)

@@ -104,6 +104,7 @@ def test_a_copy_takes_arguments_by_name_and_leaves_defaults_out(cloudpickle):
         pickle.loads(cloudpickle.dumps(f))(y=3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", ["jax", "torch"])
