@@ -25,7 +25,8 @@ def topological_ordering() -> str:
     b1, w1, b2, w2, x = fg.vars("b1 w1 b2 w2 x")
     z1 = fg.name(b1 + w1 * x, "z1")
     a1 = fg.name(np.tanh(z1), "a1")
-    return fg.to_svg(fg.name(b2 + w2 * a1, "z2"))
+    z2 = fg.name(b2 + w2 * a1, "z2")
+    return fg.to_svg(z2, b1=0.1, w1=0.5, b2=-0.2, w2=2.0, x=1.0)
 
 
 def reverse_order() -> str:
@@ -33,40 +34,40 @@ def reverse_order() -> str:
     t1 = fg.name(np.exp(fg.var("z")), "t1")
     t2 = fg.name(np.square(t1), "t2")
     t3 = fg.name(fg.name(fg.const(1.0), "one") + t2, "t3")
-    return fg.to_svg(fg.name(np.sin(t3), "y"))
+    return fg.to_svg(fg.name(np.sin(t3), "y"), z=0.3)
 
 
 def gates() -> str:
     """(x + y) z: a gate that distributes below one that swaps."""
     x, y, z = fg.vars("x y z")
-    return fg.to_svg(fg.name(fg.name(x + y, "q") * z, "g"))
+    return fg.to_svg(fg.name(fg.name(x + y, "q") * z, "g"), x=-2.0, y=5.0, z=-4.0)
 
 
 def shared_part() -> str:
     """sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2)) in six steps."""
     a = fg.name(fg.var("x") ** 2, "a")
     c = fg.name(a + fg.name(np.exp(a), "b"), "c")
-    return fg.to_svg(fg.name(fg.name(np.sqrt(c), "d") + fg.name(np.cos(c), "e"), "f"))
+    return fg.to_svg(fg.name(fg.name(np.sqrt(c), "d") + fg.name(np.cos(c), "e"), "f"), x=0.7)
 
 
 def two_pages() -> str:
     """The graph of six nodes whose paths are words."""
     n1 = fg.var("n1")
     n4 = fg.name(np.exp(fg.name(np.sin(n1), "n3")), "n4")
-    return fg.to_svg(fg.name(n4 + fg.name(np.cos(n1), "n5"), "n6"))
+    return fg.to_svg(fg.name(n4 + fg.name(np.cos(n1), "n5"), "n6"), gradient=True)
 
 
 def autograd_engine() -> str:
     """Five nodes."""
     a, b, c = fg.vars("a b c")
-    return fg.to_svg(fg.name(fg.name(a * b, "d") + c, "L"))
+    return fg.to_svg(fg.name(fg.name(a * b, "d") + c, "L"), a=2.0, b=-3.0, c=10.0)
 
 
 def path_sums() -> str:
     """A program with three paths from x."""
     x, y = fg.vars("x y")
     a = fg.name(x * y, "a")
-    return fg.to_svg(fg.name(a * fg.name(np.sin(a), "b") + x, "e"))
+    return fg.to_svg(fg.name(a * fg.name(np.sin(a), "b") + x, "e"), x=2.0, y=0.5)
 
 
 _DRAWN = (
