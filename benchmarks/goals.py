@@ -140,9 +140,12 @@ GOALS = (
             ("least squares on 128 powers by cumprod", "polynomial", "degree 128", "by hand"),
             ("Black-Scholes and greeks, 10⁶ options", "options", "1000000", "by hand"),
         )
+        for more, ours in [
+            (", with numba", NUMBA) if NUMBA in FAMILIES[family].PEERS else ("", "funcgrad")
+        ]
         for goal in (
-            Goal(name, family, size, "jax", "speed", 1, None),
-            Goal(name, family, size, limit, "time", 1.5, None),
+            Goal(f"{name}{more}", family, size, "jax", "speed", 1, None, ours),
+            Goal(f"{name}{more}", family, size, limit, "time", 1.5, None, ours),
         )
     ],
 )

@@ -29,6 +29,9 @@ LIBRARIES |= {
 CLOCK = time.process_time
 """CPU time: on one core, wall time without that of other processes."""
 
+COMPILERS = ("numba", "llvmlite")
+"""The modules of the extra `fast`."""
+
 SLOW = 5.0
 """Seconds of a call that is too long to be repeated for a median."""
 
@@ -40,8 +43,9 @@ def pin() -> None:
 
 
 def hide_numba() -> None:
-    """Make imports of numba fail, as if it were not installed."""
-    sys.modules["numba"] = None  # type: ignore[assignment]
+    """Make imports of numba and of llvmlite, which it is made of, fail, as if they were not installed."""
+    for name in COMPILERS:
+        sys.modules[name] = None  # type: ignore[assignment]
 
 
 def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
@@ -49,7 +53,8 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
 
     ``first`` is the first call, including tracing, differentiation and compilation. ``warm`` is the time of
     the calls beyond the steady state until they reach it, such as compilation at the second call. Libraries
-    are imported before, except numba, which funcgrad imports when it compiles. ``numba`` is whether it did.
+    are imported before, except numba and llvmlite, which funcgrad imports when it compiles. ``numba`` is
+    whether it did.
     """
     module = FAMILIES[family]
     try:
@@ -79,7 +84,7 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
         for _ in range(work.warm):
             _finished(work, work.function)
         found["function"] = median_time(work.function, work, float(seconds), None)
-    return found | {"numba": sys.modules.get("numba") is not None}
+    return found | {"numba": any(sys.modules.get(name) is not None for name in COMPILERS)}
 
 
 def _cpu_time() -> float:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.work.base import (
+    NUMBA,
     Work,
     with_autograd,
     with_funcgrad,
     with_jax,
+    with_numba,
     with_torch,
 )
 from benchmarks.work.base import jax as jax_library
@@ -209,6 +211,7 @@ def c(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NUMBA: with_numba(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,
