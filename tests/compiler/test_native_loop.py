@@ -11,10 +11,11 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import native_loop
+from funcgrad.compiler.native import native_loop, native_program
 from funcgrad.compiler.native.array_program import form_of
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
 from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.control.closed_program import body_of, symbol
@@ -175,8 +176,8 @@ def native(monkeypatch):
         return found
 
     monkeypatch.setattr(NativeLoop, "_compiled", counted)
-    monkeypatch.setattr(native_loop, "_COMPILE", 0.0)
-    monkeypatch.setattr(native_loop, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(native_loop, "COMPILE", 0.0)
+    monkeypatch.setattr(native_loop, "COMPILE_STEP", 0.0)
     monkeypatch.setattr(loop_codegen, "_FEW", 0)
     loop_codegen.run_loop.cache_clear()
     yield made
@@ -306,6 +307,41 @@ def test_a_program_and_its_derivatives(name, native):
         want = derivatives(f, x)
     for got, wanted in zip(found, want, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rk4 3", "kalman", "forward algorithm"])
+def test_a_whole_program(name, native, monkeypatch):
+    """A gradient with its loops as one function: the same values, and a new array each time."""
+    made = []
+    call = NativeProgram._call
+    monkeypatch.setattr(native_program, "COMPILE", 0.0)
+    monkeypatch.setattr(native_program, "COMPILE_STEP", 0.0)
+    monkeypatch.setattr(NativeProgram, "_call", lambda self, *x: made.append(1) or call(self, *x))
+    f, x = PROGRAMS[name]
+    gradient = fg.jit(fg.grad(f))
+    found = [gradient(x) for _ in range(6)]
+    assert made
+    want = fg.grad(f)(x)
+    for got in found:
+        assert type(got) is type(want)
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    assert len({id(got) for got in found}) == len(found)
+
+
+def test_an_index_out_of_bounds_in_a_whole_program(native, monkeypatch):
+    monkeypatch.setattr(native_program, "COMPILE", 0.0)
+    monkeypatch.setattr(native_program, "COMPILE_STEP", 0.0)
+
+    def f(x, i):
+        y, ys = fg.scan(lambda y, k: (y * x, y), x, np.arange(30))
+        return np.sum(y) + ys[i, 0]
+
+    g = fg.jit(f)
+    x = np.linspace(0.1, 1.0, 4)
+    first = [g(x, 3) for _ in range(6)]
+    assert len(set(first)) == 1
+    with pytest.raises(IndexError, match="out of bounds"):
+        g(x, 30)
 
 
 def test_nothing_is_contracted_or_reordered():

@@ -101,6 +101,39 @@ def loop_function_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> tuple[s
     ), w
 
 
+def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
+    """The LLVM IR of a whole program, on the arrays of its inputs and results; its integers are unused.
+
+    Raises:
+        UnsupportedError: a step has no form in machine code.
+    """
+    w = LLVMWriter()
+    types = [step.type for step in flat.steps[: flat.inputs]]
+    results = [flat.steps[i].type for i in flat.results]
+    for type in [*types, *results]:
+        if type.dtype.name not in MEMORY or not type.dtype.isnative or type.size == 0:
+            raise UnsupportedError(f"{type}")
+    failed = "%failed"
+    w.stack.append(f"  {failed} = alloca i8")
+    w.lines.append(f"  store i8 0, ptr {failed}")
+    given = [
+        Strided(t.dtype.name, t.shape, f"%a{k}", row_major_strides(t.shape))
+        for k, t in enumerate(types)
+    ]
+    outputs = [
+        Strided(t.dtype.name, t.shape, f"%y{k}", row_major_strides(t.shape))
+        for k, t in enumerate(results)
+    ]
+    values = ArrayProgram(w, flat, failed).run([loaded(w, x) for x in given])
+    for output, value in zip(outputs, values, strict=True):
+        copy_into(w, output, value)
+    flag = w.emit("i8", f"load i8, ptr {failed}")
+    bad = w.compare("ne", flag, Number("i8", "0"))
+    w.lines.append(f"  ret i64 {w.select(bad, integer(-1), integer(0)).text}")
+    names = [f"a{k}" for k in range(len(given))], [f"y{k}" for k in range(len(outputs))]
+    return _module(w, *names, 0), w
+
+
 def _module(w: LLVMWriter, given: Sequence[str], outputs: Sequence[str], states: int) -> str:
     """The function on addresses, and the one on array objects that calls it."""
     pointers = [

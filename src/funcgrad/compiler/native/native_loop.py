@@ -53,15 +53,15 @@ Compiled: TypeAlias = Callable[[Sequence[Any], int], tuple[list[Any], list[Any]]
 _CALL, _NUMPY_ENTRY, _ENTRY, _TRANSCENDENTAL, _SERIAL = 800.0, 0.5, 0.4, 9.0, 4.0
 _BLAS, _PRODUCT = 0.08, 0.17
 # Nanoseconds for compiling anything, and for each step.
-_COMPILE, _COMPILE_STEP = 30e6, 2.5e6
+COMPILE, COMPILE_STEP = 30e6, 4e6
 # Steps beyond which compiling takes several seconds, and bytes of the arena beyond which calls do not matter.
-_MOST_STEPS, _MOST_BYTES = 1500, 1 << 22
+MOST_STEPS, _MOST_BYTES = 1500, 1 << 22
 # Nanoseconds between two looks whether Python was interrupted.
-_ENTERED = 1e8
+UNINTERRUPTED = 1e8
 
 
-def estimate(flat: Flat) -> Estimate:
-    """What one run of a program takes in NumPy and in machine code.
+def estimate(flat: Flat, loops: bool = True) -> Estimate:
+    """What one run of a program takes in NumPy and in machine code, or what is outside of its loops.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x", 3)
@@ -70,7 +70,7 @@ def estimate(flat: Flat) -> Estimate:
     """
     total = Estimate(0.0, 0.0, 0)
     for step in flat.steps[flat.inputs :]:
-        if step.op is not CONSTANT and step.op is not INPUT:
+        if step.op is not CONSTANT and step.op is not INPUT and (loops or step.op is not loop_op):
             total = total.plus(_of_step(flat, step))
     return total
 
@@ -141,11 +141,11 @@ class NativeLoop:
         self._finished = (
             not PASS_OPTIONS.runs("native_loops")
             or not llvm_jit.llvm_available()
-            or self._cost.steps > _MOST_STEPS
+            or self._cost.steps > MOST_STEPS
             or (self._cost.native > self._cost.numpy and not at_once)
         )
         self._ran = 0.0
-        self._worth = 0.0 if at_once else _COMPILE + self._cost.steps * _COMPILE_STEP
+        self._worth = 0.0 if at_once else COMPILE + self._cost.steps * COMPILE_STEP
         self._run: Callable[..., int] | None = None
         self._arena = 0
         self._pool: list[Any] = []
@@ -216,7 +216,7 @@ class NativeLoop:
         return [np.empty((length, *type.shape), type.dtype) for type in types]
 
     def _chunk(self) -> int:
-        return max(int(_ENTERED / max(self._cost.native, 1.0)), 1)
+        return max(int(UNINTERRUPTED / max(self._cost.native, 1.0)), 1)
 
     def _in_chunks(
         self, states: Sequence[Any], rest: Sequence[Any], arena: object, length: int

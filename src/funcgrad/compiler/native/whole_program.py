@@ -9,6 +9,7 @@ Gain (docs/passes.md): without it RK4 on numbers, with numba, takes 1.21 of the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.compiler.flat_program import Flat
@@ -32,7 +33,7 @@ def later(flat: Flat) -> native.Later | None:
         if step.op is loop_op and (params["cond"] or params["spec"].trip_count == UNKNOWN_LENGTH):
             return None  # how long it runs is not known
     written, iteration = operations(flat)
-    if iteration > native.ENTERED:
+    if iteration > native.ENTERED or native_source(flat) is None:
         return None
     signature = tuple([(type.dtype.name, len(type.shape), False) for type in given])
     return native.Later(lambda: native_source(flat), signature, written, iteration)
@@ -66,11 +67,15 @@ def native_source(flat: Flat) -> str | None:
     return "\n".join([*writer.helpers, head, *indented(lines)]) + "\n"
 
 
-def native_entry(flat: Flat) -> tuple[list[str], dict[str, Any]]:
+def native_entry(flat: Flat) -> tuple[Sequence[str], dict[str, Any]]:
     """The prologue of a program, which calls its machine code once there is any, and its bindings."""
     found = later(flat)
     if found is None:
-        return [], {}
+        if not native.available():
+            return [], {}
+        from funcgrad.compiler.native.native_program import entry_lines
+
+        return entry_lines(flat)
     bound: dict[str, Any] = {"later": found, "as_native_array": native.as_native_array}
     given = []
     for i, step in enumerate(flat.steps[: flat.inputs]):
