@@ -344,6 +344,19 @@ def test_an_index_out_of_bounds_in_a_whole_program(native, monkeypatch):
         g(x, 30)
 
 
+def test_a_loop_around_an_operation_with_several_results(native):
+    """A decomposition has no form in machine code, and a tuple of results but no program."""
+    x = np.array([[2.0, 0.3], [0.3, 1.0]])
+
+    def f(x):
+        return fg.fori_loop(0, 25, lambda t, y: np.linalg.eigh(y + x)[1] * 0.5, x)
+
+    first = x
+    for _ in range(25):
+        first = np.linalg.eigh(first + x)[1] * 0.5
+    np.testing.assert_allclose(f(x), first, rtol=1e-12)
+
+
 def test_nothing_is_contracted_or_reordered():
     """Products and sums have the bits that NumPy gives them."""
     rng = np.random.default_rng(0)

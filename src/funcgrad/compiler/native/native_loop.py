@@ -83,7 +83,7 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
             max(spec.trip_count, 1)
         )
     if step.type.dtype.kind == "O":
-        held = params.get("branches") or [params["body"]]
+        held = params.get("branches") or [params[name] for name in ("body",) if name in params]
         found = Estimate(_CALL, 0.0, 0)
         for body in held:
             found = found.plus(estimate(flatten_program(body.program.outputs, body.program.inputs)))

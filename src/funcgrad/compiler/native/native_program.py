@@ -133,6 +133,8 @@ def _is_counted(step: Any) -> bool:
 
 def entry_lines(flat: Flat) -> tuple[Sequence[str], dict[str, Any]]:
     """The prologue of a program, which calls its machine code once there is any, and its bindings."""
+    if not any([step.op is loop_op for step in flat.steps]):
+        return [], {}
     later = NativeProgram(flat)
     if not later.is_possible:
         return [], {}
