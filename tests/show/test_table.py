@@ -41,3 +41,9 @@ def test_a_picture_is_text_that_a_notebook_draws(tmp_path):
     assert picture == fg.to_svg(X * Y) == (tmp_path / "x.svg").read_text(encoding="utf-8")
     assert type(picture._repr_svg_()) is str
     assert ET.fromstring(picture._repr_svg_()).tag.endswith("svg")
+
+
+def test_zeros_keep_their_signs():
+    x = fg.var("x")
+    assert "-0" in str(fg.table(x * 2.0, x=-0.0)).split()
+    assert "-0" not in str(fg.table(x * 2.0, x=0.0)).split()

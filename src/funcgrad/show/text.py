@@ -294,7 +294,7 @@ def short(value: object) -> str:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):
         if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
+            return f"{value:.0f}"  # -0 keeps its sign
         return repr(value) if len(repr(value)) <= 8 else f"{value:.6g}"
     return str(value)
 

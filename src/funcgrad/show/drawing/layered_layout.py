@@ -51,7 +51,7 @@ def arrange(
 
     >>> plan = arrange([(), (0,), (1, 0)], [(40.0, 20.0)] * 3)
     >>> [y for x, y in plan.centers]
-    [24.0, 78.0, 132.0]
+    [24.0, 79.4, 134.8]
     """
     edges = [(p, i) for i, of in enumerate(parents) for p in of]
     texts = list(texts) or [None] * len(edges)
