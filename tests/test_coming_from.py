@@ -9,6 +9,7 @@ import contextlib
 import doctest
 import io
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -52,7 +53,21 @@ def shown_by(statement: str, names: dict[str, object]) -> str:
     return printed.getvalue()
 
 
+@pytest.fixture
+def single_precision():
+    """JAX as it is imported; other tests turn double precision on."""
+    if "jax" not in sys.modules:
+        yield
+        return
+    config = sys.modules["jax"].config
+    before = config.jax_enable_x64
+    config.update("jax_enable_x64", False)
+    yield
+    config.update("jax_enable_x64", before)
+
+
 @pytest.mark.oracle
+@pytest.mark.usefixtures("single_precision")
 @pytest.mark.parametrize("page", IMPORTED)
 def test_the_other_librarys_lines_do_what_the_page_says(page):
     with warnings.catch_warnings():

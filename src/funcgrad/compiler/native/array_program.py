@@ -96,7 +96,9 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     if not operands or any([x.type.shape != step.type.shape for x in operands]):
         raise UnsupportedError(op.name)
     kind = operands[-1].type.dtype.kind
-    use = ScalarUse(kind, dict(step.params), tuple([_constant(flat, k) for k in step.operands]))
+    constants = tuple([_constant(flat, k) for k in step.operands])
+    entries = tuple([_is_entry(flat, k) for k in step.operands])
+    use = ScalarUse(kind, dict(step.params), constants, entries)
     template = native_template(op, use)
     if template is None:
         raise UnsupportedError(op.name)
@@ -110,6 +112,14 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
 
 def _cast(writer: LLVMWriter, step: FlatStep, operands: Sequence[Number]) -> Number:
     return cast_number(writer, operands[0], REGISTER[step.type.dtype.name])
+
+
+def _is_entry(flat: Flat, i: int) -> bool:
+    """Whether a step has an entry of its own at each place, and does not repeat one number."""
+    step = flat.steps[i]
+    while step.op is broadcast_to:
+        step = flat.steps[step.operands[0]]
+    return step.type.shape != ()
 
 
 def _constant(flat: Flat, i: int) -> float | None:

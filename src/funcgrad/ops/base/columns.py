@@ -30,6 +30,8 @@ class ScalarUse(NamedTuple):
     params: Mapping[str, Any]
     constants: tuple[Any, ...]
     """The value of each operand that is a constant, None for the others."""
+    entries: tuple[bool, ...] = ()
+    """Whether each operand is an entry of an array, and not one number for all entries; empty if none is."""
 
 
 ScalarRow: TypeAlias = str | Mapping[str, str] | Callable[[ScalarUse], str | None]

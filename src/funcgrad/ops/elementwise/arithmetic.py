@@ -144,7 +144,10 @@ def _power_template(use: ScalarUse) -> str | None:
     exponent = use.constants[1]
     if exponent is not None:
         return _POWERS.get(exponent, "math.pow({0}, {1})")
-    return "(math.pow({0}, {1}) if {1} != 0.5 else math.sqrt({0}))"  # which differ at -0 and -inf
+    if use.entries and use.entries[1]:
+        return "math.pow({0}, {1})"
+    # NumPy takes the root for one exponent of 0.5, which differs from a power at -0 and -inf.
+    return "(math.pow({0}, {1}) if {1} != 0.5 else math.sqrt({0}))"
 
 
 power = elementwise(
