@@ -365,6 +365,29 @@ def test_nothing_is_contracted_or_reordered():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("name", ["sum", "norm", "logsumexp"])
+def test_long_sums_of_float32_keep_their_digits(name):
+    """NumPy adds in pairs; one entry after another, 20 000 of them would lose two digits."""
+    values = np.full((2, 20_000), 0.1, np.float32)
+    (x,) = named([values])
+    doubled = x + x
+    got, _ = together([all_ops()[name](np.sin(x) * 0.0 + doubled, axis=(1,))], [x], [values])
+    wide = 2.0 * values.astype(float)
+    want = {"sum": np.sum(wide, axis=1), "norm": np.sqrt(np.sum(wide**2, axis=1))}
+    want["logsumexp"] = np.log(np.sum(np.exp(wide), axis=1))
+    assert got[0].dtype == np.float32
+    np.testing.assert_allclose(got[0][0], want[name], rtol=2e-7)
+
+
+def test_truth_values_of_other_bytes_than_one():
+    """A view of bytes as truth values may hold any byte: all but 0 are true."""
+    values = np.array([2, 0, 255, 1, 128], np.uint8).view(bool)
+    x, y = named([values, np.ones(5)])
+    got, want = together([np.where(x, y, -y), np.logical_not(x)], [x, y], [values, np.ones(5)])
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_an_index_out_of_bounds_raises_numpys_error(native):
     x = np.arange(4.0)
 

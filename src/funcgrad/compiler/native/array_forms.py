@@ -14,10 +14,12 @@ from funcgrad.compiler.native.array_values import (
     Splat,
     Strided,
     Value,
+    cast_array,
     copy_into,
     in_memory,
     loaded,
     new_array,
+    sum_dtype,
 )
 from funcgrad.compiler.native.llvm_writer import (
     REGISTER,
@@ -145,7 +147,7 @@ def _of_truths(opcode: str) -> Any:
     return fold
 
 
-total = Reduce(_zero, _accumulate("fadd", "add"))
+total = Reduce(_zero, _accumulate("fadd", "add"), adds=True)
 product = Reduce(_one, _accumulate("fmul", "mul"))
 largest = Reduce(
     _lowest,
@@ -168,7 +170,8 @@ def _logsumexp(program: ArrayProgram, step: FlatStep, operands: Sequence[Value])
     dtype = step.type.dtype.name
     kind = REGISTER[dtype]
     found = new_array(w, step.type.shape, dtype)
-    top, added = new_array(w, (), dtype), new_array(w, (), dtype)
+    top, added = new_array(w, (), dtype), new_array(w, (), sum_dtype(dtype))
+    wide = REGISTER[added.dtype]
     reduced = [x.shape[axis] for axis in axes]
 
     def entry(kept: Sequence[Number], inner: Sequence[Number]) -> Number:
@@ -177,15 +180,16 @@ def _logsumexp(program: ArrayProgram, step: FlatStep, operands: Sequence[Value])
 
     with w.loops(step.type.shape) as kept:
         top.put(w, (), real(-math.inf, kind))
-        added.put(w, (), real(0.0, kind))
+        added.put(w, (), real(0.0, wide))
         with w.loops(reduced) as inner:
             top.put(w, (), largest.fold(w, step, top.at(w, ()), entry(kept, inner)))
         most = top.at(w, ())
         shift = w.select(template_value(w, "isfinite({0})", [most]), most, real(0.0, kind))
         with w.loops(reduced) as inner:
             term = template_value(w, "exp({0} - {1})", [entry(kept, inner), shift])
-            added.put(w, (), w.binary("fadd", added.at(w, ()), term))
-        found.put(w, kept, template_value(w, "log({0}) + {1}", [added.at(w, ()), shift]))
+            added.put(w, (), w.binary("fadd", added.at(w, ()), cast_number(w, term, wide)))
+        terms = cast_number(w, added.at(w, ()), kind)
+        found.put(w, kept, template_value(w, "log({0}) + {1}", [terms, shift]))
     return loaded(w, found)
 
 
@@ -194,16 +198,18 @@ logsumexp = Whole(_logsumexp)
 
 def _norm(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (x,), w, axes = operands, program.writer, dict(step.params)["axis"]
-    found = new_array(w, step.type.shape, step.type.dtype.name)
+    dtype = step.type.dtype.name
+    found = new_array(w, step.type.shape, sum_dtype(dtype))
+    wide = REGISTER[found.dtype]
     with w.loops(found.shape) as index:
-        found.put(w, index, _zero(step))
+        found.put(w, index, real(0.0, wide))
     with w.loops(x.shape) as index:
         kept = [at for axis, at in enumerate(index) if axis not in axes]
-        square = template_value(w, "({0} * {0})", [x.at(w, index)])
+        square = cast_number(w, template_value(w, "({0} * {0})", [x.at(w, index)]), wide)
         found.put(w, kept, w.binary("fadd reassoc", found.at(w, kept), square))
     with w.loops(found.shape) as index:
         found.put(w, index, template_value(w, "sqrt({0})", [found.at(w, index)]))
-    return loaded(w, found)
+    return loaded(w, cast_array(w, found, dtype))
 
 
 norm = Whole(_norm)

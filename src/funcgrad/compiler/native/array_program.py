@@ -16,8 +16,10 @@ from funcgrad.compiler.native.array_values import (
     Splat,
     Strided,
     Value,
+    cast_array,
     loaded,
     new_array,
+    sum_dtype,
 )
 from funcgrad.compiler.native.llvm_writer import (
     MEMORY,
@@ -66,6 +68,8 @@ class Reduce(NamedTuple):
 
     start: Callable[[FlatStep], Number]
     fold: Callable[[LLVMWriter, FlatStep, Number, Number], Number]
+    adds: bool = False
+    """Whether it rounds a sum at each entry: one of `float32` is added up in `float64` (`sum_dtype`)."""
 
 
 MachineForm: TypeAlias = View | Whole | ElementForm | Lookup | Reduce
@@ -284,8 +288,9 @@ class ArrayProgram:
         for i in members:
             form, type = self.forms[i], steps[i].type
             if isinstance(form, Reduce):
-                targets[i] = new_array(w, type.shape, type.dtype.name)
-                start = form.start(steps[i])
+                dtype = sum_dtype(type.dtype.name) if form.adds else type.dtype.name
+                targets[i] = new_array(w, type.shape, dtype)
+                start = cast_number(w, form.start(steps[i]), REGISTER[dtype])
                 with w.loops(type.shape) as index:
                     targets[i].put(w, index, start)
             elif shape and i in self.stored:
@@ -296,7 +301,7 @@ class ArrayProgram:
                 numbers[i] = self._entry(i, index, numbers, targets)
         for i in members:
             if i in targets:
-                self.values[i] = loaded(w, targets[i])
+                self.values[i] = loaded(w, cast_array(w, targets[i], steps[i].type.dtype.name))
             elif not shape:
                 self.values[i] = Splat(steps[i].type.dtype.name, (), numbers[i])
 

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from funcgrad.compiler.native.llvm_writer import (
+    REGISTER,
     LLVMWriter,
     Number,
     integer,
     linear_index,
     row_major_strides,
 )
+from funcgrad.compiler.native.scalar_instructions import cast_number
 
 
 class Strided(NamedTuple):
@@ -89,6 +91,21 @@ def copy_into(writer: LLVMWriter, target: Strided, value: Value) -> None:
     """Copy a value into an array of its shape."""
     with writer.loops(target.shape) as index:
         target.put(writer, index, value.at(writer, index))
+
+
+def sum_dtype(dtype: str) -> str:
+    """The dtype that terms of a dtype are added up in: one by one, `float32` would lose digits."""
+    return "float64" if dtype == "float32" else dtype
+
+
+def cast_array(writer: LLVMWriter, array: Strided, dtype: str) -> Strided:
+    """An array in another dtype: itself if it has that dtype."""
+    if array.dtype == dtype:
+        return array
+    made = new_array(writer, array.shape, dtype)
+    with writer.loops(array.shape) as index:
+        made.put(writer, index, cast_number(writer, array.at(writer, index), REGISTER[dtype]))
+    return made
 
 
 def in_memory(writer: LLVMWriter, value: Value) -> Strided:

@@ -154,10 +154,10 @@ class LLVMWriter:
         ).text
 
     def load(self, pointer: str, dtype: str, at: Number) -> Number:
-        """An entry of an array."""
+        """An entry of an array; any byte but 0 is true, as in NumPy."""
         kind = MEMORY[dtype]
         found = self.emit(kind, f"load {kind}, ptr {self.address(pointer, dtype, at)}")
-        return self.cast("trunc", found, "i1") if dtype == "bool" else found
+        return self.compare("ne", found, Number(kind, "0")) if dtype == "bool" else found
 
     def store(self, value: Number, pointer: str, dtype: str, at: Number) -> None:
         """Write an entry of an array."""
