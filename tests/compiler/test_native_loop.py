@@ -481,12 +481,17 @@ def test_eight_threads(native):
 
 def test_a_long_loop_can_be_interrupted(native):
     x = np.linspace(0.1, 1.0, 5)
-    f = fg.jit(lambda x: fg.fori_loop(0, 2 * 10**7, lambda t, y: np.cos(y) * x, x))
+
+    @fg.jit
+    def f(x):  # for minutes
+        return fg.while_loop(
+            lambda c: c[0] < 10**10, lambda c: (c[0] + 1, np.cos(c[1]) * x), (0, x)
+        )
 
     def stop():
         signal.raise_signal(signal.SIGINT)
 
-    timer = threading.Timer(0.4, stop)
+    timer = threading.Timer(1.0, stop)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         f(x)
