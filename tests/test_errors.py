@@ -76,6 +76,8 @@ CASES = [
     (lambda: fg.backprop(X)(1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float"),
     (lambda: V(v=np.ones(2)), TypeError, r"evaluate: expected float64\[3\] for v, but got float64\[2\]"),
     (lambda: (X * fg.var("y"))(x=np.ones(3), y=np.ones(2)), ValueError, r"one grid.*x: \(3,\), y: \(2,\)"),
+    (lambda: fg.explore(X, "e.html"), TypeError, r"but got str; .*and explore\(e, path='e.html'\) for a file"),
+    (lambda: fg.steps(X, 2.0), TypeError, r"expected values by name or in a dict, but got float; write steps\(e, x=2.0\)\n"),
     (lambda: X(x=1j), TypeError, "evaluate: expected float64 for x, but got complex128"),
     (lambda: X(x=fg.var("z", (), complex)), TypeError, "evaluate: expected float64 for x, but got complex128"),
     (lambda: X in [X + 1, X], TypeError, r"fg.same\(a, b\) compares two formulas"),

@@ -1,8 +1,10 @@
 """The documentation site: every public name has its place in the reference, and pictures are drawn."""
 
 import ast
+import codeop
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -89,3 +91,24 @@ def test_the_gallery_shows_every_example_as_its_docstring_describes_it():
             assert part in page
         assert f"](gallery/{source.stem}.png)" in page
         assert (DOCS / "gallery" / f"{source.stem}.png").is_file()
+
+
+def test_what_is_typed_into_a_prompt_ends_its_blocks():
+    """A prompt asks for more after an indented line, until it gets an empty one."""
+    unfinished = [
+        f"{page.name}:{number + 1}: {after}"
+        for page in DOCS.rglob("*.md")
+        for number, (line, after) in enumerate(
+            pairwise(page.read_text(encoding="utf-8").splitlines())
+        )
+        if line.startswith("...  ") and not after.startswith("...")
+        if not _is_complete(page, number)
+    ]
+    assert unfinished == []
+
+
+def _is_complete(page: Path, number: int) -> bool:
+    """Whether the statement that ends at a line is one that brackets continued, not a block."""
+    lines = page.read_text(encoding="utf-8").splitlines()[: number + 1]
+    start = max(i for i, line in enumerate(lines) if line.startswith(">>> "))
+    return codeop.compile_command("\n".join(line[4:] for line in lines[start:])) is not None

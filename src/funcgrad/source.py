@@ -33,7 +33,7 @@ OURS = Files()
 
 
 class _LibraryFiles(Files):
-    """Whether a file is funcgrad's, or a library's that calls user code: NumPy's, SciPy's or Python's."""
+    """Whether a file is funcgrad's or of a library that calls user code: NumPy, SciPy, SymPy, Python."""
 
     def __missing__(self, filename: str) -> bool:
         answer = self[filename] = OURS[filename] or _is_library(filename)
@@ -46,7 +46,12 @@ def _is_library(filename: str) -> bool:
 
 
 _PYTHON = (f"{os.path.dirname(os.__file__)}{os.sep}", "<frozen")
-_LIBRARIES = (os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "scipy", ""),)
+_LIBRARIES = tuple(
+    [
+        os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name, "")
+        for name in ("scipy", "sympy")
+    ]
+)
 USERS = _LibraryFiles()
 """For `caller`: the files that are passed over on the way to the line of the user's that is to be changed."""
 # Expressions that a fold or a law makes, such as cotangents, have no line of their own: None ends the walk.

@@ -248,7 +248,8 @@ def test_mistakes():
     with pytest.raises(TypeError, match="bounds: expected values for x, but got y"):
         bounds(x + 1, y=(0, 1))
     with pytest.raises(
-        TypeError, match=r"by name, but got 1 without; write bounds\(expr, x=\(0, 1\)\)"
+        TypeError,
+        match=r"by name or in a dict, but got 1 without names; write bounds\(expr, x=\(0, 1\)\)",
     ):
         bounds(x + 1, (0, 1))
     with pytest.raises(TypeError, match="by position, but got x by name"):

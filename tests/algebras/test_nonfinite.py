@@ -166,3 +166,11 @@ def test_a_derivative_of_other_arguments_still_has_an_answer():
     found = fg.find_nonfinite(f, 0.0)
     assert found is not None
     assert "np.log(x) * k" in found.line
+
+
+def test_values_may_come_in_a_dict_and_a_name_wins():
+    x = fg.var("x")
+    assert fg.find_nonfinite(1 / x, {"x": 0.0}) == fg.find_nonfinite(1 / x, x=0.0)
+    assert fg.find_nonfinite(1 / x, {x: 0.0}, x=1.0) is None
+    assert fg.cost(1 / x, {"x": 1.0}) == fg.cost(1 / x)
+    assert fg.bounds(x + 1, {"x": (0, 1)}) == fg.bounds(x + 1, x=(0, 1))

@@ -190,3 +190,11 @@ def test_mistakes():
         precise(x + 1, x=1.0, digits=0)
     with pytest.raises(TypeError, match=r"expected one real scalar, but got float64\[2\]; sum it"):
         precise_gradient(lambda v: v, np.ones(2))
+
+
+@pytest.mark.parametrize("values", [{"x": 2.0}, {x: 2.0}, {"x": mpmath.mpf(2)}])
+def test_values_may_come_in_a_dict(values):
+    assert precise(x**2, values) == 4
+    assert precise_gradient(x**2, values) == {"x": 4}
+    with pytest.raises(TypeError, match=r"by name or in a dict, but got 2 without names"):
+        precise(x, values, values)

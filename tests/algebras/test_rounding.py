@@ -72,3 +72,8 @@ def test_an_exact_program_has_no_losses():
 def test_mistakes():
     with pytest.raises(TypeError, match="rounding: expected one real scalar, but got"):
         rounding(lambda v: v, np.ones(3))
+
+
+def test_values_may_come_in_a_dict():
+    x = fg.var("x")
+    assert repr(fg.rounding((x + 1) - x, {"x": 1e16})) == repr(fg.rounding((x + 1) - x, x=1e16))

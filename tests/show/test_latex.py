@@ -317,3 +317,11 @@ def test_a_loop_is_written_with_its_function():
     ]
     assert r"&\quad \text{where } a = " in to_latex(ALL["gradient of call"])
     assert len(to_latex(nested_calls(60))) < 10_000
+
+
+def test_a_comparison_that_has_a_name_stands_in_parentheses():
+    v = fg.var("v", 2)
+    assert r"\text{let } a &= \left(v = \max\left(v\right)\right) \\" in to_latex(
+        fg.gradient(v.max(), v)
+    )
+    assert to_latex(v == v.max()) == r"v = \max\left(v\right)"

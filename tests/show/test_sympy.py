@@ -136,3 +136,23 @@ def test_loops_are_refused_by_their_names():
         ValueError, match="at most 20000 nodes where calls and branches are written"
     ):
         to_sympy(nested_calls(60))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s, x: s * x,
+        lambda s, x: x * s,
+        lambda s, x: s == x,
+        lambda s, x: s**x,
+        lambda s, x: sympy.sin(x),
+        lambda s, x: sympy.sympify(x),
+        lambda s, x: x(x=s),
+    ],
+)
+def test_expressions_and_sympys_values_do_not_mix(call):
+    with pytest.raises(
+        TypeError, match=r"expected a .*but got .*write fg\.var\('x'\) for .*symbol"
+    ) as refused:
+        call(sympy.Symbol("s"), fg.var("x"))
+    assert "at test_sympy.py" in str(refused.value)

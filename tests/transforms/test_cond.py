@@ -179,3 +179,23 @@ def test_branches_in_branches_in_loops():
 def test_mistakes(call, message):
     with pytest.raises(TypeError, match=message):
         fg.grad(call)(2.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (lambda: cond(True, np.sin, np.cos, 0.5), float),
+        (lambda: switch(1, [np.cos, np.sin], 0.5), float),
+        (lambda: cond(True, lambda x: {"a": np.sin(x)}, np.cos, 0.5)["a"], float),
+        (lambda: cond(True, np.sin, np.cos, np.float32(0.5)), np.float32),
+        (lambda: cond(True, lambda x: np.sin(x) > 0, np.cos, 0.5), bool),
+    ],
+)
+def test_a_known_choice_returns_numbers_of_the_kinds_that_loops_return(found, kind):
+    assert type(found()) is kind
+    assert np.sin(0.5).dtype.type(found()) == (True if kind is bool else np.sin(kind(0.5)))
+
+
+def test_a_known_choice_returns_what_has_no_numbers_as_it_is():
+    kept = object(), np.ones(2)
+    assert cond(True, lambda x: kept, np.cos, 0.5) is kept

@@ -12,7 +12,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, const, rebuild, var
 from funcgrad.graph import CONSTANT
-from funcgrad.rewrite.evaluate import fitted, variables
+from funcgrad.rewrite.evaluate import by_name, fitted, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
@@ -37,10 +37,11 @@ class Subject(NamedTuple):
 
 
 def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
-    """A program and its values: of a function by position, of expressions by name.
+    """A program and its values: of a function by position, of expressions by name or in a dict.
 
     Python's ints count as floats, as in `grad`.
     """
+    args, named = without_dict(program, args, named)
     if callable(program) and not isinstance(program, Expr):
         if named:
             raise fail(
@@ -50,6 +51,16 @@ def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, 
             )
         return _traced(program, args)
     return _written(who, program, args, named)
+
+
+def without_dict(
+    program: object, args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments, where those of expressions may be one dict: its values are then given by name."""
+    function = callable(program) and not isinstance(program, Expr)
+    if function or len(args) != 1 or not isinstance(args[0], Mapping):
+        return args, named
+    return (), by_name(args[0], named)
 
 
 def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
@@ -79,8 +90,8 @@ def _written(who: str, program: object, args: Sequence[Any], named: Mapping[str,
     if args:
         raise fail(
             TypeError,
-            f"{who}: expected the values of an expression by name, but got {len(args)} without; "
-            f"write {who}(expr, x=2.0)",
+            f"{who}: expected the values of an expression by name or in a dict, but got {len(args)} "
+            f"without names; write {who}(expr, x=2.0)",
         )
     wanted = variables(*roots)
     check_names(who, wanted, named)

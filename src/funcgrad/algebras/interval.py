@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import check_names, expressions, shown_value
+from funcgrad.algebras.arguments_of import check_names, expressions, shown_value, without_dict
 from funcgrad.algebras.interval_arithmetic import enclose, has_interval
 from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, var
@@ -99,8 +99,8 @@ def bounds(program: object, /, *args: object, **intervals: object) -> Any:
     """An interval that holds every value that a program takes on a box.
 
     ``program`` is a function, with an interval for each argument, or expressions, with one for each
-    variable by name. An interval is an `Interval`, a pair ``(lo, hi)``, or a number or array, which is
-    exact; in a container that is an argument, pairs are written as `Interval`. The result has the
+    variable by name or in a dict. An interval is an `Interval`, a pair ``(lo, hi)``, or a number or array,
+    which is exact; in a container that is an argument, pairs are written as `Interval`. The result has the
     structure of the program's, so ``bounds(gradient(expr), …)`` and ``bounds(grad(f), …)`` bound the
     gradient. Constants are the float64 numbers that they are.
 
@@ -141,10 +141,11 @@ def _boxed(
             )
         return _traced(program, args)
     roots, rebuild = expressions("bounds", program)
+    args, named = without_dict(program, args, named)
     if args:
         raise fail(
             TypeError,
-            f"bounds: expected intervals by name, but got {len(args)} without; "
+            f"bounds: expected intervals by name or in a dict, but got {len(args)} without names; "
             "write bounds(expr, x=(0, 1))",
         )
     wanted = variables(*roots)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from toolz import valmap
 
-from funcgrad.algebras.arguments_of import Subject, scalar_of, subject
+from funcgrad.algebras.arguments_of import Subject, scalar_of, subject, without_dict
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr
 from funcgrad.fold import fold
@@ -35,8 +35,9 @@ ROUNDS = 3  # computations to compare with, each with twice the digits
 def precise(program: object, /, *args: object, digits: int = 50, **values: object) -> Any:
     """The value of a program to ``digits`` digits: an mpmath number, or an object array of them.
 
-    ``program`` is a function, with its arguments, or expressions, with their variables by name; values
-    may be mpmath's numbers, too. Constants are float64 numbers: ``x/10`` is exact, and ``0.1*x`` is not.
+    ``program`` is a function, with its arguments, or expressions, with the values of their variables by name
+    or in a dict; they may be mpmath's numbers, too. Constants are float64 numbers: ``x/10`` is exact,
+    and ``0.1*x`` is not.
     Cancelled digits are recomputed with more precision; if all cancel, the result is below 10**-650 of the
     cancelled terms. mpmath prints as many digits as ``mpmath.mp.dps`` says; its ``nstr`` prints them all.
 
@@ -98,6 +99,7 @@ def _starts(given: Subject) -> list[int]:
 
 def _subject(who: str, program: object, args: Sequence[Any], values: Mapping[str, Any]) -> Subject:
     """The program traced at float64 numbers, with mpmath's in their place where they were given."""
+    args, values = without_dict(program, args, values)
     given = subject(who, program, [_plain(v) for v in args], valmap(_plain, values))
     if given.arguments:
         exact = dict(zip(_starts(given), args, strict=False))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr.node import ExprBase, set_value
-from funcgrad.expr.plain_numbers import advice
+from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
@@ -269,9 +269,12 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
     shown = "; repr(x) is its formula" if asker in ("str()", "a format") else ""
     if asker == "bool()" and expr.op is not INPUT and expr.op.name in ("equal", "not_equal"):
         shown = "; fg.same(a, b) compares two formulas as formulas"
+    # NumPy's own error follows where an array's element is set: the remedy is to be read first.
+    found = remedy() if asker in ("float()", "complex()") else ""
+    instead = f"{found}; " if found else ""
     return fail(
         TypeError,
-        f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; "
+        f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; {instead}"
         "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
         "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its "
         f"values{shown}",

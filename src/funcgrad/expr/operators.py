@@ -17,7 +17,7 @@ import numpy.typing as npt
 from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.source import fail
+from funcgrad.source import USERS, fail
 from funcgrad.typing import Array
 
 
@@ -349,6 +349,15 @@ class Operators:
 
     def __contains__(self, item: Any) -> bool:
         return bool(functions["any"](self == item))
+
+    def _sympy_(self) -> Never:
+        """SymPy asks for its own kind of value, and would else try `float` and then iterate."""
+        raise fail(
+            TypeError,
+            "sympy: expected a value of SymPy's or a number, but got an expression; write fg.var('x') for "
+            "SymPy's symbol, or fg.to_sympy(e) for the expression",
+            USERS,
+        )
 
     # -- NumPy's protocols ------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **kwargs: Any) -> Any:

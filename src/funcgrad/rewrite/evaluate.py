@@ -124,7 +124,7 @@ def values_by_name(
             f"evaluate: expected values by name or in a dict, but got {type(values).__name__}; "
             "write f(x=2.0)",
         )
-    given = {_name(key): value for key, value in (values or {}).items()} | dict(named)
+    given = by_name(values or {}, named)
     missing = [name for name in wanted if name not in given]
     if missing:
         got = ", ".join(given) or "none"
@@ -134,6 +134,11 @@ def values_by_name(
             f"evaluate: expected values for {', '.join(wanted)}, but got {got}; write f({sample})",
         )
     return {name: given[name] for name in wanted}
+
+
+def by_name(values: Mapping[Any, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values in a dict, whose keys are names or variables, and values by name, which win."""
+    return {_name(key): value for key, value in values.items()} | dict(named)
 
 
 def inputs_of(

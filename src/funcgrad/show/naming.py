@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,6 +123,8 @@ class Rules(NamedTuple):
     longest: int
     name: Callable[[str], str] = str
     transparent: Callable[[Expr], bool] = lambda e: False
+    line: Callable[[Written], str] = attrgetter("text")
+    """What stands behind the name of a part."""
 
 
 def let_all(
@@ -140,7 +143,7 @@ def let_all(
         long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
         if (shared or (long and e.key not in tops)) and not rules.transparent(e):
             fresh = next(rules.names)
-            lines.append((fresh, piece.text))
+            lines.append((fresh, rules.line(piece)))
             piece = Written(rules.name(fresh), rules.atom)
         return piece
 

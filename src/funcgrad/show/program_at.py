@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,13 @@ def program_at(
     """
     if isinstance(f, Expr):
         if len(args) > 1 or not all(isinstance(arg, Mapping) for arg in args):
+            file = who == "explore" and isinstance(args[-1], str | PathLike)
+            hint = f", and {who}(e, path='e.html') for a file" if file else ""
+            kinds = ", ".join([type(arg).__name__ for arg in args])
             raise fail(
                 TypeError,
-                f"{who}: expected values by name or in a dict; write {who}(e, x=2.0)",
+                f"{who}: expected values by name or in a dict, but got {kinds}; "
+                f"write {who}(e, x=2.0){hint}",
             )
         return f, {**(args[0] if args else {}), **named}
     if not callable(f):

@@ -45,7 +45,7 @@ from funcgrad.show.latex.latex_operations import (
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits
 from funcgrad.show.text import FIRST, LAST, letters
-from funcgrad.show.written import Written
+from funcgrad.show.written import COMPARISON, Written
 
 LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
 
@@ -100,6 +100,7 @@ def to_latex(expr: Expr) -> PrintedText:
         LONGEST_INLINE_LATEX,
         identifier,
         _transparent,
+        _right_side,
     )
     rows = [row for item in items for row in _definition(item.body, shown, rules)]
     lines, (root,) = let_all([expr], {}, rules)
@@ -110,6 +111,11 @@ def to_latex(expr: Expr) -> PrintedText:
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
     return PrintedText("\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}")
+
+
+def _right_side(part: Written) -> str:
+    """What stands behind an equals sign: a comparison in parentheses, since a = b = c reads as a chain."""
+    return latex_parenthesized(part, SUM if part.binding == COMPARISON else part.binding)
 
 
 def _transparent(expr: Expr) -> bool:
@@ -134,7 +140,7 @@ def _definition(body: Body, functions: Mapping[Body, Function], rules: Rules) ->
     given = {x.key: Written(name, ATOM) for x, name in zip(body.inputs, own.inputs, strict=True)}
     lines, outputs = let_all(body.outputs, given, rules)
     head = rf"{own.name}\left({', '.join(own.inputs)}\right)"
-    result = r",\; ".join([part.text for part in outputs]) or r"\left(\right)"
+    result = r",\; ".join([_right_side(part) for part in outputs]) or r"\left(\right)"
     where = [rf"&\quad \text{{where }} {identifier(n)} = {text}" for n, text in lines]
     return [f"{head} &= {result}", *_shortened(where)]
 

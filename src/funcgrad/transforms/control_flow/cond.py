@@ -16,6 +16,7 @@ from funcgrad.control.closed_program import Body, body_of, symbol
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
@@ -75,7 +76,7 @@ def _branch(
     index = plain_value(index)
     if not isinstance(index, Expr):
         place = min(max(int(index), 0), len(functions) - 1)
-        return functions[place](*operands)
+        return _of_the_caller(functions[place](*operands))
     trees = [flatten(item) for item in operands]
     types = [t for tree in trees for t in types_of(tree)]
     traced = [_traced(who, f, trees, types) for f in functions]
@@ -95,6 +96,14 @@ def _branch(
     captured = [value for _, values, _ in traced for value in values]
     values = bind(branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies))
     return shape.rebuild(values)
+
+
+def _of_the_caller(output: Any) -> Any:
+    """What a branch returned that was called at once, with Python's numbers, as a loop returns them."""
+    tree = flatten(output)
+    if not any([isinstance(leaf, np.generic) for leaf in tree.leaves]):
+        return output
+    return tree.rebuild([result(v) if isinstance(v, np.generic) else v for v in tree.leaves])
 
 
 def _traced(
