@@ -196,6 +196,47 @@ def test_the_welcome_can_be_typed():
     assert "Try:" in done.stderr  # where the prompt writes
 
 
+MISTAKES = "x^2", "fg.grad(lambda v: v)(np.ones(2))", "fg.gradd"
+
+
+def test_a_traceback_in_the_prompt_has_the_lines_that_were_typed():
+    done = subprocess.run(
+        [sys.executable, "-m", "funcgrad"],
+        input="\n".join(["x = var('x')", *MISTAKES, ""]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.findall(r'File "(.*?)"', done.stderr) == ["<console>"] * len(MISTAKES)
+    assert "write x**y for a power" in done.stderr
+    assert "sum it, or use jacobian" in done.stderr
+    assert "write fg.grad\n" in done.stderr
+
+
+def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
+    pytest.importorskip("IPython")
+    done = subprocess.run(
+        [sys.executable, "-c", IN_IPYTHON, *MISTAKES], capture_output=True, text=True, check=True
+    )
+    assert "src/funcgrad" not in done.stdout
+    assert done.stdout.count("Traceback") == len(MISTAKES)
+    assert "write x**y for a power" in done.stdout
+    assert "sum it, or use jacobian" in done.stdout
+    assert "in f()" in done.stdout  # what the user wrote is shown
+
+
+IN_IPYTHON = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell(colors="NoColor", history_length=0)
+shell.run_cell("import numpy as np, funcgrad as fg; x = fg.var('x')")
+shell.extension_manager.load_extension("funcgrad.show.shell")
+for line in sys.argv[1:]:
+    shell.run_cell(f"def f():\\n    return {line}")
+    shell.run_cell("f()")
+"""
+
+
 def test_colors_are_richs():
     pytest.importorskip("rich")
     import io

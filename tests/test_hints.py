@@ -1,5 +1,8 @@
 """What newcomers type, and what they are told."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import toolz
@@ -25,7 +28,10 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: fg.check_grads(np.sin, 3.0), TypeError, r"write \(x,\)"),
         (lambda: fg.backprop(x * y)["z"], KeyError, "the variables are x, y"),
         (lambda: fg.tensor, AttributeError, r"write fg.const\(a\)"),
-        (lambda: fg.grads, AttributeError, "no attribute 'grads'"),
+        (lambda: fg.grads, AttributeError, r"no attribute 'grads'; write fg\.grad$"),
+        (lambda: fg.jacobain, AttributeError, r"write fg\.jacobian$"),
+        (lambda: fg.grad_and_value, AttributeError, r"write fg\.value_and_grad\(f\)$"),
+        (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),
     ],
 )
 def test_the_error_says_what_to_write(attempt, error, message):
@@ -33,11 +39,16 @@ def test_the_error_says_what_to_write(attempt, error, message):
         attempt()
 
 
-def test_python_can_suggest_a_name_that_is_near():
-    with pytest.raises(AttributeError, match="grads") as caught:
-        fg.grads  # noqa: B018
-    assert caught.value.name == "grads"
-    assert caught.value.obj is fg
+def test_a_name_that_is_near_is_suggested_once_in_any_prompt():
+    """Python's own prompt suggests one, IPython's and a notebook's do not."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import funcgrad as fg; fg.grads"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].endswith("no attribute 'grads'; write fg.grad")
+    assert "Did you mean" not in done.stderr
 
 
 def test_a_gradient_map_is_asked_by_name():

@@ -197,6 +197,8 @@ _ELSEWHERE = {
     "backward": "fg.grad(f)(x), or fg.backprop(expr)",
     "no_grad": "fg.stop_gradient(x)",
     "detach": "fg.stop_gradient(x)",
+    "grad_and_value": "fg.value_and_grad(f)",
+    "latex": "fg.to_latex(expr)",
     "make_jaxpr": "fg.trace(f, *args)",
 }
 """Names of other libraries, with the equivalent in funcgrad."""
@@ -207,11 +209,22 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f"funcgrad.{name}")
     if name not in _HOMES:
         message = f"module 'funcgrad' has no attribute {name!r}"
-        if name in _ELSEWHERE:
-            message += f"; write {_ELSEWHERE[name]}"
-        raise AttributeError(message, name=name, obj=_import_module(__name__))
+        instead = _ELSEWHERE.get(name) or _nearest(name)
+        # Python adds a name of its own from what obj has.
+        obj = None if instead else _import_module(__name__)
+        raise AttributeError(
+            message + (f"; write {instead}" if instead else ""), name=name, obj=obj
+        )
     found = globals()[name] = getattr(_import_module(_HOMES[name]), name)
     return found
+
+
+def _nearest(name: str) -> str:
+    """The public name that a misspelt one is nearest to; empty if none is near."""
+    from difflib import get_close_matches
+
+    near = [] if name.startswith("_") else get_close_matches(name, __all__, 1, 0.75)
+    return "".join([f"fg.{found}" for found in near])
 
 
 def __dir__() -> list[str]:

@@ -320,3 +320,9 @@ def test_a_frame_of_2000_nodes_takes_less_than_a_sixtieth_of_a_second(visit):
         tab.mouse.up()
         tab.click("#out" if zoom < 8 else "#in")
     assert np.median(tab.evaluate("times")) < 1000 / 60
+
+
+def test_a_narrow_window_holds_the_page(visit):
+    tab = visit(fg.explore(EXPR, x=0.7, y=1.0))
+    tab.set_viewport_size({"width": 360, "height": 700})
+    assert tab.evaluate("document.documentElement.scrollWidth") == 360

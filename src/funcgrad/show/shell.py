@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import code
 import sys
+from functools import reduce
 from importlib.util import find_spec
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
+
+from funcgrad.source import OURS
 
 WELCOME = """\
 funcgrad {version}: a differentiable program is a value. All names are imported, and NumPy is np. Try:
@@ -41,7 +44,31 @@ def start(package: ModuleType) -> None:
             from rich import pretty
 
             pretty.install()
-    code.interact(banner=welcome, local=names, exitmsg="")
+    _Console(names).interact(banner=welcome, exitmsg="")
+
+
+class _Console(code.InteractiveConsole):
+    """Python's prompt, whose tracebacks have the lines that were typed and not funcgrad's own."""
+
+    def showtraceback(self) -> None:
+        """Print the error that is handled, as Python does: with the nearest of a misspelt name."""
+        kind, error, steps = sys.exc_info()
+        if kind is not None and error is not None and steps is not None:
+            shown = error.with_traceback(_users_steps(steps.tb_next))
+            sys.excepthook(kind, shown, shown.__traceback__)
+
+
+def _users_steps(steps: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of funcgrad and NumPy."""
+    kept: list[TracebackType] = []
+    while steps is not None:
+        kept += [] if OURS[steps.tb_frame.f_code.co_filename] else [steps]
+        steps = steps.tb_next
+    return reduce(_before, reversed(kept), None)
+
+
+def _before(after: TracebackType | None, step: TracebackType) -> TracebackType:
+    return TracebackType(after, step.tb_frame, step.tb_lasti, step.tb_lineno)
 
 
 def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
@@ -50,9 +77,20 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
 
     config: Any = Config()
     config.TerminalInteractiveShell.banner1 = f"{welcome}\n"
-    if find_spec("rich"):
-        config.InteractiveShellApp.extensions = ["rich"]
+    config.InteractiveShellApp.extensions = ["rich"] * bool(find_spec("rich")) + [__name__]
     start_ipython(argv=[], config=config, user_ns=names)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Let IPython's tracebacks have the lines that were typed and not funcgrad's own."""
+
+    def show(
+        shell: Any, kind: type, error: BaseException, steps: Any, tb_offset: object = None
+    ) -> None:
+        shown = error.with_traceback(_users_steps(steps))
+        shell.showtraceback((kind, shown, shown.__traceback__), tb_offset=1)
+
+    shell.set_custom_exc((Exception,), show)
 
 
 def _complete(names: dict[str, Any]) -> None:
