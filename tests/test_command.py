@@ -13,7 +13,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.__main__ import main
 from funcgrad.show.parse_formula import FormulaError, parse
-from funcgrad.show.shell import WELCOME
+from funcgrad.show.shell import WELCOME, start
 
 FORMULA = "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))"
 
@@ -223,6 +223,21 @@ def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     assert "write x**y for a power" in done.stdout
     assert "sum it, or use jacobian" in done.stdout
     assert "in f()" in done.stdout  # what the user wrote is shown
+
+
+def test_ipythons_prompt_has_the_welcome_alone(monkeypatch):
+    terminal = pytest.importorskip("IPython.terminal.interactiveshell")
+    started = {}
+    monkeypatch.setattr("IPython.start_ipython", lambda **options: started.update(options))
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    start(fg)
+    config = started["config"].TerminalInteractiveShell
+    assert config.banner1.endswith("exit leaves.\n")
+    assert config.enable_tip is False or not hasattr(
+        terminal.TerminalInteractiveShell, "enable_tip"
+    )
+    assert started["user_ns"]["grad"] is fg.grad
 
 
 IN_IPYTHON = """

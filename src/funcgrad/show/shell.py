@@ -73,10 +73,13 @@ def _before(after: TracebackType | None, step: TracebackType) -> TracebackType:
 
 def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
     from IPython import start_ipython
+    from IPython.terminal.interactiveshell import TerminalInteractiveShell
     from traitlets.config import Config
 
     config: Any = Config()
     config.TerminalInteractiveShell.banner1 = f"{welcome}\n"
+    if hasattr(TerminalInteractiveShell, "enable_tip"):  # from IPython 9 on
+        config.TerminalInteractiveShell.enable_tip = False
     config.InteractiveShellApp.extensions = ["rich"] * bool(find_spec("rich")) + [__name__]
     start_ipython(argv=[], config=config, user_ns=names)
 
