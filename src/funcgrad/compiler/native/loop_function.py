@@ -27,6 +27,7 @@ from funcgrad.compiler.native.llvm_writer import (
     row_major_strides,
 )
 from funcgrad.control.loop import LoopSpec
+from funcgrad.graph import ArrayType
 
 
 def loop_function_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> tuple[str, LLVMWriter]:
@@ -39,16 +40,7 @@ def loop_function_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> tuple[s
     n, middle = spec.num_carry, spec.num_carry + spec.num_xs
     types = [step.type for step in flat.steps[: flat.inputs]]
     outputs = [flat.steps[i].type for i in flat.results[n:]]
-    for type in [*types, *outputs]:
-        if type.dtype.name not in MEMORY or not type.dtype.isnative or type.size == 0:
-            raise UnsupportedError(f"{type}")
-    failed = "%failed"
-    w.stack.append(f"  {failed} = alloca i8")
-    w.lines.append(f"  store i8 0, ptr {failed}")
-    given = [
-        Strided(t.dtype.name, t.shape, f"%a{k}", row_major_strides(t.shape))
-        for k, t in enumerate(types)
-    ]
+    failed, given = _prologue(w, types, outputs)
     stacks = [
         Strided(t.dtype.name, (-1, *t.shape), f"%y{k}", (t.size, *row_major_strides(t.shape)))
         for k, t in enumerate(outputs)
@@ -101,6 +93,26 @@ def loop_function_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> tuple[s
     ), w
 
 
+def _prologue(
+    w: LLVMWriter, inputs: Sequence[ArrayType], results: Sequence[ArrayType]
+) -> tuple[str, list[Strided]]:
+    """The address of the byte that tells of an error, which is cleared, and the arrays of the inputs.
+
+    Raises:
+        UnsupportedError: machine code has no arrays of such a type.
+    """
+    for type in [*inputs, *results]:
+        if type.dtype.name not in MEMORY or not type.dtype.isnative or type.size == 0:
+            raise UnsupportedError(f"{type}")
+    failed = "%failed"
+    w.stack.append(f"  {failed} = alloca i8")
+    w.lines.append(f"  store i8 0, ptr {failed}")
+    return failed, [
+        Strided(t.dtype.name, t.shape, f"%a{k}", row_major_strides(t.shape))
+        for k, t in enumerate(inputs)
+    ]
+
+
 def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
     """The LLVM IR of a whole program, on the arrays of its inputs and results; its integers are unused.
 
@@ -110,16 +122,7 @@ def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
     w = LLVMWriter()
     types = [step.type for step in flat.steps[: flat.inputs]]
     results = [flat.steps[i].type for i in flat.results]
-    for type in [*types, *results]:
-        if type.dtype.name not in MEMORY or not type.dtype.isnative or type.size == 0:
-            raise UnsupportedError(f"{type}")
-    failed = "%failed"
-    w.stack.append(f"  {failed} = alloca i8")
-    w.lines.append(f"  store i8 0, ptr {failed}")
-    given = [
-        Strided(t.dtype.name, t.shape, f"%a{k}", row_major_strides(t.shape))
-        for k, t in enumerate(types)
-    ]
+    failed, given = _prologue(w, types, results)
     outputs = [
         Strided(t.dtype.name, t.shape, f"%y{k}", row_major_strides(t.shape))
         for k, t in enumerate(results)

@@ -184,7 +184,7 @@ class NativeLoop:
         arrays = len(self._flat.results) - self._spec.num_carry + len(self._types) + 1
         try:
             return llvm_jit.compile_llvm(text, list(writer.declared), arrays, writer.kept)
-        except Exception:  # LLVM fails in many ways, and none is worth an error
+        except RuntimeError:  # LLVM refuses the text: the loop stays in NumPy
             return None
 
     def _call(self, operands: Sequence[Any], length: int) -> tuple[list[Any], list[Any]] | None:

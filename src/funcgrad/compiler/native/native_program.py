@@ -100,9 +100,7 @@ class NativeProgram:
             self._arena = writer.arena
             arrays = self._flat.inputs + len(self._flat.results) + 1
             return llvm_jit.compile_llvm(text, list(writer.declared), arrays, writer.kept)
-        except UnsupportedError:
-            return None
-        except Exception:  # LLVM fails in many ways, and none is worth an error
+        except (UnsupportedError, RuntimeError):  # no form, or refused by LLVM: NumPy goes on
             return None
 
     def _call(self, *values: Any) -> tuple[Any, ...]:
