@@ -235,11 +235,8 @@ REFUSED = [
     "scipy.integrate.quad(lambda t: t * x, 0.0, 1.0)[0]",
     "scipy.integrate.quad(lambda t: t, 0.0, x)[0]",
     "scipy.integrate.quad(lambda t, a: a * t, 0.0, 1.0, args=(x,))[0]",
-    "scipy.optimize.brentq(lambda t: t * t - x, 0.0, 3.0)",
-    "scipy.optimize.bisect(lambda t: t * t - x, 0.0, 3.0)",
     "scipy.optimize.minimize_scalar(lambda t: (t - x) ** 2).x",
     "scipy.optimize.minimize(lambda t: (t[0] - x) ** 2, [0.0]).x[0]",
-    "scipy.optimize.root_scalar(lambda t: t * t - x, bracket=(0.0, 3.0)).root",
     "scipy.optimize.newton(lambda t: float(t * t - x), 1.0)",
     "scipy.integrate.solve_ivp(lambda t, y: -x * y, (0.0, 1.0), [1.0], rtol=1e-10, atol=1e-12).y[0, -1]",
     "scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [x], rtol=1e-10, atol=1e-12).y[0, -1]",
@@ -253,6 +250,11 @@ REFUSED = [
 
 ERRORS = [
     "scipy.optimize.fsolve(lambda t: t * t - x, [1.0])[0]",
+    # SciPy's C code goes on with the TypeError pending: whether its text or another error comes out depends on
+    # the state of Python's type cache.
+    "scipy.optimize.brentq(lambda t: t * t - x, 0.0, 3.0)",
+    "scipy.optimize.bisect(lambda t: t * t - x, 0.0, 3.0)",
+    "scipy.optimize.root_scalar(lambda t: t * t - x, bracket=(0.0, 3.0)).root",
     "scipy.optimize.brentq(lambda t: t * t - 1.0, 0.0, x)",
     "np.piecewise(np.zeros(2), [True, False], [x, 1.0]).sum()",
     "stored(lambda a: set_item(a.flat, 0, x))",
