@@ -130,3 +130,12 @@ def test_a_group_unfolds():
     folding = fold_nodes(inside)
     assert 3 < len(folding.groups) <= MOST_BOXES
     assert sorted(i for g in folding.groups for i in g.members) == list(range(len(inside)))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_every_group_unfolds_to_its_own_nodes(name):
+    nodes = distinct(LARGE[name], "fold")
+    for group in fold_nodes(nodes).groups:
+        inside = fold_nodes([nodes[i] for i in group.members])
+        members = sorted(i for part in inside.groups for i in part.members)
+        assert members == list(range(len(group.members)))

@@ -9,6 +9,7 @@ import funcgrad as fg
 from funcgrad.show.drawing.folding import MOST_BOXES
 from funcgrad.show.drawing.group_tree import group_tree
 from funcgrad.show.naming import distinct
+from tests.show.test_folding import LARGE
 
 X, Y = fg.vars("x y")
 
@@ -42,3 +43,13 @@ def test_the_blocks_of_a_repetition_are_groups_of_their_own():
     sizes = Counter(tree.of_node)
     assert {sizes[block] for block in blocks} == {5}
     assert tree.groups[blocks[0]].title == f"1 of {len(blocks)}"
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_groups_within_groups_are_few_and_not_deep(name):
+    tree = group_tree(distinct(LARGE[name], "test"))
+    depth: list[int] = []
+    for group in tree.groups:
+        depth.append(1 + (depth[group.parent] if group.parent >= 0 else 0))
+    assert max(depth, default=0) <= 8
+    assert len(tree.groups) <= len(tree.of_node) / 2

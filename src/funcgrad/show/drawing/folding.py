@@ -238,7 +238,7 @@ def _folding(graph: _Graph, stretches: list[_Stretch], most: int | None) -> Fold
         of = graph.operations[stretch.start : stretch.stop]
         home.update(dict.fromkeys(of, of[0]))
         members[of[0]], kinds[of[0]] = list(of), stretch
-    leaves = [i for i, of in enumerate(graph.args) if not of]
+    leaves = [i for i, e in enumerate(graph.nodes) if not e.args]
     alone = []
     for i in leaves:
         used_in = dict.fromkeys([home[user] for user in graph.users[i]])
