@@ -250,8 +250,8 @@ REFUSED = [
 
 ERRORS = [
     "scipy.optimize.fsolve(lambda t: t * t - x, [1.0])[0]",
-    # SciPy's C code goes on with the TypeError pending: whether its text or another error comes out depends on
-    # the state of Python's type cache.
+    # SciPy's C code goes on with the TypeError pending: whether its text or another error comes out
+    # depends on the state of Python's type cache.
     "scipy.optimize.brentq(lambda t: t * t - x, 0.0, 3.0)",
     "scipy.optimize.bisect(lambda t: t * t - x, 0.0, 3.0)",
     "scipy.optimize.root_scalar(lambda t: t * t - x, bracket=(0.0, 3.0)).root",
