@@ -73,6 +73,7 @@ solve_op: Op = Op(
     batch=_solve_batch,
     columns=Columns(
         flops=_solve_flops,
+        machine="matrix_forms:solve",
         numpy="np.linalg.solve({all})",
         libraries={"any": lambda xp, a, b: xp.linalg.solve(a, b)},
     ),
@@ -133,6 +134,7 @@ inv_op: Op = Op(
     batch=of_stacks(lambda: inv_op),
     columns=Columns(
         flops=matrix_flops(lambda n: 2 * n**3),
+        machine="matrix_forms:inv",
         numpy="np.linalg.inv({all})",
         libraries={"any": lambda xp, a: xp.linalg.inv(a)},
     ),
@@ -235,6 +237,7 @@ cholesky_op: Op = Op(
     batch=of_stacks(lambda: cholesky_op),
     columns=Columns(
         flops=matrix_flops(lambda n: n**3 // 3),
+        machine="matrix_forms:cholesky",
         numpy="np.linalg.cholesky({all})",
         libraries={"any": lambda xp, a: xp.linalg.cholesky(a)},
     ),

@@ -17,6 +17,7 @@ from funcgrad.compiler.native.array_values import (
     cast_array,
     copy_into,
     in_memory,
+    item_of,
     loaded,
     new_array,
     sum_dtype,
@@ -384,9 +385,7 @@ def _wrapped(program: ArrayProgram, at: Number, length: int) -> Number:
     negative = w.compare("slt", at, integer(0))
     front = w.select(negative, w.binary("add", at, integer(length)), at)
     outside = w.compare("uge", front, integer(length))
-    flag = w.emit("i8", f"load i8, ptr {program.failed}")
-    raised = w.binary("or", flag, w.cast("zext", outside, "i8"))
-    w.lines.append(f"  store i8 {raised.text}, ptr {program.failed}")
+    program.fails_if(outside)
     return w.select(outside, integer(0), front)
 
 
@@ -521,14 +520,6 @@ def _loop(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> t
         items = [item_of(w, x, at) for x in operands[n:middle]]
         iteration(w, flat, states, [*items, *operands[middle:]], stacks, at, program.failed)
     return (*[loaded(w, state) for state in states], *stacks)
-
-
-def item_of(writer: LLVMWriter, x: Value, at: Number) -> Value:
-    """An entry along the first axis."""
-    if isinstance(x, Splat):
-        return x._replace(shape=x.shape[1:])
-    offset = writer.plus(x.offset, writer.times(at, integer(x.strides[0])))
-    return loaded(writer, x._replace(shape=x.shape[1:], strides=x.strides[1:], offset=offset))
 
 
 def iteration(

@@ -9,6 +9,7 @@ made where they are read. Any other step, such as a product of matrices, is a gr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
@@ -81,8 +82,6 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     Raises:
         UnsupportedError: it has none.
     """
-    from funcgrad.compiler.native import array_forms
-
     op = step.op
     if step.type.dtype.kind != "O" and (
         step.type.dtype.name not in MEMORY or not step.type.dtype.isnative
@@ -91,7 +90,9 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     if step.type.dtype.kind != "O" and step.type.size == 0:
         raise UnsupportedError("an empty array")
     if op.columns.machine is not None:
-        named: Any = getattr(array_forms, op.columns.machine)
+        home, _, name = op.columns.machine.rpartition(":")
+        forms = import_module(f"funcgrad.compiler.native.{home or 'array_forms'}")
+        named: Any = getattr(forms, name)
         form: MachineForm = named(flat, step) if callable(named) else named
         return form
     if op is astype:
@@ -231,6 +232,13 @@ class ArrayProgram:
         (own,) = [self.where[i] for i in self.forms if self.flat.steps[i] is step]
         k = step.operands[0]
         return k in self.writable and self.read_until[k] <= own
+
+    def fails_if(self, test: Number) -> None:
+        """NumPy runs the program if the test is true: it would raise an error, or has to decide."""
+        w = self.writer
+        flag = w.emit("i8", f"load i8, ptr {self.failed}")
+        raised = w.binary("or", flag, w.cast("zext", test, "i8"))
+        w.lines.append(f"  store i8 {raised.text}, ptr {self.failed}")
 
     def run(self, inputs: Sequence[Value]) -> list[Value]:
         """Write the program; the values of its results."""

@@ -93,6 +93,14 @@ def copy_into(writer: LLVMWriter, target: Strided, value: Value) -> None:
         target.put(writer, index, value.at(writer, index))
 
 
+def item_of(writer: LLVMWriter, x: Value, at: Number) -> Value:
+    """An entry along the first axis."""
+    if isinstance(x, Splat):
+        return x._replace(shape=x.shape[1:])
+    offset = writer.plus(x.offset, writer.times(at, integer(x.strides[0])))
+    return loaded(writer, x._replace(shape=x.shape[1:], strides=x.strides[1:], offset=offset))
+
+
 def sum_dtype(dtype: str) -> str:
     """The dtype that terms of a dtype are added up in: one by one, `float32` would lose digits."""
     return "float64" if dtype == "float32" else dtype

@@ -80,6 +80,8 @@ class LLVMWriter:
         self.lines: list[str] = []
         self.stack: list[str] = []
         self.declared: dict[str, str] = {}
+        self.defined: dict[str, str] = {}
+        """The texts of the functions beside it, by their names."""
         self.buffers: list[ArenaBuffer] = []
         self.arena = 0
         self.kept: list[object] = []

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcgrad.compiler.flat_program import Flat
-from funcgrad.compiler.native.array_forms import item_of, iteration
+from funcgrad.compiler.native.array_forms import iteration
 from funcgrad.compiler.native.array_program import ArrayProgram
 from funcgrad.compiler.native.array_values import (
     Strided,
     copy_into,
+    item_of,
     loaded,
     new_array,
 )
@@ -145,7 +146,7 @@ def _module(w: LLVMWriter, given: Sequence[str], outputs: Sequence[str], states:
     pointers.extend([f"ptr noalias %{name}" for name in outputs])
     pointers.extend([f"ptr noalias {buffer.name}" for buffer in w.buffers])
     counts = "i64 %at, i64 %stop, i64 %length"
-    lines = [*w.declared.values()]
+    lines = [*w.declared.values(), *w.defined.values()]
     lines.append(
         f"define internal i64 @body({', '.join([counts, *pointers])}) noinline nounwind {{"
     )

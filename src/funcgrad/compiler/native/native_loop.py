@@ -52,6 +52,8 @@ Compiled: TypeAlias = Callable[[Sequence[Any], int], tuple[list[Any], list[Any]]
 # exp, one of a reduction that is no sum; a multiplication of a product in BLAS and in machine code.
 _CALL, _NUMPY_ENTRY, _ENTRY, _TRANSCENDENTAL, _SERIAL = 800.0, 0.5, 0.4, 9.0, 4.0
 _BLAS, _PRODUCT = 0.08, 0.17
+# A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
+_FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
 # Nanoseconds for compiling anything, and for each step.
 COMPILE, COMPILE_STEP = 30e6, 4e6
 # Steps beyond which compiling takes several seconds, and bytes of the arena beyond which calls do not matter.
@@ -93,6 +95,13 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     if step.op.name in ("matmul", "einsum"):
         count = _multiplications(flat, step)
         return Estimate(_CALL + _BLAS * count, _PRODUCT * count, 1)
+    if (step.op.columns.machine or "").startswith("matrix_forms:"):
+        *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
+        columns = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
+        each, count = n * n * (n / 3 + columns), math.prod(stack)
+        return Estimate(
+            _FACTORED + count * (_MATRIX + _BLAS * each), count * (_FIXED + _PRODUCT * each), 1
+        )
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
     columns = step.op.columns

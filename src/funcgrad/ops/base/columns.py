@@ -114,7 +114,10 @@ class Columns:
     native: Mapping[str, str] | None = None
     """Templates for numba by kind, where it reads that of ``scalar`` differently, or not at all."""
     machine: str | None = None
-    """Its form in machine code, if that is no template: a name in `funcgrad.compiler.native.array_forms`."""
+    """Its form in machine code, if that is no template: a name in `funcgrad.compiler.native.array_forms`.
+
+    A name in another module beside it is written ``module:name``.
+    """
     vm: bool = False
     """Whether the register VM (`funcgrad.compiler.native.vm`) has an instruction for its template."""
     mpmath: LibraryRow | None = None

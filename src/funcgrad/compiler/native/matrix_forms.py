@@ -1,0 +1,313 @@
+"""The forms in machine code of `solve`, `inv`, determinants and `cholesky`, on stacks of small matrices.
+
+Elimination with partial pivoting, as LAPACK's. A pivot that is infinite, NaN or perhaps made by rounding
+is left to NumPy, which alone decides whether a matrix is singular: so machine code never
+returns numbers where NumPy raises. Larger matrices have no form; NumPy's blocked routines are faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import FlatStep
+from funcgrad.compiler.native.array_program import ArrayProgram, Whole
+from funcgrad.compiler.native.array_values import (
+    Strided,
+    Value,
+    copy_into,
+    item_of,
+    loaded,
+    new_array,
+)
+from funcgrad.compiler.native.llvm_writer import (
+    REGISTER,
+    LLVMWriter,
+    Number,
+    UnsupportedError,
+    integer,
+    real,
+    row_major_strides,
+    truth_literal,
+)
+from funcgrad.compiler.native.scalar_instructions import template_value
+
+# Rows of a matrix beyond which LAPACK is faster, and up to which each row has instructions of its own.
+_MOST_ROWS, _UNROLLED = 16, 4
+
+
+def _kernel(
+    writer: LLVMWriter, name: str, pointers: Sequence[str], body: LLVMWriter, bad: Number
+) -> None:
+    """Define a function on matrices in C order, which returns whether NumPy has to decide."""
+    given = ", ".join([f"ptr noalias {pointer}" for pointer in pointers])
+    lines = [f"define internal i1 @{name}({given}) nounwind {{", "entry:", *body.stack, *body.lines]
+    writer.defined[name] = "\n".join([*lines, f"  ret i1 {bad.text}", "}"])
+    writer.declared.update(body.declared)
+
+
+def _call(program: ArrayProgram, name: str, *arrays: Strided) -> None:
+    """Call a kernel; the program fails if NumPy has to decide."""
+    w = program.writer
+    given = ", ".join([f"ptr {w.address(x.pointer, x.dtype, x.offset)}" for x in arrays])
+    program.fails_if(w.emit("i1", f"call i1 @{name}({given})"))
+
+
+def _square(name: str, rows: int, columns: int, dtype: str) -> Strided:
+    return Strided(dtype, (rows, columns), name, row_major_strides((rows, columns)))
+
+
+def _size(w: LLVMWriter, x: Number) -> Number:
+    return template_value(w, "abs({0})", [x])
+
+
+def _first_rows(w: LLVMWriter, n: int) -> Iterator[tuple[Number, Number]]:
+    """Each row but the last, and how many follow it; of a large matrix, those of a loop's iteration."""
+    if n <= _UNROLLED:
+        for row in range(n - 1):
+            yield integer(row), integer(n - 1 - row)
+    else:
+        with w.loop(integer(n - 1)) as k:
+            yield k, w.binary("sub", integer(n - 1), k)
+
+
+def _minus_product(
+    w: LLVMWriter, x: Strided, i: Number, k: Number, factor: Number, columns: Sequence[Number]
+) -> None:
+    """From entries of row i take those of row k times a factor: so many columns, from a first one on."""
+    first, count = columns
+    if count.literal != 0:
+        with w.loop(count) as at:
+            j = w.plus(first, at)
+            product = w.binary("fmul", factor, x.at(w, (k, j)))
+            x.put(w, (i, j), w.binary("fsub", x.at(w, (i, j)), product))
+
+
+def _tolerance(rows: int, dtype: str) -> Number:
+    return real(4 * rows * float(np.finfo(dtype).eps), REGISTER[dtype])
+
+
+def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
+    """The kernel that makes a matrix upper triangular, and does the same to the rows of right sides.
+
+    Its third operand is a number whose sign changes as two rows trade places.
+    """
+    name = f"eliminate.{n}.{columns}.{dtype}"
+    if name in writer.defined:
+        return name
+    w, kind = LLVMWriter(), REGISTER[dtype]
+    a, x = _square("%a", n, n, dtype), _square("%x", n, columns, dtype)
+    sign = Strided(dtype, (), "%sign", ())
+    largest, most = new_array(w, (n,), dtype), new_array(w, (), dtype)
+    place, bad = new_array(w, (), "int64"), new_array(w, (), "bool")
+    bad.put(w, (), truth_literal(False))
+    with w.loop(integer(n)) as j:
+        largest.put(w, (j,), real(0.0, kind))
+    with w.loops((n, n)) as (i, j):
+        size, found = _size(w, a.at(w, (i, j))), largest.at(w, (j,))
+        largest.put(w, (j,), w.select(w.compare("ogt", size, found), size, found))
+
+    def check(k: Number, size: Number) -> None:
+        limit = w.binary("fmul", largest.at(w, (k,)), _tolerance(n, dtype))
+        doubtful = w.compare("ule", size, limit)
+        bad.put(w, (), w.binary("or", bad.at(w, ()), doubtful))
+
+    for k, count in _first_rows(w, n):
+        below, right = w.plus(k, integer(1)), integer(0)
+        most.put(w, (), _size(w, a.at(w, (k, k))))
+        place.put(w, (), k)
+        with w.loop(count) as at:
+            i = w.plus(below, at)
+            size = _size(w, a.at(w, (i, k)))
+            larger = w.compare("ogt", size, most.at(w, ()))
+            place.put(w, (), w.select(larger, i, place.at(w, ())))
+            most.put(w, (), w.select(larger, size, most.at(w, ())))
+        check(k, most.at(w, ()))
+        other = place.at(w, ())
+        _trade(w, a, k, other, k, w.plus(count, integer(1)))
+        if columns:
+            _trade(w, x, k, other, right, integer(columns))
+        changed = w.emit(kind, f"fneg {kind} {sign.at(w, ()).text}")
+        sign.put(w, (), w.select(w.compare("eq", other, k), sign.at(w, ()), changed))
+        pivot = a.at(w, (k, k))
+        with w.loop(count) as at:
+            i = w.plus(below, at)
+            factor = w.binary("fdiv", a.at(w, (i, k)), pivot)
+            _minus_product(w, a, i, k, factor, (below, count))
+            _minus_product(w, x, i, k, factor, (right, integer(columns)))
+    last = integer(n - 1)
+    check(last, _size(w, a.at(w, (last, last))))
+    _kernel(writer, name, ("%a", "%x", "%sign"), w, bad.at(w, ()))
+    return name
+
+
+def _trade(
+    w: LLVMWriter, x: Strided, row: Number, other: Number, first: Number, count: Number
+) -> None:
+    """So many entries of two rows trade places, from a first one on."""
+    with w.loop(count) as at:
+        j = w.plus(first, at)
+        one, two = x.at(w, (row, j)), x.at(w, (other, j))
+        x.put(w, (other, j), one)
+        x.put(w, (row, j), two)
+
+
+def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
+    """The kernel that solves upper triangular systems in place of their right sides."""
+    name = f"substitute.{n}.{columns}.{dtype}"
+    if name in writer.defined:
+        return name
+    w = LLVMWriter()
+    a, x = _square("%a", n, n, dtype), _square("%x", n, columns, dtype)
+
+    def divide(k: Number) -> None:
+        pivot = a.at(w, (k, k))
+        with w.loop(integer(columns)) as j:
+            x.put(w, (k, j), w.binary("fdiv", x.at(w, (k, j)), pivot))
+
+    for _, count in _first_rows(
+        w, n
+    ):  # the rows above row k, from the last one on, as many as its number
+        divide(count)
+        with w.loop(count) as i:
+            _minus_product(w, x, i, count, a.at(w, (i, count)), (integer(0), integer(columns)))
+    divide(integer(0))
+    _kernel(writer, name, ("%a", "%x"), w, truth_literal(False))
+    return name
+
+
+def _rows(step: FlatStep, matrix: Value) -> int:
+    n = matrix.shape[-1]
+    if np.dtype(matrix.dtype).kind != "f" or not 0 < n <= _MOST_ROWS:
+        raise UnsupportedError(f"{step.op.name} of {n} rows of {matrix.dtype}")
+    return n
+
+
+def _matrix(w: LLVMWriter, x: Value, index: Sequence[Number]) -> Value:
+    """One matrix of a stack."""
+    for at in index:
+        x = item_of(w, x, at)
+    return x
+
+
+def _solved(program: ArrayProgram, step: FlatStep, a: Value, right: Value | None) -> Value:
+    w, n, dtype = program.writer, _rows(step, a), step.type.dtype.name
+    columns = step.type.shape[-1]
+    eliminate = _elimination(w, n, columns, dtype)
+    substitute = _substitution(w, n, columns, dtype)
+    found = new_array(w, step.type.shape, dtype)
+    matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), dtype)
+    with w.loops(step.type.shape[:-2]) as index:
+        x = _matrix(w, found, index)
+        if not isinstance(x, Strided):
+            raise TypeError(f"solve: expected an array, but got {x}")
+        copy_into(w, matrix, _matrix(w, a, index))
+        if right is None:
+            with w.loops((n, n)) as (i, j):
+                own = w.compare("eq", i, j)
+                x.put(
+                    w, (i, j), w.select(own, real(1.0, REGISTER[dtype]), real(0.0, REGISTER[dtype]))
+                )
+        else:
+            copy_into(w, x, _matrix(w, right, index))
+        sign.put(w, (), real(1.0, REGISTER[dtype]))
+        _call(program, eliminate, matrix, x, sign)
+        _call(program, substitute, matrix, x)
+    return found
+
+
+def _solve(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    a, b = operands
+    return _solved(program, step, a, b)
+
+
+def _inv(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    return _solved(program, step, operands[0], None)
+
+
+def _determinant(part: Literal["sign", "log", "det"]) -> Any:
+    """The sign, the logarithm of the size, or both together as NumPy puts them together."""
+
+    def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+        (a,), w = operands, program.writer
+        n, dtype = _rows(step, a), step.type.dtype.name
+        kind = REGISTER[dtype]
+        eliminate = _elimination(w, n, 0, dtype)
+        found = new_array(w, step.type.shape, dtype)
+        matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), dtype)
+        with w.loops(step.type.shape) as index:
+            copy_into(w, matrix, _matrix(w, a, index))
+            sign.put(w, (), real(1.0, kind))
+            _call(program, eliminate, matrix, sign, sign)
+            total, turned = real(0.0, kind), sign.at(w, ())
+            for row in range(n):
+                pivot = matrix.at(w, (integer(row), integer(row)))
+                turned = template_value(w, "(-{0} if {1} < 0.0 else {0})", [turned, pivot])
+                if part != "sign":
+                    total = template_value(w, "({0} + log(abs({1})))", [total, pivot])
+            if part == "det":
+                total = template_value(w, "({0} * exp({1}))", [turned, total])
+            found.put(w, index, turned if part == "sign" else total)
+        return loaded(w, found)
+
+    return build
+
+
+def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
+    """The kernel of Cholesky's decomposition of a matrix's lower triangle, in place."""
+    name = f"cholesky.{n}.{dtype}"
+    if name in writer.defined:
+        return name
+    w, kind = LLVMWriter(), REGISTER[dtype]
+    a, zero = _square("%a", n, n, dtype), real(0.0, kind)
+    limits, bad = new_array(w, (n,), dtype), new_array(w, (), "bool")
+    bad.put(w, (), truth_literal(False))
+    with w.loop(integer(n)) as k:
+        limits.put(w, (k,), w.binary("fmul", a.at(w, (k, k)), _tolerance(n, dtype)))
+
+    def root(k: Number) -> Number:
+        square = a.at(w, (k, k))
+        doubtful = w.compare("ule", square, limits.at(w, (k,)))
+        infinite = w.compare("oeq", square, real(math.inf, kind))
+        bad.put(w, (), w.binary("or", bad.at(w, ()), w.binary("or", doubtful, infinite)))
+        pivot = template_value(w, "sqrt({0})", [square])
+        a.put(w, (k, k), pivot)
+        return pivot
+
+    for k, count in _first_rows(w, n):
+        below, pivot = w.plus(k, integer(1)), root(k)
+        with w.loop(count) as at:
+            i = w.plus(below, at)
+            a.put(w, (i, k), w.binary("fdiv", a.at(w, (i, k)), pivot))
+            a.put(w, (k, i), zero)
+        with w.loop(count) as row, w.loop(count) as column:
+            i, j = w.plus(below, row), w.plus(below, column)
+            product = w.binary("fmul", a.at(w, (i, k)), a.at(w, (j, k)))
+            a.put(w, (i, j), w.binary("fsub", a.at(w, (i, j)), product))
+    root(integer(n - 1))
+    _kernel(writer, name, ("%a",), w, bad.at(w, ()))
+    return name
+
+
+def _cholesky(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (a,), w = operands, program.writer
+    factor = _factor(w, _rows(step, a), step.type.dtype.name)
+    found = new_array(w, step.type.shape, step.type.dtype.name)
+    copy_into(w, found, a)
+    with w.loops(step.type.shape[:-2]) as index:
+        matrix = _matrix(w, found, index)
+        if not isinstance(matrix, Strided):
+            raise TypeError(f"cholesky: expected an array, but got {matrix}")
+        _call(program, factor, matrix)
+    return found
+
+
+solve = Whole(_solve)
+inv = Whole(_inv)
+detsign = Whole(_determinant("sign"))
+logabsdet = Whole(_determinant("log"))
+det = Whole(_determinant("det"))
+cholesky = Whole(_cholesky)

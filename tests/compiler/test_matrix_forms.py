@@ -1,0 +1,118 @@
+"""Solving, inverting and factoring small matrices in machine code against NumPy's LAPACK."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import funcgrad as fg
+from funcgrad.compiler.native import native_loop
+from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.python import loop_codegen
+from funcgrad.compiler.python.loop_body_codegen import flat_of
+from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.loop import LoopSpec
+from funcgrad.graph import ArrayType
+
+
+def compiled(f, *arrays):
+    """A function of such arrays as machine code; it returns None where it leaves them to NumPy."""
+    inputs = [symbol(f"i{k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(arrays)]
+    spec = LoopSpec(0, len(inputs), 1)
+    run = NativeLoop(flat_of(body_of(inputs, list(f(*inputs)))), None, spec, True).function(1)
+    if run is None:
+        raise LookupError("no machine code")
+
+    def call(*arrays):
+        found = run([x[None] for x in arrays], 1)
+        return None if found is None else [x[0] for x in found[1]]
+
+    return call
+
+
+def everything(a, b, p):
+    sign, log = np.linalg.slogdet(a)
+    solved = np.linalg.solve(a, b), np.linalg.inv(a)
+    return *solved, sign, log, np.linalg.det(a), np.linalg.cholesky(p)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(1, float), (3, np.float32), (4, float), (16, float)])
+def test_stacks_of_matrices(n, dtype):
+    """As exact as LAPACK: a few units in the last place times the condition number."""
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=(40, n, n)).astype(dtype), rng.normal(size=(40, n, 2)).astype(dtype)
+    p = a @ np.swapaxes(a, 1, 2) + np.eye(n, dtype=dtype)
+    p += np.triu(rng.normal(size=(n, n)), 1).astype(dtype)  # NumPy reads the lower triangle alone
+    got, want = compiled(everything, a, b, p)(a, b, p), everything(a, b, p)
+    conditions = np.linalg.cond(a)
+    for k, (one, other) in enumerate(zip(got, want, strict=True)):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        condition = (
+            np.linalg.cond(np.tril(p) + np.swapaxes(np.tril(p, -1), 1, 2)) if k == 5 else conditions
+        )
+        apart = np.abs(one - other).reshape(40, -1).max(-1)
+        size = np.abs(other).reshape(40, -1).max(-1) + (k == 3)
+        assert np.all(apart <= 4 * n * np.finfo(dtype).eps * condition * size)
+    assert not np.triu(got[5], 1).any()
+    np.testing.assert_array_equal(got[2], want[2])
+
+
+def test_rows_trade_places():
+    a, b = np.eye(5)[[3, 0, 4, 1, 2]], np.arange(5.0)[:, None]
+    run = compiled(lambda a, b: everything(a, b, a)[:5], a, b)
+    solved, inverse, sign, log, det = run(a, b)
+    np.testing.assert_array_equal(solved, np.linalg.solve(a, b))
+    np.testing.assert_array_equal(inverse, a.T)
+    assert (sign, log, det) == (*np.linalg.slogdet(a), np.linalg.det(a))
+
+
+def test_special_right_sides():
+    right = np.array([[np.nan, 1.0], [1.0, np.inf], [-0.0, 0.0], [1e308, -1e308]])[:, :, None]
+    solve = compiled(lambda a, b: [np.linalg.solve(a, b)], np.eye(2), right[0])
+    for a in ([[1.0, 0.0], [0.0, 1.0]], [[2.0, -1.0], [0.0, 4.0]]):
+        for b in right:
+            with np.errstate(all="ignore"):
+                want = np.linalg.solve(np.array(a), b)
+            (got,) = solve(np.array(a), b)
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
+
+
+def test_scales_are_not_singular():
+    a = np.diag([1.0, 1e-200, 1e150])
+    inverse, root = compiled(lambda a: [np.linalg.inv(a), np.linalg.cholesky(a)], a)(a)
+    np.testing.assert_array_equal(inverse, np.linalg.inv(a))
+    np.testing.assert_array_equal(root, np.linalg.cholesky(a))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky"])
+def test_numpy_decides_about_singular_matrices(name):
+    run = compiled(lambda a: [getattr(np.linalg, name)(a)], np.zeros((2, 2, 2)))
+    rounded = [[0.1, 0.3], [0.7, 0.3 * 0.7 / 0.1]]
+    special = [[np.nan, 1], [1, 1]], [[1, np.inf], [np.inf, 1]], [[1, 1], [np.nan, 2]]
+    for a in ([[1, 2], [2, 4]], [[0, 0], [0, 0]], rounded, *special):
+        assert run(np.stack([np.eye(2), np.array(a, float)])) is None
+    assert run(np.stack([np.eye(2)] * 2)) is not None
+
+
+def test_a_singular_matrix_in_a_loop_raises(monkeypatch):
+    monkeypatch.setattr(native_loop, "COMPILE", 0.0)
+    monkeypatch.setattr(native_loop, "COMPILE_STEP", 0.0)
+    monkeypatch.setattr(loop_codegen, "_FEW", 0)
+
+    def f(a, b):
+        return np.sum(fg.scan(lambda x, t: (np.linalg.solve(a, x), t), b, np.arange(30))[0])
+
+    a, b = np.array([[2.0, 1.0], [1.0, 3.0]]), np.ones(2)
+    gradient = fg.jit(fg.grad(f))
+    found = [gradient(a, b) for _ in range(3)]
+    h = 1e-6
+    step = np.array([[0.0, h], [0.0, 0.0]])
+    assert found[-1][0, 1] == pytest.approx((f(a + step, b) - f(a - step, b)) / (2 * h))
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        gradient(np.ones((2, 2)), b)
+
+
+def test_large_matrices_are_left_to_lapack():
+    with pytest.raises(LookupError):
+        compiled(lambda a: [np.linalg.inv(a)], np.eye(17))
