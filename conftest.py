@@ -1,8 +1,11 @@
 """Doctests, and modules, whose library is an extra are skipped where that is not installed."""
 
+import gc
+from collections.abc import Generator
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import settings
 
 _NEEDED = {
     "funcgrad.transforms.interop.export.to_jax": "jax",
@@ -18,8 +21,26 @@ collect_ignore = [
 ]
 
 
+# Tests ask for the name of the profile: see `tests.default_slice.examples`.
+settings.register_profile("thorough")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         library = _NEEDED.get(item.name)
         if library is not None and find_spec(library) is None:
             item.add_marker(pytest.mark.skip(reason=f"{library} is not installed"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, then leave the modules and tests out of its later passes.
+
+    Many tests call ``gc.collect()``, and the modules and tests are millions of objects.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -16,6 +16,7 @@ from pyrsistent import PMap, PVector, pmap, pvector
 import funcgrad as fg
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import address, children, reverse_order
+from tests.default_slice import examples
 
 OPERATIONS = [np.add, np.multiply, np.subtract, np.maximum]
 
@@ -56,7 +57,7 @@ def plain_sum_product(expr, semiring, weight):
     return reduce(step, reversed(plain_toposort(expr)), pmap({expr.key: semiring.one}))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(dags())
 def test_toposort_is_its_definition(expr):
     order = fg.toposort(expr)
@@ -65,7 +66,7 @@ def test_toposort_is_its_definition(expr):
     assert len(order) == len(expr.graph)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(dags())
 def test_sum_product_is_its_definition_and_its_last_step(expr):
     sums = fg.sum_product(expr, fg.COUNTING, lambda edge: edge.place + 1)
@@ -74,7 +75,7 @@ def test_sum_product_is_its_definition_and_its_last_step(expr):
     assert last == sums
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(dags())
 def test_fold_is_the_last_environment(expr):
     algebra = fg.Algebra(
@@ -92,7 +93,7 @@ class Bare(NamedTuple):
     key: fg.Key
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(dags())
 def test_a_bare_pointed_graph_folds_as_an_expression_does(expr):
     bare = Bare(expr.graph, expr.key)
@@ -102,7 +103,7 @@ def test_a_bare_pointed_graph_folds_as_an_expression_does(expr):
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(dags(), dags())
 def test_a_fold_of_several_roots_is_the_folds_of_each(first, second):
     algebra = fg.Algebra(
@@ -174,14 +175,14 @@ def test_a_fold_does_not_look_below_known_results_or_past_its_operands():
     assert fibonacci == [2880067194370816120]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(dags())
 def test_keys_are_their_definition(expr):
     for key, node in expr.graph.items():
         assert key == address(node.op, node.parents, node.params, node.type)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(dags())
 def test_backprop_is_its_last_step_and_any_legal_order_gives_the_same(expr):
     *_, last = fg.backprop_steps(expr)

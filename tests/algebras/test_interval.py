@@ -12,6 +12,7 @@ import funcgrad as fg
 from funcgrad.algebras import Interval, bounds, precise
 from funcgrad.algebras.interval_arithmetic import has_interval
 from funcgrad.ops.numpy.dispatch import all_ops
+from tests.default_slice import examples, one_in
 from tests.ops.samples import REAL_SAMPLES
 
 x, y = fg.var("x"), fg.var("y")
@@ -48,8 +49,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("width", [0.0, 1e-9, 0.3, 4.0])
-@pytest.mark.parametrize(("name", "sample"), CASES)
+WIDTHS = [0.0, 1e-9, 0.3, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "sample", "width"),
+    one_in(2, [pytest.param(*c.values, w, id=f"{c.id}-{w}") for c in CASES for w in WIDTHS]),
+)
 def test_bounds_of_an_operation_hold_its_values(name, sample, width):
     op = all_ops()[name]
     rng = np.random.default_rng(3)
@@ -132,7 +138,7 @@ ENDS = st.tuples(st.floats(-6, 6), st.floats(0, 3)).map(lambda p: (p[0], p[0] + 
 SHARES = st.tuples(st.floats(0, 1), st.floats(0, 1))
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(120), deadline=None, derandomize=True)
 @given(programs(), ENDS, ENDS, SHARES)
 def test_bounds_of_random_programs_and_gradients_hold(program, a, b, shares):
     s, t = shares

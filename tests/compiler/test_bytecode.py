@@ -24,6 +24,7 @@ from funcgrad.compiler.native.disassembler import disassembled
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
+from tests.default_slice import examples
 
 X, Y = fg.var("x"), fg.var("y")
 POINTS = [
@@ -104,7 +105,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     STEPS,
     st.lists(st.integers(0, 99), min_size=1, max_size=4),
@@ -230,7 +231,7 @@ def test_the_vm_is_compiled_once_an_installation():
 
 
 # -- rows ----------------------------------------------------------------------------------------
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.lists(st.integers(0, 99), min_size=1, max_size=4), st.integers(1, 7))
 def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
     rng = np.random.default_rng(length)

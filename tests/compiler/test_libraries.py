@@ -24,6 +24,7 @@ from funcgrad.ops.base.array_capture import refer
 from funcgrad.ops.numpy.dispatch import ELEMENTWISE, all_ops
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.transforms.interop.export import to_jax, to_torch
+from tests.default_slice import examples, one_in
 from tests.ops.samples import SAMPLES
 from tests.ops.test_random_programs import build, programs, sample
 
@@ -81,8 +82,15 @@ def with_gradients(output, inputs, name):
     return [output, *gradients(root, [x for x in inputs if x.dtype.kind in "fc"])]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("name", SAMPLES)
+# JAX takes seconds to compile each program: the default run has one operation in six.
+CASES = [
+    *one_in(6, [(name, "jax") for name in SAMPLES]),
+    *[(name, "torch") for name in SAMPLES],
+    *[pytest.param(name, "cupy", marks=pytest.mark.gpu) for name in SAMPLES],
+]
+
+
+@pytest.mark.parametrize(("name", "library"), CASES)
 def test_every_operation_and_its_gradient(name, library):
     roots, inputs, values = [], [], []
     for k, sampled in enumerate(SAMPLES[name]):  # in one program, since JAX compiles for long
@@ -203,7 +211,7 @@ def test_cupys_loops_on_numpy(monkeypatch):
 
 
 # -- programs --------------------------------------------------------------------------------------
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_random_programs_in_torch(program, seed):
     check_program(program, seed, "torch")

@@ -13,6 +13,7 @@ from funcgrad.compiler.python.loop_codegen import compile_loop, numbers_text
 from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, iterations_of
 from funcgrad.graph import ArrayType
+from tests.default_slice import examples
 
 KINDS = {"f": np.dtype(float), "i": np.dtype(int), "b": np.dtype(bool)}
 RUNS = {  # exact in every backend, so that results must agree to the bit
@@ -72,7 +73,7 @@ def agree(operands, body, cond, shape, exact=True):
         np.testing.assert_array_equal(before, after)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(data=st.data(), shape=st.sampled_from([(), (3,)]), length=st.integers(0, 9))
 def test_random_loops_agree_to_the_bit(data, shape, length):
     """Random bodies on floats, integers and truth values: states, items and what every iteration sees."""
@@ -111,7 +112,7 @@ def test_random_loops_agree_to_the_bit(data, shape, length):
     assert shape or numbers_text(flat, None, how)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(limit=st.floats(-1, 200), start=st.floats(0.01, 10), wide=st.booleans())
 def test_loops_with_a_condition(limit, start, wide):
     """Open loops end where the condition says, also when it never holds."""

@@ -28,6 +28,7 @@ from funcgrad.expr import subexpressions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
+from tests.default_slice import examples
 
 KINDS = {"f": np.dtype(float), "i": np.dtype(int), "b": np.dtype(bool)}
 HUGE = np.finfo(float).max
@@ -176,7 +177,7 @@ RUNS = {
 LENGTHS = [0, 1, 5, 10_000]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data(), length=st.sampled_from(LENGTHS))
 def test_random_loops_agree_to_the_bit(data, length):
     """Random bodies on floats, integers and truth values: states, items and what every iteration sees."""

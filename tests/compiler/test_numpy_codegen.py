@@ -25,6 +25,7 @@ from funcgrad.ops.base.array_capture import refer
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
+from tests.default_slice import examples
 from tests.ops.samples import SAMPLES
 from tests.ops.test_random_programs import programs, sample
 
@@ -89,7 +90,7 @@ def test_every_gradient(name, sampled):
     check([root, *gradients(root, targets)], inputs, args)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(programs(), st.integers(0, 5), st.booleans(), st.booleans())
 def test_random_programs(program, seed, every, large):
     with pytest.MonkeyPatch.context() as patch:

@@ -17,6 +17,7 @@ from funcgrad.compiler.python.scalar_codegen import compile_scalar, scalar_sourc
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
+from tests.default_slice import examples
 
 HUGE = np.finfo(float).max
 POINTS = [0.0, 0.1, 0.5, 1.0, 2.0, 2.5, 3.0, 1e-160, 1e-310, 5e-324, 709.5, 710.0, 745.2, 1e18]
@@ -106,7 +107,7 @@ def expressions(draw):
     return made[-3:]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(expressions(), numbers, numbers)
 def test_random_programs(roots, x, y):
     inputs = [fg.var("x"), fg.var("y")]

@@ -40,6 +40,7 @@ from tests import checker, checker_plan
 from tests.checker_text import check_scalar_text
 from tests.compiler.test_numpy_codegen import CASES, leaves_of
 from tests.compiler.test_scalar_codegen import expressions, numbers
+from tests.default_slice import examples
 from tests.ops.test_random_programs import programs, sample
 from tests.show.programs import ALL, values_of
 
@@ -155,7 +156,7 @@ def check_random_arrays(program, seed, large, dtype=float):
         )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(programs(), st.integers(0, 5), st.booleans())
 def test_random_arrays(program, seed, large):
     check_random_arrays(program, seed, large)
@@ -175,7 +176,7 @@ def check_random_numbers(roots, x, y):
     check_lowered(simplify_all([*simple, *gradients(simple[-1], inputs)]), inputs, [x, y])
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(expressions(), numbers, numbers)
 def test_random_numbers(roots, x, y):
     check_random_numbers(roots, x, y)

@@ -16,6 +16,7 @@ from examples.seeds import (
     topological_ordering,
     two_pages,
 )
+from tests.default_slice import examples
 from tests.show.test_svg import is_clear
 
 
@@ -66,7 +67,7 @@ def small_programs(draw):
     return exprs[-1]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(small_programs())
 def test_every_legal_order_of_any_small_program(expr):
     at = {name: v for name, v in (("x", 0.7), ("y", -1.3)) if fg.var(name).key in expr.graph}

@@ -15,6 +15,7 @@ from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.show.json.json_format import from_json, to_json
 from funcgrad.show.json.validate_node import _is_brief
+from tests.default_slice import examples
 from tests.operation_readers import SPECIAL, special_program
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, GRADIENTS, PROGRAMS, nested_calls, values_of
@@ -241,7 +242,7 @@ def test_a_cut_or_flipped_text_is_read_as_nothing_else():
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_change_of_a_text_does_harm(data):
     expr = np.sum(np.where(MATRIX > 0, MATRIX[1] * 2.5, -np.reshape(MATRIX.T, (3, 4))))
     text = to_json(expr)
@@ -287,7 +288,7 @@ def programs(draw):
 
 
 @given(programs())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_random_programs_come_back(expr):
     assert from_json(to_json(expr)).key == expr.key
 
@@ -426,7 +427,7 @@ MANGLED = [to_json(e) for e in (LOOP, BRANCH, CALL, ROOT, GRADIENTS["gradient of
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_change_of_a_text_with_bodies_does_harm(data):
     text = data.draw(st.sampled_from(MANGLED))
     at = data.draw(st.integers(0, len(text) - 1))

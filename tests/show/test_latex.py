@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.latex.to_latex import identifier, to_latex
+from tests.default_slice import examples
 from tests.show.programs import ALL, nested_calls
 from tests.show.test_dot import NASTY
 from tests.show.test_json import CASES, sample_expr
@@ -195,7 +196,7 @@ def formulas():
 
 
 @given(formulas())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_formula_computes_its_value(expr):
     values = {name: AT[name] for name in variables(expr)}
     # Numbers are written with six digits.
@@ -204,7 +205,7 @@ def test_a_formula_computes_its_value(expr):
 
 
 @given(formulas())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_so_does_its_gradient(expr):
     slope = fg.gradient(np.sin(expr), X)
     values = {name: AT[name] for name in variables(slope)}

@@ -15,6 +15,7 @@ from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.python.to_python import to_python
+from tests.default_slice import examples
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, PROGRAMS, SOLVERS, nested_calls, values_of
 from tests.show.test_dot import NASTY
@@ -54,7 +55,7 @@ def test_every_operation_gives_the_same(name, i):
 
 
 @given(programs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_random_programs_give_the_same(expr):
     values = {"x": 0.7, "y": -1.3, "w": np.linspace(-2, 2, 6).reshape(2, 3), "c": 0.3 - 2j}
     given_ = {key: values[key] for key in variables(expr)}

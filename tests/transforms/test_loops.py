@@ -15,6 +15,7 @@ import funcgrad as fg
 from funcgrad.expr import subexpressions
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import fori_loop, scan, while_loop
+from tests.default_slice import examples
 
 X = np.array([0.3, -0.7, 1.1])
 
@@ -90,7 +91,7 @@ def body_of(kinds, container, w, data):
     return turn
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     kinds=bodies,
     container=st.sampled_from(sorted(CONTAINERS)),

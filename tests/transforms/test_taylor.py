@@ -15,6 +15,7 @@ from funcgrad.expr import subexpressions
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.trace.derive import derived, trace
 from funcgrad.transforms.taylor import taylor
+from tests.default_slice import examples
 from tests.ops.samples import SAMPLES, call
 
 m = mpmath
@@ -174,7 +175,7 @@ STEPS = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5))
 def test_random_programs(names):
     def f(values):

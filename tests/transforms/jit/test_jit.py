@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad import jit
 from funcgrad.transforms.jit import guard_tree as guards
+from tests.default_slice import examples
 
 # -- random programs -----------------------------------------------------------------------------
 # A program is a list of statements on a list of values: what to do, with which, and how to branch.
@@ -66,7 +67,7 @@ POINTS = st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=2, max
 
 
 @given(STATEMENTS, POINTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_random_programs_give_what_the_plain_function_gives(program, points):
     def f(x, y):
         return interpret(program, x, y)

@@ -33,6 +33,7 @@ from funcgrad.trace import pytree
 from funcgrad.transforms.jit.jit import jit
 from tests.checker import evaluated
 from tests.checker_plan import check_calls
+from tests.default_slice import examples
 from tests.ops.test_random_programs import programs, sample
 
 
@@ -538,7 +539,7 @@ def replay(plan, schedule):
         assert set(placed.deleted) <= set(placed.dead)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(programs(), st.integers(0, 5), st.booleans())
 def test_random_programs(program, seed, large):
     shapes, steps = program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -18,7 +19,8 @@ class LazyModule:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # inspection tools read such names from any object
+        # Inspection tools read private names from any object: they import nothing.
+        if name.startswith("__") or (name.startswith("_") and self._module not in sys.modules):
             raise AttributeError(name)
         found = self.__dict__[name] = getattr(import_module(self._module), name)
         return found
