@@ -223,6 +223,7 @@ def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     assert "write x**y for a power" in done.stdout
     assert "sum it, or use jacobian" in done.stdout
     assert "in f()" in done.stdout  # what the user wrote is shown
+    assert re.search(r"  at In\[\d+\]:2: return x\^2\n", done.stdout)  # a cell has IPython's name
 
 
 def test_ipythons_prompt_has_the_welcome_alone(monkeypatch):
@@ -243,7 +244,7 @@ def test_ipythons_prompt_has_the_welcome_alone(monkeypatch):
 IN_IPYTHON = """
 import sys
 from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell(colors="NoColor", history_length=0)
+shell = InteractiveShell.instance(colors="NoColor", history_length=0)
 shell.run_cell("import numpy as np, funcgrad as fg; x = fg.var('x')")
 shell.extension_manager.load_extension("funcgrad.show.shell")
 for line in sys.argv[1:]:

@@ -81,7 +81,10 @@ def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
 
 
 def position(source: tuple[CodeType, int] | None) -> str:
-    """The text ``file.py:12: the line`` of a code position; empty if that is not known."""
+    """The text ``file.py:12: the line`` of a code position; empty if that is not known.
+
+    A notebook's cell is ``In[3]:1: the line``.
+    """
     if source is None:
         return ""
     code, offset = source
@@ -89,7 +92,15 @@ def position(source: tuple[CodeType, int] | None) -> str:
     if not lines:
         return ""
     text = linecache.getline(code.co_filename, lines[0]).strip()
-    return f"{os.path.basename(code.co_filename)}:{lines[0]}" + (f": {text}" if text else "")
+    return f"{_shown(code.co_filename)}:{lines[0]}" + (f": {text}" if text else "")
+
+
+def _shown(filename: str) -> str:
+    """The name of a file without its directory; of a cell, IPython's name of it, as in its tracebacks."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    # IPython gives the code of a cell to the compiler under a hash, and keeps its number.
+    cell = shell.compile.format_code_name(filename) if shell is not None else None
+    return cell[1] if cell else os.path.basename(filename)
 
 
 def written(source: tuple[CodeType, int]) -> str:
