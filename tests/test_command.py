@@ -223,6 +223,7 @@ def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     assert "write x**y for a power" in done.stdout
     assert "sum it, or use jacobian" in done.stdout
     assert "in f()" in done.stdout  # what the user wrote is shown
+    assert re.search(r": \[jit\(grad\(sin\)\), vmap\(cos\), <function f at \w+>\]\n$", done.stdout)
     assert re.search(r"  at In\[\d+\]:2: return x\^2\n", done.stdout)  # a cell has IPython's name
 
 
@@ -250,6 +251,7 @@ shell.extension_manager.load_extension("funcgrad.show.shell")
 for line in sys.argv[1:]:
     shell.run_cell(f"def f():\\n    return {line}")
     shell.run_cell("f()")
+shell.run_cell("[fg.jit(fg.grad(np.sin)), fg.vmap(np.cos), f]")
 """
 
 

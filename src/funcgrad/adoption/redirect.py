@@ -31,6 +31,7 @@ from funcgrad.adoption.namespaces import (
 from funcgrad.adoption.scipy_functions import as_adopted
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.arrays.mutable_array import MARK, shared_argument
+from funcgrad.transformed import Transformed
 
 
 def redirect(value: Any) -> Any:
@@ -225,6 +226,7 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     type: _class,
     MethodType: _method,
     partial: _partial,
+    Transformed: _known,
     functools._lru_cache_wrapper: _cached,
     np.ndarray: _array,
     list: _container,

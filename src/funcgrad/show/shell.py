@@ -6,12 +6,13 @@ import code
 import sys
 from functools import reduce
 from importlib.util import find_spec
-from types import ModuleType, TracebackType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.source import OURS
+from funcgrad.transforms.jit.captures import is_ours
 
 WELCOME = """\
 funcgrad {version}: a differentiable program is a value. All names are imported, and NumPy is np. Try:
@@ -85,7 +86,13 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Let IPython's tracebacks have the lines that were typed and not funcgrad's own."""
+    """Let IPython print compiled functions by their names, and tracebacks with the lines that were typed."""
+
+    def name(function: FunctionType, printer: Any, cycle: bool) -> None:
+        called = function.__name__
+        printer.text(repr(function) if called.isidentifier() or not is_ours(function) else called)
+
+    shell.display_formatter.formatters["text/plain"].for_type(FunctionType, name)
 
     def show(
         shell: Any, kind: type, error: BaseException, steps: Any, tb_offset: object = None

@@ -22,6 +22,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.transformed import Transformed, function_of
 
 
 class Scope:
@@ -238,7 +239,10 @@ def runs_as_it_is(f: Any, args: Iterable[Any]) -> bool:
 
 
 def _code_of(f: Any) -> FunctionType | None:
-    """The function that a method or an instance runs."""
+    """The function that a method, an instance or a transformed function runs."""
+    f = function_of(f)
+    if type(f) is FunctionType:
+        return f
     function = f.__func__ if type(f) is MethodType else vars(type(f)).get("__call__")
     return function if type(function) is FunctionType else None
 
@@ -270,11 +274,12 @@ def note_runs_as_it_is(f: Any) -> None:
             except ValueError:  # empty as yet
                 return
             kind = type(value)
-            if kind not in PLAIN_DATA and kind not in (FunctionType, ModuleType):
+            if kind not in PLAIN_DATA and kind not in (FunctionType, ModuleType, Transformed):
                 return
             contents.append(None if kind in PLAIN_DATA else ref(value))
-            if kind is FunctionType and all([one.function() is not value for one in held]):
-                waiting.append(value)
+            inner = function_of(value)
+            if type(inner) is FunctionType and all([one.function() is not inner for one in held]):
+                waiting.append(inner)
         held.append(HeldFunction(ref(function), known, tuple(contents)))
     key = id(f)
     first = held[0]._replace(function=ref(f, lambda _: _RUN_AS_THEY_ARE.pop(key, None)))

@@ -74,9 +74,8 @@ def grad(
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
-    titled(gradient_of, f, "grad", f"the gradient of {{}} in argument {argnums}.")
     gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, False)  # type: ignore[attr-defined]
-    return gradient_of
+    return titled(gradient_of, f, "grad", f"the gradient of {{}} in argument {argnums}.")
 
 
 def value_and_grad(
@@ -114,11 +113,9 @@ def value_and_grad(
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
-    titled(
-        value_and_gradient_of, f, "value_and_grad", f"{{}} and its gradient in argument {argnums}."
-    )
     value_and_gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, True)  # type: ignore[attr-defined]
-    return value_and_gradient_of
+    about = f"{{}} and its gradient in argument {argnums}."
+    return titled(value_and_gradient_of, f, "value_and_grad", about)
 
 
 def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
@@ -175,8 +172,7 @@ def elementwise_grad(
         return np.sum(run(f, args, kwargs))
 
     made = grad(named_after(f)(summed), argnums)
-    titled(made, f, "elementwise_grad", "the derivative of {}, entry by entry.")
-    return made
+    return titled(made, f, "elementwise_grad", "the derivative of {}, entry by entry.")
 
 
 def stop_gradient(x: Any) -> Any:

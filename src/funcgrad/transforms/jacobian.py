@@ -112,8 +112,7 @@ def hessian(
     if f is None:
         return partial(hessian, argnums=argnums, has_aux=has_aux)
     made = jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
-    titled(made, f, "hessian", f"the second derivatives of {{}} in argument {argnums}.")
-    return made
+    return titled(made, f, "hessian", f"the second derivatives of {{}} in argument {argnums}.")
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -193,9 +192,8 @@ def _jacobian(
         found = formulas_of(jacobian_of, args, kwargs, dict(sorted(trees.items())))
         return found[0] if has_aux else found
 
-    titled(jacobian_of, f, who, f"the partial derivatives of {{}} in argument {argnums}.")
     jacobian_of.expr = expr  # type: ignore[attr-defined]
-    return jacobian_of
+    return titled(jacobian_of, f, who, f"the partial derivatives of {{}} in argument {argnums}.")
 
 
 def _result(who: str, item: Any) -> Expr:

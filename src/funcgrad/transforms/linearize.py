@@ -23,12 +23,14 @@ from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
+from funcgrad.transformed import Transformed
 from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
     leaves_by_argument,
     matching_seeds,
     tangent_dtype,
+    title,
     warn_unreached,
 )
 
@@ -65,6 +67,7 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
     likes = [flatten_numbers(primal) for primal in primals]
 
     def flow(*tangents: object) -> Any:
+        """The tangent of the value, from one for each primal."""
         if len(tangents) != len(primals):
             raise TypeError(f"linearize: expected {len(primals)} tangents, but got {len(tangents)}")
         seeds = [
@@ -76,9 +79,10 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
         ]
         return shape.rebuild(linear_part(parts, found, residuals, seeds))
 
+    flow.__name__ = flow.__qualname__ = f"pushforward of {title(f)}"
     labels = [f"d{item.label or 'x'}" for item in leaves]
     flow.expr = shape.rebuild(_expressions(parts, residuals, labels))  # type: ignore[attr-defined]
-    return shape.rebuild(values), flow
+    return shape.rebuild(values), Transformed(flow)
 
 
 # -- splitting -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
 from funcgrad.trace.static import is_static_value
 from funcgrad.trace.tree_nodes import own_children
+from funcgrad.transformed import Transformed, function_of
 
 
 # -- functions -----------------------------------------------------------------------------------
@@ -36,6 +37,7 @@ def check_function(who: str, f: Callable[..., Any]) -> None:
 
 def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`functools.wraps` of a function; for an instance, which has no name of its own, a bare link."""
+    f = function_of(f)
     if hasattr(f, "__code__"):
         return wraps(f)
     if isinstance(f, np.ufunc | type | BuiltinFunctionType):
@@ -43,21 +45,32 @@ def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     return wraps(f, assigned=(), updated=())
 
 
-def titled(made: Callable[..., Any], f: Callable[..., Any], who: str, what: str) -> None:
-    """Name a transformed function for what it is, such as ``grad(sin)``, and say so in its docstring.
+def titled(
+    made: Callable[..., Any], f: Callable[..., Any], who: str, what: str
+) -> Callable[..., Any]:
+    """The function, named for what it is, such as ``grad(sin)``, by its repr and its docstring.
+
+    A function that is decorated keeps its name: see `describe`.
+    """
+    describe(made, f, who, what)
+    return made if _is_decorated(f) or isinstance(made, Transformed) else Transformed(made)
+
+
+def describe(made: Callable[..., Any], f: Callable[..., Any], who: str, what: str) -> None:
+    """Give a function the name of what it is, and a docstring that says so.
 
     A function that is decorated keeps its name, by which it can be pickled: it stands in the place of f.
     """
-    name = _title(f)
-    about = f"{who}({name}): {what.format(name)}"
+    name = title(f)
     own = getattr(f, "__doc__", None) if not isinstance(f, type) else None
-    made.__doc__ = about + (f"\n\n{name}:\n{own}" if own else "")
+    made.__doc__ = f"{who}({name}): {what.format(name)}" + (f"\n\n{name}:\n{own}" if own else "")
     if not _is_decorated(f):
         made.__name__ = made.__qualname__ = f"{who}({name})"
 
 
-def _title(f: Callable[..., Any]) -> str:
-    while isinstance(f, partial):
+def title(f: Callable[..., Any]) -> str:
+    """A function's name, or that of its class."""
+    while isinstance(f, partial) and not isinstance(f, Transformed):
         f = f.func
     own = f.name if isinstance(f, Op) else type(f).__name__
     return str(getattr(f, "__name__", own))

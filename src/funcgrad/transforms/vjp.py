@@ -15,6 +15,7 @@ from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import skeleton
+from funcgrad.transformed import Transformed
 from funcgrad.transforms.linearize import linear_part, primal_part, seed_input, split_program
 from funcgrad.transforms.transform_arguments import (
     check_function,
@@ -23,6 +24,7 @@ from funcgrad.transforms.transform_arguments import (
     rebuild_arguments,
     split_aux,
     tangent_dtype,
+    title,
     warn_unreached,
 )
 
@@ -56,12 +58,14 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     values, residuals = primal_part(parts, found, len(roots))
 
     def pullback(cotangent: object) -> tuple[Any, ...]:
+        """One cotangent for each primal, from one for the value."""
         seeds = matching_seeds("pullback", "cotangent", cotangent, shape, roots)
         slopes = linear_part(parts, found, residuals, seeds)
         return tuple(rebuild_arguments(trees, slopes, single=False))
 
-    value = shape.rebuild(values)
-    return (value, pullback, concretize(aux, leaves)) if has_aux else (value, pullback)
+    pullback.__name__ = pullback.__qualname__ = f"pullback of {title(f)}"
+    value, pulled = shape.rebuild(values), Transformed(pullback)
+    return (value, pulled, concretize(aux, leaves)) if has_aux else (value, pulled)
 
 
 def _cotangents(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:

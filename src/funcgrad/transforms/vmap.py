@@ -82,9 +82,8 @@ def vmap(
     def expr(*args: object, **kwargs: object) -> Any:
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
 
-    titled(mapped, f, "vmap", "{} on each example of a batch.")
     mapped.expr = expr  # type: ignore[attr-defined]
-    return mapped
+    return titled(mapped, f, "vmap", "{} on each example of a batch.")
 
 
 # -- axes ----------------------------------------------------------------------------------------

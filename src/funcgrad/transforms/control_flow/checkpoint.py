@@ -73,8 +73,7 @@ def checkpoint(
         values = bind(call_op, [*given, *captured], len(shape.leaves), body=body, kept=kept)
         return shape.rebuild(values)
 
-    titled(checkpointed, f, "checkpoint", "{}, computed again by its derivatives.")
-    return checkpointed
+    return titled(checkpointed, f, "checkpoint", "{}, computed again by its derivatives.")
 
 
 def name(x: Any, label: str) -> Any:

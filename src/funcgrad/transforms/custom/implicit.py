@@ -129,8 +129,7 @@ def _solving(
             found = [evaluate(x) for x in found]
         return start.rebuild(found)
 
-    titled(solve, f, who, f"the {kind} of {{}}, from a start and parameters.")
-    return solve
+    return titled(solve, f, who, f"the {kind} of {{}}, from a start and parameters.")
 
 
 def _real(who: str, item: Any) -> Expr:

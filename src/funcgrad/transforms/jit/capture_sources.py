@@ -22,6 +22,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.ops.base.array_capture import COPIED
+from funcgrad.transformed import Transformed
 
 ABSENT = object()
 """What a name stands for that is not bound. (A builtin is such among the globals.)"""
@@ -174,7 +175,7 @@ class ClassMember(NamedTuple):
         if not _is_written(self.key):
             return None
         held = f"v{k}"
-        if isinstance(value, FunctionType):
+        if isinstance(value, FunctionType | Transformed):
             value, held = weakref.ref(value), f"v{k}()"
         elif not _is_closed(value):
             return None

