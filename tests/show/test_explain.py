@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.expr import subexpressions
+from funcgrad.expr import by_key, subexpressions
 from funcgrad.graph import CONSTANT
+from funcgrad.one_line import one_line
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.show.explain import explain
+from funcgrad.rewrite.simplify import simplify
+from funcgrad.show.explain import StepNames, edge_map, explain, tell
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, values_of
 from tests.show.test_json import CASES, sample_expr
@@ -140,3 +142,19 @@ def test_a_tuple_is_no_root():
         TypeError, match=r"a real number as root, but got \(float64, float64\[2\]\)"
     ):
         explain(whole, x=1.0)
+
+
+@pytest.mark.parametrize(
+    "names", ["x y", "y x", "q1 q0", "x10 x9", "width x", "_q1 q1", "beta alpha"]
+)
+def test_edges_that_differ_in_names_alone_are_told_alike(names):
+    a, b = fg.vars(names)
+    expr = (a * b) * (b * a - 1) / (a * a * b) + np.sin(b) * b
+    nodes = list(by_key(expr).values())
+    told = tell(nodes, {}, StepNames([node.name for node in nodes], ["g"] * len(nodes)))
+    g = fg.var("g")
+    for e, _, pullbacks in told:
+        for pullback in pullbacks:
+            operands = [fg.var(arg.name) if arg.name != "constant" else arg for arg in e.args]
+            pulled = edge_map(e, pullback.at, fg.var(e.name), operands).transpose(g)
+            assert pullback.formula == one_line(simplify(pulled))

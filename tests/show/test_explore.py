@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -330,3 +331,22 @@ def test_a_loop_is_one_step_and_its_body_is_defined():
     lines = [said(data, step) for step in data["panes"][0]["steps"]]
     assert any("v2 = loop(f, x, times=4, given=y) = " in line for line in lines)
     assert any(re.match(r"Visit v2 = loop.*\(the loop run backwards\)", line) for line in lines)
+
+
+def test_the_formula_of_a_large_result_is_that_of_its_node():
+    expr = X
+    for _ in range(60):
+        expr = np.sin(expr) * Y + np.exp(-expr)
+    page = explore(expr, x=0.7, y=0.1)
+    (root,) = data_of(page)["panes"][0]["roots"]
+    assert root["formula"] == "v298 + v300"
+    assert "<title>A program of 302 nodes</title>" in page.html
+
+
+def test_a_page_of_2000_nodes_is_made_in_seconds():
+    expr = X
+    for _ in range(400):
+        expr = np.sin(expr) * Y + np.exp(-expr)
+    start = time.process_time()
+    assert explore(expr, x=0.7, y=0.1).nodes == 2002
+    assert time.process_time() - start < 6

@@ -26,6 +26,8 @@ from funcgrad.rewrite.structural_laws import value_of
 
 _LARGEST_DENOMINATOR = 64
 _LETTER = re.compile(r"([A-Za-z])(\d*)", re.ASCII)
+OTHER_NAMES = ("~", 0)
+"""The place of variables that are not called like x or x1."""
 
 
 class Monomial(NamedTuple):
@@ -273,8 +275,17 @@ def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
 def _place(base: Expr) -> tuple[int, str, int]:
     """Where a factor stands in a product: variables first, those like x or x1 in alphabetical order."""
     inner = unbroadcast(base)
-    found = _LETTER.fullmatch(inner.name) if inner.op is INPUT else None
-    return (_rank(base), found[1], int(found[2] or 0)) if found else (_rank(base), "~", 0)
+    return (_rank(base), *alphabetical(inner.name if inner.op is INPUT else ""))
+
+
+def alphabetical(name: str) -> tuple[str, int]:
+    """Where a variable stands among factors: names like x or x1 in order, all others behind them.
+
+    >>> sorted(["width", "x10", "x2", "a"], key=alphabetical)
+    ['a', 'x2', 'x10', 'width']
+    """
+    found = _LETTER.fullmatch(name)
+    return (found[1], int(found[2] or 0)) if found else OTHER_NAMES
 
 
 def unbroadcast(expr: Expr) -> Expr:

@@ -6,8 +6,9 @@ written is what `pushforward` and `backprop` do: each line is one step of theirs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import evaluate_all
-from funcgrad.rewrite.monomials import unbroadcast
+from funcgrad.rewrite.monomials import OTHER_NAMES, alphabetical, unbroadcast
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
@@ -129,11 +130,12 @@ def tell(
     """Each node's formula and pullbacks, in terms of v0, v1, … and its own z, or of other names."""
     place = places(nodes)
     names = names or numbered_names(len(nodes))
+    texts: _EdgeTexts = {}
     steps = []
     for i, e in enumerate(nodes):
         parts = [Written(names.nodes[place[arg.key]], ATOM) for arg in operands_written(e)]
         formula = _formula(e, parts, functions)
-        steps.append(Step(e, formula, tuple(_pullbacks(i, e, place, names))))
+        steps.append(Step(e, formula, tuple(_pullbacks(i, e, place, names, texts))))
     return steps
 
 
@@ -178,9 +180,9 @@ def _flows(expr: Expr, at: int) -> bool:
     return not constant and differentiable(parent.dtype) and differentiable(expr.dtype)
 
 
-def _pullbacks(i: int, e: Expr, place: dict[Key, int], names: StepNames) -> Iterator[Pullback]:
-    own: Any = None
-    operands: list[Any] = []
+def _pullbacks(
+    i: int, e: Expr, place: dict[Key, int], names: StepNames, texts: _EdgeTexts
+) -> Iterator[Pullback]:
     for at, arg in enumerate(e.args):
         if not _flows(e, at):
             continue
@@ -196,16 +198,63 @@ def _pullbacks(i: int, e: Expr, place: dict[Key, int], names: StepNames) -> Iter
             seed = names.cotangents[i]
             yield Pullback(parent, at, names.cotangents[parent], f"pullback of {seed}")
         else:
-            if own is None:
-                own = var(names.nodes[i], e.shape, e.dtype)
-                operands = [_stand_in(names.nodes[place[a.key]], a) for a in e.args]
-            linear = edge_map(e, at, own, operands)
-            if linear is not None:
-                seed = names.cotangents[i]
-                pulled, slope = _pulled_text(seed, e, linear), ""
-                if not e.shape and not e.args[at].shape:
-                    slope = _pulled_text(None, e, linear)
-                yield Pullback(parent, at, names.cotangents[parent], pulled, slope)
+            written = [
+                names.nodes[i],
+                names.cotangents[i],
+                *[names.nodes[place[a.key]] for a in e.args],
+            ]
+            if (text := _edge_text(e, at, written, texts)) is not None:
+                yield Pullback(parent, at, names.cotangents[parent], *text)
+
+
+_EdgeTexts: TypeAlias = dict[tuple[Hashable, ...], tuple[str, str] | None]
+"""The formulas of edges with stand-ins for names, by operation, types and the order of the names."""
+_STAND_IN = re.compile(r"\b_?q(\d+)\b")
+
+
+def _edge_text(e: Expr, at: int, names: Sequence[str], texts: _EdgeTexts) -> tuple[str, str] | None:
+    """The formulas of an edge's pullback and of its slope; None if nothing flows.
+
+    ``names`` are those of the node, of its cotangent and of its operands. Edges that differ in names alone
+    share the work: formulas are made with stand-ins, which have the order of the names.
+    """
+    found = sorted(set(names), key=lambda name: (alphabetical(name), name))
+    stand_ins = [
+        f"{'_' if alphabetical(name) == OTHER_NAMES else ''}q{found.index(name)}" for name in names
+    ]
+    numbers = [
+        number if number.op is CONSTANT and not number.shape else None
+        for number in map(unbroadcast, e.args)
+    ]
+    kinds = [
+        arg.type if number is None else arg.key for arg, number in zip(e.args, numbers, strict=True)
+    ]
+    key = (e.op, e.params, e.type, at, *stand_ins, *kinds)
+    if key not in texts:
+        texts[key] = _edge_formulas(e, at, stand_ins)
+    text = texts[key]
+    if text is None:
+        return None
+    pulled, slope = [_STAND_IN.sub(lambda match: found[int(match[1])], line) for line in text]
+    return _shortened(pulled, names[1]), _shortened(slope, "1")
+
+
+def _edge_formulas(e: Expr, at: int, names: Sequence[str]) -> tuple[str, str] | None:
+    """The formulas in full: of the pullback, and between scalars of the slope."""
+    own = var(names[0], e.shape, e.dtype)
+    linear = edge_map(
+        e, at, own, [_stand_in(name, arg) for name, arg in zip(names[2:], e.args, strict=True)]
+    )
+    if linear is None:
+        return None
+    is_scalar = not e.shape and not e.args[at].shape
+    pulled = _pulled_text(var(names[1], e.shape, e.dtype), linear)
+    return pulled, _pulled_text(const(e.dtype.type(1)), linear) if is_scalar else ""
+
+
+def _shortened(formula: str, seed: str) -> str:
+    is_short = len(formula) <= WIDEST_COLUMN and "…" not in formula and "let " not in formula
+    return formula if is_short else f"pullback of {seed}"
 
 
 def _stand_in(name: str, expr: Expr) -> Any:
@@ -215,16 +264,11 @@ def _stand_in(name: str, expr: Expr) -> Any:
     return var(name, expr.shape, expr.dtype)
 
 
-def _pulled_text(seed: str | None, e: Expr, linear: LinearMap) -> str:
-    """The formula of the pullback of a cotangent with this name, or of 1."""
-    pulled = linear.transpose(
-        const(e.dtype.type(1)) if seed is None else var(seed, e.shape, e.dtype)
-    )
+def _pulled_text(cotangent: Expr, linear: LinearMap) -> str:
+    """The formula of the pullback of a cotangent."""
+    pulled = linear.transpose(cotangent)
     simple = const(0.0) if pulled is None else simplify(pulled)
-    if simple.op is CONSTANT:
-        return label(array_of(simple))
-    line = one_line(simple, WIDEST_COLUMN)
-    return line if "…" not in line and "let " not in line else f"pullback of {seed or 1}"
+    return label(array_of(simple)) if simple.op is CONSTANT else one_line(simple)
 
 
 # -- in numbers ----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import inputs_of, variables
 from funcgrad.show.drawing.page_data import (
     MOST_FORMULAS,
+    MOST_WRITTEN,
     Pane,
     backward_steps,
     done_step,
@@ -110,7 +111,7 @@ def explore(
             f"explore: expected one number or array as result, but got a tuple {root.type}; take a part"
         )
     data = _data(root, values, len(nodes))
-    title = one_line(root, 60)
+    title = one_line(root, 60) if len(nodes) <= MOST_WRITTEN else f"A program of {len(nodes)} nodes"
     parts = {
         "TITLE": html.escape(printable(title)),
         "DATA": _as_json(data),

@@ -28,6 +28,7 @@ from funcgrad.show.numbers import label
 from funcgrad.source import position
 
 MOST_FORMULAS = 200  # nodes of a program whose gradients are shown as formulas, too
+MOST_WRITTEN = 100  # nodes of a result whose formula may be short enough to be shown in full
 MOST_NAMED = 12  # variables that the last step names
 WIDEST_FORMULA = 80  # characters
 
@@ -90,13 +91,23 @@ def pane_data(
             for i in range(len(pane.nodes))
         ],
         "roots": [
-            {"name": printable(name), "node": place[e.key], "formula": _formula(e)}
+            {
+                "name": printable(name),
+                "node": place[e.key],
+                "formula": _root_formula(pane, place[e.key]),
+            }
             for name, e in pane.roots
         ],
         "definitions": [printable(line) for line in pane.definitions],
         "groups": [{"title": printable(title), "parent": at} for title, at in tree.groups],
         "steps": steps,
     }
+
+
+def _root_formula(pane: Pane, i: int) -> str:
+    """A result's formula in its variables, or, where that would be cut, in the nodes that it is made of."""
+    whole = _formula(pane.nodes[i]) if len(by_key(pane.nodes[i])) <= MOST_WRITTEN else "…"
+    return printable(pane.told[i].formula) if whole.endswith("…") else whole
 
 
 def _formula(expr: Expr) -> str:

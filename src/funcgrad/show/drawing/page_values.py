@@ -139,7 +139,7 @@ def _step(expr: Expr, templates: dict[str, int]) -> list[Any] | str:
     if template is None:
         return f"{expr.op.name} has no scalar form"
     text = re.sub(r"\{(\d)\}", r"x\1", template.replace("math.", ""))
-    if _tree(text) is None:
+    if text not in templates and _tree(text) is None:
         return f"{expr.op.name} has no scalar form"
     return [templates.setdefault(text, len(templates))]
 
