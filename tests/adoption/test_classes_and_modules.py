@@ -142,6 +142,88 @@ def test_an_instance_among_the_attributes_of_a_class_is_adopted():
     assert fg.grad(fg.adopt(lambda x: Planet.EARTH.height(x)))(0.5) == 2.0 * math.cos(0.5)
 
 
+class Registered(type):
+    """A metaclass that hears of its classes, as those of plug-ins do."""
+
+    names = ()
+
+    def __init__(cls, name, bases, space):
+        super().__init__(name, bases, space)
+        Registered.names += (name,)
+
+
+class Channel(str):
+    """A text with a function among its attributes."""
+
+    def __new__(cls, name, limit=float):
+        made = super().__new__(cls, name)
+        made.limit = limit
+        return made
+
+    def scaled(self, x):
+        return 2.0 * self.limit(x)
+
+
+class Space(metaclass=Registered):
+    CHANNELS = (Channel("red"), Channel("green", math.sin))
+
+    def coordinates(self, x):
+        return [channel.limit(x) * math.exp(x) for channel in self.CHANNELS]
+
+    @classmethod
+    def total(cls, x):
+        return cls().coordinates(x)[0] + sum([channel.scaled(x) for channel in cls.CHANNELS])
+
+
+def test_classes_of_a_metaclass_and_texts_with_functions_are_adopted():
+    slope = fg.grad(lambda x: Space.total(x))(0.5)
+    assert abs(slope - (1.5 * math.exp(0.5) + 2.0 + 2.0 * math.cos(0.5))) < 1e-14
+    assert Registered.names == ("Space",)
+    made = fg.adopt(lambda x: (Space(), Channel("blue")))(1.0)
+    assert type(made[0]) is Space
+    assert type(made[1]) is Channel
+    assert fg.adopt(lambda: list(Space.CHANNELS))() == ["red", "green"]
+
+
+class Single(type):
+    """A metaclass that decides what a call of its classes gives."""
+
+    made = None
+
+    def __call__(cls):
+        if cls.made is None:
+            cls.made = super().__call__()
+        return cls.made
+
+
+class Settings(metaclass=Single):
+    factor = 1.0
+
+    def scaled(self, x):
+        return self.factor * x
+
+
+def test_a_singleton_stays_one():
+    Settings().factor = 3.0
+    assert fg.grad(lambda x: Settings().scaled(x))(0.5) == 3.0
+
+
+def test_a_conversion_in_an_attribute_or_a_default_keeps_the_derivative():
+    class Parser:
+        def __init__(self):
+            self.kind = float
+            self.kinds = {"number": float, "complex": complex}
+
+        def read(self, x, kind=float):
+            return self.kind(x) * self.kinds["number"](x) * kind(x) * self.kinds["complex"](x).real
+
+    parser = Parser()
+    assert abs(fg.grad(lambda x: parser.read(x))(1.5) - 4 * 1.5**3) < 1e-13
+    assert (
+        fg.adopt(lambda: (parser.kind is float, parser.kinds["number"] is float))() == (True,) * 2
+    )
+
+
 def test_results_have_the_original_classes():
     result = fg.adopt(lambda x: [Gaussian(x), {"point": Point(x, x)}])(1.0)
     assert type(result[0]) is Gaussian

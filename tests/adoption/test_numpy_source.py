@@ -105,3 +105,43 @@ def test_adopted_code_and_what_numpy_does_not_dispatch(name):
     f = fg.adopt(ADOPTED[name])
     np.testing.assert_allclose(fg.jit(f)(X), ADOPTED[name](X), rtol=1e-14)
     fg.check_grads(f, (X,), order=2)
+
+
+def test_matrix_functions_that_other_packages_call_by_their_inner_names():
+    a, b = np.array([[2.0, 0.3], [0.1, 1.5]]), np.array([1.0, -2.0])
+    inner = np.linalg._umath_linalg
+    with_both = {
+        "solve": (
+            lambda a: inner.solve(a, a.T, signature="dd->d"),
+            lambda a: np.linalg.solve(a, a.T),
+        ),
+        "solve1": (lambda a: inner.solve1(a, b), lambda a: np.linalg.solve(a, b)),
+        "inv": (inner.inv, np.linalg.inv),
+        "det": (inner.det, np.linalg.det),
+    }
+    for theirs, ours in with_both.values():
+        found = fg.grad(lambda a, theirs=theirs: np.sum(theirs(a) ** 2))(a)
+        expected = fg.grad(lambda a, ours=ours: np.sum(ours(a) ** 2))(a)
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_an_array_wrapper_of_older_code():
+    def wrapped(a):
+        new = np.asarray(a)
+        wrap = getattr(a, "__array_wrap__", new.__array_wrap__)
+        return wrap(new * new).sum()
+
+    np.testing.assert_array_equal(fg.grad(wrapped)(np.array([1.0, 2.0])), [2.0, 4.0])
+
+
+def test_clip_into_an_array_and_with_casting():
+    def f(x):
+        out = np.empty(())
+        np.clip(x.sum(), 0.1, None, out=out, casting="no")
+        return out[()] ** 2
+
+    np.testing.assert_array_equal(fg.grad(f)(np.array([1.0, 2.0])), [6.0, 6.0])
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'clip' input"):
+        fg.grad(lambda x: np.clip(x, np.float32(0.1), None, casting="no"))(0.5)
+    with pytest.raises(TypeError, match="clip: of NumPy's arguments this one is not supported"):
+        fg.grad(lambda x: np.clip(x, 0.1, None, order="C"))(0.5)

@@ -12,6 +12,7 @@ from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
+from inspect import getattr_static
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +24,7 @@ from funcgrad.adoption.adopted_functions import (
 )
 from funcgrad.adoption.containers import view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.namespaces import is_kept
 
 ORIGINAL = "__funcgrad_original__"
 
@@ -31,17 +33,27 @@ _Redirect = Callable[[Any], Any]
 
 def original_class(kind: Any) -> Any:
     """The class that an adopted class stands for; any other as it is."""
-    return vars(kind).get(ORIGINAL, kind) if type(kind) in (type, ABCMeta) else kind
+    return vars(kind).get(ORIGINAL, kind) if isinstance(kind, type) else kind
 
 
 def may_be_adopted(kind: type) -> bool:
     """Whether a subclass of a class can be made that has its instances."""
-    if type(kind) not in (type, ABCMeta) or ORIGINAL in vars(kind):
+    if not _may_be_bypassed(type(kind)) or ORIGINAL in vars(kind):
         return False
     if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
-    return all([base.__flags__ & _HEAP for base in bases])
+    return all([base.__flags__ & _HEAP or base is str for base in bases])
+
+
+def _may_be_bypassed(meta: type) -> bool:
+    """Whether a class of a metaclass can be made without the metaclass's own code.
+
+    One that says what a call of the class gives, as that of singletons does, must hear of its classes.
+    """
+    return meta in (type, ABCMeta) or not (
+        is_kept(meta.__module__) or getattr_static(meta, "__call__") is not type.__call__
+    )
 
 
 _HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
@@ -90,7 +102,8 @@ def _subclass(kind: type, redirect: _Redirect) -> type:
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     registers = any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]])
     first = (_unannounced(),) if registers else ()
-    return type(kind)(kind.__name__, (*first, kind, *bases), space)
+    made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
+    return made(type(kind), kind.__name__, (*first, kind, *bases), space)
 
 
 def _unannounced() -> type:
@@ -137,7 +150,8 @@ def view(instance: Any, kind: type, redirect: _Redirect) -> Any:
     """An object of the adopted class that shares the attributes of an instance; itself if it has none."""
     try:
         space = object.__getattribute__(instance, "__dict__")
-        new: Any = object.__new__(kind)
+        text = isinstance(instance, str)
+        new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
         object.__setattr__(new, "__dict__", space)
     except (AttributeError, TypeError):
         return instance

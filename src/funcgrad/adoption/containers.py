@@ -49,6 +49,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
             [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
         )
     made = value if isinstance(value, type) else kind
+    if made is float or made is complex:  # a conversion to numbers
+        return value is made
     return bool(made.__flags__ & _HEAP) and not is_kept(made.__module__)
 
 

@@ -25,6 +25,8 @@ def run_source(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     source = getattr(func, "__wrapped__", None)
     if not isinstance(source, FunctionType) or func.__module__ == "numpy.linalg":
         return NotImplemented  # those of linalg call LAPACK, not other functions
+    if "_wrapfunc" in source.__code__.co_names:
+        return NotImplemented  # it calls the method, which is made of the function
     return _mapped(
         plain_value, redirect(source)(*_mapped(mutable, args), **_mapped(mutable, kwargs))
     )

@@ -73,6 +73,11 @@ class ArrayProtocols:
             return reducer.reduce(args[0], **axis | kwargs)
         return _function(self, func, args, kwargs)
 
+    def __array_wrap__(
+        self: Any, array: Any, context: object = None, return_scalar: bool = False
+    ) -> Any:
+        return wrapped(self, array)
+
     def __array__(
         self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:

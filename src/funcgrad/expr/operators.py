@@ -380,6 +380,8 @@ class Operators:
     def __array_function__(
         self, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if _takes_stores(kwargs.get("out")):
+            return NotImplemented
         return functions["apply_numpy"](func, args, kwargs)
 
     def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: Any = None) -> Any:

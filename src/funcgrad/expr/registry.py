@@ -51,8 +51,13 @@ def is_scipys(ufunc: np.ufunc) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_well_known(ufunc: np.ufunc) -> bool:
-    """Whether a ufunc is NumPy's or SciPy's own: another package's may bear the same name."""
-    return getattr(np, ufunc.__name__, None) is ufunc or is_scipys(ufunc)
+    """Whether a ufunc is NumPy's or SciPy's own: another package's may bear the same name.
+
+    NumPy's have public names, or are the matrix functions that its linear algebra is made of.
+    """
+    homes = (np, sys.modules.get("numpy.linalg._umath_linalg"))
+    own = any([getattr(home, ufunc.__name__, None) is ufunc for home in homes])
+    return own or is_scipys(ufunc)
 
 
 def stand_in_of(ufunc: np.ufunc) -> Callable[..., Any] | None:

@@ -138,6 +138,7 @@ def _renamed(found: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[...,
         "float_power": _float_power,
         "degrees": trigonometric.rad2deg,
         "radians": trigonometric.deg2rad,
+        "solve1": lambda a, b: found["solve"](a, b[..., None])[..., 0],
     }
 
 
@@ -201,7 +202,13 @@ def result_type(*items: Any) -> np.dtype[Any]:
 
 
 def clip(
-    x: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
+    x: object,
+    a_min: object = None,
+    a_max: object = None,
+    *,
+    min: object = None,
+    max: object = None,
+    casting: str = "same_kind",
 ) -> Any:
     """As `numpy.clip`: minimum(high, maximum(low, x)), so half the derivative flows at a bound.
 
@@ -214,10 +221,22 @@ def clip(
         range_ = np.iinfo(dtype)
         low = None if type(low) is int and low < range_.min else low
         high = None if type(high) is int and high > range_.max else high
+    clipped: Any
     if low is None or high is None:
-        x = x if low is None else extrema.maximum(x, low)
-        return x if high is None else extrema.minimum(x, high)
-    return extrema.minimum(high, extrema.maximum(low, x))
+        clipped = x if low is None else extrema.maximum(x, low)
+        clipped = clipped if high is None else extrema.minimum(clipped, high)
+    else:
+        clipped = extrema.minimum(high, extrema.maximum(low, x))
+    if casting != "same_kind":
+        for operand in (x, low, high):
+            given = getattr(operand, "dtype", clipped.dtype)
+            if not np.can_cast(given, clipped.dtype, casting):  # type: ignore[arg-type]
+                raise fail(
+                    TypeError,
+                    f"Cannot cast ufunc 'clip' input from {given!r} to {clipped.dtype!r} with casting "
+                    f"rule {casting!r}",
+                )
+    return clipped
 
 
 def round_(x: object, decimals: int = 0) -> Any:
