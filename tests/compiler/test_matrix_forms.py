@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import funcgrad as fg
-from funcgrad.compiler.native import native_loop
+from funcgrad.compiler.native import deferred_code
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
@@ -96,8 +96,8 @@ def test_numpy_decides_about_singular_matrices(name):
 
 
 def test_a_singular_matrix_in_a_loop_raises(monkeypatch):
-    monkeypatch.setattr(native_loop, "COMPILE", 0.0)
-    monkeypatch.setattr(native_loop, "COMPILE_STEP", 0.0)
+    monkeypatch.setattr(deferred_code, "_COMPILE", 0.0)
+    monkeypatch.setattr(deferred_code, "_COMPILE_STEP", 0.0)
     monkeypatch.setattr(loop_codegen, "_FEW", 0)
 
     def f(a, b):

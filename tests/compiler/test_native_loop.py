@@ -11,8 +11,9 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import native_loop, native_program
+from funcgrad.compiler.native import deferred_code
 from funcgrad.compiler.native.array_program import form_of
+from funcgrad.compiler.native.deferred_code import DeferredCode
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.native_program import NativeProgram
@@ -163,18 +164,17 @@ def test_the_samples_of_a_structural_operation(name):
 # -- loops ---------------------------------------------------------------------------------------
 @pytest.fixture
 def native(monkeypatch):
-    """Loops become machine code as soon as they are compiled at all; the number that were."""
+    """Loops and programs become machine code as soon as they are compiled at all; those that did."""
     made = []
-    compiled = NativeLoop._compiled
+    compiled = DeferredCode._compile
 
     def counted(self):
-        found = compiled(self)
-        made.append(found is not None)
-        return found
+        compiled(self)
+        made.append(not self.reason)
 
-    monkeypatch.setattr(NativeLoop, "_compiled", counted)
-    monkeypatch.setattr(native_loop, "COMPILE", 0.0)
-    monkeypatch.setattr(native_loop, "COMPILE_STEP", 0.0)
+    monkeypatch.setattr(DeferredCode, "_compile", counted)
+    monkeypatch.setattr(deferred_code, "_COMPILE", 0.0)
+    monkeypatch.setattr(deferred_code, "_COMPILE_STEP", 0.0)
     monkeypatch.setattr(loop_codegen, "_FEW", 0)
     loop_codegen.run_loop.cache_clear()
     yield made
@@ -306,18 +306,65 @@ def test_a_program_and_its_derivatives(name, native):
         np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["rk4 3", "kalman", "forward algorithm"])
-def test_a_whole_program(name, native, monkeypatch):
+@pytest.fixture
+def called(native, monkeypatch):
+    """The results of programs that ran as one function of machine code."""
+    found = []
+    made = NativeProgram._called
+
+    def noted(self, code):
+        call = made(self, code)
+        return lambda *values: found.append(call(*values)) or found[-1]
+
+    monkeypatch.setattr(NativeProgram, "_called", noted)
+    return found
+
+
+def kepler(p):
+    """The anomaly by Newton's iteration, on numbers."""
+    e, m = p[0], p[1]
+    return fg.while_loop(
+        lambda x: abs(x - e * np.sin(x) - m) > 1e-13,
+        lambda x: x - (x - e * np.sin(x) - m) / (1.0 - e * np.cos(x)),
+        m,
+    )
+
+
+def roots(x):
+    """Newton's iteration in each iteration of a loop."""
+    y, ys = fg.scan(lambda y, a: (kepler(np.stack([0.5 * y, a])), y), x[0], x[1:])
+    return y + np.sum(ys)
+
+
+def decay(x):
+    """More iterations than there is room for at first."""
+    return fg.while_loop(lambda y: np.sum(y) > 1e-3, lambda y: y * 0.99 * np.cos(0.01 * y), x).sum()
+
+
+def arm(q):
+    """Small matrices, no loop."""
+    turned = np.eye(3)
+    for k in range(4):
+        c, s = np.cos(q[k]), np.sin(q[k])
+        turned = turned @ np.array([[c, -s, 0.1 * k], [s, c, 0.2], [0.0, 0.0, 1.0]])
+    return np.sum(turned[:2, 2] ** 2)
+
+
+PROGRAMS |= {
+    "kepler": (kepler, np.array([0.6, 0.8])),
+    "roots": (roots, np.array([0.3, 0.8, 0.5, -0.4])),
+    "decay": (decay, np.linspace(0.5, 1.0, 3)),
+    "arm": (arm, np.array([0.3, -0.4, 0.5, 0.6])),
+}
+
+
+@pytest.mark.parametrize("name", ["rk4 3", "kalman", "kepler", "roots", "decay", "arm"])
+def test_a_whole_program(name, called):
     """A gradient with its loops as one function: the same values, and a new array each time."""
-    made = []
-    call = NativeProgram._call
-    monkeypatch.setattr(native_program, "COMPILE", 0.0)
-    monkeypatch.setattr(native_program, "COMPILE_STEP", 0.0)
-    monkeypatch.setattr(NativeProgram, "_call", lambda self, *x: made.append(1) or call(self, *x))
     f, x = PROGRAMS[name]
     gradient = fg.jit(fg.grad(f))
     found = [gradient(x) for _ in range(6)]
-    assert made
+    assert called
     want = fg.grad(f)(x)
     for got in found:
         assert type(got) is type(want)
@@ -325,10 +372,98 @@ def test_a_whole_program(name, native, monkeypatch):
     assert len({id(got) for got in found}) == len(found)
 
 
-def test_an_index_out_of_bounds_in_a_whole_program(native, monkeypatch):
-    monkeypatch.setattr(native_program, "COMPILE", 0.0)
-    monkeypatch.setattr(native_program, "COMPILE_STEP", 0.0)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["forward algorithm", "newton", "kepler", "roots", "decay", "arm"])
+def test_derivatives_of_whole_programs(name, called):
+    f, x = PROGRAMS[name]
+    v = np.ones_like(x) / 3
+    batch = np.stack([x, 0.9 * x, 1.1 * x])
+    made = [
+        (fg.jvp(f, (x,), (v,))[1], fg.jit(lambda x: fg.jvp(f, (x,), (v,))[1]), x),
+        (fg.hvp(f, (x,), (v,)), fg.jit(lambda x: fg.hvp(f, (x,), (v,))), x),
+        (fg.vmap(fg.grad(f))(batch), fg.jit(fg.vmap(fg.grad(f))), batch),
+        (fg.vmap(f)(batch), fg.jit(fg.vmap(f)), batch),
+        (fg.jacobian(fg.grad(f))(x), fg.jit(fg.jacobian(fg.grad(f))), x),
+    ]
+    for want, g, at in made:
+        before = len(called)
+        for _ in range(5):
+            found = g(at)
+        assert len(called) > before
+        np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-11)
 
+
+def test_no_iterations(called):
+    x = np.array([1e-4, 2e-4])
+    g = fg.jit(fg.value_and_grad(decay))
+    for _ in range(5):
+        value, slope = g(x)
+    assert called
+    assert value == pytest.approx(3e-4)
+    np.testing.assert_array_equal(slope, np.ones(2))
+
+
+def test_numbers_and_truths_come_back_as_python_numbers(called):
+    def f(n, flag):
+        total, odd = fg.fori_loop(
+            0, 50, lambda i, s: (s[0] * 3 + n, np.logical_xor(s[1], s[0] % 2 == 1)), (n, flag)
+        )
+        return total - n, np.logical_not(odd)
+
+    jitted = fg.jit(f)
+    total, odd = 7, True
+    for _ in range(50):
+        total, odd = total * 3 + 7, odd != (total % 2 == 1)
+    wrapped = (total - 7 + 2**63) % 2**64 - 2**63
+    for _ in range(5):
+        got = jitted(7, True)
+        assert got == (wrapped, not odd)
+        assert [type(v) for v in got] == [int, bool]
+    assert called
+
+
+def test_infinities_where_python_raises(called):
+    f = fg.jit(lambda x, y: fg.scan(lambda s, _: (s * s, None), x, length=30)[0] / y)
+    for _ in range(5):
+        assert f(1.0, 0.0) == math.inf
+        assert f(3.0, 1.0) == math.inf
+        assert math.isnan(f(0.0, 0.0))
+    assert called
+
+
+def test_arrays_of_any_layout_run_through_loops(called):
+    def f(x, items):
+        return fg.scan(lambda s, t: (s * 0.5 + t * x, None), x, items)[0]
+
+    jitted = fg.jit(fg.value_and_grad(f))
+    base = np.linspace(-1.0, 1.0, 80)
+    locked = base[:40].copy()
+    locked.flags.writeable = False
+    for items in (base[:40], base[::2], base[::-2], locked) * 2:
+        s, slope = 0.7, 1.0
+        for t in items.tolist():
+            s, slope = s * 0.5 + t * 0.7, slope * 0.5 + t
+        assert jitted(0.7, items) == pytest.approx((s, slope), rel=1e-13)
+    assert called
+
+
+def test_a_loop_in_a_program_that_takes_long_is_left_to_numpy(called):
+    """So that it can be interrupted."""
+    f = fg.jit(
+        lambda x: fg.while_loop(lambda c: c[0] < 3e7, lambda c: (c[0] + 1.0, c[1] * x), (x, x))[1]
+    )
+    assert [f(1.0) for _ in range(4)] == [1.0] * 4
+
+
+def test_short_programs_stay_in_numpy():
+    """Until NumPy has run for about as long as compiling takes."""
+    x = symbol("x", ArrayType((4,), np.dtype(float)))
+    program = NativeProgram(flatten_program([fg.grad(arm)(x)], [x]))
+    assert [program.function() for _ in range(30)] == [None] * 30
+    assert program.is_possible
+
+
+def test_an_index_out_of_bounds_in_a_whole_program(called):
     def f(x, i):
         y, ys = fg.scan(lambda y, k: (y * x, y), x, np.arange(30))
         return np.sum(y) + ys[i, 0]

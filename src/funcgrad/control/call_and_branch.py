@@ -129,7 +129,7 @@ call_op: Op = Op(
     notation=lambda *operands, body, kept: f"call({', '.join(operands)})",
     columns=Columns(
         bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]],
-        machine="call",
+        machine="control_forms:call",
         sparsity=_call_jacobians,
     ),
 )
@@ -224,7 +224,7 @@ branch_op: Op = Op(
     notation=lambda index, *operands, branches: f"branch({', '.join([index, *operands])})",
     columns=Columns(
         bodies=lambda z: [[Repeated(branch, 1)] for branch in dict(z.params)["branches"]],
-        machine="branch",
+        machine="control_forms:branch",
         sparsity=_branch_jacobians,
     ),
 )

@@ -365,5 +365,5 @@ loop_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *operands, body, cond, spec: f"loop({', '.join(operands)})",
-    columns=Columns(bodies=_bodies, machine="loop"),
+    columns=Columns(bodies=_bodies, machine="control_forms:loop"),
 )

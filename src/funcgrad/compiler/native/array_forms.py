@@ -17,7 +17,6 @@ from funcgrad.compiler.native.array_values import (
     cast_array,
     copy_into,
     in_memory,
-    item_of,
     loaded,
     new_array,
     sum_dtype,
@@ -34,9 +33,6 @@ from funcgrad.compiler.native.llvm_writer import (
     truth_literal,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
-from funcgrad.compiler.pass_options import PASS_OPTIONS
-from funcgrad.compiler.passes.store_scheduling import read_before_stores
-from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.ops.base.index_batching import ALL, chosen_axes
 
 
@@ -474,85 +470,3 @@ def _stored(add: bool) -> Any:
 scatter_add = Whole(_scatter)
 index_set = Whole(_stored(False))
 index_add = Whole(_stored(True))
-
-
-# -- programs in programs --------------------------------------------------------------------------
-def _called(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
-    flat = flat_of(dict(step.params)["body"])
-    return tuple(ArrayProgram(program.writer, flat, program.failed).run(operands))
-
-
-def _branch(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
-    index, *given = operands
-    w, branches = program.writer, dict(step.params)["branches"]
-    targets = [new_array(w, type.shape, type.dtype.name) for type in branches[0].types]
-    number = cast_number(w, index.at(w, ()), "i64")
-    end = w.fresh("end")
-    for place, body in enumerate(branches):
-        following = w.fresh("case")
-        if place < len(branches) - 1:
-            own = w.fresh("case")
-            test = w.compare("sle", number, integer(place))
-            w.lines.append(f"  br i1 {test.text}, label %{own}, label %{following}")
-            w.label(own)
-        values = ArrayProgram(w, flat_of(body), program.failed).run(given)
-        for target, value in zip(targets, values, strict=True):
-            copy_into(w, target, value)
-        w.jump(end)
-        w.label(following if place < len(branches) - 1 else end)
-    return tuple([loaded(w, target) for target in targets])
-
-
-def _loop(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
-    params = dict(step.params)
-    spec, flat = params["spec"], flat_of(params["body"])
-    if params["cond"] is not None or spec.trip_count <= 0:
-        raise UnsupportedError("a loop whose length is not known")
-    w, n, middle = program.writer, spec.num_carry, spec.num_carry + spec.num_xs
-    types = [flat.steps[i].type for i in flat.results]
-    states = [new_array(w, t.shape, t.dtype.name) for t in types[:n]]
-    for state, x in zip(states, operands[:n], strict=True):
-        copy_into(w, state, x)
-    stacks = [new_array(w, (spec.trip_count, *t.shape), t.dtype.name) for t in types[n:]]
-    with w.loop(integer(spec.trip_count)) as t:
-        last = integer(spec.trip_count - 1)
-        at = w.binary("sub", last, t) if spec.reverse else t
-        items = [item_of(w, x, at) for x in operands[n:middle]]
-        iteration(w, flat, states, [*items, *operands[middle:]], stacks, at, program.failed)
-    return (*[loaded(w, state) for state in states], *stacks)
-
-
-def iteration(
-    writer: LLVMWriter,
-    flat: Flat,
-    states: Sequence[Strided],
-    rest: Sequence[Value],
-    stacks: Sequence[Strided],
-    at: Number,
-    failed: str,
-) -> None:
-    """One iteration of a loop: its outputs go into the stacks, then its states are replaced."""
-    given = [loaded(writer, state) for state in states]
-    flat = read_before_stores(flat) if PASS_OPTIONS.runs("store_scheduling") else flat
-    results = ArrayProgram(writer, flat, failed, range(len(states))).run([*given, *rest])
-    count = len(states)
-    for stack, value in zip(stacks, results[count:], strict=True):
-        offset = writer.times(at, integer(stack.strides[0]))
-        item = stack._replace(shape=stack.shape[1:], strides=stack.strides[1:], offset=offset)
-        copy_into(writer, item, value)
-    held = {state.pointer for state in states}
-    moved = []
-    for state, value in zip(states, results, strict=False):
-        if isinstance(value, Strided) and value != state and value.pointer in held:
-            kept = new_array(writer, value.shape, value.dtype)
-            copy_into(writer, kept, value)
-            value = kept
-        moved.append(value)
-    for state, value in zip(states, moved, strict=True):
-        if value != state:
-            copy_into(writer, state, value)
-
-
-call = Whole(_called)
-branch = Whole(_branch)
-loop = Whole(_loop)

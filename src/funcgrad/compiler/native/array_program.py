@@ -24,6 +24,7 @@ from funcgrad.compiler.native.array_values import (
 )
 from funcgrad.compiler.native.llvm_writer import (
     MEMORY,
+    RAISED,
     REGISTER,
     LLVMWriter,
     Number,
@@ -32,9 +33,11 @@ from funcgrad.compiler.native.llvm_writer import (
 )
 from funcgrad.compiler.native.numba_jit import native_template
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
+from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import ScalarUse
 from funcgrad.ops.base.op import astype, broadcast_to
+from funcgrad.ops.tuples import pick_op
 
 Values: TypeAlias = Value | tuple[Value, ...]
 """A step's value; a tuple of a step that has several."""
@@ -83,6 +86,10 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
         UnsupportedError: it has none.
     """
     op = step.op
+    if op is not pick_op and op is not loop_op:
+        for type in [step.type, *[flat.steps[k].type for k in step.operands]]:
+            if type.dtype.kind != "O" and any([length < 0 for length in type.shape]):
+                raise UnsupportedError(f"{op.name} of an array whose length is not known")
     if step.type.dtype.kind != "O" and (
         step.type.dtype.name not in MEMORY or not step.type.dtype.isnative
     ):
@@ -183,13 +190,9 @@ def _groups(flat: Flat, forms: Mapping[int, MachineForm]) -> tuple[list[LoopNest
 class ArrayProgram:
     """Writes the instructions of one flat program, on values of its inputs."""
 
-    def __init__(
-        self, writer: LLVMWriter, flat: Flat, failed: str, writable: Collection[int] = ()
-    ) -> None:
+    def __init__(self, writer: LLVMWriter, flat: Flat, writable: Collection[int] = ()) -> None:
         self.writer = writer
         self.flat = flat
-        self.failed = failed
-        """The address of a byte that is set if NumPy would raise an error."""
         self.forms = {
             i: form_of(flat, step)
             for i, step in enumerate(flat.steps)
@@ -235,10 +238,7 @@ class ArrayProgram:
 
     def fails_if(self, test: Number) -> None:
         """NumPy runs the program if the test is true: it would raise an error, or has to decide."""
-        w = self.writer
-        flag = w.emit("i8", f"load i8, ptr {self.failed}")
-        raised = w.binary("or", flag, w.cast("zext", test, "i8"))
-        w.lines.append(f"  store i8 {raised.text}, ptr {self.failed}")
+        self.writer.raise_flag(test, RAISED)
 
     def run(self, inputs: Sequence[Value]) -> list[Value]:
         """Write the program; the values of its results."""

@@ -14,6 +14,7 @@ from funcgrad.compiler.native.llvm_writer import (
     REGISTER,
     LLVMWriter,
     Number,
+    UnsupportedError,
     integer,
     linear_index,
     row_major_strides,
@@ -29,6 +30,8 @@ class Strided(NamedTuple):
     pointer: str
     strides: tuple[int, ...]
     offset: Number = integer(0)
+    length: Number | None = None
+    """How many entries the first axis has, if only the function knows."""
 
     @property
     def size(self) -> int:
@@ -77,8 +80,14 @@ Value: TypeAlias = Strided | Splat
 
 
 def new_array(writer: LLVMWriter, shape: tuple[int, ...], dtype: str) -> Strided:
-    """Memory for an array."""
+    """Memory for an array.
+
+    Raises:
+        UnsupportedError: its length is not known.
+    """
     size = math.prod(shape)
+    if any([length < 0 for length in shape]):
+        raise UnsupportedError("an array whose length is known only when the program runs")
     return Strided(dtype, shape, writer.buffer(size, dtype), row_major_strides(shape))
 
 
@@ -98,7 +107,9 @@ def item_of(writer: LLVMWriter, x: Value, at: Number) -> Value:
     if isinstance(x, Splat):
         return x._replace(shape=x.shape[1:])
     offset = writer.plus(x.offset, writer.times(at, integer(x.strides[0])))
-    return loaded(writer, x._replace(shape=x.shape[1:], strides=x.strides[1:], offset=offset))
+    return loaded(
+        writer, x._replace(shape=x.shape[1:], strides=x.strides[1:], offset=offset, length=None)
+    )
 
 
 def sum_dtype(dtype: str) -> str:

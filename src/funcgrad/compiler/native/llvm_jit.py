@@ -45,7 +45,7 @@ def _target() -> Any:
 def compile_llvm(
     text: str, called: Iterable[str], operands: int, kept: Sequence[object]
 ) -> Callable[..., int]:
-    """The function ``run`` of a text: three integers and so many objects to an integer.
+    """The function ``run`` of a text: four integers and so many objects to an integer.
 
     It keeps the arrays whose addresses are in the text.
 
@@ -68,7 +68,7 @@ def compile_llvm(
         engine = llvm.create_mcjit_compiler(module, target)
         engine.finalize_object()
         address = engine.get_function_address("run")
-    kinds = [ctypes.c_int64] * 3 + [ctypes.py_object] * operands
+    kinds = [ctypes.c_int64] * 4 + [ctypes.py_object] * operands
     run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
     run.engine = engine, kept  # the machine code lives as long as the engine
     found: Callable[..., int] = run

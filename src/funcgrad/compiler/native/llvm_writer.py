@@ -28,6 +28,13 @@ REGISTER = MEMORY | {"bool": TRUTH}
 _SMALL, _STACK = 4096, 65536
 
 
+FAILED, FUEL = "%failed", "%fuel"
+"""The addresses of a function's flags, and of the nanoseconds that its loops may still take."""
+
+RAISED, SHORT, LONG = 1, 2, 4
+"""The flags: NumPy would raise an error; an array that grows has no room; the nanoseconds are used up."""
+
+
 class UnsupportedError(Exception):
     """A part of a program has no form in machine code."""
 
@@ -67,10 +74,14 @@ def literal_of(array: np.ndarray[Any, Any]) -> Number:
 
 
 class ArenaBuffer(NamedTuple):
-    """A part of the arena: its name in the function, and its first byte."""
+    """A part of the arena: its name in the function, and its first byte.
+
+    That of an array which grows is behind all others, at so many bytes for each entry that there is room for.
+    """
 
     name: str
     offset: int
+    grows: bool = False
 
 
 class LLVMWriter:
@@ -84,6 +95,8 @@ class LLVMWriter:
         """The texts of the functions beside it, by their names."""
         self.buffers: list[ArenaBuffer] = []
         self.arena = 0
+        self.growing = 0
+        """The bytes of one entry of each array that grows."""
         self.kept: list[object] = []
         """The arrays whose addresses are in the text."""
         self.block = "entry"
@@ -181,11 +194,24 @@ class LLVMWriter:
             self.arena += -(-bytes // 64) * 64
         return name
 
+    def growing_buffer(self, size: int, dtype: str) -> str:
+        """Memory for as many times so many entries as there is room for when the function runs."""
+        name = f"%{self.fresh('b')}"
+        self.buffers.append(ArenaBuffer(name, self.growing, grows=True))
+        self.growing += size * np.dtype(dtype).itemsize
+        return name
+
     def copy(self, target: str, source: str, size: int, dtype: str) -> None:
         """Copy whole arrays, which do not overlap."""
         if target != source and size:
             with self.loop(integer(size)) as at:
                 self.store(self.load(source, dtype, at), target, dtype, at)
+
+    def raise_flag(self, test: Number, flag: int) -> None:
+        """Set a flag of the function if the test is true."""
+        old = self.emit("i8", f"load i8, ptr {FAILED}")
+        raised = self.select(test, Number("i8", str(flag)), Number("i8", "0"))
+        self.lines.append(f"  store i8 {self.binary('or', old, raised).text}, ptr {FAILED}")
 
     # -- control flow --------------------------------------------------------------------------------
     def label(self, name: str) -> None:
@@ -218,11 +244,39 @@ class LLVMWriter:
         self.label(end)
 
     @contextmanager
+    def open_loop(self, start: Number, stop: Number) -> Iterator[tuple[Number, str]]:
+        """A loop over the indices from start to before stop; its index, and the label of its end.
+
+        What is written inside may branch to the end. There the index says where the loop ended.
+        """
+        head, body, tail, end = [self.fresh(name) for name in ("head", "body", "tail", "end")]
+        before = self.block
+        self.jump(head)
+        self.label(head)
+        at, following = f"%{self.fresh('i')}", f"%{self.fresh('i')}"
+        self.lines.append(f"  {at} = phi i64 [ {start.text}, %{before} ], [ {following}, %{tail} ]")
+        index = Number("i64", at)
+        self.branch(self.compare("slt", index, stop), body, end)
+        self.label(body)
+        yield index, end
+        self.jump(tail)
+        self.label(tail)
+        self.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
+        self.jump(head)
+        self.label(end)
+
+    def branch(self, test: Number, yes: str, no: str) -> None:
+        """End a block: where to go on, by a test."""
+        self.lines.append(f"  br i1 {test.text}, label %{yes}, label %{no}")
+
+    @contextmanager
     def loops(self, shape: Sequence[int]) -> Iterator[tuple[Number, ...]]:
         """Nested loops over a shape without empty axes."""
         if not shape:
             yield ()
             return
+        if shape[0] < 0:
+            raise UnsupportedError("an array whose length is known only when the program runs")
         with self.loop(integer(shape[0])) as first, self.loops(shape[1:]) as rest:
             yield (first, *rest)
 

@@ -16,7 +16,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.python import scalar_ops as templates
@@ -162,14 +161,6 @@ def native_template(op: Op, use: ScalarUse) -> str | None:
         return row
     text = templates.scalar_template(op, use)
     return text and templates.unqualified(text)
-
-
-def as_native_array(x: Any, dtype: npt.DTypeLike) -> Any:
-    """The array in the dtype and the C order that machine code reads; itself if it is so already."""
-    flags = x.flags
-    if type(x) is np.ndarray and x.dtype == dtype and flags.c_contiguous and flags.aligned:
-        return x
-    return np.array(x, dtype, order="C")
 
 
 # -- when ----------------------------------------------------------------------------------------

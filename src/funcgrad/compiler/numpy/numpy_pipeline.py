@@ -13,7 +13,7 @@ from typing import Any
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build, flatten_program
 from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
-from funcgrad.compiler.native.whole_program import native_entry
+from funcgrad.compiler.native.native_program import entry_lines
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.numpy.numpy_codegen import bindings, numpy_source
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
@@ -41,7 +41,7 @@ def compile_arrays(
     """
     flat = run_step_passes(flatten_program(roots, inputs), options)
     plan = make_plan(flat, options)
-    first, bound = native_entry(flat) if options.runs("whole_program") else ([], {})
+    first, bound = entry_lines(flat) if options.runs("whole_program") else ([], {})
     text = numpy_source(plan, first)
     if options.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_source

@@ -17,8 +17,9 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build
+from funcgrad.compiler.native.deferred_code import as_native_array
 from funcgrad.compiler.native.native_loop import NativeLoop
-from funcgrad.compiler.native.numba_jit import Later, as_native_array
+from funcgrad.compiler.native.numba_jit import Later
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.instruction_selection import select_instructions

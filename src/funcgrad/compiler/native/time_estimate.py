@@ -1,0 +1,119 @@
+"""How long a program takes in NumPy and in machine code: estimated, so that every run decides alike.
+
+A NumPy call takes about a microsecond and a nanosecond an entry, machine code a fraction of that and some
+nanoseconds for a transcendental function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
+from funcgrad.control.closed_program import Body
+from funcgrad.control.loop import loop_op
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.tuples import pick_op
+
+
+class Estimate(NamedTuple):
+    """Nanoseconds of one run of a program."""
+
+    numpy: float
+    native: float
+    steps: int
+    """The number of steps that are compiled, those of inner programs included."""
+
+    def times(self, count: int) -> Estimate:
+        """Of so many runs of what is compiled once."""
+        return Estimate(self.numpy * count, self.native * count, self.steps)
+
+    def plus(self, other: Estimate) -> Estimate:
+        """Of both."""
+        return Estimate(
+            self.numpy + other.numpy, self.native + other.native, self.steps + other.steps
+        )
+
+
+# Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a function such as
+# exp, one of a reduction that is no sum; a multiplication of a product in BLAS and in machine code.
+_CALL, _NUMPY_ENTRY, _ENTRY, _TRANSCENDENTAL, _SERIAL = 800.0, 0.5, 0.4, 9.0, 4.0
+_BLAS, _PRODUCT = 0.08, 0.17
+# A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
+_FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
+# Nanoseconds for entering a loop, and iterations of one whose length is not known.
+_LOOP, _UNKNOWN = 8000.0, 8
+
+
+def estimate(flat: Flat, loops: bool = True) -> Estimate:
+    """What one run of a program takes in NumPy and in machine code, or what is outside of its loops' bodies.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x", 3)
+    >>> estimate(flatten_program([x * x + 1.0], [x])).steps
+    3
+    """
+    total = Estimate(0.0, 0.0, 0)
+    for step in flat.steps[flat.inputs :]:
+        if step.op is loop_op:
+            total = total.plus(Estimate(_LOOP, 0.0, 0))
+        if step.op in (CONSTANT, INPUT, pick_op) or (step.op is loop_op and not loops):
+            continue
+        total = total.plus(_of_step(flat, step))
+    return total
+
+
+def _of_body(body: Body) -> Estimate:
+    return estimate(flatten_program(body.program.outputs, body.program.inputs))
+
+
+def _of_step(flat: Flat, step: FlatStep) -> Estimate:
+    params = dict(step.params)
+    if step.op is loop_op:
+        spec, body = params["spec"], params["body"]
+        each = (
+            _of_body(body)
+            if params["cond"] is None
+            else _of_body(body).plus(_of_body(params["cond"]))
+        )
+        return each.times(spec.trip_count if spec.trip_count >= 0 else _UNKNOWN)
+    if step.type.dtype.kind == "O":
+        held = params.get("branches") or [params[name] for name in ("body",) if name in params]
+        found = Estimate(_CALL, 0.0, 0)
+        for body in held:
+            found = found.plus(_of_body(body))
+        return found
+    sizes = [flat.steps[k].type.size for k in step.operands if flat.steps[k].type.dtype.kind != "O"]
+    entries = max([step.type.size, *sizes])
+    if step.op.name in ("matmul", "einsum"):
+        count = _multiplications(flat, step)
+        return Estimate(_CALL + _BLAS * count, _PRODUCT * count, 1)
+    if (step.op.columns.machine or "").startswith("matrix_forms:"):
+        *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
+        right = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
+        work, count = n * n * (n / 3 + right), math.prod(stack)
+        return Estimate(
+            _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
+        )
+    if step.op.in_place:  # (What a store leaves as it is costs nothing.)
+        entries = flat.steps[step.operands[1]].type.size
+    columns = step.op.columns
+    serial = columns.reduces and columns.reduces is not np.add
+    cost = _TRANSCENDENTAL if columns.transcendental else _SERIAL if serial else _ENTRY
+    return Estimate(_CALL + _NUMPY_ENTRY * entries, cost * entries, 1)
+
+
+def _multiplications(flat: Flat, step: FlatStep) -> int:
+    """Of a contraction: the product of the lengths of all its indices."""
+    shapes = [flat.steps[k].type.shape for k in step.operands]
+    if step.op.name == "matmul":
+        return step.type.size * shapes[0][-1]
+    terms = dict(step.params)["subscripts"].split("->")[0].split(",")
+    lengths = {
+        letter: length
+        for term, shape in zip(terms, shapes, strict=True)
+        for letter, length in zip(term, shape, strict=True)
+    }
+    return math.prod(lengths.values())
