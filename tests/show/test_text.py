@@ -63,6 +63,33 @@ def test_names_of_variables_are_left_to_them():
     )
 
 
+def test_named_parts_keep_their_names_and_letters_avoid_them():
+    x, d = fg.vars("x d")
+    a = fg.name(x**2, "a")
+    b = fg.name(np.exp(a), "b")
+    c = fg.name(a + b, "c")
+    f = np.sqrt(c) + np.cos(c)
+    assert repr(f) == "let a = x**2\n    c = a + exp(a)\nin sqrt(c) + cos(c)"
+    derivative = (
+        "let c = x**2 + exp(x**2)\n    {0} = 1/(2*sqrt(c)) - sin(c)\nin 2*x*({0} + {0}*exp(x**2))"
+    )
+    assert repr(fg.gradient(f, x)) == repr(fg.backprop(f)[x]) == derivative.format("d")
+    # Nor is a letter a variable of the program that its gradient does not have.
+    assert repr(fg.gradient(f + d, x)) == repr(fg.backprop(f + d)[x]) == derivative.format("e")
+    assert "\\text{let } a &= x^{2}" in fg.to_latex(f)
+    assert "c &= a + e^{a}" in fg.to_latex(f)
+
+
+def test_a_name_of_two_parts_or_of_a_variable_names_one():
+    x, y = fg.vars("x y")
+    t = fg.name(np.sin(x), "t") * fg.name(np.cos(x), "t")
+    assert repr(t * t.args[0] + t.args[1]) == ("let t = sin(x)\n    a = cos(x)\nin t*a*t + a")
+    named = fg.name(x * 2, "y")
+    assert repr(named * named + y) == "let a = x*2\nin a*a + y"
+    odd = fg.name(x * 2, "not one word")
+    assert repr(odd * odd) == "let a = x*2\nin a*a"
+
+
 def test_a_body_in_bodies_is_written_once():
     text = repr(nested_calls(60))
     assert text.count("\n") <= 27

@@ -59,13 +59,15 @@ class GradientMap(Mapping[Key, Any]):
     11.0
     """
 
-    __slots__ = ("_sums", "root")
+    __slots__ = ("_names", "_sums", "root")
 
     root: Expr
+    _names: tuple[str, ...] | None
     _sums: Mapping[Key, Any]
 
     def __init__(self, root: Expr, sums: Mapping[Key, Any]) -> None:
         object.__setattr__(self, "root", root)
+        object.__setattr__(self, "_names", None)
         object.__setattr__(self, "_sums", sums)
 
     @property
@@ -153,7 +155,16 @@ class GradientMap(Mapping[Key, Any]):
             if isinstance(key, Expr):
                 return present(0.0) if not key.shape else zeros_like(key)
             raise
-        return as_derived(found) if isinstance(found, Expr) else found
+        return self._derived(found)
+
+    def _derived(self, value: Any) -> Any:
+        """A cotangent as it is given out: an expression as a derived formula."""
+        if not isinstance(value, Expr):
+            return value
+        if self._names is None:
+            names = (*variables(self.root), *labels(self.root).values())
+            object.__setattr__(self, "_names", names)
+        return as_derived(value, self._names or ())
 
     def __contains__(self, key: object) -> bool:
         return (key.key if isinstance(key, Expr) else key) in self._sums
@@ -172,7 +183,7 @@ class GradientMap(Mapping[Key, Any]):
             row = one_line(e, _WIDEST_NODE)
             row = names[e.key] if "let " in row or "…" in row else row
             row = f"{labeled[e.key]} = {row}" if labeled.get(e.key, row) != row else row
-            lines.append((row, one_line(_short(self._sums[e.key]))))
+            lines.append((row, one_line(self._derived(self._sums[e.key]))))
         return lines
 
     def _repr_html_(self) -> str:
@@ -227,10 +238,6 @@ def _unpack(packed: tuple[str, Any], exprs: Sequence[Any]) -> Any:
 def _unpickled(whole: Expr, packed: Mapping[Key, tuple[str, Any]]) -> GradientMap:
     exprs = whole.args
     return GradientMap(exprs[0], {key: _unpack(value, exprs) for key, value in packed.items()})
-
-
-def _short(value: npt.ArrayLike) -> Any:
-    return as_derived(value) if isinstance(value, Expr) else value
 
 
 def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:

@@ -21,7 +21,7 @@ from funcgrad.expr.concrete import Questions, concrete, refuse_varied
 from funcgrad.expr.node import (
     ExprBase,
     TraceContext,
-    derived_arguments,
+    derived_names,
     is_simple,
     mark_derived,
     mark_simple,
@@ -53,7 +53,7 @@ __all__ = [
     "concrete",
     "const",
     "constant_of",
-    "derived_arguments",
+    "derived_names",
     "is_derived",
     "is_simple",
     "labeled",
@@ -153,7 +153,7 @@ class Expr(Operators, Questions, ExprBase):
         rows: list[Any] = []
 
         def place(expr: Expr, parents: tuple[int, ...]) -> int:
-            derived = derived_arguments(expr)
+            derived = derived_names(expr)
             rows.append((_op_name(expr.op), parents, expr.params, expr.type, expr.label, derived))
             return len(rows) - 1
 
@@ -365,21 +365,21 @@ def labeled(expr: Expr, label: str) -> Expr:
     return _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, label, expr.source)
 
 
-def as_derived(expr: Expr, arguments: tuple[str, ...] = ()) -> Expr:
+def as_derived(expr: Expr, names: tuple[str, ...] = ()) -> Expr:
     """The same node as a derived formula, which is printed as formulas are read.
 
-    ``arguments`` are the variables of the program that it was derived of, in order.
+    ``names`` are those in the program that it was derived of: its variables, in order, and its labels.
     """
     if not expr.args:
         return expr
     node = _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, expr.label, expr.source)
-    mark_derived(node, arguments)
+    mark_derived(node, names)
     return node
 
 
 def is_derived(expr: Expr) -> bool:
     """Whether an expression is a formula that funcgrad derived, not one that a user wrote."""
-    return derived_arguments(expr) is not None
+    return derived_names(expr) is not None
 
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:

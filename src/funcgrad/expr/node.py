@@ -131,14 +131,14 @@ def mark_simple(expr: ExprBase) -> None:
     _set_simple(expr, True)
 
 
-def derived_arguments(expr: ExprBase) -> tuple[str, ...] | None:
-    """The variables of the program that a formula was derived of, in order; None if it was not derived."""
+def derived_names(expr: ExprBase) -> tuple[str, ...] | None:
+    """The names in the program that a formula was derived of, variables first; None if it was not derived."""
     try:
         return expr._derived
     except AttributeError:
         return None
 
 
-def mark_derived(expr: ExprBase, arguments: tuple[str, ...]) -> None:
+def mark_derived(expr: ExprBase, names: tuple[str, ...]) -> None:
     """Record that an expression is a derived formula: it is printed as formulas are read."""
-    _set_derived(expr, arguments)
+    _set_derived(expr, names)

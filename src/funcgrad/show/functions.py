@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, by_key, rebuild, subexpressions
+from funcgrad.expr import Expr, by_key, derived_names, rebuild, subexpressions
 from funcgrad.fold import folded, folded_by_key
-from funcgrad.graph import INPUT, TupleType
+from funcgrad.graph import INPUT, Key, TupleType
+from funcgrad.node_names import labels
 from funcgrad.ops.tuples import pick, pick_op, together_op
 
 
@@ -155,6 +156,20 @@ def numbered(letters: str, taken: set[str], count: int = 0) -> Iterator[str]:
 def variable_names(exprs: Iterable[Expr]) -> set[str]:
     """The names of the variables among some nodes."""
     return {str(e.params[0][1]) for e in exprs if e.op is INPUT}
+
+
+def given_names(roots: Sequence[Expr]) -> set[str]:
+    """The names that a user gave, to variables and by `funcgrad.name`, below roots and in their origins."""
+    exprs = subexpressions(*roots)
+    derived = [name for e in exprs for name in derived_names(e) or ()]
+    return variable_names(exprs) | set(labels(*roots).values()) | set(derived)
+
+
+def part_names(roots: Sequence[Expr]) -> dict[Key, str]:
+    """The labels that can stand as names of parts of formulas: identifiers, each of one node."""
+    taken = variable_names(subexpressions(*roots))
+    nodes = {name: key for key, name in reversed(labels(*roots).items()) if name.isidentifier()}
+    return {key: name for name, key in nodes.items() if name not in taken}
 
 
 def written_out(expr: Expr, most: int, who: str) -> Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +126,8 @@ class Rules(NamedTuple):
     transparent: Callable[[Expr], bool] = lambda e: False
     line: Callable[[Written], str] = attrgetter("text")
     """What stands behind the name of a part."""
+    labeled: Mapping[Key, str] = MappingProxyType({})
+    """Names of parts that have one of their own."""
 
 
 def let_all(
@@ -142,7 +145,7 @@ def let_all(
         shared = uses[e.key] > 1 and piece.binding < rules.atom
         long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
         if (shared or (long and e.key not in tops)) and not rules.transparent(e):
-            fresh = next(rules.names)
+            fresh = rules.labeled.get(e.key) or next(rules.names)
             lines.append((fresh, rules.line(piece)))
             piece = Written(rules.name(fresh), rules.atom)
         return piece

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, by_key, subexpressions
+from funcgrad.expr import Expr, by_key
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.index_spec import index_text
@@ -34,11 +34,12 @@ from funcgrad.show.constant_text import (
 from funcgrad.show.functions import (
     Function,
     applied,
+    given_names,
     held_within,
     is_plain_pick,
     named,
     numbered,
-    variable_names,
+    part_names,
 )
 from funcgrad.show.implicit_casts import operands_shown
 from funcgrad.show.written import (
@@ -129,9 +130,9 @@ def let_form(expr: Expr) -> tuple[list[tuple[str, str]], str]:
 def let_forms(roots: Sequence[Expr]) -> tuple[list[tuple[str, str]], list[str]]:
     """The named parts of several formulas as pairs (name, formula), in order, and the formulas."""
     exprs, is_whole = reading(roots)
-    taken = variable_names(subexpressions(*exprs))
-    functions, definitions, names = define(exprs, taken)
-    lines, written = _let(exprs, {}, names, functions, SHORTEST_SHARED if is_whole else 0)
+    functions, definitions, names = define(exprs, given_names(roots))
+    shortest = SHORTEST_SHARED if is_whole else 0
+    lines, written = _let(exprs, {}, names, functions, shortest, part_names(exprs))
     return [*definitions, *lines], [as_array(root).text for root in written]
 
 
@@ -163,10 +164,11 @@ def _let(
     names: Iterator[str],
     functions: Mapping[Body, Function],
     shortest: int = 0,
+    labeled: Mapping[Key, str] = MappingProxyType({}),
 ) -> tuple[list[tuple[str, str]], list[Written]]:
     """The named parts of some formulas, and the formulas; ``given`` are those of the inputs.
 
-    A part that is used twice has a name if it has more than ``shortest`` characters.
+    A part that is used twice has a name if it has more than ``shortest`` characters: its label, or a letter.
     """
     tops = [root.key for root in roots]
     uses = Counter(tops)
@@ -183,7 +185,7 @@ def _let(
         shared = uses[e.key] > 1 and piece.binding < ATOM and len(piece.text) > shortest
         long = len(piece.text) > LONGEST_INLINE and bool(e.args) and e.key not in tops
         if (shared or long) and not _transparent(e):
-            name = next(names)
+            name = labeled.get(e.key) or next(names)
             lines.append((name, piece.text))
             piece = Written(name, ATOM)
         return piece

@@ -10,6 +10,7 @@ from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr, as_derived, var
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.node_names import labels
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
@@ -53,8 +54,8 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:
             slopes[item.key] = _in_a_part(expr, item)
-    order = tuple(names)
-    return formulas(tree.rebuild([as_derived(slopes[item.key], order) for item in targets]))
+    given = (*names, *labels(expr).values())
+    return formulas(tree.rebuild([as_derived(slopes[item.key], given) for item in targets]))
 
 
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:

@@ -24,9 +24,11 @@ from funcgrad.show.functions import (
     Application,
     Function,
     applied,
+    given_names,
     held_within,
     is_plain_pick,
     named,
+    part_names,
 )
 from funcgrad.show.implicit_casts import operands_shown, stacked_operands
 from funcgrad.show.latex.latex_operations import (
@@ -85,12 +87,13 @@ def to_latex(expr: Expr) -> PrintedText:
     \end{aligned}
     """
     distinct(expr, "to_latex")
+    given = given_names([expr])
     (expr,) = reading([expr]).exprs
     nodes = distinct(expr, "to_latex")
     items = held_within([expr])
     variables = {name_of(e) for e in nodes if e.op is INPUT}
-    functions = named(items, variables | {"e"})
-    taken = variables | {n for own in functions.values() for n in (own.name, *own.inputs)}
+    functions = named(items, variables | given | {"e"})
+    taken = variables | given | {n for own in functions.values() for n in (own.name, *own.inputs)}
     shown = {body: _identified(own) for body, own in functions.items()}
     rules = Rules(
         lambda e, parts: _write(e, parts, taken, shown),
@@ -101,6 +104,7 @@ def to_latex(expr: Expr) -> PrintedText:
         identifier,
         _transparent,
         _right_side,
+        part_names([expr]),
     )
     rows = [row for item in items for row in _definition(item.body, shown, rules)]
     lines, (root,) = let_all([expr], {}, rules)

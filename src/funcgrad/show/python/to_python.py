@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from funcgrad.expr import Expr, derived_arguments
+from funcgrad.expr import Expr, derived_names
 from funcgrad.ops.tuples import pick_op
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import variables
@@ -122,7 +122,7 @@ _RESERVED = frozenset(
 def _in_order(expr: Expr) -> Mapping[str, Expr]:
     """The variables in the order in which they are met: of a gradient, in that of its program."""
     inputs = variables(expr)
-    order = [name for name in derived_arguments(expr) or () if name in inputs]
+    order = [name for name in derived_names(expr) or () if name in inputs]
     return {name: inputs[name] for name in (*order, *inputs)}
 
 
