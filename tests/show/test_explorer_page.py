@@ -322,6 +322,28 @@ def test_a_frame_of_2000_nodes_takes_less_than_a_sixtieth_of_a_second(visit):
     assert np.median(tab.evaluate("times")) < 1000 / 60
 
 
+@pytest.mark.slow
+def test_a_step_at_2000_nodes_writes_few_rows_and_is_quick(visit):
+    expr = X
+    for _ in range(400):
+        expr = np.sin(expr) * Y + np.exp(-expr)
+    tab = visit(fg.explore(expr, x=0.7, y=0.1))
+    tab.keyboard.press("Home")
+    tab.evaluate(
+        """() => { window.written = new Set();
+          new MutationObserver((all) => all.forEach((one) => written.add(one.target.closest('tr'))))
+            .observe(document.getElementById('rows'), {subtree: true, childList: true, attributes: true});
+        }"""
+    )
+    spent = tab.evaluate(
+        """() => Array.from({length: 40}, () => { const start = performance.now();
+          document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
+          document.body.offsetHeight; return performance.now() - start; })"""
+    )
+    assert tab.evaluate("written.size") <= 42
+    assert min(spent) < 1000 / 60  # the others are more or less disturbed
+
+
 def test_a_narrow_window_holds_the_page(visit):
     tab = visit(fg.explore(EXPR, x=0.7, y=1.0))
     tab.set_viewport_size({"width": 360, "height": 700})

@@ -13,6 +13,7 @@ const LEGIBLE = 0.35; // the scale below which no text is drawn
 const TALL = 30;
 const NARROWEST = 152; // room for a value and a gradient with four digits
 const TOOLS = 44; // the height of the buttons over the graph
+const TIP_ROOM = 20; // above the end of an edge, free of labels
 const MOST_WITH_MAPS = 80; // boxes of a drawing whose edges are labeled
 
 const cuts = new Map(); // texts as they were cut, since measuring takes most of the time of a frame
@@ -361,9 +362,11 @@ export class Graph {
       const label = mapLabel(map);
       if (!label) continue;
       const text = fitted(context, label, 110);
+      // Beside the tip, not on it.
       const [x, y] = edge.points.at(-1);
       const [a, b] = edge.points.at(-2);
-      const area = { x: (x + a) / 2, y: (y + b) / 2, width: context.measureText(text).width + 4, height: 14 };
+      const share = Math.max(0.5, Math.min(1, TIP_ROOM / Math.max(1, y - b)));
+      const area = { x: x + (a - x) * share, y: y + (b - y) * share, width: context.measureText(text).width + 4, height: 14 };
       const overlaps = (box) => Math.abs(box.x - area.x) < (box.width + area.width) / 2
         && Math.abs(box.y - area.y) < (box.height + area.height) / 2;
       if (taken.some(overlaps) || this.list.some((box) => !box.isOpen && overlaps(box))) continue;

@@ -53,7 +53,7 @@ function levelLayout(sizes, links) {
 function newLayout(sizes, links) {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({
-    rankdir: "TB", nodesep: 18, ranksep: 34, edgesep: 8, marginx: PADDING, marginy: PADDING,
+    rankdir: "TB", nodesep: 18, ranksep: 42, edgesep: 8, marginx: PADDING, marginy: PADDING,
     ranker: sizes.length > MOST_LAYERED ? "longest-path" : "network-simplex",
   });
   sizes.forEach(([width, height], k) => graph.setNode(String(k), { width, height }));

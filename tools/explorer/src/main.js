@@ -14,6 +14,7 @@ const inputs = new Map(data.inputs.map(({ name, value }) => [name, value === nul
 const PLAY_MS = 900;
 
 let values = data.values ? data.values.map(decoded) : null;
+let version = 0; // of the values
 let pane = data.panes[0];
 let scan = new Scan(pane);
 let selected = -1;
@@ -105,39 +106,41 @@ function fillRows() {
   rows = pane.nodes.map((node, i) => {
     const name = element("button", { type: "button", textContent: node.name });
     name.setAttribute("aria-label", `Select ${node.name}`);
-    const head = element("th", { scope: "row" }, name);
-    const formula = element("td", { textContent: node.formula });
-    const value = element("td", { className: "value" });
-    const gradient = element("td", { className: "gradient" });
-    const row = element("tr", {}, head, formula, value, gradient);
+    // Rows are grids, so that one is laid out by itself; their roles are said, since those of a table are then lost.
+    const head = element("th", { scope: "row", role: "rowheader" }, name);
+    const formula = element("td", { role: "cell", textContent: node.formula });
+    const value = element("td", { role: "cell", className: "value" });
+    const gradient = element("td", { role: "cell", className: "gradient" });
+    const row = element("tr", { role: "row" }, head, formula, value, gradient);
     row.hidden = node.is_number;
     row.addEventListener("click", () => choose(i, true));
-    return { row, value, gradient, shown: "" };
+    return { row, value, gradient, marks: -1, at: -1, before: -1, version: -1 };
   });
   find("rows").replaceChildren(...rows.map((item) => item.row));
 }
 
+/** Write the rows that the step changes: at 2,000 nodes, all but a few stay as they are. */
 function updateRows() {
   rows.forEach((item, i) => {
-    const state = markOf(i);
-    const before = scan.changed.has(i) ? textAt(scan.changed.get(i)) : null;
-    const gradient = textAt(scan.gradients[i]);
-    const { known, isNow } = state;
-    const value = known ? textAt(pane.nodes[i].value) : "";
-    const shown = JSON.stringify([known, isNow, state.isBack, value, before, gradient, i === selected]);
-    if (shown === item.shown) return;
-    item.shown = shown;
-    item.value.textContent = value;
+    const { known, isNow, isBack: isBackward } = markOf(i);
+    const isSelected = i === selected;
+    const marks = Number(known) + 2 * Number(isNow) + 4 * Number(isNow && isBackward) + 8 * Number(isSelected);
+    const at = scan.gradients[i];
+    const before = scan.changed.get(i) ?? -2;
+    if (item.marks === marks && item.at === at && item.before === before && item.version === version) return;
+    Object.assign(item, { marks, at, before, version });
+    const [old, gradient] = [textAt(before), textAt(at)];
+    item.value.textContent = known ? textAt(pane.nodes[i].value) : "";
     item.gradient.replaceChildren(
-      ...(before && before !== gradient ? [element("s", { textContent: before }), " "] : []), gradient,
+      ...(old && old !== gradient ? [element("s", { textContent: old }), " "] : []), gradient,
     );
     const { classList } = item.row;
-    classList.toggle("later", !state.known);
-    classList.toggle("now", state.isNow);
-    classList.toggle("back", state.isNow && state.isBack);
-    classList.toggle("changed", scan.changed.has(i));
-    classList.toggle("selected", i === selected);
-    if (state.isNow) item.row.setAttribute("aria-current", "step");
+    classList.toggle("later", !known);
+    classList.toggle("now", isNow);
+    classList.toggle("back", isNow && isBackward);
+    classList.toggle("changed", before > -2);
+    classList.toggle("selected", isSelected);
+    if (isNow) item.row.setAttribute("aria-current", "step");
     else item.row.removeAttribute("aria-current");
   });
 }
@@ -275,6 +278,7 @@ function showPane(index) {
 function evaluate() {
   if ([...inputs.values()].some((value) => value === null)) return;
   values = evaluator.run(inputs);
+  version += 1;
   showResults();
   show(scan.step);
 }
@@ -362,7 +366,7 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
-  const { target } = event;
+  const target = event.target instanceof Element ? event.target : document.body;
   if (target.matches("input[type=text]") || (target.matches("button") && [" ", "Enter"].includes(event.key))) return;
   if (target.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
   const index = Number(event.key) - 1;

@@ -111,7 +111,9 @@ def explore(
             f"explore: expected one number or array as result, but got a tuple {root.type}; take a part"
         )
     data = _data(root, values, len(nodes))
-    title = one_line(root, 60) if len(nodes) <= MOST_WRITTEN else f"A program of {len(nodes)} nodes"
+    title = one_line(root, 60) if len(nodes) <= MOST_WRITTEN else "…"
+    if title.endswith("…"):
+        title = f"A program of {len(nodes)} nodes"
     parts = {
         "TITLE": html.escape(printable(title)),
         "DATA": _as_json(data),
