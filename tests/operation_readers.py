@@ -64,6 +64,11 @@ def _ruled(x):
     return f(x)
 
 
+def _root_of_hermitian(a):
+    w, v = np.linalg.eigh(a @ a.T)
+    return (v * np.sqrt(w)) @ v.T
+
+
 def programs():
     """A program for each operation, by the operation's name."""
     made = {name: of_sample(name) for name in SAMPLES}
@@ -71,6 +76,7 @@ def programs():
         "name": of_function(lambda x: fg.name(x * 2, "twice"), 0.7),
         "eig": of_function(lambda a: np.real(np.sum(np.linalg.eigvals(a) ** 3)), SQUARE),
         "eigh": of_function(lambda a: np.linalg.eigh(a)[0], SQUARE),
+        "hermitian_function": of_function(_root_of_hermitian, SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
         "call": of_function(fg.checkpoint(np.sin), 0.7),
@@ -318,9 +324,11 @@ DISCRETE = (
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumsum fft getitem index_add index_set scatter_add matmul einsum solve inv pinv cholesky "
-    "logabsdet detsign detphase det cofactors eig eigh svd qr"
+    "logabsdet detsign detphase det cofactors eig eigh hermitian_function svd qr"
 )
-MATRICES = "solve inv pinv cholesky logabsdet det cofactors eig eigh svd qr detsign"
+MATRICES = (
+    "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function svd qr detsign"
+)
 BODIES = "call branch loop custom_derivative implicit"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
 PRIMITIVE = "a user's own function, of which only its values and derivatives are known"

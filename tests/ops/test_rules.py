@@ -26,7 +26,8 @@ CASES = [
 def test_every_operation_has_samples():
     # An `example` of a batch stands for any of them, and has no value; tuples are tested elsewhere.
     assert (
-        SAMPLES.keys() | {"example", "pick", "together", "name", "eig", "eigh", "svd", "qr"}
+        SAMPLES.keys()
+        | {"example", "pick", "together", "name", "eig", "eigh", "hermitian_function", "svd", "qr"}
         == OPS.keys()
     )
 

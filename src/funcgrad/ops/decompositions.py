@@ -3,6 +3,8 @@
 Singular vectors, eigenvectors and factors are determined up to phases, and within a space that several
 equal values share, up to a rotation. Derivatives are right for what does not depend on that choice; as a
 convention, vectors of equal values do not turn into each other (their term is 0, where it is infinite).
+A product v*f(w) @ v^H does not depend on the choice, but has a derivative between equal eigenvalues: the
+simplifier makes one operation of it (`funcgrad.ops.matrix_functions`).
 """
 
 from __future__ import annotations

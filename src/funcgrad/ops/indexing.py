@@ -232,6 +232,7 @@ def diag(x: object, k: int = 0) -> Any:
     if x.ndim != 1:
         raise fail(ValueError, f"diag: expected a vector or a matrix, but got {x.type}")
     size = x.shape[0] + abs(k)
-    along = np.arange(x.shape[0])
-    places = [lift_fully(along + max(shift, 0)) for shift in (-k, k)]
-    return scatter_op(x, *places, spec=("array", "array"), shape=(size, size))
+    first = max(k, 0) + max(-k, 0) * size
+    ends = (first, first + x.shape[0] * (size + 1)) if k else (None, None)
+    flat = scatter_op(x, spec=(("slice", *ends, size + 1),), shape=(size * size,))
+    return np.reshape(flat, (size, size))

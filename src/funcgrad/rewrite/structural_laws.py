@@ -18,7 +18,7 @@ from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
 from funcgrad.ops.stores import index_add_op, index_set_op
-from funcgrad.rewrite import store_laws
+from funcgrad.rewrite import matrix_laws, store_laws
 from funcgrad.rewrite.laws import Holds
 
 
@@ -341,6 +341,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "scatter_add": (_MOVED,),
     "index_set": (StructuralLaw(store_laws.overwritten, _STORES),),
     "index_add": (StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),),
+    "matmul": (StructuralLaw(matrix_laws.function_of_hermitian),),
     "multiply": (_SCATTERED, _CLEARED),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),

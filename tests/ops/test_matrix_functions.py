@@ -1,0 +1,131 @@
+"""Functions of hermitian matrices by their eigenvalues: derivatives also where eigenvalues are equal."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import funcgrad as fg
+
+RNG = np.random.default_rng(0)
+WEIGHTS = RNG.normal(size=(4, 4))
+
+
+def adjoint(v):
+    return np.conj(np.swapaxes(v, -1, -2))
+
+
+FORMS = {
+    "columns": lambda v, d: (v * d) @ v.T,
+    "columns with an axis": lambda v, d: v * d[None, :] @ adjoint(v),
+    "rows": lambda v, d: v @ (d[:, None] * v.T),
+    "rows, conjugate": lambda v, d: v @ (d[..., None] * adjoint(v)),
+    "left diagonal": lambda v, d: v @ np.diag(d) @ v.T,
+    "right diagonal": lambda v, d: v.dot(np.diag(d).dot(v.T)),
+}
+FUNCTIONS = {
+    "sqrt": (np.sqrt, scipy.linalg.sqrtm),
+    "log": (np.log, scipy.linalg.logm),
+    "exp": (lambda w: np.exp(0.5 * w), lambda a: scipy.linalg.expm(0.5 * a)),
+    "power": (
+        lambda w: 1.0 / w**1.5,
+        lambda a: np.linalg.inv(scipy.linalg.fractional_matrix_power(a, 1.5)),
+    ),
+    "clipped": (lambda w: np.where(w > 0.0, np.maximum(w, 0.1) ** 2, 0.0), lambda a: a @ a),
+}
+
+
+def spectrum(*values):
+    q, _ = np.linalg.qr(RNG.normal(size=(4, 4)))
+    return (q * np.array(values)) @ q.T
+
+
+POINTS = {
+    "identity": np.eye(4),
+    "two of a kind": spectrum(1.0, 1.0, 2.0, 3.0),
+    "nearly equal": spectrum(1.0, 1.0 + 1e-13, 2.0, 2.0 + 1e-7),
+    "apart": spectrum(0.5, 1.0, 2.0, 3.0),
+}
+
+
+def by_eigenvalues(f, form):
+    def function(a):
+        w, v = np.linalg.eigh(a)
+        return FORMS[form](v, f(w))
+
+    return function
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivative_where_eigenvalues_are_equal(name, point):
+    f, exact = FUNCTIONS[name]
+    a, e = POINTS[point], RNG.normal(size=(4, 4))
+    e = e + e.T
+    h = 1e-4
+    far = [np.real(exact(a + k * h * e)) for k in (-2, -1, 1, 2)]
+    wanted = (far[0] - 8 * far[1] + 8 * far[2] - far[3]) / (12 * h)
+    for form in FORMS:
+        function = by_eigenvalues(f, form)
+        np.testing.assert_array_equal(fg.jit(function)(a), function(a))
+        np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], wanted, rtol=1e-8, atol=1e-9)
+        gradient = fg.grad(lambda a, function=function: np.sum(WEIGHTS * function(a)))(a)
+        np.testing.assert_allclose(
+            np.sum(np.tril(gradient) * e), np.sum(WEIGHTS * wanted), rtol=1e-8
+        )
+        assert not np.triu(gradient, 1).any()
+
+
+@pytest.mark.parametrize("form", ["columns with an axis", "rows, conjugate"])
+def test_complex_matrices_and_values(form):
+    a = np.eye(4) + 0j
+    e = RNG.normal(size=(4, 4)) + 1j * RNG.normal(size=(4, 4))
+    e = e + adjoint(e)
+    function = by_eigenvalues(np.sqrt, form)
+    np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], 0.5 * e, rtol=1e-12)
+    rotated = by_eigenvalues(lambda w: np.exp(1j * w), form)
+    np.testing.assert_allclose(fg.jvp(rotated, (a,), (e,))[1], 1j * np.exp(1j) * e, rtol=1e-12)
+    real = fg.grad(lambda a: np.sum(WEIGHTS * np.imag(rotated(a))))(np.eye(4))
+    np.testing.assert_allclose(
+        real, np.cos(1.0) * np.tril(WEIGHTS + WEIGHTS.T - np.diag(np.diag(WEIGHTS)))
+    )
+    fg.check_grads(rotated, (np.array(POINTS["apart"]) + 0j,), order=1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_second_order_stacks_and_the_other_triangle(form):
+    function = by_eigenvalues(lambda w: np.sqrt(w) + 0.1 * w, form)
+    fg.check_grads(function, (POINTS["apart"],), order=2)
+    stack = np.stack(list(POINTS.values()))
+    each = [fg.jacobian(function)(a) for a in stack]
+    np.testing.assert_allclose(fg.vmap(fg.jacobian(function))(stack), each, rtol=1e-12, atol=1e-13)
+
+    def upper(a):
+        w, v = np.linalg.eigh(a, "U")
+        return np.sum(WEIGHTS * FORMS[form](v, w**3))
+
+    assert not np.tril(fg.grad(upper)(np.eye(4)), -1).any()
+
+
+def test_values_that_depend_on_more_than_their_eigenvalue():
+    a, e = POINTS["apart"], np.ones((4, 4))
+
+    def normalized(a):
+        w, v = np.linalg.eigh(a)
+        return (v * (w[::-1] / np.sum(w))) @ v.T
+
+    wanted = (normalized(a + 1e-6 * e) - normalized(a - 1e-6 * e)) / 2e-6
+    np.testing.assert_allclose(fg.jvp(normalized, (a,), (e,))[1], wanted, rtol=1e-7, atol=1e-9)
+
+    def projected(a):
+        _, v = np.linalg.eigh(a)
+        return (v * np.array([0.0, 0.0, 1.0, 1.0])) @ v.T
+
+    wanted = (projected(a + 1e-6 * e) - projected(a - 1e-6 * e)) / 2e-6
+    np.testing.assert_allclose(fg.jvp(projected, (a,), (e,))[1], wanted, rtol=1e-7, atol=1e-9)
+
+
+def test_empty_and_single():
+    for n in (0, 1):
+        function = by_eigenvalues(np.exp, "columns")
+        found = fg.grad(lambda a, f=function: np.sum(f(a)))(np.eye(n))
+        np.testing.assert_allclose(found, np.exp(1.0) * np.eye(n))
