@@ -164,30 +164,38 @@ all_true = Reduce(lambda step: truth_literal(True), _of_truths("and"))
 
 def _logsumexp(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (x,), w, axes = operands, program.writer, dict(step.params)["axis"]
-    dtype = step.type.dtype.name
+    shape, dtype = step.type.shape, step.type.dtype.name
     kind = REGISTER[dtype]
-    found = new_array(w, step.type.shape, dtype)
-    top, added = new_array(w, (), dtype), new_array(w, (), sum_dtype(dtype))
+    top, added = new_array(w, shape, dtype), new_array(w, shape, sum_dtype(dtype))
     wide = REGISTER[added.dtype]
-    reduced = [x.shape[axis] for axis in axes]
-
-    def entry(kept: Sequence[Number], inner: Sequence[Number]) -> Number:
-        outer, along = iter(kept), dict(zip(axes, inner, strict=True))
-        return x.at(w, [along[a] if a in along else next(outer) for a in range(len(x.shape))])
-
-    with w.loops(step.type.shape) as kept:
-        top.put(w, (), real(-math.inf, kind))
-        added.put(w, (), real(0.0, wide))
-        with w.loops(reduced) as inner:
-            top.put(w, (), largest.fold(w, step, top.at(w, ()), entry(kept, inner)))
-        most = top.at(w, ())
-        shift = w.select(template_value(w, "isfinite({0})", [most]), most, real(0.0, kind))
-        with w.loops(reduced) as inner:
-            term = template_value(w, "exp({0} - {1})", [entry(kept, inner), shift])
-            added.put(w, (), w.binary("fadd", added.at(w, ()), cast_number(w, term, wide)))
-        terms = cast_number(w, added.at(w, ()), kind)
-        found.put(w, kept, template_value(w, "log({0}) + {1}", [terms, shift]))
+    with w.loops(shape) as kept:
+        top.put(w, kept, real(-math.inf, kind))
+        added.put(w, kept, real(0.0, wide))
+    with w.loops(x.shape) as index:
+        kept = _kept(index, axes)
+        top.put(w, kept, largest.fold(w, step, top.at(w, kept), x.at(w, index)))
+    with w.loops(x.shape) as index:
+        kept = _kept(index, axes)
+        term = template_value(w, "exp({0} - {1})", [x.at(w, index), _shift(w, top.at(w, kept))])
+        total = w.binary("fadd reassoc", added.at(w, kept), cast_number(w, term, wide))
+        added.put(w, kept, total)
+    found = new_array(w, shape, dtype)
+    with w.loops(shape) as kept:
+        terms = cast_number(w, added.at(w, kept), kind)
+        whole = template_value(w, "log({0}) + {1}", [terms, _shift(w, top.at(w, kept))])
+        found.put(w, kept, whole)
     return loaded(w, found)
+
+
+def _kept(index: Sequence[Number], axes: Sequence[int]) -> tuple[Number, ...]:
+    """The index in what a reduction over axes makes of an entry."""
+    return tuple([at for axis, at in enumerate(index) if axis not in axes])
+
+
+def _shift(w: LLVMWriter, top: Number) -> Number:
+    """The largest entry, or 0 if that is infinite or NaN."""
+    finite = template_value(w, "isfinite({0})", [top])
+    return w.select(finite, top, real(0.0, top.type))
 
 
 logsumexp = Whole(_logsumexp)
@@ -201,7 +209,7 @@ def _norm(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> V
     with w.loops(found.shape) as index:
         found.put(w, index, real(0.0, wide))
     with w.loops(x.shape) as index:
-        kept = [at for axis, at in enumerate(index) if axis not in axes]
+        kept = _kept(index, axes)
         square = cast_number(w, template_value(w, "({0} * {0})", [x.at(w, index)]), wide)
         found.put(w, kept, w.binary("fadd reassoc", found.at(w, kept), square))
     with w.loops(found.shape) as index:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.compiler.native.vector_functions import PREFIX, vector_address
+
 
 @lru_cache(maxsize=1)
 def llvm_available() -> bool:
@@ -29,7 +31,7 @@ def llvm_available() -> bool:
 _lock = threading.Lock()
 
 
-def _target() -> Any:
+def target_machine() -> Any:
     """A machine to compile for; an engine takes it over, so each has its own."""
     import llvmlite.binding as llvm
 
@@ -40,6 +42,16 @@ def _target() -> Any:
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=features, opt=2, codemodel="jitdefault", jit=True
     )
+
+
+def optimize(module: Any, target: Any) -> None:
+    """Run LLVM's passes on a module, for a target machine."""
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = True
+    passes = llvm.create_pass_builder(target, options)
+    passes.getModulePassManager().run(module, passes)
 
 
 def compile_llvm(
@@ -55,16 +67,13 @@ def compile_llvm(
     import llvmlite.binding as llvm
 
     with _lock:
-        target = _target()
+        target = target_machine()
         for name in called:
             if not name.startswith("llvm."):
                 llvm.add_symbol(name, _address(name))
         module = llvm.parse_assembly(text)
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = True
-        passes = llvm.create_pass_builder(target, options)
-        passes.getModulePassManager().run(module, passes)
+        optimize(module, target)
         engine = llvm.create_mcjit_compiler(module, target)
         engine.finalize_object()
         address = engine.get_function_address("run")
@@ -76,6 +85,8 @@ def compile_llvm(
 
 
 def _address(name: str) -> int:
+    if name.startswith(PREFIX):
+        return vector_address(name)
     try:
         place = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
     except (AttributeError, OSError, TypeError) as error:

@@ -155,7 +155,9 @@ class LLVMWriter:
     def call(self, name: str, type: str, *operands: Number) -> Number:
         """A call of a pure function of numbers."""
         kinds = ", ".join([x.type for x in operands])
-        self.declared[name] = f"declare {type} @{name}({kinds}) nounwind willreturn memory(none)"
+        self.declared.setdefault(
+            name, f"declare {type} @{name}({kinds}) nounwind willreturn speculatable memory(none)"
+        )
         given = ", ".join([f"{x.type} {x.text}" for x in operands])
         return self.emit(type, f"call {type} @{name}({given})")
 

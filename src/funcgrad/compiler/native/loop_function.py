@@ -30,6 +30,7 @@ from funcgrad.compiler.native.llvm_writer import (
     integer,
     row_major_strides,
 )
+from funcgrad.compiler.native.vector_functions import keep_alive, preferred_width
 from funcgrad.control.loop import LoopSpec
 from funcgrad.graph import ArrayType
 
@@ -127,9 +128,10 @@ def _module(w: LLVMWriter, given: Sequence[str], outputs: Sequence[str], states:
     pointers.extend([f"ptr noalias %{name}" for name in outputs])
     pointers.extend([f"ptr noalias {buffer.name}" for buffer in w.buffers])
     counts = "i64 %at, i64 %stop, i64 %length, i64 %room"
-    lines = [*w.declared.values(), *w.defined.values()]
+    width = preferred_width(w.declared)
+    lines = [*keep_alive(w.declared), *w.declared.values(), *w.defined.values()]
     lines.append(
-        f"define internal i64 @body({', '.join([counts, *pointers])}) noinline nounwind {{"
+        f"define internal i64 @body({', '.join([counts, *pointers])}) noinline nounwind{width} {{"
     )
     lines.extend(["entry:", *w.stack, *w.lines, "}"])
     names = [*given, *outputs, "arena"]

@@ -20,6 +20,7 @@ from funcgrad.compiler.native.llvm_writer import (
     real,
     truth_literal,
 )
+from funcgrad.compiler.native.vector_functions import declarations
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
@@ -251,6 +252,7 @@ class _Reader:
         if not hasattr(math, name):
             raise UnsupportedError(name)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
+        self.w.declared.update(declarations(name, len(wide)))
         found = self.w.call(name, "double", *wide)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
+from funcgrad.compiler.native.vector_functions import has_vector_functions
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
@@ -37,9 +38,11 @@ class Estimate(NamedTuple):
         )
 
 
-# Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a function such as
-# exp, one of a reduction that is no sum; a multiplication of a product in BLAS and in machine code.
-_CALL, _NUMPY_ENTRY, _ENTRY, _TRANSCENDENTAL, _SERIAL = 800.0, 0.5, 0.4, 9.0, 4.0
+# Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a reduction that
+# is no sum; a multiplication of a product in BLAS and in machine code.
+_CALL, _NUMPY_ENTRY, _ENTRY, _SERIAL = 800.0, 0.5, 0.4, 4.0
+# An entry of a function such as exp: in NumPy, in vectors and by itself in machine code.
+_TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.0, 2.5, 9.0
 _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
@@ -100,8 +103,11 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
     columns = step.op.columns
+    if columns.transcendental:
+        cost = _IN_VECTORS if has_vector_functions() else _ALONE
+        return Estimate(_CALL + _TRANSCENDENTAL * entries, cost * entries, 1)
     serial = columns.reduces and columns.reduces is not np.add
-    cost = _TRANSCENDENTAL if columns.transcendental else _SERIAL if serial else _ENTRY
+    cost = _SERIAL if serial else _ENTRY
     return Estimate(_CALL + _NUMPY_ENTRY * entries, cost * entries, 1)
 
 

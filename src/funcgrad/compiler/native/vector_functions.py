@@ -1,0 +1,113 @@
+"""C's vector functions: `exp` and its like on 2, 4 or 8 numbers at once, from glibc's `libmvec`.
+
+LLVM is told of them by an attribute of the function of one number, and calls them in the loops that it makes
+of vector instructions. Their results are at most 4 units in the last place from the exact ones, as glibc
+states (3.2 as measured), and C's own at infinities, NaN and signed zeros. Entries that fill no register go
+through C's function, so equal entries of an array may differ in the last place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+PREFIX = "_ZGV"
+"""How the names of vector functions begin."""
+
+FUNCTIONS = frozenset(
+    [
+        *("exp", "exp2", "expm1", "log", "log2", "log1p", "pow", "hypot"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    ]
+)
+"""By C's names, those that are used: `cbrt` and `log10` are not exact at cubes and powers of 10."""
+
+# The letter of an instruction set in the names of its functions, its name, and the numbers in a register.
+_SETS = (("b", "sse4.2", 2), ("d", "avx2", 4), ("e", "avx512f", 8))
+
+
+class VectorFunction(NamedTuple):
+    """A function on several numbers at once."""
+
+    name: str
+    lanes: int
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL | None:
+    """libmvec, which x86-64 has on Linux."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return None
+    try:
+        return ctypes.CDLL("libmvec.so.1")
+    except OSError:
+        return None
+
+
+def has_vector_functions() -> bool:
+    """Whether C has vector functions here."""
+    return _library() is not None
+
+
+@lru_cache(maxsize=1)
+def _features() -> dict[str, bool]:
+    import llvmlite.binding as llvm
+
+    return dict(llvm.get_host_cpu_features())
+
+
+@lru_cache(maxsize=256)
+def vector_functions(name: str, operands: int) -> tuple[VectorFunction, ...]:
+    """The vector functions of a function of C's that this processor and this C library have.
+
+    >>> vector_functions("cbrt", 1)
+    ()
+    """
+    if name not in FUNCTIONS or _library() is None:
+        return ()
+    found = [
+        VectorFunction(f"{PREFIX}{letter}N{lanes}{'v' * operands}_{name}", lanes)
+        for letter, feature, lanes in _SETS
+        if _features().get(feature, False)
+    ]
+    return tuple([function for function in found if vector_address(function.name)])
+
+
+def vector_address(name: str) -> int:
+    """Where a vector function is; 0 if there is none of this name."""
+    try:
+        place = ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value
+    except AttributeError:
+        return 0
+    return place or 0
+
+
+def declarations(name: str, operands: int) -> dict[str, str]:
+    """By their names: the declaration of a function of numbers, and those of its vector functions."""
+    vectors = vector_functions(name, operands)
+    pure = "nounwind willreturn speculatable memory(none)"
+    kinds = ", ".join(["double"] * operands)
+    told = ",".join([f"{vector.name}({vector.name})" for vector in vectors])
+    attribute = f' "vector-function-abi-variant"="{told}"' if vectors else ""
+    found = {name: f"declare double @{name}({kinds}) {pure}{attribute}"}
+    for vector in vectors:
+        wide = ", ".join([f"<{vector.lanes} x double>"] * operands)
+        found[vector.name] = f"declare <{vector.lanes} x double> @{vector.name}({wide}) {pure}"
+    return found
+
+
+def preferred_width(declared: Iterable[str]) -> str:
+    """The attribute of a function that calls the widest vector functions: full registers, not half ones."""
+    widest = any([name.startswith(f"{PREFIX}e") for name in declared])
+    return ' "prefer-vector-width"="512"' if widest else ""
+
+
+def keep_alive(declared: Iterable[str]) -> list[str]:
+    """The line by which LLVM keeps the vector functions that are declared, though nothing calls them yet."""
+    names = [f"ptr @{name}" for name in declared if name.startswith(PREFIX)]
+    kept = f"@llvm.compiler.used = appending global [{len(names)} x ptr] [{', '.join(names)}]"
+    return [kept] if names else []
