@@ -11,12 +11,15 @@ pytest.importorskip("llvmlite")
 from funcgrad.compiler.native import llvm_jit
 from funcgrad.compiler.native.loop_function import loop_function_text
 from funcgrad.compiler.native.native_loop import NativeLoop
-from funcgrad.compiler.native.vector_functions import FUNCTIONS, vector_functions
+from funcgrad.compiler.native.vector_functions import vector_functions
 from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.control.loop import LoopSpec
 from funcgrad.graph import ArrayType
 
+FUNCTIONS = ["exp", "exp2", "expm1", "log", "log2", "log1p", "pow", "hypot"]
+FUNCTIONS += ["sin", "cos", "tan", "asin", "acos", "atan", "atan2"]
+FUNCTIONS += ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]
 NUMPYS = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2}
 NUMPYS |= {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "pow": np.power}
 OF_TWO = ("atan2", "hypot", "pow")
@@ -60,7 +63,7 @@ def domain(name, size):
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="NumPy has no wider type here")
 def test_all_functions_are_as_exact_as_they_say():
     """Against NumPy's own in a wider type."""
-    names, rng = sorted(FUNCTIONS), np.random.default_rng(5)
+    names, rng = FUNCTIONS, np.random.default_rng(5)
     points = [domain(name, 1501) for name in names]
     pairs = [(x, rng.permutation(np.clip(x, -20, 20))) for x in points]
     for name, (x, y), got in zip(names, pairs, run(names, pairs), strict=True):
@@ -80,7 +83,7 @@ SPECIAL = np.array([*SPECIAL, *[-x for x in SPECIAL], math.nan])
 
 def test_special_values_in_every_lane():
     """The same results and signs as NumPy's, wherever in a vector a value stands."""
-    names = sorted(FUNCTIONS)
+    names = FUNCTIONS
     x, y = [np.ravel(g) for g in np.meshgrid(SPECIAL, SPECIAL)]
     with np.errstate(all="ignore"):
         for name, got in zip(names, run(names, [(x, y)] * len(names)), strict=True):

@@ -128,11 +128,15 @@ def _accumulate(real_opcode: str, integer_opcode: str) -> Any:
     return fold
 
 
-def _by_template(template: str, of_integers: str, of_truths: str) -> Any:
+def _chosen(intrinsic: str, of_integers: str, of_truths: str) -> Any:
+    """A fold to the largest or smallest entry: NaN if there is one; zeros of either sign, as NumPy's."""
+
     def fold(writer: LLVMWriter, step: FlatStep, total: Number, x: Number) -> Number:
         kind = step.type.dtype.kind
-        text = template if kind == "f" else of_integers if kind == "i" else of_truths
-        return template_value(writer, text, [total, x])
+        if kind == "f":
+            suffix = "f64" if total.type == "double" else "f32"
+            return writer.call(f"llvm.{intrinsic}.{suffix}", total.type, total, x, flags="nsz ")
+        return template_value(writer, of_integers if kind == "i" else of_truths, [total, x])
 
     return fold
 
@@ -146,18 +150,8 @@ def _of_truths(opcode: str) -> Any:
 
 total = Reduce(_zero, _accumulate("fadd", "add"), adds=True)
 product = Reduce(_one, _accumulate("fmul", "mul"))
-largest = Reduce(
-    _lowest,
-    _by_template(
-        "({0} if {0} > {1} or {0} != {0} else {1})", "({0} if {0} > {1} else {1})", "({0} or {1})"
-    ),
-)
-smallest = Reduce(
-    _highest,
-    _by_template(
-        "({0} if {0} < {1} or {0} != {0} else {1})", "({0} if {0} < {1} else {1})", "({0} and {1})"
-    ),
-)
+largest = Reduce(_lowest, _chosen("maximum", "({0} if {0} > {1} else {1})", "({0} or {1})"))
+smallest = Reduce(_highest, _chosen("minimum", "({0} if {0} < {1} else {1})", "({0} and {1})"))
 any_true = Reduce(lambda step: truth_literal(False), _of_truths("or"))
 all_true = Reduce(lambda step: truth_literal(True), _of_truths("and"))
 

@@ -8,6 +8,7 @@ made where they are read. Any other step, such as a product of matrices, is a gr
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
@@ -186,6 +187,62 @@ def _groups(flat: Flat, forms: Mapping[int, MachineForm]) -> tuple[list[LoopNest
     return groups, where
 
 
+def _sink(
+    flat: Flat, forms: Mapping[int, MachineForm], groups: list[LoopNest], where: list[int]
+) -> None:
+    """Move elementwise steps to the later group that alone reads them, so that they need no memory."""
+    users = _users(flat)
+    for i in reversed(range(len(flat.steps))):
+        shape, own = flat.steps[i].type.shape, where[i]
+        readers = {where[u] for u in users[i]}
+        if not isinstance(forms.get(i), ElementForm) or i in flat.results or len(readers) != 1:
+            continue
+        (target,) = readers
+        fused = all([isinstance(forms.get(u), ElementForm | Reduce) for u in users[i]])
+        held = [k for k in flat.steps[i].operands if where[k] == own and users[k] != [i]]
+        in_registers = [
+            k
+            for k in held
+            if k not in flat.results
+            and isinstance(forms.get(k), ElementForm | Lookup)
+            and all([where[u] == own for u in users[k]])
+        ]
+        if fused and target > own and groups[target].shape == shape and not in_registers:
+            groups[own].members.remove(i)
+            insort(groups[target].members, i)
+            where[i] = target
+
+
+def _users(flat: Flat) -> list[list[int]]:
+    """Of each step those that read it, each once."""
+    users: list[list[int]] = [[] for _ in flat.steps]
+    for i, step in enumerate(flat.steps):
+        for k in set(step.operands):
+            users[k].append(i)
+    return users
+
+
+def _summed(flat: Flat) -> dict[int, dict[int, int]]:
+    """Of each loop the outputs that only a sum over the iterations reads, and the steps of these sums."""
+    users = _users(flat)
+    found: dict[int, dict[int, int]] = {}
+    for i, step in enumerate(flat.steps):
+        if step.op is not pick_op or flat.steps[step.operands[0]].op is not loop_op:
+            continue
+        (loop,) = step.operands
+        k = dict(step.params)["index"] - dict(flat.steps[loop].params)["spec"].num_carry
+        if k < 0 or i in flat.results or len(users[i]) != 1:
+            continue
+        reader = flat.steps[users[i][0]]
+        if reader.op.columns.machine == "total" and dict(reader.params)["axis"] == (0,):
+            found.setdefault(loop, {})[k] = users[i][0]
+    return found
+
+
+def _added_up(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    return operands[0]
+
+
 # -- code ----------------------------------------------------------------------------------------
 class ArrayProgram:
     """Writes the instructions of one flat program, on values of its inputs."""
@@ -198,7 +255,12 @@ class ArrayProgram:
             for i, step in enumerate(flat.steps)
             if step.op is not INPUT and step.op is not CONSTANT and i >= flat.inputs
         }
+        self.summed = _summed(flat)
+        """By loops: the outputs of which only the sum over the iterations is read, and the sums' steps."""
+        for sums in self.summed.values():
+            self.forms.update(dict.fromkeys(sums.values(), View(_added_up)))
         self.groups, self.where = _groups(flat, self.forms)
+        _sink(flat, self.forms, self.groups, self.where)
         self.values: dict[int, Any] = {}
         self.stored = self._stored()
         self.read_until = self._read_until()
@@ -232,9 +294,13 @@ class ArrayProgram:
 
     def may_overwrite(self, step: FlatStep) -> bool:
         """Whether a step may write into the memory of its first operand, which nothing reads later."""
-        (own,) = [self.where[i] for i in self.forms if self.flat.steps[i] is step]
         k = step.operands[0]
-        return k in self.writable and self.read_until[k] <= own
+        return k in self.writable and self.read_until[k] <= self.where[self.place_of(step)]
+
+    def place_of(self, step: FlatStep) -> int:
+        """The number of a step."""
+        (place,) = [i for i in self.forms if self.flat.steps[i] is step]
+        return place
 
     def fails_if(self, test: Number) -> None:
         """NumPy runs the program if the test is true: it would raise an error, or has to decide."""
@@ -248,7 +314,7 @@ class ArrayProgram:
                 (i,) = group.members
                 step, form = self.flat.steps[i], self.forms[i]
                 self.values[i] = self._built(form, step)
-            else:
+            elif group.members:
                 self._nest(group.shape, group.members)
         return [self.value(i) for i in self.flat.results]
 

@@ -17,6 +17,7 @@ from funcgrad.compiler.native.llvm_writer import (
     UnsupportedError,
     integer,
     linear_index,
+    real,
     row_major_strides,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number
@@ -100,6 +101,23 @@ def copy_into(writer: LLVMWriter, target: Strided, value: Value) -> None:
     """Copy a value into an array of its shape."""
     with writer.loops(target.shape) as index:
         target.put(writer, index, value.at(writer, index))
+
+
+def zeros(writer: LLVMWriter, shape: tuple[int, ...], dtype: str) -> Strided:
+    """An array of zeros."""
+    kind = REGISTER[dtype]
+    made = new_array(writer, shape, dtype)
+    copy_into(writer, made, Splat(dtype, shape, integer(0) if kind == "i64" else real(0.0, kind)))
+    return made
+
+
+def add_into(writer: LLVMWriter, target: Strided, value: Value) -> None:
+    """Add the entries of a value to those of an array of its shape, in any order with other sums."""
+    kind = REGISTER[target.dtype]
+    opcode = "add" if kind == "i64" else "fadd reassoc"
+    with writer.loops(target.shape) as index:
+        x = cast_number(writer, value.at(writer, index), kind)
+        target.put(writer, index, writer.binary(opcode, target.at(writer, index), x))
 
 
 def item_of(writer: LLVMWriter, x: Value, at: Number) -> Value:

@@ -7,7 +7,7 @@ loops read such arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
@@ -15,10 +15,14 @@ from funcgrad.compiler.native.array_program import ArrayProgram, Whole
 from funcgrad.compiler.native.array_values import (
     Strided,
     Value,
+    add_into,
+    cast_array,
     copy_into,
     item_of,
     loaded,
     new_array,
+    sum_dtype,
+    zeros,
 )
 from funcgrad.compiler.native.llvm_writer import (
     FUEL,
@@ -84,19 +88,26 @@ def _loop(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> t
     )
     if spec.trip_count == 0 and cond is None:
         raise UnsupportedError("a loop of no iterations")
+    summed = program.summed.get(program.place_of(step), {})
     stacks = [
-        new_array(w, (spec.trip_count, *t.shape), t.dtype.name) if counted else _growing_array(w, t)
-        for t in types[n:]
+        zeros(w, t.shape, sum_dtype(t.dtype.name))
+        if k in summed
+        else new_array(w, (spec.trip_count, *t.shape), t.dtype.name)
+        if counted
+        else _growing_array(w, t)
+        for k, t in enumerate(types[n:])
     ]
-    loop = RolledLoop(spec, flat, None if cond is None else flat_of(cond))
+    loop = RolledLoop(spec, flat, None if cond is None else flat_of(cond), summed)
     end = loop.write(
         w, states, operands[n:middle], operands[middle:], stacks, (integer(0), stop, stop)
     )
     if cond is not None:
         w.raise_flag(w.compare("eq", end, stop), SHORT)
     if not counted:
-        stacks = [stack._replace(length=end) for stack in stacks]
-    return (*[loaded(w, state) for state in states], *stacks)
+        stacks = [x if k in summed else x._replace(length=end) for k, x in enumerate(stacks)]
+    for k in summed:
+        stacks[k] = cast_array(w, stacks[k], types[n + k].dtype.name)
+    return (*[loaded(w, x) for x in states], *[loaded(w, x) for x in stacks])
 
 
 def _growing_array(w: LLVMWriter, type: ArrayType) -> Strided:
@@ -127,6 +138,8 @@ class RolledLoop(NamedTuple):
     spec: LoopSpec
     flat: Flat
     test: Flat | None
+    summed: Collection[int] = ()
+    """The outputs whose entries are added up, and not kept."""
 
     def write(
         self,
@@ -186,7 +199,10 @@ class RolledLoop(NamedTuple):
         scheduled = PASS_OPTIONS.runs("store_scheduling")
         flat = read_before_stores(self.flat) if scheduled else self.flat
         results = ArrayProgram(w, flat, range(len(states))).run([*given, *rest])
-        for stack, value in zip(stacks, results[len(states) :], strict=True):
+        for k, (stack, value) in enumerate(zip(stacks, results[len(states) :], strict=True)):
+            if k in self.summed:
+                add_into(w, stack, value)
+                continue
             offset = w.times(at, integer(stack.strides[0]))
             item = stack._replace(shape=stack.shape[1:], strides=stack.strides[1:], offset=offset)
             copy_into(w, item, value)

@@ -152,14 +152,14 @@ class LLVMWriter:
         """A conversion."""
         return self.emit(type, f"{opcode} {x.type} {x.text} to {type}")
 
-    def call(self, name: str, type: str, *operands: Number) -> Number:
+    def call(self, name: str, type: str, *operands: Number, flags: str = "") -> Number:
         """A call of a pure function of numbers."""
         kinds = ", ".join([x.type for x in operands])
         self.declared.setdefault(
             name, f"declare {type} @{name}({kinds}) nounwind willreturn speculatable memory(none)"
         )
         given = ", ".join([f"{x.type} {x.text}" for x in operands])
-        return self.emit(type, f"call {type} @{name}({given})")
+        return self.emit(type, f"call {flags}{type} @{name}({given})")
 
     # -- memory --------------------------------------------------------------------------------------
     def address(self, pointer: str, dtype: str, at: Number) -> str:

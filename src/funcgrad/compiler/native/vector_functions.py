@@ -17,14 +17,8 @@ from typing import NamedTuple
 PREFIX = "_ZGV"
 """How the names of vector functions begin."""
 
-FUNCTIONS = frozenset(
-    [
-        *("exp", "exp2", "expm1", "log", "log2", "log1p", "pow", "hypot"),
-        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    ]
-)
-"""By C's names, those that are used: `cbrt` and `log10` are not exact at cubes and powers of 10."""
+# By C's names, those that are not used: they are inexact at cubes and at powers of 10.
+_INEXACT = ("cbrt", "log10")
 
 # The letter of an instruction set in the names of its functions, its name, and the numbers in a register.
 _SETS = (("b", "sse4.2", 2), ("d", "avx2", 4), ("e", "avx512f", 8))
@@ -67,7 +61,7 @@ def vector_functions(name: str, operands: int) -> tuple[VectorFunction, ...]:
     >>> vector_functions("cbrt", 1)
     ()
     """
-    if name not in FUNCTIONS or _library() is None:
+    if name in _INEXACT or _library() is None:
         return ()
     found = [
         VectorFunction(f"{PREFIX}{letter}N{lanes}{'v' * operands}_{name}", lanes)

@@ -1,0 +1,84 @@
+"""Groups of steps in machine code: what is fused, and what is never stored."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.native.array_program import ArrayProgram, ElementForm
+from funcgrad.compiler.native.llvm_writer import LLVMWriter
+from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.python.loop_body_codegen import flat_of
+from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.loop import LoopSpec
+from funcgrad.graph import ArrayType
+
+
+def compiled(f, *arrays):
+    """The results of a function of arrays as machine code, and how it is fused."""
+    inputs = [symbol(f"i{k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(arrays)]
+    outputs = list(f(*inputs))
+    run = NativeLoop(flat_of(body_of(inputs, outputs)), None, LoopSpec(0, len(inputs), 1), True)
+    found = run.function(1)([x[None] for x in arrays], 1)[1]
+    return [x[0] for x in found], ArrayProgram(LLVMWriter(), flatten_program(outputs, inputs))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_sums_over_the_iterations_are_added_up_in_the_loop(dtype):
+    x, steps = np.arange(1, 5).astype(dtype), np.arange(300).astype(dtype)
+
+    def f(x):
+        def step(y, t):
+            return y, (y * t, t, y - t)
+
+        _, (a, b, c) = fg.scan(step, x, steps)
+        return np.sum(a, axis=0), np.sum(b), np.sum(c, axis=0), c[3], np.sum(c, axis=1)
+
+    got, program = compiled(f, x)
+    assert [len(sums) for sums in program.summed.values()] == [2]
+    for one, other in zip(got, f(x), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(
+            one, other, rtol=4 * np.finfo(np.float32).eps if dtype == np.float32 else 1e-15
+        )
+
+
+def test_long_sums_of_float32_in_a_loop_keep_their_digits():
+    x = np.full(3, 0.1, np.float32)
+
+    def f(x):
+        return [np.sum(fg.scan(lambda y, t: (y, y), x, None, length=20_000)[1], axis=0)]
+
+    (got,), program = compiled(f, x)
+    assert program.summed
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, 20_000 * float(np.float32(0.1)), rtol=1e-7)
+
+
+def test_an_elementwise_step_stands_where_it_is_read():
+    """The comparison is not kept as an array of truth values while the sum is made."""
+    x = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
+
+    def f(x):
+        y = x * 2.0
+        total = np.sum(y, axis=0)
+        return [np.where(np.abs(y) < 1.0, y, total + y)]
+
+    (got,), program = compiled(f, x)
+    np.testing.assert_array_equal(got, f(x)[0])
+    elementwise = [i for i, form in program.forms.items() if isinstance(form, ElementForm)]
+    stored = [program.flat.steps[i].op.name for i in elementwise if i in program.stored]
+    assert not {"less", "absolute"} & set(stored)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
+def test_the_largest_and_smallest_of_special_values(dtype, axis):
+    x = np.random.default_rng(0).normal(size=(18, 19)).astype(dtype)
+    x[range(18), range(1, 19)] = [np.nan, np.inf, -np.inf] * 6
+    x[5], x[:, 0], x[7] = np.inf, -np.inf, -0.0
+    got, _ = compiled(lambda x: [np.max(x, axis), np.min(x, axis)], x)
+    np.testing.assert_array_equal(got[0], np.max(x, axis))
+    np.testing.assert_array_equal(got[1], np.min(x, axis))
