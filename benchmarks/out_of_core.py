@@ -28,7 +28,7 @@ from distributed import Client, LocalCluster
 
 import funcgrad.dask
 from examples.out_of_core import COLUMNS, generate, loss
-from funcgrad.dask.client import FAN_IN
+from funcgrad.dask.task_graph import FAN_IN
 
 LIMIT = 600_000_000
 """Bytes of memory of a worker."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 from dask import array, bag, delayed
@@ -69,13 +70,41 @@ def _chunks(who: str, name: str, data: Any, client: Client) -> tuple[list[Any], 
             f"{who}: expected {name} to be a dask array, a bag, delayed values or futures, but got "
             f"{type(data).__name__}; write dask.array.from_array(x, chunks=...)",
         )
-    return parts, _types(parts, client)
+    return parts, _types(who, name, parts, client)
 
 
-def _types(parts: Sequence[Any], client: Client) -> list[ArrayType]:
+def _types(who: str, name: str, parts: Sequence[Any], client: Client) -> list[ArrayType]:
     """The types of chunks, which the workers find."""
     found = client.compute([delayed(chunk_type)(part) for part in parts])
-    return list(awaited(client, found))
+    try:
+        return list(awaited(client, found))
+    except CancelledError as error:
+        raise lost_data(who, [name], [[part] for part in parts]) or error from None
+
+
+def lost_data(
+    who: str, names: Sequence[str], parts: Sequence[Sequence[Any]]
+) -> RuntimeError | None:
+    """The error that names the first chunk that needs a lost future, if there is one: its workers are lost,
+    and no task makes it again, since it was scattered."""
+    for number, row in enumerate(parts):
+        for name, part in zip(names, row, strict=True):
+            if any([future.status in ("lost", "cancelled") for future in _futures(part)]):
+                error: RuntimeError = fail(
+                    RuntimeError,
+                    f"{who}: expected chunk {number} of {name} on a worker, but it is lost with its worker, "
+                    "or it was canceled; write client.scatter(...) again, or give delayed values, which "
+                    "are computed again",
+                )
+                return error
+    return None
+
+
+def _futures(part: Any) -> list[Future]:
+    """The futures that a chunk needs."""
+    tasks = part.dask.values() if isinstance(part, Delayed) else [part]
+    needed = [item for task in tasks for item in (task, *getattr(task, "args", ()))]
+    return [item for item in needed if isinstance(item, Future)]
 
 
 def _of_array(who: str, name: str, data: Any, client: Client) -> tuple[list[Any], list[ArrayType]]:
@@ -87,7 +116,7 @@ def _of_array(who: str, name: str, data: Any, client: Client) -> tuple[list[Any]
         )
     parts = list(data.to_delayed().ravel())
     if any([n != n for n in data.chunks[0]]):  # of unknown length
-        return parts, _types(parts, client)
+        return parts, _types(who, name, parts, client)
     rest = tuple([sizes[0] for sizes in data.chunks[1:]])
     return parts, [ArrayType((int(n), *rest), data.dtype) for n in data.chunks[0]]
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import CancelledError
 from hashlib import blake2b
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from dask import delayed
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from dask.utils import funcname
 from distributed import Client
-from distributed.client import FutureCancelledError
 
 from funcgrad import version
 from funcgrad.control.closed_program import body_of, symbol
-from funcgrad.dask.chunks import Chunks
+from funcgrad.dask.chunks import Chunks, lost_data
 from funcgrad.dask.cluster import awaited
+from funcgrad.dask.task_graph import TaskGraph, chunk_tasks, tree_of_sums
 from funcgrad.dask.worker import (
     ChunkPlace,
     ProgramPlugin,
@@ -33,17 +35,17 @@ from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body, types_of
 
-FAN_IN = 8
-"""The number of results that one task adds up."""
-_ATTEMPTS = 3
-
 
 class ShardedRun(NamedTuple):
     """A call: the programs are on the workers, and the chunks are known."""
 
+    who: str
     name: str
+    """The name of the user's function."""
     client: Client
     params: list[Any]
+    names: Sequence[str]
+    """The names of the data arguments."""
     chunks: Chunks
     digests: list[str]
     """The program of each chunk."""
@@ -71,9 +73,11 @@ class ShardedRun(NamedTuple):
                 made[types] = (_sent(client, program), program, output)
         chosen = [made[tuple(types)] for types in chunks.types]
         return ShardedRun(
+            who,
             funcname(f),
             client,
             [leaf for tree in params for leaf in tree.leaves],
+            names,
             chunks,
             [digest for digest, _, _ in chosen],
             [program.body.types for _, program, _ in chosen],
@@ -81,56 +85,35 @@ class ShardedRun(NamedTuple):
             check_finite,
         )
 
-    def scattered(self) -> Any:
-        """The parameters, on every worker."""
-        return self.client.scatter([self.params], broadcast=True, hash=False)[0]
-
-    def tasks(self, params: Any, weights: Sequence[float]) -> list[Any]:
-        """The results of all chunks, delayed, of scattered parameters."""
-        token = uuid4().hex
-        return [
-            delayed(run_chunk)(
-                ChunkPlace(k, len(weights), weight, digest, self.check_finite),
-                params,
-                *parts,
-                dask_key_name=f"{self.name}-{token}-{k}",
-            )
-            for k, (parts, weight, digest) in enumerate(
-                zip(self.chunks.parts, weights, self.digests, strict=True)
-            )
+    def tasks(self, weights: Sequence[float]) -> tuple[TaskGraph, list[Hashable]]:
+        """The results of all chunks, times their weights, and their keys."""
+        places = [
+            ChunkPlace(k, len(weights), weight, digest, self.check_finite)
+            for k, (weight, digest) in enumerate(zip(weights, self.digests, strict=True))
         ]
+        name = f"{self.name}-{uuid4().hex}"
+        return chunk_tasks(name, run_chunk, self.params, places, self.chunks.parts)
 
-    def lazy_total(self, params: Any, weights: Sequence[float]) -> Any:
-        """The weighted sums of the results of all chunks, delayed, in a tree that the number of chunks
-        determines."""
-        token = uuid4().hex
-        level, parts = 0, self.tasks(params, weights)
-        while len(parts) > 1:
-            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-            parts = [
-                delayed(added)(*group, dask_key_name=f"sum-{self.name}-{token}-{level}-{k}")
-                for k, group in enumerate(groups)
-            ]
-            level += 1
-        return parts[0]
+    def sums(self, weights: Sequence[float]) -> tuple[TaskGraph, Hashable]:
+        """The sums of the results of all chunks, times their weights, and their key."""
+        graph, keys = self.tasks(weights)
+        added_up, key = tree_of_sums(f"sum-{self.name}-{uuid4().hex}", added, keys)
+        return graph | added_up, key
 
     def total(self, weights: Sequence[float]) -> list[Any]:
-        """The values of `lazy_total`."""
-        for attempt in range(_ATTEMPTS):
-            params = self.scattered()
-            future = self.client.compute(self.lazy_total(params, weights))
-            try:
-                found: list[Any] = awaited(self.client, future)
-                return found
-            except BaseException as error:
-                lost = isinstance(error, FutureCancelledError) and (
-                    error.reason == "lost dependencies" or params.status != "finished"
-                )
-                self.client.cancel([params], force=True)
-                # The parameters went with the last worker that had them: they are scattered again.
-                if not lost or attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("unreachable")
+        """The values of `sums`."""
+        lazy = delayed_value(*self.sums(weights))
+        future = self.client.compute(lazy, optimize_graph=False)
+        try:
+            found: list[Any] = awaited(self.client, future)
+            return found
+        except CancelledError as error:
+            raise lost_data(self.who, self.names, self.chunks.parts) or error from None
+
+
+def delayed_value(graph: TaskGraph, key: Hashable) -> Delayed:
+    """The result of one of the tasks."""
+    return Delayed(key, HighLevelGraph.from_collections(key, graph, dependencies=()))
 
 
 def _program(

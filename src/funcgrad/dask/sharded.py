@@ -11,7 +11,7 @@ from dask.utils import funcname
 from distributed import Client
 
 from funcgrad.dask.chunks import chunks_of, example_count
-from funcgrad.dask.client import ShardedRun
+from funcgrad.dask.client import ShardedRun, delayed_value
 from funcgrad.dask.cluster import awaited, chosen_client
 from funcgrad.dask.worker import divided, only, with_generator
 from funcgrad.source import fail
@@ -34,7 +34,7 @@ def value_and_grad(
 
     ``loss(params, *chunks)`` returns a real scalar. The value is the sum of the losses of all chunks, or,
     with ``reduce="mean"``, their mean weighted by the number of examples: then the loss is a mean over
-    its examples. ``params`` is a number, an array or a tree of them, sent to the workers once a call; the
+    its examples. ``params`` is a number, an array or a tree of them, sent to each worker once a call; the
     gradient is of the same structure. Each of ``data`` is a dask array with chunks along its first axis,
     a bag whose partitions are lists of numbers, or delayed values or futures, one a chunk (a lazy one is
     computed once more, for its shape).
@@ -123,7 +123,7 @@ def _reduced(
 
     def lazy(*args: Any) -> Any:
         run, weights, whole = started(args)
-        total = run.lazy_total(run.scattered(), weights)
+        total = delayed_value(*run.sums(weights))
         count = len(run.output.leaves)
         return run.output.rebuild([delayed(divided)(k, total, whole) for k in range(count)])
 
@@ -177,7 +177,8 @@ def _rows(
     @named_after(f)
     def over_chunks(*args: Any) -> Any:
         run = _run(who, f, function, client, args, 1, check_finite)
-        tasks = run.tasks(run.scattered(), [1.0] * len(run.chunks.parts))
+        graph, keys = run.tasks([1.0] * len(run.chunks.parts))
+        tasks = [delayed_value(graph, key) for key in keys]
         leaves = []
         for k in range(len(run.output.leaves)):
             pieces = []
@@ -236,15 +237,16 @@ def map(
 ) -> list[Any]:
     """``[f(item) for item in items]``, a task an item: for sweeps, and simulations with a seed a task.
 
-    With ``seed``, f is called as ``f(item, rng)`` with a `numpy.random.Generator` of its own for each
-    item, which depends on the seed and the item's place alone: the result is the same for any number of
-    workers.
+    Items that are lazy, such as delayed values, futures and the rows of a dask array, are computed on the
+    workers. With ``seed``, f is called as ``f(item, rng)`` with a `numpy.random.Generator` of its own for
+    each item, which depends on the seed and the item's place alone: the result is the same for any number
+    of workers.
 
     Raises the error of the first item in order for which f raises one, with f's line.
     """
     check_function("dask.map", f)
     chosen = chosen_client("dask.map", client)
-    every = list(items)
+    every = chosen.compute(list(items), traverse=False)
     if seed is None:
         return list(awaited(chosen, chosen.map(f, every, pure=False)))
     seeds = np.random.SeedSequence(seed).spawn(len(every))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Worker, WorkerPlugin, get_worker
 
 from funcgrad import version
+from funcgrad.algebras.arguments_of import formula
 from funcgrad.algebras.nonfinite import Nonfinite, find_nonfinite
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
+from funcgrad.fold import fold
 from funcgrad.graph import ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.rewrite.evaluate import result
+from funcgrad.rewrite.evaluate import numpy_algebra, result
 from funcgrad.trace.tree_map import tree_add
 
 
@@ -79,7 +82,7 @@ def run_chunk(place: ChunkPlace, params: Sequence[Any], *data: Any) -> list[Any]
     """The results of a program on one chunk, times the chunk's weight.
 
     Raises TypeError for a chunk of another shape or dtype, FloatingPointError for results that are not
-    finite."""
+    finite, and what the program raises, with a note of the chunk, the node and its line."""
     worker = get_worker()
     program: ShardProgram = worker.plugins[plugin_name(place.digest)].program(worker)
     arrays = [np.asarray(item) for item in data]
@@ -91,7 +94,11 @@ def run_chunk(place: ChunkPlace, params: Sequence[Any], *data: Any) -> list[Any]
             got = ArrayType(array.shape, array.dtype)
             raise TypeError(f"{_chunk(place)} of {name}: expected {x.type}, but got {got}")
     with np.errstate(all="ignore"):
-        found = [np.array(x)[()] for x in program.body.program.step(values)]
+        try:
+            found = [np.array(x)[()] for x in program.body.program.compiled(*values)]
+        except Exception as error:
+            error.add_note(_raised(program, place, values))
+            raise
     if place.check_finite and not all([np.all(np.isfinite(x)) for x in found]):
         raise FloatingPointError(_not_finite(program, place, values))
     if place.weight == 1.0:
@@ -117,6 +124,24 @@ def _not_finite(program: ShardProgram, place: ChunkPlace, values: Sequence[Any])
     for root in program.value:
         first = first or find_nonfinite(root, **named)
     return f"{who}: expected finite results, but got inf or nan" + _first_node(program, first)
+
+
+def _raised(program: ShardProgram, place: ChunkPlace, values: Sequence[Any]) -> str:
+    """Where the user's function raises: the chunk, and the node with its line."""
+    algebra = numpy_algebra(dict(zip(program.names, values, strict=False)))
+    raised: list[Expr] = []
+
+    def op(node: Expr, operands: tuple[Any, ...]) -> Any:
+        try:
+            return algebra.op(node, operands)
+        except Exception:
+            raised.append(node)
+            raise
+
+    with suppress(Exception):
+        fold(program.value, algebra._replace(op=op))
+    where = [f"{formula(node)}\n  at {program.lines.get(node.key, '')}" for node in raised]
+    return ": ".join([_chunk(place), *where])
 
 
 def _first_node(program: ShardProgram, first: Nonfinite | None) -> str:
