@@ -196,7 +196,12 @@ def test_the_welcome_can_be_typed():
     assert "Try:" in done.stderr  # where the prompt writes
 
 
-MISTAKES = "x^2", "fg.grad(lambda v: v)(np.ones(2))", "fg.gradd"
+MISTAKES = (
+    "x^2",
+    "fg.grad(lambda v: v)(np.ones(2))",
+    "fg.gradd",
+    "np.zeros(3).__setitem__(0, x)",
+)
 
 
 def test_a_traceback_in_the_prompt_has_the_lines_that_were_typed():
@@ -211,6 +216,8 @@ def test_a_traceback_in_the_prompt_has_the_lines_that_were_typed():
     assert "write x**y for a power" in done.stderr
     assert "sum it, or use jacobian" in done.stderr
     assert "write fg.grad\n" in done.stderr
+    assert done.stderr.rstrip().splitlines()[-2].startswith("TypeError: float(): expected a number")
+    assert "sequence" not in done.stderr  # NumPy's own words
 
 
 def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
@@ -222,6 +229,8 @@ def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     assert done.stdout.count("Traceback") == len(MISTAKES)
     assert "write x**y for a power" in done.stdout
     assert "sum it, or use jacobian" in done.stdout
+    assert "TypeError: float(): expected a number" in done.stdout
+    assert "sequence" not in done.stdout
     assert "in f()" in done.stdout  # what the user wrote is shown
     assert re.search(r": \[jit\(grad\(sin\)\), vmap\(cos\), <function f at \w+>\]\n$", done.stdout)
     assert re.search(r"  at In\[\d+\]:2: return x\^2\n", done.stdout)  # a cell has IPython's name

@@ -209,6 +209,69 @@ def test_a_symbol_of_sympy_is_refused_with_advice():
             attempt(sympy.Symbol("s"))
 
 
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda s: fg.const([1.0, s]),
+        lambda s: V * np.array([s, 1.0, 2.0]),
+        lambda s: np.sum(V)(v=[s, 1.0, 2.0]),
+        lambda s: np.sum(V)(v=np.array([s, 1.0, 2.0])),
+        lambda s: fg.grad(lambda x: x[0] * 2)([s]),
+        lambda s: fg.grad(np.sum)(np.array([s, 1.0])),
+        lambda s: fg.jit(lambda x: x * 2)(s),
+        lambda s: fg.jit(lambda x: x[0] * 2)([s]),
+        lambda s: fg.jit(lambda x: x * s)(2.0),
+        lambda s: np.concatenate([V, [s]]),
+    ],
+)
+def test_symbols_of_sympy_in_lists_and_under_jit_are_refused_with_advice(attempt):
+    sympy = pytest.importorskip("sympy")
+    with pytest.raises(TypeError, match=r"but got (Symbol|Mul); write fg\.var\('x'\) for a symbol"):
+        attempt(sympy.Symbol("s"))
+
+
+def test_a_decimal_under_jit_is_refused_with_advice():
+    with pytest.raises(TypeError, match="jit: expected a number, but got Decimal; write float"):
+        fg.jit(lambda x: x * 2)(Decimal("1.5"))
+
+
+class Tensor:
+    """Stands for PyTorch's: NumPy makes an array of it without a word."""
+
+    shape, dtype = (3,), "float32"
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(3, np.float32)
+
+
+Tensor.__module__ = "torch"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        fg.const,
+        lambda t: V(v=t),
+        lambda t: fg.evaluate(V * 2, v=t),
+        lambda t: fg.table(np.sum(V), v=t),
+        lambda t: fg.vmap(lambda x: x * 2)(t),
+        lambda t: V * t,
+        fg.grad(np.sum),
+        fg.jit(np.sum),
+    ],
+)
+def test_arrays_of_other_libraries_are_refused_everywhere(attempt):
+    with pytest.raises(
+        TypeError, match=r"expected NumPy arrays, but got torch\.Tensor; write x\.numpy"
+    ):
+        attempt(Tensor())
+
+
+def test_a_picture_is_not_written_to_a_number():
+    with pytest.raises(TypeError, match=r"but got float; write to_svg\(e, x=2\.0\) for values"):
+        fg.to_svg(X * X, 2.0)
+
+
 def test_a_missing_rule_names_what_declares_one():
     with pytest.raises(TypeError, match=r"nextafter: .*declare one by fg\.primitive\(f, \["):
         np.nextafter(X, 1.0)

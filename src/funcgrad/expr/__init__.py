@@ -312,6 +312,8 @@ def const(value: object) -> Expr:
     """
     if type(value) not in _PLAIN and "plain_value" in functions:
         value = functions["plain_value"](value)  # of an array that can be written
+        if hasattr(value, "shape") and not isinstance(value, Expr | np.ndarray | np.generic):
+            functions["refuse_others"]("const", value)
     if isinstance(value, Expr):
         return value
     array = np.array(value)

@@ -163,7 +163,7 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
             "substitute",
         )
     array = np.asarray(value)
-    if array.dtype.kind in "OUS":
+    if array.dtype.kind in "OUS" or (array is not value and hasattr(value, "shape")):
         refuse_others(f"evaluate: {name}", value)
     if type.dtype.kind in "biu" and array.dtype.kind in "biuf":
         return _whole(name, array, type)

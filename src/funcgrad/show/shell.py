@@ -53,17 +53,38 @@ class _Console(code.InteractiveConsole):
 
     def showtraceback(self) -> None:
         """Print the error that is handled, as Python does: with the nearest of a misspelt name."""
-        kind, error, steps = sys.exc_info()
-        if kind is not None and error is not None and steps is not None:
-            shown = error.with_traceback(_users_steps(steps.tb_next))
-            sys.excepthook(kind, shown, shown.__traceback__)
+        error = sys.exc_info()[1]
+        if error is not None and error.__traceback__ is not None:
+            shown = _told(error, error.__traceback__.tb_next)
+            sys.excepthook(type(shown), shown, shown.__traceback__)
+
+
+def _told(error: BaseException, steps: TracebackType | None) -> BaseException:
+    """The error to show: with the steps of the user's, and funcgrad's own where NumPy has put one over it.
+
+    ``a[0] = x`` asks an expression for a float. NumPy raises an error about sequences because of the refusal.
+    """
+    cause = error.__cause__
+    hidden = cause is not None and _is_ours(cause.__traceback__) and not _is_ours(_last(steps))
+    shown = cause if cause is not None and hidden else error
+    return shown.with_traceback(_users_steps(steps))
+
+
+def _is_ours(step: TracebackType | None) -> bool:
+    return step is not None and bool(OURS[step.tb_frame.f_code.co_filename])
+
+
+def _last(steps: TracebackType | None) -> TracebackType | None:
+    while steps is not None and steps.tb_next is not None:
+        steps = steps.tb_next
+    return steps
 
 
 def _users_steps(steps: TracebackType | None) -> TracebackType | None:
     """A traceback without the frames of funcgrad and NumPy."""
     kept: list[TracebackType] = []
     while steps is not None:
-        kept += [] if OURS[steps.tb_frame.f_code.co_filename] else [steps]
+        kept += [] if _is_ours(steps) else [steps]
         steps = steps.tb_next
     return reduce(_before, reversed(kept), None)
 
@@ -97,8 +118,8 @@ def load_ipython_extension(shell: Any) -> None:
     def show(
         shell: Any, kind: type, error: BaseException, steps: Any, tb_offset: object = None
     ) -> None:
-        shown = error.with_traceback(_users_steps(steps))
-        shell.showtraceback((kind, shown, shown.__traceback__), tb_offset=1)
+        shown = _told(error, steps)
+        shell.showtraceback((type(shown), shown, shown.__traceback__), tb_offset=1)
 
     shell.set_custom_exc((Exception,), show)
 

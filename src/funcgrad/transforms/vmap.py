@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.autodiff.batching import Batch
 from funcgrad.expr import Expr
+from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
@@ -53,6 +54,8 @@ def vmap(
     @named_after(f)
     def mapped(*args: Array, **kwargs: object) -> Any:
         whole = flatten((args, kwargs))
+        for value in whole.leaves:
+            refuse_others("vmap", value)
         given = _axes_of_arguments(in_axes, args)
         axes = [*given, *[0] * (len(whole.leaves) - len(given))]
         size = _size(whole.leaves, axes)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from funcgrad.expr import Expr, constant_of
 from funcgrad.graph import Constant
+from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -28,6 +29,7 @@ CapturedArrays: TypeAlias = dict[int, tuple[Array, Expr]]
 def capture(array: Array, known: CapturedArrays) -> Expr:
     """A constant for an array beside traced expressions; ``known`` are those of their trace."""
     if array.dtype.kind not in "biufc":
+        refuse_others("constant", array)
         raise fail(TypeError, f"constant: expected numbers, but got an array of {array.dtype}")
     if array.nbytes > COPIED or (array.flags.owndata and not array.flags.writeable):
         return refer(array)

@@ -49,11 +49,13 @@ _NUMBERS = {
 def advice_on(value: object) -> str:
     """What to write in the place of a value that is no number of NumPy's; empty if that is not known.
 
+    Of a list or an array of objects the first entry that is no number counts.
+
     >>> from fractions import Fraction
     >>> advice_on(Fraction(1, 3))
     'write float(x), or const(1) / 3 for a quotient in a formula'
     """
-    kinds = type(value).__mro__
+    kinds = type(_first_object(value)).__mro__
     known = [_NUMBERS[kind.__name__] for kind in kinds if kind.__name__ in _NUMBERS]
     if known:
         return f"write {known[0]}"
@@ -65,6 +67,17 @@ def advice_on(value: object) -> str:
     return ""
 
 
+def _first_object(value: object) -> object:
+    """The first entry of a list or of an array of objects that is no number; another value as it is."""
+    while isinstance(value, list | tuple | np.ndarray):
+        if isinstance(value, np.ndarray):
+            value = value.ravel().tolist() if value.dtype == object else []
+        value = next(
+            (v for v in value if not isinstance(v, int | float | complex | np.generic)), None
+        )
+    return value
+
+
 def refuse_others(who: str, value: object) -> None:
     """Refuse an array of another library, and a value that reads as a number but is none of NumPy's.
 
@@ -73,7 +86,8 @@ def refuse_others(who: str, value: object) -> None:
     refuse_libraries(who, value)
     advice = advice_on(value)
     if advice:
-        raise fail(TypeError, f"{who}: expected a number, but got {type(value).__name__}; {advice}")
+        kind = type(_first_object(value)).__name__
+        raise fail(TypeError, f"{who}: expected a number, but got {kind}; {advice}")
 
 
 def refuse_libraries(who: str, value: object) -> None:

@@ -39,6 +39,7 @@ from funcgrad.show.drawing.style import NAME_SIZE, SMALL_SIZE, stylesheet
 from funcgrad.show.functions import Function
 from funcgrad.show.naming import distinct, places
 from funcgrad.show.text import text
+from funcgrad.source import fail
 
 MOST_SVG = 20_000  # nodes of a program that is folded
 MOST_UNFOLDED = 3_000
@@ -86,7 +87,8 @@ def to_svg(
     dark.
 
     Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and for another direction,
-    TypeError if ``expr`` is no expression or the values do not fit, OSError if the file cannot be written.
+    TypeError if ``expr`` is no expression, ``path`` no name of a file or the values do not fit, OSError if
+    the file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -96,6 +98,12 @@ def to_svg(
     >>> ">0.4794<" in to_svg(fg.sin(x) * x, x=0.5)
     True
     """
+    if not isinstance(path, str | PathLike | None):
+        raise fail(
+            TypeError,
+            f"to_svg: expected the name of a file, but got {type(path).__name__}; write to_svg(e, x=2.0) "
+            "for values",
+        )
     if direction not in ("down", "right"):
         raise ValueError(f'to_svg: expected direction "down" or "right", but got {direction!r}')
     most = MOST_UNFOLDED if fold is None else MOST_SVG

@@ -12,7 +12,7 @@ import optree
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.array_capture import COPIED
-from funcgrad.ops.base.foreign_arrays import refuse_libraries
+from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse_others
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import Tree
@@ -45,6 +45,7 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
         return static_kind(value)
     known = isinstance(value, type | int | float | complex) or callable(value)
     if not (known or is_static_value(value)):
+        refuse_others(who, value)
         instead = "name it in static_argnums" if who == "jit" else "let the function capture it"
         raise fail(
             TypeError,
@@ -117,10 +118,11 @@ def _result(value: object) -> Any:
         return value.copy()
     if value is None or isinstance(value, _IMMUTABLE):
         return value
+    advice = advice_on(value) or "return its parts in a tuple or a dict"
     raise fail(
         TypeError,
         "jit: expected f to return trees of numbers, arrays and immutable values, but got "
-        f"{type(value).__name__}; return its parts in a tuple or a dict",
+        f"{type(value).__name__}; {advice}",
     )
 
 
