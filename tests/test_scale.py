@@ -10,7 +10,7 @@ import pytest
 
 import funcgrad as fg
 
-SIZES = [30_000, *[pytest.param(n, marks=pytest.mark.slow) for n in (100_000, 1_000_000)]]
+SIZES = [10_000, *[pytest.param(n, marks=pytest.mark.slow) for n in (100_000, 1_000_000)]]
 
 
 @pytest.mark.parametrize("n", SIZES)

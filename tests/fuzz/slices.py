@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.default_slice import examples
 from tests.fuzz import relations
 from tests.fuzz.programs import Program
 from tests.fuzz.strategies import programs
@@ -30,7 +31,7 @@ def fuzzed(family: str, examples: int, **options: Any) -> None:
 
 def fixed_slice(family: str) -> None:
     """The programs that every run of the tests tries; a failure is cut down to one result."""
-    fuzzed(family, 28, derandomize=True, database=None, phases=[Phase.generate])
+    fuzzed(family, examples(28), derandomize=True, database=None, phases=[Phase.generate])
 
 
 def check_all(family: str, program: Program, seed: int) -> None:

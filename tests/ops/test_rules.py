@@ -9,6 +9,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.linear import Structural
 from funcgrad.ops.numpy.dispatch import all_ops
+from tests.default_slice import one_in
 from tests.ops.samples import SAMPLES, call
 
 OPS = all_ops()
@@ -243,7 +244,7 @@ def test_nearly_every_rule_can_be_wrong():
     }
 
 
-@pytest.mark.parametrize(("op", "sample", "i"), STEEP)
+@pytest.mark.parametrize(("op", "sample", "i"), one_in(3, STEEP))
 def test_a_rule_off_by_a_thousandth_is_caught(op, sample, i):
     check_pushforward(op, sample, i)
     check_pullback(op, sample, i)

@@ -7,6 +7,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.transforms.interop.export import to_jax, to_torch
+from tests.default_slice import one_in
 
 pytestmark = [
     pytest.mark.oracle,
@@ -349,8 +350,10 @@ def compiler(torch):
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("how", ["eager", "aot_eager"])
-@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize(
+    ("how", "fullgraph"),
+    one_in(4, [("aot_eager", True), ("aot_eager", False), ("eager", True), ("eager", False)]),
+)
 def test_torch_compile_takes_functions_of_tensors_whole(torch, compiler, how, fullgraph):
     model = to_torch(lambda p, x: {"y": np.tanh(p["w"] @ x + p["b"][0]), "n": np.sum(p["w"] ** 2)})
 
