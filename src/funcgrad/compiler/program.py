@@ -70,6 +70,18 @@ class Program:
             self._interpreted = None
         return self._compiled
 
+    def compile_natively(self) -> None:
+        """Compile to machine code; a program that runs as Python on numbers or as bytecode stays as it is.
+
+        Raises:
+            TypeError: it cannot be machine code.
+        """
+        from funcgrad.compiler.numpy.numpy_pipeline import compile_natively
+
+        if self.compiled.__code__.co_filename.split()[1] == "array":
+            with Paused():
+                self._compiled = compile_natively(self._outputs(), self.inputs)
+
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input arrays; none of them shares memory with an input or another."""
         if self._compiled is not None:

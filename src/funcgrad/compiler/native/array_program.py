@@ -106,15 +106,16 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     if op is astype:
         return ElementForm(_cast)
     operands = [flat.steps[k] for k in step.operands]
+    types = ", ".join([str(x.type) for x in operands])
     if not operands or any([x.type.shape != step.type.shape for x in operands]):
-        raise UnsupportedError(op.name)
+        raise UnsupportedError(f"{op.name} of {types}")
     kind = operands[-1].type.dtype.kind
     constants = tuple([_constant(flat, k) for k in step.operands])
     entries = tuple([_is_entry(flat, k) for k in step.operands])
     use = ScalarUse(kind, dict(step.params), constants, entries)
     template = native_template(op, use)
     if template is None:
-        raise UnsupportedError(op.name)
+        raise UnsupportedError(f"{op.name} of {types}")
 
     def entry(writer: LLVMWriter, step: FlatStep, operands: Sequence[Number]) -> Number:
         found = template_value(writer, template, operands)

@@ -86,6 +86,20 @@ class DeferredCode:
         """Run in NumPy from now on."""
         self._code, self.reason, self._finished = None, reason, True
 
+    def explanation(self) -> str:
+        """How the function runs, and why."""
+        if self._code is None:
+            try:
+                self._write()
+            except UnsupportedError as error:
+                self.stop(f"machine code has no form for {error}")
+        if self.reason:
+            return f"NumPy: {self.reason}"
+        if self._code is not None:
+            return "machine code"
+        left = max(self._worth - self._ran, 0.0) / 1e9
+        return f"NumPy for about {left:.1f} s, then machine code"
+
     def code(self) -> MachineCode | None:
         """The compiled function; None before compiling pays, or if it cannot be."""
         if not self._finished and self._ran >= self._worth and self._lock.acquire(blocking=False):
@@ -113,7 +127,7 @@ def _obstacle(steps: int, pays: bool) -> str:
         return "llvmlite is not installed; install funcgrad[fast]"
     if steps > _MOST_STEPS:
         return f"{steps} steps take long to compile; the most are {_MOST_STEPS}"
-    return "" if pays else "NumPy's vector instructions are faster on arrays of this size"
+    return "" if pays else "by estimate, it is as fast"
 
 
 def as_native_array(x: Any, dtype: np.dtype[Any]) -> Any:

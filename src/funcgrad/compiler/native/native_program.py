@@ -35,20 +35,23 @@ _GAIN = 1.5
 class NativeProgram:
     """A program as machine code, later."""
 
-    __slots__ = ("_call", "_flat", "_outside", "later")
+    __slots__ = ("_call", "_flat", "_outside", "later", "steps")
 
     def __init__(self, flat: Flat, at_once: bool = False) -> None:
         self._flat = flat
         self._call: Callable[..., tuple[Any, ...]] | None = None
         whole, outside = estimate(flat), estimate(flat, loops=False)
         self._outside = outside.numpy
+        self.steps = whole.steps
+        pays = at_once or _pays(flat, whole, outside)
         self.later = DeferredCode(
-            self._write,
-            flat.inputs + len(flat.results),
-            whole.steps,
-            _pays(flat, whole, outside),
-            at_once,
+            self._write, flat.inputs + len(flat.results), whole.steps, pays, at_once
         )
+        if whole.native > UNINTERRUPTED:
+            self.later.stop(
+                f"it takes about {whole.native / 1e9:.1f} s, in which it could not be interrupted; "
+                "without native=True its loops are compiled one by one"
+            )
 
     @property
     def is_possible(self) -> bool:
@@ -91,8 +94,6 @@ class NativeProgram:
 
 
 def _pays(flat: Flat, whole: Estimate, outside: Estimate) -> bool:
-    if whole.native > UNINTERRUPTED:
-        return False
     if any([step.op is loop_op for step in flat.steps]):
         return outside.native <= outside.numpy
     entering = _ENTER + _ARRAY * (flat.inputs + len(flat.results))

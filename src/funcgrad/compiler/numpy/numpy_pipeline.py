@@ -13,7 +13,7 @@ from typing import Any
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build, flatten_program
 from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
-from funcgrad.compiler.native.native_program import entry_lines
+from funcgrad.compiler.native.native_program import NativeProgram, entry_lines
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.numpy.numpy_codegen import bindings, numpy_source
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
@@ -48,6 +48,25 @@ def compile_arrays(
 
         verify_source(select_instructions(flat), plan, text, bound)
     return build("array", text, {**bindings(plan), **bound})
+
+
+def compile_natively(
+    roots: Sequence[Expr], inputs: Sequence[Expr]
+) -> Callable[..., tuple[Any, ...]]:
+    """The same function as machine code, compiled at once.
+
+    Raises:
+        TypeError: it cannot be machine code.
+    """
+    program = NativeProgram(run_step_passes(flatten_program(roots, inputs)), at_once=True)
+    machine = program.function()
+    if machine is None:
+        raise TypeError(
+            f"jit: expected a program that can be machine code, for native=True; {program.later.reason}"
+        )
+    given = ", ".join([f"x{i}" for i in range(len(inputs))])
+    text = f"# machine code of {program.steps} steps\ndef run({given}): return machine({given})\n"
+    return build("machine", text, {"machine": machine})
 
 
 def run_step_passes(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Flat:

@@ -157,7 +157,9 @@ class GuardTree:
     ``inputs`` are the variables of its expressions, in the order of a call's values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, native: bool = False) -> None:
+        self.native = native
+        """Whether programs become machine code when they are made."""
         self.root: TraceNode | None = None
         self.inputs: list[Expr] = []
         self.leaves = 0
@@ -216,6 +218,8 @@ class GuardTree:
             path.append(node)
             siblings, key = node.children, answer_key(question.answer)
         if isinstance(results, SingleProgram):
+            if self.native:
+                results.program.compile_natively()
             last = TraceNode(partial(results.inline, self.inputs), None, rebuild)
             last.step = NodeProgram(results.program, results.inputs, ())
         else:
@@ -285,9 +289,10 @@ class GuardTree:
         inputs = [*[self.inputs[i] for i in numbers], *names]
         positions = (*numbers, *[self._slot(expr) for expr in inherited])
         saved_slots = tuple([self._slot(expr) for expr in saved])
-        return NodeProgram(
-            _program(Body(inputs, roots), mode), positions, saved_slots, tuple(saved)
-        )
+        program = _program(Body(inputs, roots), mode)
+        if self.native:
+            program.compile_natively()
+        return NodeProgram(program, positions, saved_slots, tuple(saved))
 
     def _slot(self, expr: Expr) -> int:
         """The slot of a saved value in a call's memory: a negative number."""

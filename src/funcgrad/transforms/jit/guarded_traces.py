@@ -64,13 +64,14 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
 
     warns_of_numbers = True
 
-    def __init__(self, f: Callable[..., Any], static: Static) -> None:
+    def __init__(self, f: Callable[..., Any], static: Static, native: bool = False) -> None:
+        self.native = native
         self.entry = InlineCache(self, f, getattr(f, "__name__", "f"))
         super().__init__(f, static)
 
     def __reduce__(self) -> Any:
         # The programs stay behind: they are found anew in another process.
-        return type(self), (self.f, self.static)
+        return type(self), (self.f, self.static, self.native)
 
     def function(self) -> Callable[..., Any]:
         """The function for a caller: it runs the newest program, or else calls this cache."""
@@ -78,7 +79,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
 
     def empty_for(self, f: Callable[..., Any]) -> GuardedTraces:
         """An empty cache for another function."""
-        return GuardedTraces(f, Static((), ()))
+        return GuardedTraces(f, Static((), ()), self.native)
 
     def clear(self) -> None:
         """Forget every trace."""
@@ -177,7 +178,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         """
         found = self.entries.get(key)
         if found is None:
-            found = SignatureTraces(self.labels(args, kwargs, key[0]))
+            found = SignatureTraces(self.labels(args, kwargs, key[0]), self.native)
         elif found.uncompiled:
             return found, None
         else:  # another thread may have been here
@@ -273,7 +274,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return inner.lower(*dynamic, **named)
         from funcgrad.transforms.jit.lowered_stages import stages
 
-        fresh = _PathRecorder(self.f, self.static)
+        fresh = _PathRecorder(self.f, self.static, self.native)
         fresh(args, kwargs)
         if fresh.last is None or fresh.path is None:
             raise fail(

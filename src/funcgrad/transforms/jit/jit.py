@@ -19,6 +19,7 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     backend: str = "numpy",
+    native: bool = False,
 ) -> Callable[..., Any]:
     """The same function, compiled: f is traced once for each signature and path, and not run again.
 
@@ -46,6 +47,12 @@ def jit(
     cannot be asked for. JAX's arrays may be sharded over a mesh: XLA partitions the program, and the results
     have the sharding that it chose.
 
+    With the extra ``fast``, a program of small arrays becomes machine code when it has run for about as
+    long as compiling takes (0.1 to a few seconds). With ``native=True`` it does so when it is traced, and
+    the call raises a TypeError that names what machine code has no form for. A program of numbers without
+    loops runs as Python, which is called faster. ``lower(*args).machine_code`` tells which parts are or
+    become machine code, and why the others do not.
+
     >>> import funcgrad as fg
     >>> @jit
     ... def f(x):
@@ -58,13 +65,22 @@ def jit(
     """
     if f is None:
         return partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames, backend=backend
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            backend=backend,
+            native=native,
         )
     check_function("jit", f)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     static = Static(numbers, names)
-    cache = GuardedTraces(f, static) if backend == "numpy" else _library(f, backend, static)
+    if native and backend != "numpy":
+        raise fail(
+            ValueError,
+            f"jit: expected native=True with the backend 'numpy' alone, but got the backend {backend!r}",
+        )
+    cache = GuardedTraces(f, static, native) if backend == "numpy" else _library(f, backend, static)
     jitted: Any = named_after(f)(cache.function())
     # A plain function, which Python calls in half the time of an object (docs/design.md).
     describe(jitted, f, "jit", "{}, compiled.")

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funcgrad.compiler.flat_program import Flat, flatten_program, source_text
+from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.numpy_pipeline import make_plan, run_step_passes
 from funcgrad.compiler.print_ir import Inner, Steps, closed_below, input_names
 from funcgrad.compiler.print_schedule import Calls
 from funcgrad.compiler.program import Program, lower
+from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.compiler.python.loop_codegen import loop_text
 from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr, assemble_node, subexpressions
@@ -54,7 +57,29 @@ def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered
         tuple(moved),
         *_run(program, input_names(given)),
         constant,
+        _machine_code(program),
     )
+
+
+def _machine_code(program: Program) -> str:
+    """A line for the program, and one for each of its loops."""
+    kind = program.compiled.__code__.co_filename.split()[1]
+    if kind != "array":
+        how = {"machine": "machine code", "bytecode": "bytecode"}.get(kind, "Python, on numbers")
+        return f"the program: {how}"
+    flat = program._flat()
+    closed = closed_below(flat)
+    bodies = closed[0].steps.bodies if closed else {}
+    ready = run_step_passes(flatten_program(program._outputs(), program.inputs))
+    lines = [f"the program: {NativeProgram(ready).later.explanation()}"]
+    for params in {
+        step.params: dict(step.params) for step in flat.steps if step.op is loop_op
+    }.values():
+        body, cond = params["body"], params["cond"]
+        test = None if cond is None else flat_of(cond)
+        loop = NativeLoop(flat_of(body), test, params["spec"])
+        lines.append(f"the loop around {bodies[body]}: {loop.later.explanation()}")
+    return "\n".join(lines)
 
 
 def _run(

@@ -155,10 +155,10 @@ def kind_text(kind: Any) -> str:
 class SignatureTraces:
     """The cache entry of one signature: its guard tree, and the captured arrays that the programs read."""
 
-    def __init__(self, labels: Sequence[str]) -> None:
+    def __init__(self, labels: Sequence[str], native: bool = False) -> None:
         self.labels = labels
         self.count = len(labels)
-        self.tree = GuardTree()
+        self.tree = GuardTree(native)
         self.read: set[int] = set()
         """The ids of arrays that the program of the last trace reads at each call."""
         self.arrays: list[Any] = []

@@ -96,6 +96,8 @@ class Lowered(NamedTuple):
     """The Python of the loops that the source calls, by the names of their bodies."""
     constant: str = ""
     """The result, of a function that computes nothing."""
+    machine_code: str = ""
+    """Which parts of the program are machine code or become it, and why the others do not."""
 
     def __repr__(self) -> str:
         return "\n".join(

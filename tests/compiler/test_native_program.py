@@ -1,0 +1,80 @@
+"""Programs compiled to machine code at once, and what is told of those that are not."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.native.native_program import NativeProgram
+from funcgrad.control.closed_program import symbol
+from funcgrad.graph import ArrayType
+
+
+def root(a):
+    """Each entry's square root, by Newton's iteration."""
+    return fg.while_loop(
+        lambda x: np.max(np.abs(x * x - a)) > 1e-12, lambda x: (x + a / x) / 2, a + 1.0
+    )
+
+
+def test_a_jitted_function_is_compiled_when_it_is_traced():
+    a = np.array([2.0, 3.0])
+    f = fg.jit(fg.value_and_grad(lambda a: np.sum(root(a))), native=True)
+    for _ in range(3):
+        value, gradient = f(a)
+        assert value == pytest.approx(np.sum(np.sqrt(a)))
+        np.testing.assert_allclose(gradient, 0.5 / np.sqrt(a), rtol=1e-9)
+    assert repr(f.program).startswith("# machine code of ")
+    assert f.lower(a).machine_code == "the program: machine code"
+
+
+def test_branches_on_values():
+    @fg.jit(native=True)
+    def f(x):
+        return np.sin(x) * 2 if np.sum(x) > 0 else -x
+
+    for _ in range(2):
+        np.testing.assert_allclose(f(np.ones(2)), 2 * np.sin(np.ones(2)))
+        np.testing.assert_array_equal(f(-np.ones(2)), np.ones(2))
+
+
+def test_the_error_names_what_machine_code_has_no_form_for():
+    f = fg.jit(lambda x: np.sort(x) * 2, native=True)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"no form for argsort of float64\[3\]"):
+            f(np.ones(3))
+
+
+def test_programs_on_numbers_stay_in_python():
+    f = fg.jit(lambda x: x * x, native=True)
+    assert f(3.0) == 9.0
+    assert f.lower(3.0).machine_code == "the program: Python, on numbers"
+
+
+def test_other_backends_are_refused():
+    with pytest.raises(ValueError, match="'numpy' alone"):
+        fg.jit(np.sin, backend="jax", native=True)
+
+
+def test_a_program_that_takes_long_says_so():
+    x = symbol("x", ArrayType((3,), np.dtype(float)))
+    long, _ = fg.scan(lambda y, _: (y * x, None), x, length=10**9)
+    program = NativeProgram(flatten_program([long], [x]), at_once=True)
+    assert program.function() is None
+    assert "could not be interrupted" in program.later.reason
+
+
+def test_what_is_told_of_each_part():
+    x = np.linspace(0.1, 1.0, 3)
+    rolled = fg.jit(lambda x: fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x))
+    program, loop = rolled.lower(x).machine_code.splitlines()
+    assert program.startswith("the program: NumPy for about ")
+    assert loop.startswith("the loop around body1: NumPy for about ")
+    mixed = fg.jit(lambda x: np.sort(fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x)))
+    program, loop = mixed.lower(x).machine_code.splitlines()
+    assert program == "the program: NumPy: machine code has no form for argsort of float64[3]"
+    assert loop.startswith("the loop around body1: NumPy for about ")
+    large = fg.jit(lambda x: x + x).lower(np.ones(10**6)).machine_code
+    assert large == "the program: NumPy: by estimate, it is as fast"
