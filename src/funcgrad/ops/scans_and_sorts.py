@@ -32,6 +32,7 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
         batch=on_moved_axes(name),
         columns=Columns(
             flops=reduced,
+            machine=f"scan_forms:{name}",
             interval=lambda iv, x, axis: iv.located(run, x, axis),
             numpy=f"np.{name}({{0}}, axis={{axis}})",
             libraries={
@@ -93,6 +94,7 @@ cumsum_op = Op(
     ),
     columns=Columns(
         flops=_running,
+        machine="scan_forms:cumsum",
         interval="cumsum",
         numpy="np.cumsum({0}, axis={axis})",
         libraries={
