@@ -37,6 +37,8 @@ html_theme = "furo"
 html_title = "funcgrad"
 html_copy_source = False
 html_extra_path = ["_explorers"]
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 html_show_copyright = False
 
 
@@ -45,6 +47,20 @@ def trim(app: Sphinx, page: nodes.document) -> None:
     for block in page.findall(nodes.literal_block):
         block.rawsource = block.rawsource.rstrip("\n")
         block[:] = [nodes.Text(block.astext().rstrip("\n"))]
+
+
+def pair(app: Sphinx, page: nodes.document) -> None:
+    """Put the pages of docs/coming_from in columns: the other library's block, and funcgrad's behind it."""
+    if not app.env.docname.startswith("coming_from/"):
+        return
+    for block in list(page.findall(nodes.literal_block)):
+        ours = block.next_node(descend=False, siblings=True)
+        if ">>>" in block.astext() or not isinstance(ours, nodes.literal_block):
+            continue
+        columns = nodes.container(classes=["columns"])
+        block.replace_self(columns)
+        ours.parent.remove(ours)
+        columns += [block, ours]
 
 
 def list_names(
@@ -73,5 +89,6 @@ def setup(app: Sphinx) -> None:
     pictures.write(HERE / "_pictures", pictures.PICTURES, "svg")
     pictures.write(HERE / "_explorers", pictures.EXPLORERS, "html")
     app.connect("doctree-read", trim)
+    app.connect("doctree-read", pair)
     app.connect("autodoc-process-docstring", list_names)
     app.connect("autodoc-skip-member", skip_undescribed)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -112,3 +113,17 @@ def _is_complete(page: Path, number: int) -> bool:
     lines = page.read_text(encoding="utf-8").splitlines()[: number + 1]
     start = max(i for i, line in enumerate(lines) if line.startswith(">>> "))
     return codeop.compile_command("\n".join(line[4:] for line in lines[start:])) is not None
+
+
+def test_blocks_of_two_libraries_stand_in_columns(monkeypatch):
+    pytest.importorskip("sphinx")
+    nodes = pytest.importorskip("docutils.nodes")
+    monkeypatch.syspath_prepend(str(DOCS))
+    pair = __import__("conf").pair
+    texts = ["jax.grad(f)(1.0)", ">>> fg.grad(f)(1.0)", ">>> 1 + 1", "alone()"]
+    page = nodes.section("", *[nodes.literal_block(text, text) for text in texts])
+    site = SimpleNamespace(env=SimpleNamespace(docname="coming_from/jax"))
+    pair(site, page)
+    (columns,) = page.findall(nodes.container)
+    assert [block.astext() for block in columns] == texts[:2]
+    assert [node.astext() for node in page[1:]] == texts[2:]
