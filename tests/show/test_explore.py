@@ -333,6 +333,46 @@ def test_a_loop_is_one_step_and_its_body_is_defined():
     assert any(re.match(r"Visit v2 = loop.*\(the loop run backwards\)", line) for line in lines)
 
 
+def test_what_a_loop_runs_is_a_group_that_the_loop_names():
+    def f(x, w):
+        total = fg.scan(lambda c, t: (fg.cond(c > t, np.sin, np.exp, c) * w, c), x, np.arange(3.0))[
+            0
+        ]
+        return total * x
+
+    (pane, *_) = data_of(explore(f, 0.5, 1.2))["panes"]
+    nodes, groups = pane["nodes"], pane["groups"]
+    heads = [
+        line.partition(" = ")[0] for line in pane["definitions"] if "(" in line.partition(" = ")[0]
+    ]
+    assert [group["title"] for group in groups] == heads
+    runs = {
+        node["name"]: [groups[g]["title"] for g in node["runs"]] for node in nodes if "runs" in node
+    }
+    assert [len(titles) for titles in runs.values()] == [1, 2]
+    inside = [node for node in nodes if node.get("inside")]
+    assert all(node["group"] >= 0 and node["value"] == -1 for node in inside)
+    formulas = {node["formula"] for node in inside}
+    assert {"sin(u)", "exp(u)"} <= formulas
+    for node in inside:
+        for place in node["operands"]:
+            assert nodes[place]["group"] == node["group"]
+
+
+@pytest.mark.parametrize("name", few([(name,) for name in ALL], 8))
+def test_bodies_are_complete(name):
+    for pane in data_of(explore(ALL[name]))["panes"]:
+        nodes, groups = pane["nodes"], pane["groups"]
+        assert all(-1 <= node["group"] < len(groups) for node in nodes)
+        assert all(-1 <= group["parent"] < k for k, group in enumerate(groups))
+        inside = {k for k, node in enumerate(nodes) if node.get("inside")}
+        for k, node in enumerate(nodes):
+            assert all((place in inside) == (k in inside) for place in node["operands"])
+        used = {group for node in nodes for group in node.get("runs", [])}
+        tops = {k for k, group in enumerate(groups) if group["title"].startswith(("f", "g", "h"))}
+        assert {k for k in tops if groups[k]["parent"] < 0 and "(" in groups[k]["title"]} == used
+
+
 def test_the_formula_of_a_large_result_is_that_of_its_node():
     expr = X
     for _ in range(60):

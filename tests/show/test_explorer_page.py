@@ -258,6 +258,30 @@ def test_groups_unfold_and_fold(visit):
     assert boxes(tab) == folded
 
 
+def test_a_loop_unfolds_to_its_body(visit):
+    def f(x, w):
+        return fg.fori_loop(0, 5, lambda i, c: fg.cond(c > 0, np.sin, np.exp, c) * w, x)
+
+    tab = visit(fg.explore(f, 0.5, 1.2))
+    folded = boxes(tab)
+    names = [row[0] for row in cells(tab)]
+    for _ in range(next(i for i, row in enumerate(cells(tab)) if "loop(" in row[1]) + 1):
+        tab.keyboard.press("ArrowDown")
+    assert re.search(r"runsh\(", tab.text_content("#details"))
+    tab.keyboard.press("Enter")
+    assert boxes(tab) > folded
+    tab.keyboard.press("Enter")
+    assert boxes(tab) == folded
+    tab.keyboard.press("End")
+    for _ in range(len(names)):
+        tab.keyboard.press("ArrowDown")
+    assert "gradient" not in tab.text_content("#details")
+    tab.keyboard.press("Home")
+    for _ in range(step_of(tab), int(tab.get_attribute("#range", "max"))):
+        tab.keyboard.press("ArrowRight")
+    assert said(tab).startswith("Done")
+
+
 def boxes(tab):
     return int(re.search(r"(\d+) boxes", tab.get_attribute("#graph", "aria-label"))[1])
 

@@ -148,9 +148,10 @@ export class Graph {
     const isChip = box.id.includes("@") || node.is_number;
     context.font = `13px ${FONT}`;
     const line = isChip ? node.name : this.#line(node);
-    const wanted = Math.max(isChip ? 30 : NARROWEST, context.measureText(line).width + 22);
+    const isLow = isChip || node.inside; // without numbers
+    const wanted = Math.max(isLow ? 30 : NARROWEST, context.measureText(line).width + 22);
     // In steps of 16, so that blocks that repeat have one layout.
-    return { width: Math.min(240, Math.ceil(wanted / 16) * 16), height: isChip ? 24 : 46 };
+    return { width: Math.min(240, Math.ceil(wanted / 16) * 16), height: isLow ? 24 : 46 };
   }
 
   #line(node) {
@@ -326,8 +327,16 @@ export class Graph {
     context.lineWidth = Math.max(1.2, 0.7 / this.transform.k);
     context.strokeStyle = colors.line;
     context.beginPath();
-    for (const edge of edges) this.#trace(edge);
+    const runs = edges.filter((edge) => edge.arcs[0].parent < 0);
+    for (const edge of edges) if (edge.arcs[0].parent >= 0) this.#trace(edge);
     context.stroke();
+    if (runs.length) {
+      context.setLineDash([3, 4]);
+      context.beginPath();
+      for (const edge of runs) this.#trace(edge);
+      context.stroke();
+      context.setLineDash([]);
+    }
     if (this.transform.k > 0.25) {
       context.fillStyle = colors.line;
       context.beginPath();
@@ -435,7 +444,8 @@ export class Graph {
       context.fillText(fitted(context, state.value, box.width - 12), box.x, box.y - 3 + LINE);
     } else if (box.height < TALL) {
       context.font = `13px ${FONT}`;
-      context.fillText(fitted(context, node.name, box.width - 8), box.x, box.y + 4);
+      const line = node.inside && !box.id.includes("@") ? this.#line(node) : node.name;
+      context.fillText(fitted(context, line, box.width - 8), box.x, box.y + 4);
     } else {
       context.font = `13px ${FONT}`;
       context.fillText(fitted(context, this.#line(node), box.width - 14), box.x, box.y - 4);

@@ -121,6 +121,11 @@ function levelsOf(scene, open) {
       if (scene.repeated[parent]) enter(from);
       connect(from, to, { parent, child, place });
     });
+    // A body hangs above the nodes that run it.
+    for (const group of node.runs ?? []) {
+      enter([`g${group}`]);
+      connect([`g${group}`], to, { parent: -1, child, place: -1 });
+    }
   });
   return { boxes, links, levels };
 }

@@ -211,7 +211,7 @@ function showDetails() {
   entry(list, "formula", node.formula);
   entry(list, "type", node.type);
   const at = (k) => (values ? valueElement(values[k], node.name) : element("span", { textContent: formulas[k] ?? "" }));
-  if (scan.known[selected]) entry(list, "value", at(node.value));
+  if (scan.known[selected] && node.value >= 0) entry(list, "value", at(node.value));
   const gradient = scan.gradients[selected];
   if (gradient >= 0) {
     const shown = element("span", { className: "gradient" }, at(gradient));
@@ -226,6 +226,7 @@ function showDetails() {
   }
   const users = graph.scene.users[selected].map((i) => pane.nodes[i].name);
   if (users.length) entry(list, "used by", users.slice(0, 12).join(", ") + (users.length > 12 ? ", …" : ""));
+  if (node.runs) entry(list, "runs", node.runs.map((group) => pane.groups[group].title).join(", "));
   if (node.source) entry(list, "source", data.sources[node.source - 1]);
   place.replaceChildren(element("h2", {}, "Node ", element("code", { textContent: node.name })), list);
 }
@@ -354,6 +355,7 @@ function toggleAround() {
   const around = graph.scene.around(selected);
   const folded = around.find((group) => !graph.open.has(group));
   if (folded !== undefined) graph.reveal(selected);
+  else if (pane.nodes[selected].runs) pane.nodes[selected].runs.forEach((group) => graph.toggle(group));
   else if (around.length) graph.toggle(around.at(-1));
   graph.bring(selected);
 }

@@ -13,7 +13,7 @@ export class Scan {
     const known = new Uint8Array(nodes.length);
     const gradients = new Int32Array(nodes.length).fill(-1);
     nodes.forEach((node, i) => {
-      if (node.kind === "constant") known[i] = 1;
+      if (node.kind === "constant" || node.inside) known[i] = 1;
     });
     const changed = new Map();
     for (let k = 0; k <= step; k += 1) {

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.autodiff.accumulate import backprop_steps
+from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Parts
@@ -20,12 +21,11 @@ from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.group_tree import group_tree
+from funcgrad.show.drawing.page_bodies import add_bodies, constant_name, map_text, node_text
 from funcgrad.show.drawing.page_values import PageValues
 from funcgrad.show.explain import Pullback, Step, StepNames, edge_map, functions_of, in_words, tell
-from funcgrad.show.functions import way_back
-from funcgrad.show.naming import array_of, places, printable
-from funcgrad.show.numbers import label
-from funcgrad.source import position
+from funcgrad.show.functions import Function, way_back
+from funcgrad.show.naming import places, printable
 
 MOST_FORMULAS = 200  # nodes of a program whose gradients are shown as formulas, too
 MOST_WRITTEN = 100  # nodes of a result whose formula may be short enough to be shown in full
@@ -47,8 +47,10 @@ class Pane(NamedTuple):
     roots: list[tuple[str, Expr]]
     constants: Mapping[Key, str]
     """The nodes that are numbers to a reader, with their texts."""
+    functions: Mapping[Body, Function]
+    """The functions that nodes run."""
     definitions: list[str]
-    """The lines that define the functions which nodes run."""
+    """The lines that define them."""
 
     @property
     def place(self) -> dict[Key, int]:
@@ -62,20 +64,12 @@ def pane_of(roots: Sequence[tuple[str, Expr]]) -> Pane:
     given = names_of(exprs[0] if len(exprs) == 1 else together_op(*exprs))
     constants: dict[Key, str] = {}
     for e in nodes:
-        if name := _constant_name(e, constants):
+        if name := constant_name(e, constants):
             constants[e.key] = name
     names = [constants.get(e.key) or printable(given[e.key]) for e in nodes]
     functions, definitions = functions_of(nodes, exprs)
     told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
-    return Pane(nodes, names, told, list(roots), constants, definitions)
-
-
-def _constant_name(expr: Expr, constants: Mapping[Key, str]) -> str:
-    """A number by itself, broadcast and cast too; empty for other nodes."""
-    if expr.op is CONSTANT:
-        return "" if expr.shape or expr.label else label(array_of(expr))
-    is_shown = expr.op is INPUT or expr.label or not expr.op.hidden or len(expr.args) != 1
-    return "" if is_shown else constants.get(expr.args[0].key, "")
+    return Pane(nodes, names, told, list(roots), constants, functions, definitions)
 
 
 def pane_data(
@@ -84,12 +78,15 @@ def pane_data(
     """A pane as JSON."""
     place = pane.place
     tree = group_tree(pane.nodes)
+    nodes = [
+        _node_data(pane, i, place, values) | {"group": tree.of_node[i]}
+        for i in range(len(pane.nodes))
+    ]
+    groups = [{"title": printable(title), "parent": at} for title, at in tree.groups]
+    add_bodies(nodes, groups, pane.nodes, pane.functions)
     return {
         "title": title,
-        "nodes": [
-            _node_data(pane, i, place, values) | {"group": tree.of_node[i]}
-            for i in range(len(pane.nodes))
-        ],
+        "nodes": nodes,
         "roots": [
             {
                 "name": printable(name),
@@ -99,7 +96,7 @@ def pane_data(
             for name, e in pane.roots
         ],
         "definitions": [printable(line) for line in pane.definitions],
-        "groups": [{"title": printable(title), "parent": at} for title, at in tree.groups],
+        "groups": groups,
         "steps": steps,
     }
 
@@ -115,27 +112,22 @@ def _formula(expr: Expr) -> str:
 
 
 def _node_data(pane: Pane, i: int, place: dict[Key, int], values: PageValues) -> dict[str, Any]:
-    e, formula, pullbacks = pane.told[i]
+    e, _, pullbacks = pane.told[i]
     is_constant = e.op is CONSTANT or e.key in pane.constants
-    kind = "input" if e.op is INPUT else "constant" if is_constant else "op"
     return {
-        "name": pane.names[i],
-        "kind": kind,
-        "formula": printable(formula),
-        "type": str(e.type),
+        **node_text(pane.told[i], pane.names[i]),
+        "kind": "input" if e.op is INPUT else "constant" if is_constant else "op",
         "is_number": e.key in pane.constants,
         "value": values.place(e),
         "operands": [place[arg.key] for arg in e.args],
         "maps": [_map_data(e, pullback, values) for pullback in pullbacks],
-        "source": printable(position(e.source)),
     }
 
 
 def _map_data(e: Expr, pullback: Pullback, values: PageValues) -> dict[str, Any]:
     """An edge's linear map: between scalars the local derivative, else the pullback of the gradient g."""
-    found: dict[str, Any] = {"operand": pullback.at, "pullback": printable(pullback.formula)}
+    found = map_text(pullback)
     if pullback.slope:
-        found["slope"] = printable(pullback.slope)
         slope = _pulled(e, pullback.at, 1.0)
         if slope is not None:
             found["value"] = values.place(slope)
