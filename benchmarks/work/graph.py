@@ -75,7 +75,8 @@ def funcgrad(given: Any) -> Work:
 
     count, inputs = given
     loss = graph(count, *on_scalars(np))
-    return Work(fg.jit(fg.value_and_grad(loss)), (inputs,), fg.jit(loss))
+    # The first calls of large programs are interpreted.
+    return Work(fg.jit(fg.value_and_grad(loss)), (inputs,), fg.jit(loss), warm=80)
 
 
 def autograd(given: Any) -> Work:

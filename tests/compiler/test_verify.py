@@ -126,7 +126,7 @@ def all_bodies(roots):
 def check_text_of_body(body, name):
     """What a loop or a branch compiles of a closed subgraph."""
     program = body.program
-    flat = program._flat()
+    flat = program.flat()
     verify_steps.check_flat(flat, name, live=True)
     if not any(n < 0 for step in flat.steps for n in step.type.shape):
         check_flat_passes(flat)

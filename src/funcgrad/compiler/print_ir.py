@@ -178,7 +178,7 @@ def closed_below(*flats: Flat) -> tuple[Inner, ...]:
                     bodies[body] = f"body{len(bodies) + 1}"
                     # A loop runs its iterations as they are; what runs once has its own loops relieved.
                     loop = "spec" in dict(step.params)
-                    flat = flat_of(body) if loop else body.program._flat()
+                    flat = flat_of(body) if loop else body.program.flat()
                     found.append((body, flat))
                     waiting.append(flat)
     return tuple(

@@ -2,7 +2,8 @@
 
 A `Program` is a value. It runs on arrays; on expressions it rebuilds itself, so that a nested derivative
 reuses the derivative that is known. The first runs are interpreted call by call, since compiling takes
-longer; later ones are bytecode, Python over `math` for numbers, or Python over NumPy for arrays.
+longer; later ones are bytecode, Python over `math` for numbers, or Python over NumPy for arrays. A jitted
+function compiles small programs at once.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from funcgrad.compiler.flat_program import Flat, flatten_program
 from funcgrad.compiler.numpy.instruction_selection import elide_broadcasts
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
+from funcgrad.compiler.python.scalar_interpreter import ScalarInterpreter, interpret_scalars
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op, lift_fully
+from funcgrad.rewrite.evaluate import present
 from funcgrad.rewrite.in_place import in_place
 from funcgrad.rewrite.substitute import substitute_all
 
@@ -34,6 +37,17 @@ class _Interpreted(NamedTuple):
     instructions: tuple[Instruction, ...]
     results: tuple[int, ...]
 
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        slots: list[Any] = [*values, *self.constants, *[None] * len(self.instructions)]
+        for run, operands, result, dead in self.instructions:
+            if len(operands) == 2:
+                slots[result] = run(slots[operands[0]], slots[operands[1]])
+            else:
+                slots[result] = run(*[slots[i] for i in operands])
+            for i in dead:
+                slots[i] = None
+        return [slots[i] for i in self.results]
+
 
 class Program:
     """A function from input variables to outputs, run by tiers.
@@ -44,7 +58,7 @@ class Program:
     [np.float64(10.0)]
     """
 
-    __slots__ = ("_compiled", "_interpreted", "_roots", "_runs", "inputs", "outputs")
+    __slots__ = ("_compiled", "_interpreted", "_roots", "_runs", "_steps", "inputs", "outputs")
 
     def __init__(self, outputs: Sequence[Expr], inputs: Sequence[Expr]) -> None:
         self.outputs = tuple(outputs)
@@ -52,7 +66,8 @@ class Program:
         # Remembered for speed; what a program computes does not depend on it.
         self._runs = 0
         self._roots: tuple[Expr, ...] | None = None
-        self._interpreted: _Interpreted | None = None
+        self._steps: Flat | None = None
+        self._interpreted: _Interpreted | ScalarInterpreter | None = None
         self._compiled: Callable[..., tuple[Any, ...]] | None = None
 
     @property
@@ -64,10 +79,10 @@ class Program:
             from funcgrad.compiler.python.scalar_codegen import compile_flat
 
             with Paused():
-                flat = self._flat()
+                flat = self.flat()
                 run = compile_bytecode(flat) or compile_flat(flat)
                 self._compiled = run or compile_arrays(self._outputs(), self.inputs)
-            self._interpreted = None
+            self._interpreted = self._steps = None
         return self._compiled
 
     def compile_natively(self) -> None:
@@ -82,6 +97,16 @@ class Program:
             with Paused():
                 self._compiled = compile_natively(self._outputs(), self.inputs)
 
+    @property
+    def entry(self) -> Callable[..., tuple[Any, ...]]:
+        """What a jitted function calls: `compiled`, or, where compiling takes long, the tiers."""
+        if self._compiled is None and len(self.flat().steps) >= _LARGE:
+            return self._tiered
+        return self.compiled
+
+    def _tiered(self, *values: Any) -> tuple[Any, ...]:
+        return tuple([present(value) for value in self.run(values)])
+
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input arrays; none of them shares memory with an input or another."""
         if self._compiled is not None:
@@ -90,8 +115,10 @@ class Program:
         self._runs += 1
         if self._runs > _WARM + len(program.instructions) // _LONG:
             return list(self.compiled(*values))
+        if isinstance(program, ScalarInterpreter):
+            return program.run(values)
         with np.errstate(all="ignore"):
-            found = _interpret(program, values)
+            found = program.run(values)
         seen = {id(value) for value in (*values, *program.constants)}
         outputs = []
         for value in found:
@@ -103,9 +130,7 @@ class Program:
 
     def step(self, values: Sequence[Any]) -> Sequence[Any]:
         """As `run`, for one iteration of a loop: the outputs may share memory with the inputs."""
-        return (
-            self.compiled(*values) if self._compiled else _interpret(self._interpretable(), values)
-        )
+        return self._compiled(*values) if self._compiled else self._interpretable().run(values)
 
     def inline(self, values: Sequence[Any]) -> list[Expr]:
         """The outputs as expressions of the values, which may be expressions themselves."""
@@ -132,22 +157,33 @@ class Program:
                 verify_rewrite(self.outputs, self._roots, self.inputs, "loop_invariant_motion")
         return self._roots
 
-    def _flat(self) -> Flat:
+    def flat(self) -> Flat:
         """What runs, as steps."""
+        if self._steps is not None:
+            return self._steps
         flat = flatten_program(self.outputs, self.inputs)
-        tuples = any([step.type.dtype.kind == "O" for step in flat.steps])
-        return flatten_program(self._outputs(), self.inputs) if tuples else flat
+        if any([step.type.dtype.kind == "O" for step in flat.steps]):
+            flat = flatten_program(self._outputs(), self.inputs)
+        if self._compiled is None and len(flat.steps) >= _LARGE:
+            self._steps = flat  # several tiers read it, and making it takes long
+        return flat
 
-    def _interpretable(self) -> _Interpreted:
+    def _interpretable(self) -> _Interpreted | ScalarInterpreter:
         if self._interpreted is None:
             with Paused():
-                self._interpreted = _instructions(self._flat())
+                flat = self.flat()
+                large = len(flat.steps) >= _LARGE
+                self._interpreted = (interpret_scalars(flat) if large else None) or _instructions(
+                    flat
+                )
         return self._interpreted
 
 
 # A program is interpreted 2 + instructions/2000 times before it is compiled: compiling takes about as long.
 # (0.3 ms against 10 us for a small gradient, 0.5 s against 40 ms for 4*10**4 steps.)
 _WARM, _LONG = 2, 2000
+# The steps from which the first calls of a jitted function are interpreted, too.
+_LARGE = 5000
 
 
 def lower(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Program:
@@ -203,15 +239,3 @@ def _instructions(flat: Flat) -> _Interpreted:
 
 def _copied(op: Op) -> Callable[..., Any]:
     return lambda *operands, **params: np.array(op.run(*operands, **params))
-
-
-def _interpret(program: _Interpreted, values: Sequence[Any]) -> list[Any]:
-    slots: list[Any] = [*values, *program.constants, *[None] * len(program.instructions)]
-    for run, operands, result, dead in program.instructions:
-        if len(operands) == 2:
-            slots[result] = run(slots[operands[0]], slots[operands[1]])
-        else:
-            slots[result] = run(*[slots[i] for i in operands])
-        for i in dead:
-            slots[i] = None
-    return [slots[i] for i in program.results]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from funcgrad.compiler import flat_program as codegen
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.transforms.jit.guard_tree import TraceNode, first
 
@@ -54,7 +53,7 @@ def _texts(node: TraceNode, count: int, number: int) -> tuple[list[str], list[st
     if node.step is None or any(place >= count for place in node.step.inputs):
         return None  # an array, beside the arguments
     program, inputs, saved_slots, _ = node.step
-    flat = codegen.flatten_program(program.outputs, program.inputs)
+    flat = program.flat()
     found = scalar.in_lines(flat) if len(flat.steps) <= _LONGEST else None
     if found is None:
         return None

@@ -188,7 +188,7 @@ class GuardTree:
                 given = [values[i] if i >= 0 else memory[i] for i in inputs]
             except (IndexError, KeyError):
                 return None  # another thread has changed the tree: follow it once more
-            found = program.compiled(*given)
+            found = program.entry(*given)
             if node.reading is None:
                 return node, found
             memory.update(zip(saved_slots, found[1:], strict=True))

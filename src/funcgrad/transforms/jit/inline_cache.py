@@ -145,7 +145,7 @@ class InlineCache:
         if root.reading is not None:
             return None
         program, inputs, *_ = root.step  # type: ignore[misc]
-        objects["run"] = program.compiled
+        objects["run"] = program.entry
         objects.update({f"a{count + k}": array for k, array in enumerate(arrays)})
         call = f"run({', '.join([f'x{i}' if i < count else f'a{i}' for i in inputs])})"
         if single:

@@ -67,7 +67,7 @@ def _machine_code(program: Program) -> str:
     if kind != "array":
         how = {"machine": "machine code", "bytecode": "bytecode"}.get(kind, "Python, on numbers")
         return f"the program: {how}"
-    flat = program._flat()
+    flat = program.flat()
     closed = closed_below(flat)
     bodies = closed[0].steps.bodies if closed else {}
     ready = run_step_passes(flatten_program(program._outputs(), program.inputs))
@@ -86,7 +86,7 @@ def _run(
     program: Program, names: tuple[str, ...]
 ) -> tuple[Steps, tuple[Inner, ...], Steps | None, Calls | str, tuple[tuple[str, str], ...]]:
     """The stages from steps on, of a program whose inputs have these names."""
-    flat, text = program._flat(), source_text(program.compiled)
+    flat, text = program.flat(), source_text(program.compiled)
     kind = program.compiled.__code__.co_filename.split()[1]
     if kind == "bytecode":
         comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
@@ -120,7 +120,7 @@ def _guard(question: Question, step: NodeProgram, tree: GuardTree) -> Guard:
         question.answer,
         position(question.line),
         Steps(
-            program._flat(),
+            program.flat(),
             input_names(_given(step, tree)),
             outputs=tuple(map(_saved, step.saved_slots)),
         ),
