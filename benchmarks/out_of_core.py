@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
-from dask import array, delayed
+from dask import array, compute, delayed
 from distributed import Client, LocalCluster
 
 import funcgrad.dask
@@ -36,11 +36,11 @@ START = np.full(COLUMNS + 1, 0.1)
 
 
 @contextmanager
-def workers(count: int) -> Iterator[Client]:
+def workers(count: int, limit: int = LIMIT) -> Iterator[Client]:
     """A client of a cluster of processes with one thread each."""
     with (
         LocalCluster(
-            n_workers=count, threads_per_worker=1, memory_limit=LIMIT, dashboard_address=None
+            n_workers=count, threads_per_worker=1, memory_limit=limit, dashboard_address=None
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -85,6 +85,25 @@ def dask_by_hand(w: np.ndarray, x: array.Array, y: array.Array) -> tuple[float, 
         parts = [delayed(added)(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
     found: tuple[float, np.ndarray] = parts[0].compute()
     return found
+
+
+# -- dask-ml ---------------------------------------------------------------------------------------
+def dask_ml_gradient() -> Callable[..., tuple[float, np.ndarray]] | None:
+    """The value and gradient for which dask-ml's L-BFGS asks; None without dask-ml."""
+    try:
+        from dask_glm.families import Logistic
+        from dask_ml.linear_model.utils import add_intercept
+    except ImportError:
+        return None
+
+    def both(w: np.ndarray, x: array.Array, y: array.Array) -> tuple[float, np.ndarray]:
+        full, last = add_intercept(x), np.roll(w, -1)  # its bias comes last
+        value, slope = compute(
+            Logistic.pointwise_loss(last, full, y), Logistic.pointwise_gradient(last, full, y)
+        )
+        return value, np.roll(slope, 1)
+
+    return both
 
 
 # -- torch -----------------------------------------------------------------------------------------
@@ -251,7 +270,8 @@ def main(
     torch: bool = True,
 ) -> dict[str, float]:
     """Measure and print all figures."""
-    ours, seconds, hand = funcgrad.dask.value_and_grad(loss), {}, {}
+    ours, seconds, hand, others = funcgrad.dask.value_and_grad(loss), {}, {}, {}
+    dask_ml = dask_ml_gradient()
     with tempfile.TemporaryDirectory(dir=folder) as data:
         with workers(2) as client:
             start = time.perf_counter()
@@ -271,6 +291,11 @@ def main(
             ours_a_chunk = overhead(client, ours, rounds, tasks)
             hand_a_chunk = overhead(client, dask_by_hand, rounds, tasks)
             task, hop, byte = scheduler_costs(client, rounds, tasks)
+        for count in (1, 2) if dask_ml is not None else ():
+            with workers(count, 3 * LIMIT):  # its imports alone take 350 MB
+                name = f"dask-ml, {count} worker{'s' * (count > 1)} (s)"
+                others[name] = median(partial(dask_ml, START, x, y), 1)
+                np.testing.assert_allclose(dask_ml(START, x, y)[0], value, rtol=1e-5)
         torches = {n: torch_seconds(n, data, chunk, rounds) for n in (1, 2) if torch}
     chunks, fewer = len(x.chunks[0]), half // chunk
     each = max((seconds[1] - less) / (chunks - fewer), 1e-6)
@@ -294,6 +319,7 @@ def main(
         "model: 2 workers, of the time measured": total(costs, chunks, 2) / seconds[2],
         "model: workers from which the scheduler is the bound": costs.chunk / costs.task,
     }
+    found |= others
     for n, measured in torches.items():
         if measured is not None:
             found[f"torch, {n} process{'es' * (n > 1)} (s)"] = measured
