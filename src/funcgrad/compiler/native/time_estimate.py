@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
 from funcgrad.compiler.native.vector_functions import has_vector_functions
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import loop_op
+from funcgrad.control.loop import LoopSpec, loop_op
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.tuples import pick_op
 
@@ -46,8 +46,8 @@ _TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.0, 2.5, 9.0
 _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
-# Nanoseconds for entering a loop, and iterations of one whose length is not known.
-_LOOP, _UNKNOWN = 8000.0, 8
+# Nanoseconds for entering a loop and for an entry of its outputs; iterations if their number is unknown.
+_LOOP, _STACKED, _UNKNOWN = 8000.0, 1.0, 8
 
 
 def estimate(flat: Flat, loops: bool = True) -> Estimate:
@@ -61,11 +61,20 @@ def estimate(flat: Flat, loops: bool = True) -> Estimate:
     total = Estimate(0.0, 0.0, 0)
     for step in flat.steps[flat.inputs :]:
         if step.op is loop_op:
-            total = total.plus(Estimate(_LOOP, 0.0, 0))
+            total = total.plus(Estimate(_LOOP + _STACKED * _stacked_entries(step), 0.0, 0))
         if step.op in (CONSTANT, INPUT, pick_op) or (step.op is loop_op and not loops):
             continue
         total = total.plus(_of_step(flat, step))
     return total
+
+
+def _stacked_entries(step: FlatStep) -> int:
+    """The entries of a loop's outputs of all iterations, which are new memory in each call."""
+    params = dict(step.params)
+    spec: LoopSpec = params["spec"]
+    body: Body = params["body"]
+    sizes = [type.size for type in body.types[spec.num_carry :]]
+    return max(spec.trip_count, 1) * sum(sizes)
 
 
 def _of_body(body: Body) -> Estimate:
