@@ -7,6 +7,7 @@ python -m benchmarks --write          write docs/performance.md and its plot
 python -m benchmarks --rounds N       measure each peer N times
 python -m benchmarks --results FILE   cache measurements in FILE
 python -m benchmarks --without PASS   the gain of passes of funcgrad's compiler: names, or "all"
+python -m benchmarks --jit-never-hurts  rows and random programs that are slower with jit than without
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ablation, chains, measure
+from benchmarks import ablation, chains, measure, never_hurts
 from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
@@ -201,7 +202,13 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--results", type=Path, metavar="FILE", help="cache measurements")
     parser.add_argument("--without", metavar="PASS", help="the gain of passes, by their names")
+    parser.add_argument(
+        "--jit-never-hurts", action="store_true", help="what is slower with jit than without"
+    )
     given = parser.parse_args(arguments)
+    if given.jit_never_hurts:
+        print(never_hurts.report())
+        return
     results = Results(given.results)
     if given.without:
         names = PASSES if given.without == "all" else given.without.split(",")

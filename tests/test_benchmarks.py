@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import goals, measure, page, why
+from benchmarks import goals, measure, never_hurts, page, why
 from benchmarks.work import FAMILIES, NUMBA
 
 
@@ -117,3 +117,12 @@ def test_reasons_are_given_for_rows_that_there_are():
 def test_numbers_are_short():
     shown = [page.number(x) for x in (12345.6, 123.4, 12.34, 1.234, 0.1234, 0.0001234, 0.00001234)]
     assert shown == ["12,346", "123", "12.3", "1.23", "0.12", "0.00012", "0.00001"]
+
+
+def test_calls_with_and_without_jit_are_told_apart(monkeypatch):
+    monkeypatch.setattr(never_hurts, "BATCH", 1e-3)
+    slow = never_hurts.Pair("slow", lambda x: [x + k for k in range(1000)], abs, (1.0,))
+    quick = slow._replace(name="quick", jitted=slow.plain, plain=slow.jitted)
+    assert slow.ratio() > never_hurts.LIMIT > quick.ratio()
+    names = [pair.name for pair in never_hurts.of_rows(("newton",))]
+    assert names == ["newton gradient", "newton value"]
