@@ -82,6 +82,18 @@ def browser():
         opened.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_chromium_and_cairosvg_show_the_same(browser, name):
+    svg = str(ALL[name]())
+    page = browser.new_page(color_scheme="light")
+    page.set_content(f'<body style="margin:0;background:white">{svg}')
+    one, other = pixels(page.locator("svg").screenshot()), by_cairo(svg)
+    page.close()
+    assert one.shape == other.shape
+    assert np.abs(one - other).mean() < 6.0
+
+
 OUTSIDE = """() => [...document.querySelectorAll("g.fg-node")].flatMap(group => {
     const box = group.querySelector("rect").getBoundingClientRect();
     return [...group.querySelectorAll("text")].filter(text => {
