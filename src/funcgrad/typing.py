@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,3 +14,9 @@ Axis: TypeAlias = int | None
 
 Axes: TypeAlias = int | tuple[int, ...] | None
 """An axis, several, or None for all."""
+
+
+class FunctionLibrary(Protocol):
+    """A library whose functions are read as attributes: ``jax.numpy``, ``torch``, a context of mpmath."""
+
+    def __getattr__(self, name: str, /) -> Any: ...

@@ -161,7 +161,7 @@ def _cut(expr: Expr, depth: int) -> Expr:
     return rebuild(expr, tuple([_cut(arg, depth - 1) for arg in expr.args]))
 
 
-def shown_value(value: Any) -> str:
+def shown_value(value: object) -> str:
     """A value in a few characters."""
     if isinstance(value, tuple):
         return f"({', '.join(map(shown_value, value))})"

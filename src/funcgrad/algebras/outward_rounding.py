@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcgrad.typing import Array
+
 Bounds: TypeAlias = tuple[Any, Any]
 Rule: TypeAlias = Callable[..., Bounds]
 
@@ -51,7 +53,7 @@ def hull(values: list[Any]) -> Bounds:
     return reduce(np.minimum, known), reduce(np.maximum, known)
 
 
-def nan_where(condition: Any, x: Bounds) -> Bounds:
+def nan_where(condition: Array, x: Bounds) -> Bounds:
     """An interval, or none at all where a condition holds."""
     return np.where(condition, np.nan, x[0]), np.where(condition, np.nan, x[1])
 

@@ -24,6 +24,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.source import fail
 from funcgrad.transforms.transform_arguments import positions
+from funcgrad.typing import Array
 
 GUARD = 15  # digits beyond those that are asked for
 # The second computation has these more, as many as float64 has between its largest and smallest number:
@@ -173,7 +174,7 @@ def arithmetic(digits: int) -> Any:
     return Arithmetic(digits)
 
 
-def _agree(a: Any, b: Any, digits: int) -> bool:
+def _agree(a: Array, b: Array, digits: int) -> bool:
     """Whether two computations agree to so many digits, relatively."""
     if a.dtype != object:
         return bool(np.array_equal(a, b))

@@ -38,7 +38,7 @@ from funcgrad.source import fail
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
         value = self._value if self._state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
             return made_of(self, functions[name](value), None)
@@ -73,7 +73,7 @@ _OPTIONS = {"out", "where", "initial"}
 
 
 def _view(name: str, function: Any = None) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
         given, named = unwrapped(args), unwrapped(kwargs)
         if name in _SURE and not kwargs:
             value = current(self)
@@ -98,8 +98,8 @@ def _attribute(name: str, function: Any = None) -> property:
     return property(read, doc=f"As ``numpy.ndarray.{name}``: a view.")
 
 
-def _part(name: str, function: Any) -> property:
-    def store(self: Any, value: Any) -> None:
+def _part(name: str, function: Callable[..., Any]) -> property:
+    def store(self: Any, value: object) -> None:
         getattr(self, name)[...] = value
 
     return _attribute(name, function).setter(store)
@@ -113,7 +113,7 @@ def _number(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return method
 
 
-def _single(cell: Any, name: str) -> Any:
+def _single(cell: Reference, name: str) -> Any:
     """The one entry of an array, for Python's questions."""
     value = current(cell)
     if isinstance(value, np.ndarray) or not value.shape:
@@ -334,7 +334,7 @@ class ArrayMethods:
     def __setitem__(self, index: Any, value: Any) -> None:
         set_item(self, index, value)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         """Store a number into all entries."""
         self[...] = value
 
@@ -362,7 +362,7 @@ class ArrayMethods:
         else:
             self.sort(axis)
 
-    def resize(self, *shape: Any, **_: Any) -> Never:
+    def resize(self, *shape: object, **_: object) -> Never:
         """Refused: views of the array would lose their base."""
         raise fail(
             TypeError,
@@ -393,7 +393,7 @@ class ArrayMethods:
             raise TypeError("iteration over a 0-d array")
         return iter([get_item(self, i) for i in range(shape[0])])
 
-    def __contains__(self: Any, item: Any) -> bool:
+    def __contains__(self: Any, item: object) -> bool:
         return bool((self == item).any())
 
     def __copy__(self) -> Any:

@@ -21,10 +21,12 @@ from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 
 
-def _binary(name: str, function: Any, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+def _binary(
+    name: str, function: Callable[..., Any], *, swapped: bool = False
+) -> Callable[[Any, Any], Any]:
     """An operator: of expressions the operation of that name, of numbers Python's own."""
 
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Any, other: object) -> Any:
         # Written out for a cell that has not been viewed or written: this runs at every operation.
         x = self._value if self._state is None else current(self)
         kind = type(other)
@@ -53,13 +55,13 @@ def _binary(name: str, function: Any, *, swapped: bool = False) -> Callable[[Any
     return operator
 
 
-def _operand(value: Any) -> Any:
+def _operand(value: object) -> Any:
     """An operand of an operator: of a list that holds traced values, an array."""
     nested = isinstance(value, list | tuple) and holds_expr(value)
     return functions["array"](unwrapped(value)) if nested else value
 
 
-def _on_values(function: Any, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+def _on_values(function: Callable[..., Any], *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     """An operator that expressions have by other rules than those of the operation."""
 
     def operator(self: Any, other: Any) -> Any:
@@ -86,7 +88,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Any, other: object) -> Any:
         ufunc(self, other, out=(self,))
         return self
 
@@ -140,10 +142,10 @@ class ArrayOperators:
     __abs__ = _unary("abs")
     __invert__ = _unary("invert")
 
-    def __divmod__(self: Any, other: Any) -> Any:
+    def __divmod__(self: Any, other: object) -> Any:
         return self // other, self % other
 
-    def __rdivmod__(self: Any, other: Any) -> Any:
+    def __rdivmod__(self: Any, other: object) -> Any:
         return other // self, other % self
 
     __iadd__ = _in_place("__iadd__", np.add)

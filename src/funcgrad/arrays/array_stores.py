@@ -32,11 +32,11 @@ def _values(cell: Any, values: Any) -> Any:
     )
 
 
-def _as_expr(value: Any) -> Any:
+def _as_expr(value: object) -> Any:
     return value if isinstance(value, Expr) else np.asarray(value)
 
 
-def _known(value: Any, asker: str) -> Any:
+def _known(value: object, asker: str) -> Any:
     value = unwrapped(value)
     return np.asarray(concrete(value, asker) if isinstance(value, Expr) else value)
 
@@ -191,12 +191,12 @@ def _rounds(places: Any) -> list[Any]:
     return [np.sort(order[times == k]) for k in range(int(counts.max(initial=0)))]
 
 
-def _current_index(index: Any) -> Any:
+def _current_index(index: object) -> Any:
     index = unwrapped(index)
     return tuple(map(_current_index, index)) if isinstance(index, tuple) else index
 
 
-def _known_index(index: Any) -> Any:
+def _known_index(index: object) -> Any:
     index = unwrapped(index)
     if isinstance(index, tuple):
         return tuple([_known_index(item) for item in index])

@@ -35,7 +35,7 @@ from funcgrad.expr.registry import functions
 _PLAIN = (int, slice, type(None), type(...))
 
 
-def read_index(index: Any) -> tuple[Any, bool, Any]:
+def read_index(index: object) -> tuple[Any, bool, Any]:
     """An index without cells; whether it is basic, so that it gives a view; and a like one of numbers."""
     items = index if type(index) is tuple else (index,)
     plain_items = []
@@ -88,13 +88,13 @@ def get_item(cell: Any, index: Any) -> Any:
     return view_of(cell, IndexLens(index, probe))
 
 
-def _names_entry(index: Any, ndim: int) -> bool:
+def _names_entry(index: object, ndim: int) -> bool:
     """Whether a basic index, some of it traced, names one entry."""
     items = index if type(index) is tuple else (index,)
     return len(items) == ndim and all([type(item) is int or type(item) is Expr for item in items])
 
 
-def _of_numbers(cell: Any, index: Any, probe: Any) -> Any:
+def _of_numbers(cell: Reference, index: object, probe: object) -> Any:
     """A basic index into numbers; one that is traced makes an expression of them."""
     if holds_expr(index):
         if _names_entry(index, len(lengths_of(cell))):
@@ -136,7 +136,7 @@ def set_item(cell: Any, index: Any, value: Any) -> None:
     store_chosen(cell, index, value)
 
 
-def _is_same(lens: Any, index: Any) -> bool:
+def _is_same(lens: object, index: object) -> bool:
     if not isinstance(lens, IndexLens):
         return False
     mine = lens.index if type(lens.index) is tuple else (lens.index,)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.array_stores import store_flat
 from funcgrad.arrays.array_subscripts import get_item
@@ -32,7 +33,7 @@ class FlatEntries:
         """The entries in an array of one axis."""
         return self.base.flatten()
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: object = None) -> Any:
         return self.copy().__array__(dtype)
 
     def __getitem__(self, index: Any) -> Any:

@@ -29,7 +29,7 @@ class Lens(Protocol):
     def get(self, x: Any) -> Any:
         """The view's expression, from the base's."""
 
-    def put(self, x: Any, v: Any) -> Any:
+    def put(self, x: object, v: object) -> Any:
         """The base's expression after the view's became v."""
 
 
@@ -52,7 +52,7 @@ class IndexLens:
     def get(self, x: Any) -> Any:
         return functions["getitem"](x, self.index)
 
-    def put(self, x: Any, v: Any) -> Any:
+    def put(self, x: object, v: object) -> Any:
         return functions["index_update"](x, self.index, v, "set")
 
 
@@ -98,7 +98,7 @@ class FunctionLens:
             return functions["transpose"](x, self._axes)
         return functions["getitem"](functions["reshape"](x, (-1,)), self._places)
 
-    def put(self, x: Any, v: Any) -> Any:
+    def put(self, x: object, v: object) -> Any:
         if self._in_order:
             return functions["reshape"](v, self._shape)
         if self._axes is not None:

@@ -42,7 +42,7 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
         return mutable, (current(self),)
 
 
-def mutable(value: Any, like: np.ndarray[Any, Any] | None = None) -> Any:
+def mutable(value: object, like: np.ndarray[Any, Any] | None = None) -> Any:
     """An array that can be written, with this value, laid out ``like`` another; a scalar as it is."""
     if isinstance(value, np.ndarray) or (type(value) is Expr and value.type.shape):
         cell = cell_of(value)
@@ -70,7 +70,7 @@ def cell_of(value: Any) -> Any:
     return cell
 
 
-def as_in_adopted_code(value: Any, caller: FrameType) -> Any:
+def as_in_adopted_code(value: object, caller: FrameType) -> Any:
     """A result as an array that can be written, if the code that asks for it is adopted."""
     return mutable(value) if MARK in caller.f_globals else value
 
@@ -83,7 +83,7 @@ def borrowed(array: np.ndarray[Any, Any]) -> Any:
     return cell
 
 
-def shared_argument(value: Any) -> Any:
+def shared_argument(value: object) -> Any:
     """An array of code that is not adopted, as an adopted function is given it; anything else as it is.
 
     The caller sees what is stored: numbers reach its array, and a store of a traced value is refused. An

@@ -54,7 +54,11 @@ class ArrayProtocols:
         return _ufunc(self, ufunc, method, inputs, given, kwargs)
 
     def __array_function__(
-        self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self: Any,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         if not kwargs.keys() & _OPTIONS:
             value = self._value if self._state is None else current(self)
@@ -210,7 +214,7 @@ def _no_store(name: str) -> Any:
     )
 
 
-def _into(cell: Any, made: Any, targets: Sequence[Any]) -> Any:
+def _into(cell: Reference, made: object, targets: Sequence[Any]) -> Any:
     """The result of NumPy's own call: the arrays that it wrote, and new ones."""
     if not any([item is not None for item in targets]):
         return wrapped(cell, made)
@@ -223,7 +227,7 @@ def _into(cell: Any, made: Any, targets: Sequence[Any]) -> Any:
 
 
 # -- functions -----------------------------------------------------------------------------------
-def _changed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _changed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     named = dict(kwargs)
     target = args[0] if args else named.pop(next(iter(named)))
     rest = args[1:]
@@ -240,7 +244,7 @@ def _changed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     IN_PLACE[func](target, *rest, **named)
 
 
-def _is_view_of_one(func: Any, args: tuple[Any, ...]) -> bool:
+def _is_view_of_one(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
     """Whether a function gives a view of its one operand: `numpy.einsum` that sums nothing, or a matrix's
     diagonal."""
     if func is np.diag:
@@ -256,7 +260,9 @@ _ONE_BY_ONE = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadca
 """Functions whose results are views of their arguments, one of each."""
 
 
-def _viewed(cell: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _viewed(
+    cell: Reference, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     if func in _ONE_BY_ONE:
         args = tuple([_cell_of(cell, item) for item in args])
     operands = [item for item in _flat([list(args), kwargs]) if isinstance(item, Reference)]
@@ -268,7 +274,7 @@ def _viewed(cell: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     return viewed(func, call, operands)
 
 
-def _cell_of(cell: Any, item: Any) -> Any:
+def _cell_of(cell: Reference, item: object) -> Any:
     """An operand as a cell like another: numbers that are stored reach an array of NumPy's."""
     if isinstance(item, Reference):
         return item
@@ -278,7 +284,7 @@ def _cell_of(cell: Any, item: Any) -> Any:
     return made
 
 
-def _flat(tree: Any) -> list[Any]:
+def _flat(tree: object) -> list[Any]:
     if isinstance(tree, list | tuple):
         return [leaf for item in tree for leaf in _flat(item)]
     return _flat(list(tree.values())) if isinstance(tree, dict) else [tree]
@@ -292,7 +298,9 @@ def _replaced(tree: Any, values: Any) -> Any:
     return {k: _replaced(v, values) for k, v in tree.items()} if type(tree) is dict else tree
 
 
-def _function(cell: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _function(
+    cell: Reference, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     target = kwargs.get("out")
     named = {key: value for key, value in kwargs.items() if key != "out"}
     given, options = unwrapped(args), unwrapped(named)
@@ -320,7 +328,7 @@ def _function(cell: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     return found
 
 
-def _guarded(cell: Any, found: Any, operands: Any) -> Any:
+def _guarded(cell: Reference, found: object, operands: object) -> Any:
     """A result that shares an operand's memory in a way that is not followed: neither may be traced then."""
     for item in found if isinstance(found, tuple | list) else (found,):
         if not isinstance(item, Reference) or getattr(item._value, "base", None) is None:
@@ -335,5 +343,5 @@ def _guarded(cell: Any, found: Any, operands: Any) -> Any:
     return found
 
 
-def _always(root: Any) -> Callable[[], Any]:
+def _always(root: Reference) -> Callable[[], Any]:
     return lambda: root

@@ -53,7 +53,7 @@ class Reference:
     """When it was made, among the scopes of traces."""
 
 
-def sibling(cell: Reference, value: Any) -> Any:
+def sibling(cell: Reference, value: object) -> Any:
     """A cell of the same class with a value of its own."""
     made = object.__new__(cell.__class__)
     made._value = value
@@ -62,7 +62,7 @@ def sibling(cell: Reference, value: Any) -> Any:
     return made
 
 
-def wrapped(cell: Reference, value: Any) -> Any:
+def wrapped(cell: Reference, value: object) -> Any:
     """A result as NumPy gives it: arrays as cells, and scalars as they are."""
     if type(value) is Expr:
         return sibling(cell, value) if value.type.shape else value
@@ -139,7 +139,7 @@ _LENT = 1 << 16
 """Bytes above which an expression refers to an array (`funcgrad.ops.base.array_capture.COPIED`)."""
 
 
-def plain_value(item: Any) -> Any:
+def plain_value(item: object) -> Any:
     """An array's value, to leave the function that made it; anything else as it is."""
     if not isinstance(item, Reference):
         return item
@@ -151,7 +151,7 @@ def plain_value(item: Any) -> Any:
     return value.copy() if shared else value
 
 
-def unwrapped(tree: Any) -> Any:
+def unwrapped(tree: object) -> Any:
     """Arguments with the values of arrays in their place, in nested lists, tuples and dicts."""
     if isinstance(tree, Reference):
         return current(tree)
@@ -162,7 +162,7 @@ def unwrapped(tree: Any) -> Any:
     return tree
 
 
-def lend(tree: Any) -> None:
+def lend(tree: object) -> None:
     """Have the buffers of arrays, in nested lists, tuples and dicts, stand in expressions."""
     if isinstance(tree, Reference):
         lent_value(tree)
@@ -173,7 +173,7 @@ def lend(tree: Any) -> None:
         lend(list(tree.values()))
 
 
-def holds_expr(tree: Any) -> bool:
+def holds_expr(tree: object) -> bool:
     """Whether nested lists, tuples and dicts hold an expression."""
     waiting = [tree]
     while waiting:
@@ -214,7 +214,7 @@ def layout_of(cell: Any) -> np.ndarray[Any, Any]:
     return like
 
 
-def _own_layout(cell: Any) -> np.ndarray[Any, Any]:
+def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
     state, value = cell._state, cell._value
     if state is None or state.layout is None:
         if isinstance(value, np.ndarray):
@@ -227,7 +227,7 @@ def _own_layout(cell: Any) -> np.ndarray[Any, Any]:
     return found
 
 
-def in_c_order(cell: Any) -> bool:
+def in_c_order(cell: Reference) -> bool:
     """Whether the entries are known to stand in C order, without a look at NumPy's answer."""
     state = cell._state
     if state is None or (state.layout is None and state.base is None):
@@ -235,7 +235,7 @@ def in_c_order(cell: Any) -> bool:
     return isinstance(state.layout, np.ndarray) and state.layout.flags.c_contiguous
 
 
-def check_writable(cell: Any) -> None:
+def check_writable(cell: Reference) -> None:
     """Refuse a store into an array that NumPy would not write to, itself or through its base."""
     while True:
         state = cell._state
@@ -331,7 +331,7 @@ def expression_of(cell: Any) -> Any:
     return value
 
 
-def make_expression(root: Any) -> None:
+def make_expression(root: Reference) -> None:
     """Turn numbers into a constant: a view by a traced index is one of an expression."""
     if is_numeric(root):
         layout_of(root)
@@ -340,7 +340,7 @@ def make_expression(root: Any) -> None:
         state.epoch += 1
 
 
-def check_store(cell: Any, value: Any) -> None:
+def check_store(cell: Reference, value: object) -> None:
     """Refuse what would leak out of a trace inside, and what views are not to be written."""
     root = root_of(cell)
     check_writable(cell)
@@ -374,13 +374,13 @@ def _refuse_exports(state: State | None) -> None:
         )
 
 
-def note_export(root: Any, export: Callable[[], Any]) -> None:
+def note_export(root: Reference, export: Callable[[], Any]) -> None:
     """Have an array know of a plain array that shares its buffer."""
     state = state_of(root)
     state.exports = [*(state.exports or ()), export]
 
 
-def export(cell: Any) -> np.ndarray[Any, Any]:
+def export(cell: Reference) -> np.ndarray[Any, Any]:
     """A plain array that shares the buffer: for code that knows NumPy's arrays alone."""
     import weakref
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.lens import FunctionLens, Lens, PartLens
 from funcgrad.arrays.reference import (
@@ -79,7 +80,7 @@ def viewed(
         if like is likes[place]:
             return base
 
-        def look(array: Any) -> Any:
+        def look(array: object) -> Any:
             given = [*likes[:place], array, *likes[place + 1 :]]
             made = call(given)
             return made[k] if several else made
@@ -100,7 +101,7 @@ def _lens(function: Any, look: Callable[[Any], Any], base: Any) -> Lens:
     return FunctionLens(look, like.shape)
 
 
-def _shared(like: Any, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
+def _shared(like: object, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
     """Which operand a result is a view of; if it is a copy, of which it has the entries."""
     first = k if k < len(likes) else 0
     places: list[int] = [first, *range(len(likes))]
@@ -111,13 +112,13 @@ def _shared(like: Any, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
     return first
 
 
-def _rely(cell: Any) -> None:
+def _rely(cell: Reference) -> None:
     root = root_of(cell)
     if root._state is not None and root._state.guessed:
         root._state.relied = True
 
 
-def made_of(cell: Reference, value: Any, operands: Sequence[Any] | None) -> Any:
+def made_of(cell: Reference, value: object, operands: Sequence[Any] | None) -> Any:
     """A new expression as a cell, if it is an array; laid out as the operands of an entrywise operation."""
     if type(value) is not Expr:
         return wrapped(cell, value)
@@ -147,7 +148,7 @@ def lay_out(made: Any, operands: Sequence[Any], elementwise: bool) -> None:
         state.guessed = True
 
 
-def _is_in_order(item: Any) -> bool:
+def _is_in_order(item: object) -> bool:
     if isinstance(item, Reference):
         return in_c_order(item)
     if isinstance(item, np.ndarray):
@@ -157,7 +158,9 @@ def _is_in_order(item: Any) -> bool:
     return True
 
 
-def _like_operands(operands: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _like_operands(
+    operands: Sequence[Any], shape: object, dtype: npt.DTypeLike | None
+) -> np.ndarray[Any, Any]:
     likes = [
         layout_of(item)
         if isinstance(item, Reference)

@@ -161,7 +161,7 @@ class Expr(Operators, Questions, ExprBase):
         return _from_rows, (rows,)
 
     # -- as a program -----------------------------------------------------------------------------
-    def __call__(self, values: Any = None, /, *more: Any, **named: Any) -> Any:
+    def __call__(self, values: object = None, /, *more: object, **named: object) -> Any:
         """The value, given one for each variable by name, or in a dict."""
         return functions["evaluate"](self, (values, *more) if more else values, **named)
 

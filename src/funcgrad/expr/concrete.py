@@ -145,7 +145,7 @@ class Questions:
         )
 
 
-def concrete_value(value: Any, asker: str) -> Any:
+def concrete_value(value: object, asker: str) -> Any:
     """The value of a traced expression at this call, as a number or an array; anything else as it is."""
     if not isinstance(value, ExprBase):
         return value

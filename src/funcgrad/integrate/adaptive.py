@@ -79,7 +79,7 @@ class Integration(NamedTuple):
             number(-1.0, self.end.dtype),
         )
 
-    def begin(self, y: Leaves, first_step: Any = None) -> Progress:
+    def begin(self, y: Leaves, first_step: object = None) -> Progress:
         """The progress before the first step."""
         f = self.field(self.start, y)
         h = self._first_step(y, f) if first_step is None else first_step
@@ -92,7 +92,7 @@ class Integration(NamedTuple):
         return Progress(self.start, y, f, h, self.start, one, y, dense, no, zero, zero, zero)
 
     def advance(
-        self, s: Progress, target: Any, done: Callable[[Progress], Any] | None = None
+        self, s: Progress, target: object, done: Callable[[Progress], Any] | None = None
     ) -> Progress:
         """Steps until the target is reached, until ``done``, or until the integration fails."""
 
@@ -104,7 +104,7 @@ class Integration(NamedTuple):
         last: Progress = while_loop(running, self.attempt, s)
         return last
 
-    def reached(self, s: Progress, target: Any) -> Any:
+    def reached(self, s: Progress, target: object) -> Any:
         """Whether a time is in the last step or before it."""
         return ~(self.direction * (stop_gradient(target) - stop_gradient(s.t)) > 0)
 

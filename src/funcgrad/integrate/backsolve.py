@@ -35,10 +35,10 @@ def backsolved_states(problem: InitialValueProblem) -> Leaves:
         own = problem.integration._replace(field=field, start=times[0], end=times[-1])
         return problem._replace(integration=own, start=list(start), times=times)
 
-    def solution(start: Leaves, times: Any, values: Sequence[Any]) -> Leaves:
+    def solution(start: Leaves, times: object, values: Sequence[Any]) -> Leaves:
         return with_values(start, times, values).states()[1]
 
-    def forward(start: Leaves, times: Any, values: Sequence[Any]) -> tuple[Leaves, Any]:
+    def forward(start: Leaves, times: object, values: Sequence[Any]) -> tuple[Leaves, Any]:
         states = solution(start, times, values)
         return states, (states, times, values)
 

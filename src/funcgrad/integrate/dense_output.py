@@ -14,6 +14,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import result
 from funcgrad.trace.static import static
 from funcgrad.transforms.vmap import vmap
+from funcgrad.typing import Array
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,6 @@ class OdeSolution:
         return interpolated(y, dense, (t - _beside(self.ts, k)[k]) / _beside(self.h, k)[k])
 
 
-def _beside(array: Any, other: object) -> Any:
+def _beside(array: Array, other: object) -> Any:
     """An array as an expression, if what it meets is one."""
     return lift_fully(array, [other]) if isinstance(other, Expr) else array

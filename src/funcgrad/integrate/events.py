@@ -27,6 +27,7 @@ from funcgrad.transforms.control_flow.loops import fori_loop, while_loop
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
+from funcgrad.typing import Array
 
 TERMINATED = 1
 _BISECTIONS = 64
@@ -138,13 +139,13 @@ def event_times(event: Event, solution: OdeSolution, y: Leaves, count: int) -> t
     fractions = _bisected(event, stop_gradient(solution), steps, values[:-1][steps])
     at = ts[steps] + fractions * stop_gradient(solution.h)[steps]
 
-    def residual(t: Any, k: Any) -> Any:
+    def residual(t: Array, k: object) -> Any:
         return event(t, solution.in_step(k, t))
 
     return vmap(implicit_root(residual, solver=_known))(at, steps), steps
 
 
-def _known(residual: Callable[[Any], Any], t: Any) -> Any:
+def _known(residual: Callable[[Any], Any], t: Array) -> Any:
     """The solver of `implicit_root` for a root that is known."""
     return t
 

@@ -55,7 +55,7 @@ class Mesh(NamedTuple):
 
 
 def mesh_of(
-    problem: InitialValueProblem, first_step: Any, events: Sequence[Event], traced: bool
+    problem: InitialValueProblem, first_step: object, events: Sequence[Event], traced: bool
 ) -> Mesh:
     """The steps of a problem, which the first terminal event ends."""
     first = problem.integration.begin(problem.start, first_step)
@@ -111,7 +111,7 @@ def _settled(steps: AcceptedSteps, traced: bool) -> AcceptedSteps:
     return settled
 
 
-def _first(times: Sequence[Any], direction: Any) -> Any:
+def _first(times: Sequence[Any], direction: object) -> Any:
     """The first of several times."""
     found = times[0]
     for t in times[1:]:

@@ -172,7 +172,7 @@ def _solution(found: OdeSolution, traced: bool) -> OdeSolution:
     return solution
 
 
-def _all_times(t_span: Any, t_eval: Any) -> Any:
+def _all_times(t_span: object, t_eval: object) -> Any:
     """The start, the times to report, and the end, as one array."""
     span = lift_fully(list(t_span) if isinstance(t_span, list | tuple) else t_span)
     if span.shape != (2,):
@@ -202,7 +202,7 @@ def _first_step(problem: InitialValueProblem, first_step: float | None) -> Any:
     return fit(lift_fully(known), ArrayType((), problem.times.dtype))
 
 
-def _at_times(problem: InitialValueProblem, first_step: Any, traced: bool) -> OdeResult:
+def _at_times(problem: InitialValueProblem, first_step: object, traced: bool) -> OdeResult:
     """The result at given times, from one pass."""
     last, states = problem.states(first_step)
     status = np.where(last.status == RUNNING, RUNNING, FAILED)

@@ -43,7 +43,7 @@ def evaluations(method: Method) -> int:
     return len(method.stages)
 
 
-def interpolated(y: Sequence[Array], dense: Sequence[Sequence[Array]], theta: Any) -> Leaves:
+def interpolated(y: Sequence[Array], dense: Sequence[Sequence[Array]], theta: object) -> Leaves:
     """The continuous extension at ``theta``, the fraction of the step: Horner's scheme."""
     found = []
     for leaf, *coefficients in zip(y, *dense, strict=True):
@@ -133,7 +133,7 @@ def _rosenbrock(
     return Attempt(y_new, field(t_new, y_new), _parts(us[-1], types), dense)
 
 
-def _derivatives(field: VectorField, t: Any, y: Leaves) -> tuple[Any, Any]:
+def _derivatives(field: VectorField, t: Array, y: Leaves) -> tuple[Any, Any]:
     """The Jacobian of the right-hand side in the state, and its derivative in time, None if it is 0."""
     body = field.body
     tangents, moved = jvp_of_body(body, [field.size])

@@ -15,6 +15,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body
+from funcgrad.typing import Array
 
 
 class StateLayout(NamedTuple):
@@ -81,11 +82,11 @@ class VectorField(NamedTuple):
     captured: tuple[Any, ...]
     """Expressions, or arrays."""
 
-    def operands(self, t: Any, y: Sequence[Any]) -> list[Expr]:
+    def operands(self, t: Array, y: Sequence[Any]) -> list[Expr]:
         """The operands of ``body``."""
         return [*y, t, *[lift_fully(x, y) for x in self.captured]]
 
-    def __call__(self, t: Any, y: Sequence[Any]) -> list[Any]:
+    def __call__(self, t: Array, y: Sequence[Any]) -> list[Any]:
         return self.body.inline(self.operands(t, y))
 
     @property

@@ -56,7 +56,7 @@ from funcgrad.ops import shape as _shape
 class _OfExpressions(type):
     """The metaclass of a dtype that also converts expressions, and has NumPy's own scalars as instances."""
 
-    def __call__(cls, value: Any = 0.0) -> Any:
+    def __call__(cls, value: object = 0.0) -> Any:
         kind = cls.__mro__[1]
         value = _array_like(value)
         if isinstance(value, MutableArray):

@@ -9,6 +9,7 @@ from operator import index
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable
 from funcgrad.arrays.reference import (
@@ -99,17 +100,19 @@ def asarray(
 asanyarray = asarray
 
 
-def ascontiguousarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def ascontiguousarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
     """As `numpy.ascontiguousarray`: of one axis at least, in C order."""
     return array(value, dtype, copy=None, order="C", ndmin=1, **kwargs)
 
 
-def asfortranarray(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def asfortranarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
     """As `numpy.asfortranarray`."""
     return array(value, dtype, copy=None, order="F", ndmin=1, **kwargs)
 
 
-def asarray_chkfinite(value: Any, dtype: Any = None, order: Any = None) -> Any:
+def asarray_chkfinite(
+    value: object, dtype: npt.DTypeLike | None = None, order: object = None
+) -> Any:
     """As `numpy.asarray_chkfinite`: whether the entries are finite is asked."""
     made = asarray(value, dtype, order)
     if made.dtype.kind in "fc" and not bool(np.all(np.isfinite(current(made)))):
@@ -133,7 +136,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwa
     return cell_of(filled if dtype is None else shapes.astype(filled, dtype))
 
 
-def kaiser(M: Any, beta: Any) -> Any:  # as NumPy names it
+def kaiser(M: object, beta: object) -> Any:  # as NumPy names it
     """As `numpy.kaiser`, differentiable in beta."""
     size, shape_of_window = plain_value(M), plain_value(beta)
     if not holds_expr([size, shape_of_window]):
@@ -229,7 +232,7 @@ def _is_differentiable(item: object) -> bool:
     return isinstance(item, Expr) and item.dtype.kind in "fc"
 
 
-def _plain(item: Any, asker: str) -> Any:
+def _plain(item: object, asker: str) -> Any:
     """Numbers in the place of traced integers, such as lengths."""
     if isinstance(item, list | tuple):
         return tuple([_plain(part, asker) for part in item])
@@ -240,7 +243,7 @@ def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's that makes an array of given lengths."""
 
     @wraps(function)
-    def made(shape: Any, *args: Any, **kwargs: Any) -> Any:
+    def made(shape: object, *args: object, **kwargs: object) -> Any:
         sizes = unwrapped(shape)
         return cell_of(function(_plain(sizes, function.__name__), *args, **kwargs))
 
@@ -262,7 +265,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, **kwargs: Any) ->
     return array(items, dtype)
 
 
-def ndenumerate(arr: Any) -> Any:
+def ndenumerate(arr: object) -> Any:
     """As `numpy.ndenumerate`: pairs of an index and the entry there."""
     given = asarray(arr)
     return ((place, given[place]) for place in np.ndindex(given.shape))

@@ -21,7 +21,7 @@ class broadcast:  # noqa: N801  # as NumPy names it
     ((2, 3), 6)
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         arrays = [asarray(item) for item in args]
         self.shape: tuple[int, ...] = np.broadcast_shapes(*[item.shape for item in arrays])
         self.ndim = self.nd = len(self.shape)
@@ -56,7 +56,7 @@ def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
     return np.nditer(_buffers(op), *args, **kwargs)
 
 
-def _buffers(op: Any) -> Any:
+def _buffers(op: object) -> Any:
     """The arrays of NumPy's that hold the numbers: what the iterator stores reaches them."""
     if isinstance(op, Reference):
         return np.asarray(op)

@@ -34,7 +34,7 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
     array([0., 1.])
     """
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         if not holds_expr([*args, *kwargs.values()]):
             return mutable(super().__call__(*args, **kwargs))
         if self.signature is not None:
@@ -45,7 +45,7 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
         named = [k for k in kwargs if k not in fixed]
         moving = [i for i in range(len(args)) if i not in self.excluded]
 
-        def function(*values: Any) -> Any:
+        def function(*values: object) -> Any:
             called = list(args)
             for i, value in zip(moving, values[: len(moving)], strict=True):
                 called[i] = value
@@ -55,11 +55,11 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
         return by_entry(function, [*(args[i] for i in moving), *(kwargs[k] for k in named)])
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> Any:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: object) -> Any:
     """As `numpy.frompyfunc`; of traced arguments func is called entry by entry, too."""
     own = np.frompyfunc(func, nin, nout, **kwargs)
 
-    def function(*args: Any) -> Any:
+    def function(*args: object) -> Any:
         return by_entry(func, args) if holds_expr(args) else own(*args)
 
     return update_wrapper(function, func) if hasattr(func, "__name__") else function

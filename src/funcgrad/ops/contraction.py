@@ -165,7 +165,7 @@ def _einsum_type(*types: ArrayType, subscripts: str) -> ArrayType:
 
 
 def _einsum_edge(index: int) -> EdgeRule:
-    def edge(z: Any, *xs: Any, subscripts: str) -> LinearMap:
+    def edge(z: Array, *xs: Array, subscripts: str) -> LinearMap:
         inputs, output = _terms(subscripts)
         others = [(t, x) for i, (t, x) in enumerate(zip(inputs, xs, strict=True)) if i != index]
         own = inputs[index]

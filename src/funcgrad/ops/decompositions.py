@@ -95,7 +95,7 @@ def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
     """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i))."""
     w, v = _part(z, 0), _part(z, 1)
 
-    def forward(da: Any) -> Parts:
+    def forward(da: Array) -> Parts:
         x = _multiplied(mH(v), da, v)
         return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _gaps(w) * x)})
 
@@ -191,7 +191,7 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
     def outside_back(x: Array, g: Array) -> Any:
         return g - _multiplied(mT(mH(x)), mT(x), g)
 
-    def forward(da: Any) -> Parts:
+    def forward(da: Array) -> Parts:
         x = _multiplied(mH(u), da, v)
         right, left = x * _row(s), x * _column(s)
         du = np.matmul(u, gaps * (right + mH(right)))
@@ -304,7 +304,7 @@ def _qr_edge(z: Array, a: Array) -> LinearMap:
         rest = _on_diagonal(np.imag(_diagonal(g)) * 1j) if is_complex else 0
         return np.tril(g - mH(g), -1) + rest
 
-    def forward(da: Any) -> Parts:
+    def forward(da: Array) -> Parts:
         y = mT(solve_op(mT(r), mT(da)))
         x = np.matmul(mH(q), y)
         rest = x - turn(x)

@@ -32,7 +32,7 @@ from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.solve import inv_op
 from funcgrad.ops.tuples import pick_op
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 def _number_type(a: ArrayType) -> ArrayType:
@@ -249,7 +249,7 @@ def _cofactors_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"(lambda u, s, v: {sign}*{product})(*np.linalg.svd({texts[0]}))"
 
 
-def _cofactors_in(xp: Any, a: Array) -> Any:
+def _cofactors_in(xp: FunctionLibrary, a: Array) -> Any:
     """`_cofactor_run` with the functions of an array library."""
     u, s, v = xp.linalg.svd(a, full_matrices=False)
     n = s.shape[-1]

@@ -48,7 +48,7 @@ def _eig_edge(z: Array, a: Array) -> LinearMap:
     apart = distance != 0
     gaps = mask(apart, 1 / np.where(apart, distance, np.ones_like(distance)))
 
-    def forward(da: Any) -> Parts:
+    def forward(da: Array) -> Parts:
         x = np.linalg.solve(v, np.matmul(da, v))
         return Parts({0: np.sum(x * eye_like(x), axis=-1), 1: np.matmul(v, gaps * x)})
 
@@ -113,7 +113,7 @@ def eigvals(a: Array) -> Any:
     return np.real(w) if _is_real(a, w) else w
 
 
-def _is_real(a: Array, w: Any) -> bool:
+def _is_real(a: Array, w: Array) -> bool:
     """Whether the results are real: of a real matrix, if all eigenvalues are."""
     if np.iscomplexobj(a):
         return False

@@ -21,7 +21,7 @@ from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, Axes, FunctionLibrary
 
 
 def _run(x: Array, axis: int, inverse: bool) -> Any:
@@ -38,12 +38,12 @@ def _fourier_source(expr: Expr, texts: Sequence[str]) -> str:
     return f"np.fft.{call}, axis={params['axis']})"
 
 
-def _torch_fft(torch: Any, x: Array, axis: int, inverse: bool) -> Any:
+def _torch_fft(torch: FunctionLibrary, x: Array, axis: int, inverse: bool) -> Any:
     fft = torch.fft
     return fft.ifft(x, dim=axis, norm="forward") if inverse else fft.fft(x, dim=axis)
 
 
-def _fft_in(xp: Any, x: Array, axis: int, inverse: bool) -> Any:
+def _fft_in(xp: FunctionLibrary, x: Array, axis: int, inverse: bool) -> Any:
     return xp.fft.ifft(x, axis=axis, norm="forward") if inverse else xp.fft.fft(x, axis=axis)
 
 
@@ -138,7 +138,7 @@ def _complex(a: Any) -> Any:
     return astype(a, np.result_type(a.dtype, np.complex64) if narrow else complex)
 
 
-def _cut(x: Any, axis: int, part: slice) -> Any:
+def _cut(x: Array, axis: int, part: slice) -> Any:
     return x[(slice(None),) * axis + (part,)]
 
 

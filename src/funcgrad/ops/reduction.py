@@ -27,7 +27,7 @@ from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import astype, expand_dims, reshape
 from funcgrad.source import fail
-from funcgrad.typing import Array, Axes, Axis
+from funcgrad.typing import Array, Axes, Axis, FunctionLibrary
 
 
 def _spread(value: Array, x: Array, axis: tuple[int, ...]) -> Any:
@@ -111,12 +111,12 @@ def _norm_edge(z: Array, x: Array, *, axis: tuple[int, ...]) -> LinearMap:
 
 
 # -- columns: mpmath and intervals --------------------------------------------------------------------
-def _mp_logsumexp(mp: Any, x: Array, axis: tuple[int, ...]) -> Any:
+def _mp_logsumexp(mp: FunctionLibrary, x: Array, axis: tuple[int, ...]) -> Any:
     total = np.add.reduce(np.frompyfunc(mp.exp, 1, 1)(x), axis=axis)
     return np.frompyfunc(mp.log, 1, 1)(total)
 
 
-def _mp_norm(mp: Any, x: Array, axis: tuple[int, ...]) -> Any:
+def _mp_norm(mp: FunctionLibrary, x: Array, axis: tuple[int, ...]) -> Any:
     total = np.add.reduce(np.frompyfunc(lambda v: abs(v) ** 2, 1, 1)(x), axis=axis)
     return np.frompyfunc(mp.sqrt, 1, 1)(total)
 
@@ -125,7 +125,7 @@ def _interval_extreme(ufunc: np.ufunc) -> Any:
     return lambda iv, x, axis: (ufunc.reduce(x[0], axis=axis), ufunc.reduce(x[1], axis=axis))
 
 
-def _interval_logsumexp(iv: Any, x: Array, axis: tuple[int, ...]) -> Any:
+def _interval_logsumexp(iv: FunctionLibrary, x: Array, axis: tuple[int, ...]) -> Any:
     return iv.log_sum_exp(lambda end: _logsumexp_run(end, axis), x, axis)
 
 
@@ -162,7 +162,7 @@ def _logsumexp_source(expr: Expr, texts: Sequence[str]) -> str:
 
 
 # -- columns: array libraries ------------------------------------------------------------------------
-def _norm_in(xp: Any, x: Array, axis: tuple[int, ...]) -> Any:
+def _norm_in(xp: FunctionLibrary, x: Array, axis: tuple[int, ...]) -> Any:
     return rooted(xp, xp.sum(squared(xp, x), axis=axis))
 
 
@@ -171,7 +171,7 @@ def squared(xp: Any, x: Any) -> Any:
     return x * x if "complex" not in str(x.dtype) else xp.real(x) ** 2 + xp.imag(x) ** 2
 
 
-def rooted(xp: Any, total: Array) -> Any:
+def rooted(xp: FunctionLibrary, total: Array) -> Any:
     """The root of a sum of squares, whose derivative by the library's own rules is 0 at 0."""
     nothing = total == 0
     return xp.where(
@@ -340,17 +340,17 @@ def _count(x: Any, axis: Axes, where: Any) -> Any:
     return astype(sum(chosen, axis), np.real(x).dtype)
 
 
-def max(x: Array, axis: Axes = None, keepdims: Any = False) -> Any:
+def max(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     """As `numpy.max`; entries that tie share the derivative equally."""
     return _reduce(max_op, nonempty("max", x, axis), axis, keepdims)
 
 
-def min(x: Array, axis: Any = None, keepdims: Any = False) -> Any:
+def min(x: Array, axis: object = None, keepdims: bool = False) -> Any:
     """As `numpy.min`; entries that tie share the derivative equally."""
     return _reduce(min_op, nonempty("min", x, axis), axis, keepdims)
 
 
-def any(x: Array, axis: Axes = None, keepdims: Any = False) -> Any:
+def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     """As `numpy.any`."""
     return _reduce(any_op, x, axis, keepdims)
 
@@ -414,7 +414,7 @@ def std(
     return _spread_out(_reduce(norm_op, centered, axis, False) / root, centered, axis, keepdims)
 
 
-def _spread_out(z: Any, x: Any, axis: Axes, keepdims: Any) -> Any:
+def _spread_out(z: Array, x: Array, axis: Axes, keepdims: bool) -> Any:
     axes = axes_of(axis, x.ndim)
     return expand_dims(z, axes) if keepdims is True and axes else z
 

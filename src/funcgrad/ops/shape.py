@@ -103,12 +103,12 @@ def atleast_1d(*arrays: Any) -> Any:
     return _each(arrays, lambda x: x if x.ndim >= 1 else reshape(x, (1,)))
 
 
-def atleast_2d(*arrays: Any) -> Any:
+def atleast_2d(*arrays: Array) -> Any:
     """As `numpy.atleast_2d`."""
     return _each(arrays, lambda x: x if x.ndim >= 2 else reshape(x, (1, x.size)))
 
 
-def atleast_3d(*arrays: Any) -> Any:
+def atleast_3d(*arrays: Array) -> Any:
     """As `numpy.atleast_3d`."""
 
     def deepened(x: Expr) -> Any:
@@ -186,7 +186,7 @@ def moveaxis(x: object, source: Any, destination: Any) -> Any:
 
 
 # -- joining and splitting -----------------------------------------------------------------------
-def _concatenate_joint(z: Array, *inputs: Any, axis: int) -> Joint:
+def _concatenate_joint(z: Array, *inputs: Array, axis: int) -> Joint:
     # All operands at once: an edge each would join as many arrays for every one of them.
     def forward(flows: Mapping[int, Any]) -> Any:
         parts = [flows[i] if i in flows else np.zeros_like(x) for i, x in enumerate(inputs)]
@@ -334,7 +334,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
     return [operator.index(i) for i in sections]
 
 
-def split(x: npt.ArrayLike, sections: Any, axis: int = 0) -> list[Any]:
+def split(x: npt.ArrayLike, sections: object, axis: int = 0) -> list[Any]:
     """As `numpy.split`."""
     x = lift_fully(x)
     place = normalize_axis_index(axis, x.ndim)

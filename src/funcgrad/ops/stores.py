@@ -26,12 +26,12 @@ from funcgrad.typing import Array
 
 
 # -- values --------------------------------------------------------------------------------------
-def _set_in_place(x: Any, v: Any, *arrays: Array, spec: Spec, unique: bool) -> Any:
+def _set_in_place(x: Array, v: Array, *arrays: Array, spec: Spec, unique: bool) -> Any:
     x[restore(spec, arrays)] = v[()] if type(v) is np.ndarray and not v.shape else v
     return x
 
 
-def _add_in_place(x: Any, v: Array, *arrays: Array, spec: Spec) -> Any:
+def _add_in_place(x: Array, v: Array, *arrays: Array, spec: Spec) -> Any:
     index = restore(spec, arrays)
     if any([np.ndim(a) for a in arrays]):
         np.add.at(x, index, v)
@@ -97,7 +97,7 @@ def _add_value_edge(z: Array, x: Array, v: Array, *arrays: Array, spec: Spec) ->
     )
 
 
-def _edges(*edges: Any) -> Any:
+def _edges(*edges: object) -> Any:
     return lambda place: edges[place] if place < len(edges) else None
 
 
@@ -115,13 +115,13 @@ def _batch(op: Callable[[], Op]) -> Callable[..., Any]:
 
 
 # -- in simpler operations, and as text ----------------------------------------------------------
-def _set_decomposed(x: Any, v: Any, *arrays: Array, spec: Spec, unique: bool) -> Any:
+def _set_decomposed(x: Array, v: Array, *arrays: Array, spec: Spec, unique: bool) -> Any:
     kept = v if unique else mask(_is_stored(x, v, arrays, spec), v)
     touched = scatter_op(full_like(v, True, bool), *arrays, spec=spec, shape=x.shape)
     return np.where(touched, scatter_op(kept, *arrays, spec=spec, shape=x.shape), x)
 
 
-def _add_decomposed(x: Any, v: Any, *arrays: Array, spec: Spec) -> Any:
+def _add_decomposed(x: Array, v: Array, *arrays: Array, spec: Spec) -> Any:
     if x.dtype.kind not in "fc":
         return x + scatter_op(v, *arrays, spec=spec, shape=x.shape)
     # x - 0.0 is x where x + 0.0 is not: at -0.0

@@ -63,7 +63,7 @@ def index_update(x: object, index: object, value: Any, how: str) -> Any:
     return changed if x is whole else np.reshape(changed, whole.shape)
 
 
-def _is_unique(x: Expr, index: Any, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> bool:
+def _is_unique(x: Expr, index: object, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> bool:
     """Whether an index is known to name no entry twice."""
     if not any([a.shape for a in arrays]):
         return True

@@ -45,7 +45,7 @@ pick_op = Op(
 
 
 def _together_edge(index: int) -> EdgeRule:
-    def edge(z: Any, *parts: Any) -> LinearMap:
+    def edge(z: Array, *parts: object) -> LinearMap:
         return Structural(lambda v: Parts({index: v}), lambda g: g.of.get(index))
 
     return edge

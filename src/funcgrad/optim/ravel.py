@@ -50,7 +50,7 @@ class ParameterLayout(NamedTuple):
         return self.tree.rebuild(leaves)
 
 
-def layout(tree: Any) -> ParameterLayout:
+def layout(tree: object) -> ParameterLayout:
     """The places of a tree's leaves in its vector.
 
     >>> layout((1.0, [2.0, 3 + 4j])).unravel(np.array([5.0, 6.0, 7.0, 8.0]))

@@ -132,5 +132,5 @@ def _schedule(who: str, value: Any) -> Schedule:
     return constant(checked_number(who, "the rate", value))
 
 
-def _positive(who: str, name: str, value: Any) -> Any:
+def _positive(who: str, name: str, value: object) -> Any:
     return checked_number(who, name, value, np.nextafter(0.0, 1.0))

@@ -23,6 +23,7 @@ from funcgrad.optim.tree_arithmetic import (
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
+from funcgrad.typing import Array
 
 
 class Optimizer(NamedTuple):
@@ -49,7 +50,7 @@ def apply_updates(params: object, updates: object) -> Any:
     return mapped("apply_updates", _moved, params, updates)
 
 
-def _moved(p: object, u: Any) -> Any:
+def _moved(p: object, u: Array) -> Any:
     dtype = getattr(p, "dtype", None)
     if dtype is None:
         return p + u
@@ -178,7 +179,7 @@ def heavy_ball(decay: object = 0.9, nesterov: bool = False) -> Optimizer:
     decay = checked_number("heavy_ball", "decay", decay, 0.0, 1.0)
 
     def update(grads: object, state: Any, params: object = None) -> tuple[Any, Any]:
-        def moved(g: object, v: Any) -> Any:
+        def moved(g: object, v: Array) -> Any:
             return g + decay * v
 
         velocity = frozen(mapped("update", moved, grads, state.velocity))
@@ -197,7 +198,7 @@ class AdamState(NamedTuple):
 
 
 def scale_by_adam(
-    b1: object = 0.9, b2: Any = 0.999, eps: object = 1e-8, eps_root: object = 0.0
+    b1: object = 0.9, b2: object = 0.999, eps: object = 1e-8, eps_root: object = 0.0
 ) -> Optimizer:
     """Adam's direction, ``mu / (sqrt(nu + eps_root) + eps)``, means corrected for their start at 0.
 
@@ -240,7 +241,7 @@ class RmsState(NamedTuple):
     nu: Any
 
 
-def scale_by_rms(decay: object = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True) -> Optimizer:
+def scale_by_rms(decay: object = 0.9, eps: object = 1e-8, eps_in_sqrt: bool = True) -> Optimizer:
     """Gradients over the root of their running mean square: ``g / sqrt(nu + eps)``, as in optax.
 
     With ``eps_in_sqrt=False`` it is ``g / (sqrt(nu) + eps)``, as in PyTorch.
@@ -257,7 +258,7 @@ def scale_by_rms(decay: object = 0.9, eps: Any = 1e-8, eps_in_sqrt: bool = True)
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         nu = _mean(decay, state.nu, mapped("update", squared_modulus, grads))
 
-        def direction(g: object, v: Any) -> Any:
+        def direction(g: object, v: Array) -> Any:
             return g / (np.sqrt(v + eps) if eps_in_sqrt else np.sqrt(v) + eps)
 
         return mapped("update", direction, grads, nu), RmsState(nu)

@@ -15,7 +15,7 @@ from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
 
 
-def frozen(tree: Any) -> Any:
+def frozen(tree: object) -> Any:
     """The tree with read-only arrays, for an optimizer's state; the arrays must be new."""
     for leaf in flatten_numbers(tree).leaves:
         if isinstance(leaf, np.ndarray):
@@ -23,7 +23,7 @@ def frozen(tree: Any) -> Any:
     return tree
 
 
-def tree_zeros(params: Any, real: bool = False) -> Any:
+def tree_zeros(params: object, real: bool = False) -> Any:
     """Zeros like the parameters, read-only; with ``real``, of real dtype, for sums of squared moduli."""
     return frozen(mapped("init", lambda p: _zero(p, real), params))
 
@@ -51,7 +51,9 @@ def weak(number: object) -> Any:
     return number
 
 
-def checked_number(who: str, name: str, value: Any, low: float = 0.0, high: float = np.inf) -> Any:
+def checked_number(
+    who: str, name: str, value: object, low: float = 0.0, high: float = np.inf
+) -> Any:
     """A hyperparameter, checked: a number in [low, high), or a scalar expression."""
     value = weak(value)
     if isinstance(value, Expr) and not value.shape:

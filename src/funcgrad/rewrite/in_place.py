@@ -1,4 +1,4 @@
-"""Stores in place: in which order steps run, and which of them may write into their first operand.
+"""In-place stores: the order of steps, and the steps that may write into their first operand.
 
 A store runs in place if its operand is an array of the program's own that nothing reads later. So the other
 reads of the operand are scheduled before the store where they can be (the store is *anti-dependent* on

@@ -1,4 +1,4 @@
-"""Products and sums in the form in which they are read: like factors and like terms collected.
+"""Products and sums with like factors and like terms collected, for display.
 
 A product is read as a *monomial*, a number times powers of distinct factors; a sum as numbers times
 monomials. Each is a fold over the products, or sums, below a node, and is written back as an expression.

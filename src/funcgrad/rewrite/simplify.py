@@ -1,7 +1,7 @@
 """Simplification: a fold that rebuilds each node on simplified operands and applies the laws to it.
 
-The laws are those of `funcgrad.rewrite.laws`. What a law puts in the place of a node is simplified in turn;
-a budget of rewrites for each node ends this where two laws would undo each other. The invariant: the result
+The laws are those of `funcgrad.rewrite.laws`. The replacement of a node is simplified in turn; each node has
+a budget of rewrites, which ends cycles of laws that undo each other. The invariant: the result
 has the same type, and the same value wherever the original is defined. The value of a program that a user
 wrote keeps every bit, stable forms excepted; the value of a derivative is kept where it is finite. Programs
 that run keep the order of their factors, so that no product overflows that did not before; formulas for

@@ -1,7 +1,7 @@
-"""Laws of stores: what is read from an array that was stored into, and stores on top of stores.
+"""Laws of stores: store-to-load forwarding, and stores that overwrite or extend earlier stores.
 
-A sum of an array and a few entries in zeros, as reverse accumulation makes one at each read, is a store
-that adds, so that it costs as much as the entries, not as the array.
+Reverse accumulation adds, at each read of entries, an array that is zero elsewhere. Such a sum becomes a
+store that adds, whose cost is that of the entries, not of the array.
 """
 
 from __future__ import annotations

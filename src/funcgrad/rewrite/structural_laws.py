@@ -1,7 +1,7 @@
-"""Laws that no pattern of formulas can state: on axes, moves, masks, tuples, and sums of exponentials.
+"""Rewrites beyond patterns of fixed shape: of axes, transposes, masks, tuples, and sums of exponentials.
 
-Each is a function from a node whose operands are simple to what may stand in its place, or None.
-`STRUCTURAL` says which are tried on which operation, in order, and for what they hold.
+Each is a function from a node with simplified operands to its replacement, or None. `STRUCTURAL` lists the
+rewrites of each operation, in the order in which they are tried, and the values for which they hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from funcgrad.rewrite.laws import Holds
 
 
 def value_of(expr: Expr) -> Any:
-    """The scalar that a constant repeats, seen through broadcasting; None for anything else."""
+    """The scalar of a constant whose entries are equal, also if it is broadcast; else None."""
     while expr.op is op.broadcast_to:
         expr = expr.args[0]
     return (
@@ -32,7 +32,7 @@ def value_of(expr: Expr) -> Any:
 
 
 def fold_constants(expr: Expr) -> Expr | None:
-    """An operation on constants alone, that acts entry by entry, is done."""
+    """Constant folding of elementwise operations."""
     if not (isinstance(expr.op, op.Elementwise) or expr.op is op.astype):
         return None
     values = [value_of(arg) for arg in expr.args]
@@ -46,7 +46,7 @@ def _is(expr: Expr, operation: Op) -> bool:
 
 
 def _nested_move(expr: Expr) -> Expr | None:
-    """reshape(reshape(x)) = reshape(x); broadcast, transpose, likewise; what changes nothing goes."""
+    """reshape(reshape(x)) = reshape(x); broadcast, transpose likewise; identities are removed."""
     (x,) = expr.args
     if _is(expr, op.astype):
         return x if x.dtype == expr.dtype else None
@@ -67,7 +67,7 @@ def _nested_move(expr: Expr) -> Expr | None:
 
 
 def _moved_mask(expr: Expr) -> Expr | None:
-    """move(mask(p, x)) = mask(move(p), move(x)), for what only moves entries.
+    """move(mask(p, x)) = mask(move(p), move(x)), for operations that only move entries.
 
     Where a scatter may add several entries to one, some of which are masked, the mask inside stays.
     """
@@ -139,7 +139,7 @@ def _clearing_chain(x: Expr) -> list[Expr]:
 
 
 def _masked_sum(expr: Expr) -> Expr | None:
-    """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): nothing selected is a zero that stays one."""
+    """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): a sum without selected entries is zero."""
     (x,) = expr.args
     if not _is(x, selection.mask):
         return None
@@ -216,7 +216,7 @@ def _log_sum_exp(expr: Expr) -> Expr | None:
 
 
 def _shifted_log_sum_exp(expr: Expr) -> Expr | None:
-    """logsumexp(x - c) + c = logsumexp(x), for c that is alike along the axes: the shift by a maximum."""
+    """logsumexp(x - c) + c = logsumexp(x), for c that is constant along the axes: the shift by a maximum."""
     for total, shift in (expr.args, expr.args[::-1]):
         found = _through(total, shape.reshape_op)
         if not (_is(found, reduction.logsumexp_op) and _is(found.args[0], arithmetic.subtract)):
@@ -234,7 +234,7 @@ def _shifted_log_sum_exp(expr: Expr) -> Expr | None:
 
 
 def _unmoved(expr: Expr) -> Expr:
-    """What is below reshapes, and indices that do no more than drop axes of length 1."""
+    """The operand below reshapes, and below indices that only drop axes of length 1."""
     while _is(expr, shape.reshape_op) or (
         _is(expr, indexing.getitem_op)
         and len(expr.args) == 1
@@ -249,7 +249,7 @@ _MOVING = (shape.reshape_op, op.broadcast_to, shape.transpose_op, indexing.getit
 
 
 def _exponent(expr: Expr) -> Expr | None:
-    """x, where the expression is exp(x), or entries of it that are picked, repeated or moved."""
+    """x, if the expression is exp(x), or entries of it that are selected, repeated or moved."""
     moves = []
     while expr.op in _MOVING:
         moves.append(expr)
@@ -273,7 +273,7 @@ def _softmax(expr: Expr) -> Expr | None:
 
 
 def _log_softmax(expr: Expr) -> Expr | None:
-    """log(exp(x - logsumexp(y))) = x - logsumexp(y), also for entries of it that are picked."""
+    """log(exp(x - logsumexp(y))) = x - logsumexp(y), also for selected entries."""
     base = _through(expr.args[0], *_MOVING)
     if not (_is(base, exponential.exp) and _is(base.args[0], arithmetic.subtract)):
         return None
@@ -314,7 +314,7 @@ def _picked(expr: Expr) -> Expr | None:
 
 
 class StructuralLaw(NamedTuple):
-    """A law, for what it holds, and the operations of which one of the operands' has to be, if any."""
+    """A law, the values for which it holds, and the operations one of which an operand must have, if any."""
 
     law: Callable[[Expr], Expr | None]
     operands: tuple[Op, ...] = ()

@@ -68,7 +68,7 @@ def taken(x: Array, index: Any) -> Any:
     return (lift_fully(x, index) if holds_expr(index) else x)[index]
 
 
-def tuple_of(args: Any) -> tuple[Any, ...]:
+def tuple_of(args: object) -> tuple[Any, ...]:
     """Additional arguments of a function as SciPy takes them: a tuple, or one alone."""
     return tuple(args) if isinstance(args, tuple) else (args,)
 

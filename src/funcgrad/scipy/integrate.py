@@ -46,7 +46,7 @@ def trapezoid(
     )
 
 
-def _widths(who: str, x: npt.ArrayLike | None, dx: Any, count: int, axes: int) -> Any:
+def _widths(who: str, x: npt.ArrayLike | None, dx: object, count: int, axes: int) -> Any:
     """The distances of the samples, along the first of as many axes; of x with one axis, or those of y."""
     if x is None:
         return np.full((count - 1, *[1] * (axes - 1)), 1.0) * dx
@@ -112,7 +112,7 @@ def _parabolas(y: Any, width: Any) -> Any:
     return np.sum(both / 6 * terms, axis=0)
 
 
-def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+def fixed_quad(func: Callable[..., Any], a: Array, b: Array, args: object = (), n: int = 5) -> Any:
     """As `scipy.integrate.fixed_quad`: Gauss and Legendre's rule with n nodes."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     y = (b - a) * (nodes + 1) / 2 + a
@@ -125,7 +125,12 @@ ORDERS = 3
 
 
 def quad(
-    func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: int = 0, **options: Any
+    func: Callable[..., Any],
+    a: Array,
+    b: Array,
+    args: object = (),
+    full_output: int = 0,
+    **options: object,
 ) -> Any:
     """As `scipy.integrate.quad`: the integral, also in the limits, in ``args`` and in what ``func`` captures.
 
@@ -195,7 +200,7 @@ def _integral(body: Body, options: Mapping[str, Any], orders: int) -> Callable[.
     def function(*args: Array) -> Any:
         return value(*args)
 
-    def backward(args: Sequence[Any], g: Any) -> tuple[Any, ...]:
+    def backward(args: Sequence[Any], g: Array) -> tuple[Any, ...]:
         a, b, *theta = args
         ends = [np.sum(g * _at(body, end, theta)) for end in (a, b)]
         places, slope = _slope(body)
@@ -236,16 +241,16 @@ def odeint(
     func: Callable[..., Any],
     y0: npt.ArrayLike,
     t: npt.ArrayLike,
-    args: Any = (),
+    args: object = (),
     tfirst: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """As `scipy.integrate.odeint`; with traced values by `funcgrad.odeint`."""
     args = tuple_of(args)
 
-    def ordered(y: Any, t: Any, *args: Any) -> Any:
+    def ordered(y: Array, t: Array, *args: object) -> Any:
         return func(t, y, *args) if tfirst else func(y, t, *args)
 
     if not holds_expr(t) and without_tracing(ordered, y0, (0.0, *args)):
@@ -253,7 +258,7 @@ def odeint(
     refuse("odeint", full_output=options.get("full_output"))
     tolerances: Any = {k: v for k, v in (("rtol", rtol), ("atol", atol)) if v is not None}
 
-    def slope(y: Any, t: Any, *args: Any) -> Any:
+    def slope(y: Array, t: Array, *args: object) -> Any:
         found = ordered(y, t, *args)
         return np.stack(found) if isinstance(found, list | tuple) else found
 
@@ -275,7 +280,7 @@ def solve_ivp(
     """As `scipy.integrate.solve_ivp`; with traced values by `funcgrad.solve_ivp`, and its methods."""
     given = () if args is None else tuple(args)
 
-    def swapped(y: Any, t: Any, *args: Any) -> Any:
+    def swapped(y: Array, t: Array, *args: object) -> Any:
         return fun(t, y, *args)
 
     if not holds_expr([*t_span, t_eval]) and without_tracing(swapped, y0, (0.0, *given)):
@@ -283,7 +288,7 @@ def solve_ivp(
             fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
         )
 
-    def slope(t: Any, y: Any, *args: Any) -> Any:
+    def slope(t: Array, y: Array, *args: object) -> Any:
         found = fun(t, y, *args)
         return np.stack(found) if isinstance(found, list | tuple) else found
 

@@ -20,14 +20,14 @@ def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:
     own = getattr(_scipy, traced.__name__)
 
     @wraps(traced)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         return (traced if holds_expr([*args, *kwargs.values()]) else own)(*args, **kwargs)
 
     function.__doc__ = f"As `scipy.linalg.{traced.__name__}`."
     return function
 
 
-def _refuse(name: str, **given: Any) -> None:
+def _refuse(name: str, **given: object) -> None:
     """Say which arguments are not supported with traced values."""
     for key, value in given.items():
         if value:
@@ -35,17 +35,17 @@ def _refuse(name: str, **given: Any) -> None:
 
 
 @_where_traced
-def solve(a: Array, b: Array, lower: bool = False, transposed: bool = False, **_: Any) -> Any:
+def solve(a: Array, b: Array, lower: bool = False, transposed: bool = False, **_: object) -> Any:
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
 @_where_traced
-def inv(a: Array, **_: Any) -> Any:
+def inv(a: Array, **_: object) -> Any:
     return np.linalg.inv(a)
 
 
 @_where_traced
-def det(a: Array, **_: Any) -> Any:
+def det(a: Array, **_: object) -> Any:
     return np.linalg.det(a)
 
 
@@ -55,23 +55,23 @@ def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **
 
 
 @_where_traced
-def pinv(a: Array, *, return_rank: bool = False, **_: Any) -> Any:
+def pinv(a: Array, *, return_rank: bool = False, **_: object) -> Any:
     _refuse("pinv", return_rank=return_rank)
     return np.linalg.pinv(a)
 
 
 @_where_traced
-def cholesky(a: Array, lower: bool = False, **_: Any) -> Any:
+def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
     left = np.linalg.cholesky(a)
     return left if lower else np.conj(np.swapaxes(left, -1, -2))
 
 
 @_where_traced
-def cho_factor(a: Array, lower: bool = False, **_: Any) -> Any:
+def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
     return cholesky(a, lower), lower
 
 
-def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: Any) -> Any:
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: object) -> Any:
     """As `scipy.linalg.cho_solve`."""
     factor, lower = c_and_lower
     if not holds_expr([factor, b]):
@@ -82,7 +82,12 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: Any) -> Any:
 
 @_where_traced
 def solve_triangular(
-    a: Array, b: Array, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
+    a: Array,
+    b: Array,
+    trans: object = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    **_: object,
 ) -> Any:
     part = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
@@ -112,7 +117,7 @@ def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, **_: Any)
 
 
 @_where_traced
-def svdvals(a: Array, **_: Any) -> Any:
+def svdvals(a: Array, **_: object) -> Any:
     return np.linalg.svdvals(a)
 
 
@@ -125,7 +130,7 @@ def qr(a: Array, mode: Any = "full", pivoting: bool = False, **_: Any) -> Any:
 
 
 @_where_traced
-def lstsq(a: Array, b: Array, **_: Any) -> Any:
+def lstsq(a: Array, b: Array, **_: object) -> Any:
     return np.linalg.lstsq(a, b)
 
 

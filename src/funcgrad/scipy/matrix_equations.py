@@ -56,14 +56,14 @@ def _arrays(who: str, *values: npt.ArrayLike) -> list[Any]:
     return [item if item.dtype == dtype else item.astype(dtype) for item in items]
 
 
-def _square(who: str, a: Any) -> Any:
+def _square(who: str, a: Array) -> Any:
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise fail(ValueError, f"{who}: expected a square matrix, but got shape {a.shape}")
     return a
 
 
 # -- Sylvester's and Lyapunov's equations ----------------------------------------------------------------
-def _sylvester_pullback(a: Any, b: Any, q: Any, x: Any, g: Any) -> tuple[Any, ...]:
+def _sylvester_pullback(a: Array, b: Array, q: Array, x: Array, g: Array) -> tuple[Any, ...]:
     """a x + x b = q, so w with a.T w + w b.T = g is the cotangent of q."""
     w = _sylvester(a.T, b.T, g)
     return -(w @ x.T), -(x.T @ w), w
@@ -130,7 +130,7 @@ def _matrix_function(name: str) -> Callable[..., Any]:
             value = value.real
         return value
 
-    def pullback(a: Any, x: Any, g: Any) -> tuple[Any, ...]:
+    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
         n = a.shape[0]
         upper = np.concatenate([a.T, g], axis=1)
         lower = np.concatenate([0 * a.T, a.T], axis=1)
@@ -179,7 +179,7 @@ _pivots = primitive(
 _exchanged = primitive(_order_of_pivots, out=_whole_numbers, name="lu_exchanges")
 
 
-def _eliminated_pullback(a: Any, z: Any, g: Any) -> tuple[Any, ...]:
+def _eliminated_pullback(a: Array, z: Array, g: Array) -> tuple[Any, ...]:
     """With f = inv(l) da inv(u): dl = l tril(f, -1) and du = triu(f) u."""
     left, right = _triangles(z)
     inner = np.tril(left.T @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ right.T)
@@ -247,7 +247,7 @@ def lu_solve(
 
 
 # -- polar --------------------------------------------------------------------------------------------------
-def _polar_pullback(a: Any, u: Any, g: Any) -> tuple[Any, ...]:
+def _polar_pullback(a: Array, u: Array, g: Array) -> tuple[Any, ...]:
     """With p = u.T a: du = u w and p w + w p = u.T da - da.T u, and a part that leaves the columns' span."""
     p = u.T @ a
     p = (p + p.T) / 2
@@ -275,7 +275,7 @@ def polar(a: npt.ArrayLike, side: str = "right") -> Any:
 
 
 # -- banded systems -------------------------------------------------------------------------------
-def _shifted(row: Any, offset: int) -> Any:
+def _shifted(row: Array, offset: int) -> Any:
     """row[j - offset] at j, and 0 where there is none."""
     n = row.shape[0]
     if abs(offset) >= n:
@@ -355,7 +355,7 @@ def solveh_banded(
 
 # -- what has no derivative -------------------------------------------------------------------------
 @_composed
-def schur(a: npt.ArrayLike, *args: Any, **kwargs: Any) -> Any:
+def schur(a: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
     """As `scipy.linalg.schur` on plain values; refused on traced ones."""
     raise fail(
         TypeError,

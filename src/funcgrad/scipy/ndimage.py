@@ -43,7 +43,7 @@ def _extension(who: str, mode: str) -> str:
 
 
 # -- sampling ------------------------------------------------------------------------------------------
-def _wrapped_coordinate(q: Any, n: int, mode: str) -> Any:
+def _wrapped_coordinate(q: Array, n: int, mode: str) -> Any:
     """A coordinate outside the image, led back into it."""
     last = float(n - 1)
     if n == 1:
@@ -91,7 +91,7 @@ def _cubic_weights(share: Any) -> list[Any]:
     ]
 
 
-def _neighbors(q: Any, order: int) -> tuple[Any, list[Any]]:
+def _neighbors(q: Array, order: int) -> tuple[Any, list[Any]]:
     """The first of the pixels that a sample reads along an axis, and their weights."""
     if order == 0:
         return np.floor(q + 0.5).astype(int), [1.0]
@@ -307,7 +307,7 @@ def gaussian_filter1d(
     return correlate1d(input, kernel, axis, output, mode, cval, 0)
 
 
-def _for_axes(value: Any, count: int) -> list[Any]:
+def _for_axes(value: object, count: int) -> list[Any]:
     return (
         list(value)
         if isinstance(value, Sequence) and not isinstance(value, str)

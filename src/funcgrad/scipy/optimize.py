@@ -36,7 +36,7 @@ from funcgrad.typing import Array
 Function = Callable[..., Any]
 
 
-def _result(x: Any, **values: Any) -> Any:
+def _result(x: Array, **values: object) -> Any:
     """SciPy's result object of a solver that has converged."""
     return _scipy.OptimizeResult(
         x=x, success=True, status=0, message="The solver has converged.", **values
@@ -47,11 +47,11 @@ def _result(x: Any, **values: Any) -> Any:
 def root(
     fun: Function,
     x0: npt.ArrayLike,
-    args: Any = (),
+    args: object = (),
     method: str = "hybr",
-    jac: Any = None,
+    jac: object = None,
     tol: float | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.root`; with traced values ``method``, ``jac`` and ``tol`` have no effect.
 
@@ -66,7 +66,7 @@ def root(
     return _result(x, fun=fun(x, *args))
 
 
-def fsolve(func: Function, x0: npt.ArrayLike, args: Any = (), **options: Any) -> Any:
+def fsolve(func: Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
     """As `scipy.optimize.fsolve`."""
     args = tuple_of(args)
     if without_tracing(func, x0, args):
@@ -84,14 +84,14 @@ def _bracketing(name: str, a: float, b: float, options: tuple[tuple[str, Any], .
     return solve
 
 
-def _plain_number(x: Any) -> float:
+def _plain_number(x: Array) -> float:
     return float(stop_gradient(x))
 
 
 def _bracketed(name: str) -> Function:
     own = getattr(_scipy, name)
 
-    def function(f: Function, a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+    def function(f: Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
         args = tuple_of(args)
         if not holds_expr([a, b]) and without_tracing(f, a, args):
             return own(f, a, b, args, **options)
@@ -111,7 +111,7 @@ toms748 = _bracketed("toms748")
 
 
 def newton(
-    func: Function, x0: npt.ArrayLike, fprime: Any = None, args: Any = (), **options: Any
+    func: Function, x0: npt.ArrayLike, fprime: object = None, args: object = (), **options: object
 ) -> Any:
     """As `scipy.optimize.newton`, also for arrays of starting points; the exact derivative is used."""
     args = tuple_of(args)
@@ -150,7 +150,7 @@ def root_scalar(
 def fixed_point(
     func: Function,
     x0: npt.ArrayLike,
-    args: Any = (),
+    args: object = (),
     xtol: float = 1e-8,
     maxiter: int = 500,
     method: str = "del2",
@@ -171,14 +171,14 @@ def _accelerated(fun: Function, x0: Array) -> Any:
 def minimize(
     fun: Function,
     x0: npt.ArrayLike,
-    args: Any = (),
-    method: Any = None,
-    jac: Any = None,
-    hess: Any = None,
-    hessp: Any = None,
-    bounds: Any = None,
-    constraints: Any = (),
-    **options: Any,
+    args: object = (),
+    method: object = None,
+    jac: object = None,
+    hess: object = None,
+    hessp: object = None,
+    bounds: object = None,
+    constraints: object = (),
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.minimize`; with traced values ``jac`` and ``hess`` are funcgrad's own.
 
@@ -212,7 +212,7 @@ def minimize(
     return _result(x, fun=objective(x, *args))
 
 
-def _value_alone(fun: Function, jac: Any) -> Function:
+def _value_alone(fun: Function, jac: object) -> Function:
     """The objective without the gradient that it may return as well."""
     if jac is not True:
         return fun
@@ -232,7 +232,9 @@ def _end(infinite: float, end: Any) -> Any:
     return np.asarray(infinite) if end is None else real("bounds", end)
 
 
-def _bounded(objective: Function, start: Any, args: tuple[Any, ...], low: Any, high: Any) -> Any:
+def _bounded(
+    objective: Function, start: object, args: tuple[Any, ...], low: object, high: object
+) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
 
     nearby = _minimum(objective, start, args, low, high)
@@ -248,7 +250,9 @@ def _stationary(objective: Function) -> Function:
     return residual
 
 
-def _minimum(objective: Function, start: Any, args: tuple[Any, ...], low: Any, high: Any) -> Any:
+def _minimum(
+    objective: Function, start: object, args: tuple[Any, ...], low: object, high: object
+) -> Any:
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
@@ -259,7 +263,7 @@ def _minimum(objective: Function, start: Any, args: tuple[Any, ...], low: Any, h
     both = Body(body.inputs, [*body.outputs, *substitute_all([slope], one)])
 
     def run(low: Any, high: Any, x0: Any, *theta: Any) -> Any:
-        def fun(x: Any) -> tuple[float, Any]:
+        def fun(x: Array) -> tuple[float, Any]:
             with np.errstate(all="ignore"):
                 value, gradient = both.program.step([x, *theta])
             return float(value), np.asarray(gradient)
@@ -296,7 +300,7 @@ def minimize_scalar(
 
 
 @lru_cache(maxsize=64)
-def _line_search(bracket: Any, bounds: Any) -> Function:
+def _line_search(bracket: object, bounds: object) -> Function:
     def solve(fun: Function, x0: Array) -> Any:
         found = _scipy.minimize_scalar(
             lambda x: float(fun(np.asarray(x))), bracket, bounds, tol=None if bounds else 1e-12
@@ -329,7 +333,7 @@ def least_squares(
             "minimize of the sum of the losses",
         )
 
-    def objective(x: Any, *args: Any) -> Any:
+    def objective(x: Array, *args: object) -> Any:
         return np.sum(np.square(fun(x, *args))) / 2
 
     x0 = np.atleast_1d(real("least_squares", x0))
@@ -356,7 +360,7 @@ def curve_fit(
     count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
     start = np.ones(count) if p0 is None else np.atleast_1d(real("curve_fit", p0))
 
-    def residuals(p: Any, xdata: Any, ydata: Any, sigma: Any) -> Any:
+    def residuals(p: Array, xdata: object, ydata: object, sigma: object) -> Any:
         return (f(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
 
     weight = 1.0 if sigma is None else sigma

@@ -20,6 +20,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, refuse
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.typing import Array
 
 _composed = composed(_scipy)
 
@@ -60,7 +61,7 @@ def _operands(
     return a, b, [int(axis) % a.ndim for axis in chosen]
 
 
-def _ordered(who: str, a: Any, b: Any, mode: str, axes: Sequence[int]) -> bool:
+def _ordered(who: str, a: Array, b: Array, mode: str, axes: Sequence[int]) -> bool:
     """Whether the operands change places: in mode 'valid' the larger comes first."""
     if mode != "valid" or all([a.shape[k] >= b.shape[k] for k in axes]):
         return False
@@ -73,7 +74,7 @@ def _ordered(who: str, a: Any, b: Any, mode: str, axes: Sequence[int]) -> bool:
     )
 
 
-def _directly(a: Any, b: Any) -> Any:
+def _directly(a: Array, b: Array) -> Any:
     """The full convolution over all axes: a sum of shifted copies along all but the last."""
     if a.ndim == 1:
         return np.convolve(a, b)
@@ -105,7 +106,7 @@ def convolve(
 
 @_composed
 def fftconvolve(
-    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", axes: Any = None
+    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", axes: object = None
 ) -> Any:
     """As `scipy.signal.fftconvolve`."""
     a, b, places = _operands("fftconvolve", in1, in2, mode, axes)
@@ -132,7 +133,7 @@ def fftconvolve(
 oaconvolve = fftconvolve
 
 
-def _reversed(x: Any) -> Any:
+def _reversed(x: Array) -> Any:
     return np.conj(np.flip(x))
 
 

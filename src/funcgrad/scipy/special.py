@@ -26,7 +26,7 @@ def _answering(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
     """SciPy's function on plain values, and the one of the package on traced ones."""
     own = getattr(_scipy, name)
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         if not holds_expr([*args, *kwargs.values()]):
             return own(*args, **kwargs)
         if kwargs and isinstance(own, np.ufunc):

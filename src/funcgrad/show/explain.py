@@ -1,7 +1,7 @@
-"""A walk through forward and reverse accumulation, in words and numbers.
+"""Forward and reverse accumulation step by step, in words and numbers.
 
-The nodes are called v0, v1, … in topological order; t stands for a tangent, z for a cotangent. What is
-written is what `pushforward` and `backprop` do: each line is one step of theirs.
+The nodes are named v0, v1, … in topological order; t is a tangent, z a cotangent. Each line is one step of
+`pushforward` or `backprop`.
 """
 
 from __future__ import annotations

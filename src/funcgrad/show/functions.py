@@ -1,9 +1,8 @@
-"""Closed subgraphs as a reader meets them: the functions that a program holds, and their names.
+"""Bodies of loops, branches and calls as named functions, for displays.
 
-A body is written once, as ``f(s, t) = …``, however often it is run and however deep it lies; so what is
-written of a program with loops is linear in it. The names of its inputs tell what they are for: ``s`` is
-a loop's state (or an equation's unknown), ``t`` what a turn takes of a sequence, ``p`` what stays, and
-``u`` an argument of a branch or a call.
+Each body is written once, as ``f(s, t) = …``, so the text is linear in the size of the program. The name of
+an input states its role: ``s`` is a loop's state (or an equation's unknown), ``t`` the entry of a sequence at
+one iteration, ``p`` a loop-invariant operand, and ``u`` an argument of a branch or a call.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The broadcasts and casts that a formula leaves out: those that NumPy does by itself.
 
 An elementwise operation has operands of one type; `funcgrad.ops.base.op.fit` casts and broadcasts them by
-operations of their own. A formula shows what these were applied to, if NumPy's promotion (NEP 50) gives the
+operations of their own. A formula shows their operands, if NumPy's promotion (NEP 50) gives the
 operation the same types again. A constant is then written as Python's number, which takes the dtype of
-the operands beside it. Anything else is written, so that a formula read as NumPy code has the program's
-types.
+the operands beside it. All other casts and broadcasts are written, so that a formula read as NumPy code has
+the program's types.
 """
 
 from __future__ import annotations

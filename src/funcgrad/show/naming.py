@@ -1,7 +1,7 @@
-"""What the faces of a program share: its distinct nodes in canonical order, and named parts.
+"""Distinct nodes in canonical order, and names of shared parts: used by all displays of programs.
 
-The invariant: whatever is written is linear in the graph, since a part that is used twice, or that has
-grown long, gets a name and is written once.
+The invariant: a display is linear in the graph, since a subexpression that is used twice, or that is long,
+gets a name and is written once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Formulas from text: parsed against a whitelist, never evaluated as Python.
 
 Numbers, names, arithmetic, comparisons and calls of the package's elementwise functions, reductions
-and contractions. Whatever else Python allows is a `FormulaError` of one line.
+and contractions. Any other syntax of Python raises a `FormulaError` of one line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""steps: backpropagation through a program in words and numbers, a line a step.
+"""Backpropagation through a program in words and numbers, one line a step.
 
-The numbers are those of `funcgrad.show.explain`. Each visit says what every operand is handed and by which
-rule; at the end stand the formulas of the gradient, with the laws that simplified them.
+The numbers are those of `funcgrad.show.explain`. Each line names the cotangent that an operand receives, and
+the rule that computes it; the last lines are the formulas of the gradient, with the laws that apply.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Programs as SymPy's expressions: numbers, and operations that act entry by entry.
 
-An array variable becomes a symbol that stands for any one of its entries. SymPy is imported when first
-asked for; it is no dependency.
+An array variable becomes a symbol that stands for any one of its entries. SymPy is an optional dependency,
+imported on first use.
 """
 
 from __future__ import annotations

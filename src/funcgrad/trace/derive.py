@@ -123,7 +123,7 @@ def trace(f: Callable[..., Any], *args: object) -> Any:
     return closed_tree(output, leaves)
 
 
-def closed_tree(output: Any, leaves: Sequence[Expr]) -> Any:
+def closed_tree(output: object, leaves: Sequence[Expr]) -> Any:
     """A traced tree as expressions that remain valid after the trace: leaves become variables."""
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]

@@ -40,7 +40,7 @@ class OuterArrays:
                 )
 
 
-def _content(array: Any) -> bytes:
+def _content(array: object) -> bytes:
     value = plain_value(array)
     return bytes(value.key) if isinstance(value, Expr) else np.asarray(value).tobytes()
 

@@ -100,7 +100,7 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
     )
 
 
-def is_flag(leaf: Any) -> bool:
+def is_flag(leaf: object) -> bool:
     """Whether a leaf is a bool, or an array or an expression of bools, which no derivative is taken in.
 
     >>> is_flag(True), is_flag(1.0)
@@ -111,7 +111,7 @@ def is_flag(leaf: Any) -> bool:
     )
 
 
-def flatten_numbers(tree: Any, name: str = "") -> Tree:
+def flatten_numbers(tree: object, name: str = "") -> Tree:
     """The leaves of `flatten` without the flags of a container, which stay where they are.
 
     >>> flatten_numbers({"w": 2.0, "flag": True}).leaves

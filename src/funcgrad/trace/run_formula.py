@@ -17,7 +17,7 @@ from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 
 
-def evaluate(formulas: Any, values: Mapping[Any, Any] | None = None, /, **named: object) -> Any:
+def evaluate(formulas: object, values: Mapping[Any, Any] | None = None, /, **named: object) -> Any:
     """The value of an expression, given one for each of its variables; of a tree or map, of all its formulas.
 
     ``values`` maps names or variables to numbers or arrays; keywords do the same by name. Names that no
@@ -71,7 +71,7 @@ def _values(
     return substitute_all(roots, replaced)
 
 
-def _operand(name: str, value: Any, type: ArrayType) -> Expr:
+def _operand(name: str, value: object, type: ArrayType) -> Expr:
     """A value in a variable's place, as an expression of its type."""
     if not isinstance(value, Expr):
         return const(fitted(name, value, type))

@@ -45,10 +45,10 @@ class static:  # noqa: N801  # it is used as a function and as an annotation
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
-    def __class_getitem__(cls, kind: Any) -> Any:
+    def __class_getitem__(cls, kind: object) -> Any:
         return Annotated[kind, cls]
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -101,7 +101,7 @@ def _may_be_static(annotation: object) -> bool:
     return bool(_WORD.search(annotation if isinstance(annotation, str) else repr(annotation)))
 
 
-def _is_marked(annotation: Any) -> bool:
+def _is_marked(annotation: object) -> bool:
     marks = (annotation, *getattr(annotation, "__metadata__", ()))
     return any(mark is static or isinstance(mark, static) for mark in marks)
 
@@ -170,7 +170,7 @@ class _ById:
 
     __slots__ = ("object",)
 
-    def __init__(self, object: Any) -> None:
+    def __init__(self, object: object) -> None:
         self.object = object
 
     def __eq__(self, other: object) -> bool:

@@ -14,7 +14,7 @@ from funcgrad.trace.pytree import Tree, flatten_numbers, flatten_with_static, is
 from funcgrad.trace.static import is_static_value
 
 
-def tree_add(tree: Any, *trees: Any) -> Any:
+def tree_add(tree: object, *trees: object) -> Any:
     """The sum of trees of one structure, leaf by leaf, added from the left.
 
     So gradients of parts of a sum, and pairs of value and gradient, add up with `functools.reduce`.

@@ -97,7 +97,7 @@ def _by_fields(names: Iterable[str], marked: Iterable[str]) -> Flatten:
     return flatten
 
 
-def fields_of(tree: Any, moving: Sequence[str], kept: Sequence[str]) -> TreeNode:
+def fields_of(tree: object, moving: Sequence[str], kept: Sequence[str]) -> TreeNode:
     """An instance taken apart into the fields that it has; the fields ``kept`` are static."""
     labels = [name for name in moving if hasattr(tree, name)]
     fixed = _fixed(tree, kept)
@@ -246,7 +246,7 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
     return cls
 
 
-def _attributes(tree: Any) -> tuple[list[Any], Any, tuple[str, ...]]:
+def _attributes(tree: object) -> tuple[list[Any], Any, tuple[str, ...]]:
     kind: Any = type(tree)
     names = [*_slots(kind), *getattr(tree, "__dict__", ())]
     marked = static_fields(kind)

@@ -36,7 +36,7 @@ def restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def parse_index(index: Any, x: Expr) -> tuple[Expr, Spec, list[Any]]:
+def parse_index(index: object, x: Expr) -> tuple[Expr, Spec, list[Any]]:
     """An index of x as it is written: the spec and the arrays in it, and the operand that they index.
 
     That operand is x, with a new axis of length 1 for each boolean scalar: True selects its one entry, and

@@ -34,7 +34,7 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.finfo(dtype).dtype
 
 
-def eye_like(x: Any) -> Any:
+def eye_like(x: Array) -> Any:
     """The identity matrix as wide as x, in the dtype of its parts."""
     return np.eye(np.shape(x)[-1], dtype=real_dtype(x.dtype))
 

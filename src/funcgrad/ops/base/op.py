@@ -42,7 +42,7 @@ from funcgrad.ops.base.promotion import (
     ufunc_loop,
 )
 from funcgrad.source import USERS, fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 EdgeRule: TypeAlias = Callable[..., LinearMap]
 """``edge(z, *inputs, **params)``, the linear map from a tangent of the input to one of z."""
@@ -186,7 +186,7 @@ def lift_fully(arg: Any, beside: Sequence[Any] = ()) -> Expr:
     return lifted if isinstance(lifted, Expr) else const(lifted)
 
 
-def lift(arg: Any, beside: Sequence[Any] = ()) -> Any:
+def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
     """An argument as an expression; Python's numbers are left, since their dtype follows the others'.
 
     An array met beside a traced expression is held as `array_capture` does; elsewhere it is copied.
@@ -362,7 +362,7 @@ _CASTS: dict[str, dict[str, str]] = {
 }
 
 
-def _mp_astype(mp: Any, x: Array, dtype: np.dtype[Any]) -> Any:
+def _mp_astype(mp: FunctionLibrary, x: Array, dtype: np.dtype[Any]) -> Any:
     if x.dtype != object:
         return x
     if dtype.kind == "f":  # the real part, as NumPy casts
@@ -373,7 +373,7 @@ def _mp_astype(mp: Any, x: Array, dtype: np.dtype[Any]) -> Any:
     return x
 
 
-def _interval_astype(iv: Any, x: Array, dtype: np.dtype[Any]) -> Any:
+def _interval_astype(iv: FunctionLibrary, x: Array, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "b":
         return iv.true(x)
     return (np.trunc(x[0]), np.trunc(x[1])) if dtype.kind in "iu" else x

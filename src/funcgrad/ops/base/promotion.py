@@ -29,7 +29,7 @@ the values of arrays that can be written."""
 
 @lru_cache(maxsize=8192)
 def elementwise_plan(
-    op: Any, kinds: tuple[OperandKind, ...]
+    op: object, kinds: tuple[OperandKind, ...]
 ) -> tuple[OperandPlan, tuple[ArrayType | None, ...], Any]:
     """What is done with arguments of these kinds; the types to fit them to, or None; the result's."""
     if any([isinstance(kind, type) and issubclass(kind, Reference) for kind in kinds]):

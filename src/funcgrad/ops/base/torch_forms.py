@@ -17,6 +17,7 @@ from funcgrad.ops.base.index_spec import restore
 from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.ops.reduction import rooted, squared
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 _torch: Any = LazyModule("torch")
 
@@ -55,22 +56,22 @@ def cbrt(x: object) -> Any:
 
 
 # -- comparisons: NumPy orders complex numbers by the real part, then by the imaginary one ---------------
-def less(x: Any, y: Any) -> Any:
+def less(x: Array, y: Array) -> Any:
     """As `numpy.less`."""
     return _ordered(_torch.less, _torch.less, x, y)
 
 
-def less_equal(x: Any, y: Any) -> Any:
+def less_equal(x: Array, y: Array) -> Any:
     """As `numpy.less_equal`."""
     return _ordered(_torch.less_equal, _torch.less, x, y)
 
 
-def greater(x: Any, y: Any) -> Any:
+def greater(x: Array, y: Array) -> Any:
     """As `numpy.greater`."""
     return _ordered(_torch.greater, _torch.greater, x, y)
 
 
-def greater_equal(x: Any, y: Any) -> Any:
+def greater_equal(x: Array, y: Array) -> Any:
     """As `numpy.greater_equal`."""
     return _ordered(_torch.greater_equal, _torch.greater, x, y)
 
@@ -92,17 +93,17 @@ def _as_unsigned(x: Any, total: Any) -> Any:
     return total.to(_torch.uint64) if str(x.dtype).startswith("torch.uint") else total
 
 
-def cumsum(x: Any, axis: int) -> Any:
+def cumsum(x: Array, axis: int) -> Any:
     """As `numpy.cumsum`."""
     return _as_unsigned(x, _torch.cumsum(x, dim=axis))
 
 
-def argmax(x: Any, axis: int) -> Any:
+def argmax(x: Array, axis: int) -> Any:
     """As `numpy.argmax`."""
     return _torch.argmax(_comparable(x), dim=axis)
 
 
-def argmin(x: Any, axis: int) -> Any:
+def argmin(x: Array, axis: int) -> Any:
     """As `numpy.argmin`."""
     return _torch.argmin(_comparable(x), dim=axis)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
@@ -24,11 +22,11 @@ from funcgrad.typing import Array
 _SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
 
 
-def _negation(z: Array, *inputs: Any) -> LinearMap:
+def _negation(z: Array, *inputs: Array) -> LinearMap:
     return _NEGATED
 
 
-def _identity(z: Array, *inputs: Any) -> LinearMap:
+def _identity(z: Array, *inputs: Array) -> LinearMap:
     return _SAME
 
 

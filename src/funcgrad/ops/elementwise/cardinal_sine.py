@@ -13,7 +13,7 @@ from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, astype, differentiable, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import ufunc_loop
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 def _sinc_run(x: Array, order: int = 0) -> Any:
@@ -50,11 +50,11 @@ def _sinc_type(type: ArrayType, order: int) -> ArrayType:
     return ArrayType(type.shape, ufunc_loop(np.sin, type.dtype)[-1])
 
 
-def _mp_sinc(mp: Any, x: Array, order: int) -> Any:
+def _mp_sinc(mp: FunctionLibrary, x: Array, order: int) -> Any:
     return np.frompyfunc(lambda v: _mp_sinc_of(mp, v, order), 1, 1)(x)
 
 
-def _mp_sinc_of(mp: Any, x: Array, order: int) -> Any:
+def _mp_sinc_of(mp: FunctionLibrary, x: Array, order: int) -> Any:
     """By u*s_n + n*s_(n-1) = sin(u + n*pi/2) at u = pi*x, with as many more bits as that loses."""
     if not mp.isfinite(x):
         return x * 0
@@ -75,7 +75,7 @@ def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
     return f"np.sinc({texts[0]})"
 
 
-def _sinc_in(xp: Any, x: Array, order: int) -> Any:
+def _sinc_in(xp: FunctionLibrary, x: Array, order: int) -> Any:
     """`_sinc_run` with the functions of an array library."""
     u = np.pi * x
     small = xp.abs(u) <= max(1, order)

@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 # Python's numbers, which leave float32 as it is.
 _LN2, _LN10 = math.log(2), math.log(10)
@@ -146,7 +146,7 @@ cbrt = elementwise(
 
 
 # -- sums of exponentials --------------------------------------------------------------------------
-def _mp_logaddexp(mp: Any, x: Array, y: Array) -> Any:
+def _mp_logaddexp(mp: FunctionLibrary, x: Array, y: Array) -> Any:
     top, low = (x, y) if x >= y else (y, x)
     if top == low and not mp.isfinite(top):
         return top

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
 
-def _routed(wins: Any, first: bool) -> Any:
+def _routed(wins: Callable[..., Any], first: bool) -> Any:
     """The edge of one operand of maximum or minimum: all to the winner, half to each at a tie."""
 
     def edge(z: Any, x: Array, y: Array) -> LinearMap:
@@ -35,7 +36,7 @@ def _over_nan(wins: np.ufunc) -> Any:
     return lambda a, b: wins(a, b) | np.isnan(b)
 
 
-def _extremum(name: str, ufunc: np.ufunc, wins: Any, columns: Columns) -> Op:
+def _extremum(name: str, ufunc: np.ufunc, wins: Callable[..., Any], columns: Columns) -> Op:
     return elementwise_from_edges(
         name, ufunc, _routed(wins, True), _routed(wins, False), columns=columns
     )

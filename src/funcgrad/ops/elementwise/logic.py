@@ -22,7 +22,7 @@ class Comparison(Elementwise):
     lie on one side of it; so an infinity of its sign stands for it.
     """
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, *args: object, **params: object) -> Any:
         try:
             return super().__call__(*args, **params)
         except OverflowError:

@@ -29,7 +29,7 @@ def _mask_loop(condition: Array, x: Array) -> tuple[np.dtype[Any], ...]:
 
 
 def _masked(negate: bool) -> Any:
-    def edge(z: Array, condition: Array, *inputs: Any) -> LinearMap:
+    def edge(z: Array, condition: Array, *inputs: Array) -> LinearMap:
         chosen = np.logical_not(condition) if negate else condition
         return Structural(lambda v: mask(chosen, v), lambda g: mask(chosen, g))
 

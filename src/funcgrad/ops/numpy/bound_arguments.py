@@ -83,7 +83,7 @@ def bind_arguments(
     return tuple(places), named
 
 
-def _is_default(value: Any, default: Any) -> bool:
+def _is_default(value: object, default: object) -> bool:
     if value is default or value is np._NoValue:
         return True
     return type(value) is type(default) and not isinstance(value, Expr) and bool(value == default)

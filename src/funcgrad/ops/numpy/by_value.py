@@ -80,10 +80,10 @@ def _expressions(tree: object) -> Iterable[Any]:
 
 
 def unique(
-    ar: Any,
-    return_index: Any = False,
-    return_inverse: Any = False,
-    return_counts: Any = False,
+    ar: object,
+    return_index: object = False,
+    return_inverse: object = False,
+    return_counts: object = False,
     axis: int | None = None,
     *,
     equal_nan: bool = True,
@@ -140,9 +140,9 @@ def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
 def isin(
     element: npt.ArrayLike,
     test_elements: npt.ArrayLike,
-    assume_unique: Any = False,
-    invert: Any = False,
-    **_: Any,
+    assume_unique: object = False,
+    invert: object = False,
+    **_: object,
 ) -> Any:
     """As `numpy.isin`, by comparing each with each."""
     x, among = lift_fully(element), shape.ravel(lift_fully(test_elements))
@@ -150,7 +150,7 @@ def isin(
     return ~found if invert else found
 
 
-def digitize(x: npt.ArrayLike, bins: Any, right: npt.ArrayLike = False) -> Any:
+def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> Any:
     """As `numpy.digitize`; whether the bins rise or fall is asked."""
     bins = lift_fully(bins)
     steps = bins[1:] - bins[:-1]
@@ -163,7 +163,7 @@ def digitize(x: npt.ArrayLike, bins: Any, right: npt.ArrayLike = False) -> Any:
     )
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: object, a2: object) -> Any:
     """As `numpy.array_equiv`: a truth value, asked for when Python needs it."""
     a, b = lift_fully(a1), lift_fully(a2)
     try:

@@ -277,7 +277,7 @@ _REDUCED_BY = {
 _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
 
 
-def apply_numpy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer ``__array_function__``: by a stand-in, by value, or by NumPy's own code on traced values."""
     stand_in = expr_module.operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))

@@ -24,7 +24,7 @@ def modf(x: Array) -> tuple[Any, Any]:
     return np.where(np.isinf(x), np.copysign(np.zeros((), x.dtype), x), rest), whole
 
 
-def ldexp(x: Array, i: Any) -> Any:
+def ldexp(x: Array, i: object) -> Any:
     """As `numpy.ldexp`: x times a power of two, without overflow on the way."""
     x, rest = _operands(np.ldexp, x, i)
     rest = rest if isinstance(i, Expr) else np.asarray(i)
@@ -75,7 +75,7 @@ def heaviside(x1: Array, x2: Array) -> Any:
     return np.where(x == x, step, np.asarray(np.nan, dtype)[()])
 
 
-def _operands(ufunc: np.ufunc, *given: Any) -> tuple[Any, ...]:
+def _operands(ufunc: np.ufunc, *given: object) -> tuple[Any, ...]:
     """The operands in the dtypes of NumPy's loop; TypeError if it has none for them."""
     weak = (int, float)
     kinds = tuple([type(v) if type(v) in weak else lift_fully(v).dtype for v in given])

@@ -93,7 +93,7 @@ def matrix_rank(
 
 
 # -- products ------------------------------------------------------------------------------------
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: Array, n: int) -> Any:
     """As `numpy.linalg.matrix_power`, by squaring; a negative power is that of the inverse."""
     a, n = matrices("matrix_power", a), operator.index(n)
     if n < 0:
@@ -203,7 +203,7 @@ class LstsqResult(NamedTuple):
     s: Any
 
 
-def lstsq(a: Array, b: object, rcond: Any = None) -> Any:
+def lstsq(a: Array, b: object, rcond: object = None) -> Any:
     """As `numpy.linalg.lstsq`: the shortest x that minimizes |a @ x - b|, by the pseudoinverse.
 
     The residuals are those of full rank (NumPy leaves them out of a lower one).

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.ops import reduction
@@ -18,7 +19,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 
 
-def _numbers(x: object, instead: object, where: Any = True) -> tuple[Any, Any]:
+def _numbers(x: object, instead: object, where: object = True) -> tuple[Any, Any]:
     """An operand with what is none, or is not chosen, replaced; and where it has numbers."""
     x = lift_fully(x)
     if not differentiable(x.dtype) and where is True:
@@ -30,11 +31,11 @@ def _numbers(x: object, instead: object, where: Any = True) -> tuple[Any, Any]:
 def nansum(
     x: Array,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
     *,
-    keepdims: Any = False,
-    initial: Any = 0,
-    where: Any = True,
+    keepdims: bool = False,
+    initial: object = 0,
+    where: object = True,
 ) -> Any:
     """As `numpy.nansum`."""
     total = reduction.sum(_numbers(x, 0, where)[0], axis, dtype, keepdims)
@@ -44,11 +45,11 @@ def nansum(
 def nanprod(
     x: Array,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
     *,
-    keepdims: Any = False,
-    initial: Any = 1,
-    where: Any = True,
+    keepdims: bool = False,
+    initial: object = 1,
+    where: object = True,
 ) -> Any:
     """As `numpy.nanprod`."""
     product = reduction.prod(_numbers(x, 1, where)[0], axis, dtype, keepdims)
@@ -56,26 +57,41 @@ def nanprod(
 
 
 def nanmean(
-    x: Array, axis: Axes = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True
+    x: Array,
+    axis: Axes = None,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    keepdims: bool = False,
+    where: object = True,
 ) -> Any:
     """As `numpy.nanmean`."""
     kept, known = _numbers(inexact(x, dtype), 0, where)
     return reduction.sum(kept, axis, keepdims=keepdims) / _count(known, kept, axis, keepdims)
 
 
-def _count(known: Any, x: Array, axis: Axes, keepdims: Any) -> Any:
+def _count(known: Array, x: Array, axis: Axes, keepdims: bool) -> Any:
     return astype(reduction.sum(known, axis, keepdims=keepdims), np.real(x).dtype)
 
 
 def nanmax(
-    x: Array, axis: Axes = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
+    x: Array,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    initial: object = None,
+    where: object = True,
 ) -> Any:
     """As `numpy.nanmax`; entries that tie share the derivative equally."""
     return _extreme(np.fmax, -np.inf, x, axis, keepdims, initial, where)
 
 
 def nanmin(
-    x: Array, axis: Axes = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
+    x: Array,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    initial: object = None,
+    where: object = True,
 ) -> Any:
     """As `numpy.nanmin`; entries that tie share the derivative equally."""
     return _extreme(np.fmin, np.inf, x, axis, keepdims, initial, where)
@@ -143,7 +159,9 @@ def _real_dtype(name: str, x: object, dtype: np.dtype[Any]) -> Any:
     return x
 
 
-def _deviation(x: Array, axis: Axes, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
+def _deviation(
+    x: Array, axis: Axes, ddof: float, keepdims: bool, where: object, mean: Array
+) -> Any:
     kept, known = _numbers(x, 0, where)
     middle = nanmean(x, axis, keepdims=True, where=where) if mean is None else mean
     centered = mask(known, kept - middle)
@@ -153,7 +171,7 @@ def _deviation(x: Array, axis: Axes, ddof: float, keepdims: Any, where: Any, mea
 
 
 # -- by order ------------------------------------------------------------------------------------
-def nanmedian(a: Array, axis: Axes = None, *, keepdims: Any = False) -> Any:
+def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """As `numpy.nanmedian`; what lies in the middle has the derivative."""
     x = inexact(a)
     if not x.size:
@@ -204,7 +222,7 @@ def nanquantile(
     return _kept(z, tuple([shares.ndim + i for i in axes]), keepdims)
 
 
-def _sorted_numbers(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+def _sorted_numbers(x: Array, axes: tuple[int, ...]) -> tuple[Any, Any]:
     """The entries in order along a first axis, what is none last, and how many are numbers."""
     kept = tuple([i for i in range(x.ndim) if i not in axes])
     lengths = tuple([x.shape[i] for i in kept])
@@ -224,5 +242,5 @@ def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, ndim)))
 
 
-def _kept(z: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
+def _kept(z: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.expand_dims(z, axes) if keepdims is True and axes else z

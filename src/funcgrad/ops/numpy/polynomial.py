@@ -63,7 +63,7 @@ def polyfit(
     return solution / reshape(scale, (-1,) + (1,) * (y.ndim - 1))
 
 
-def polymul(a1: Any, a2: Any) -> Any:
+def polymul(a1: object, a2: object) -> Any:
     """As `numpy.polymul`: the product's coefficients; how many of the first are 0 is asked."""
     first, second = [np.trim_zeros(np.atleast_1d(p), "f") for p in lift_all((a1, a2))]
     return np.convolve(first, second)

@@ -134,21 +134,21 @@ def pad(
     return lift_fully(frame).at[inside].set(x)
 
 
-def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+def broadcast_arrays(*args: object, subok: bool = False) -> tuple[Any, ...]:
     """As `numpy.broadcast_arrays`."""
     given = lift_all(args)
     shape = np.broadcast_shapes(*[x.shape for x in given])
     return tuple([np.broadcast_to(x, shape) for x in given])
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: object) -> Any:
     """As `numpy.block`: the innermost lists are joined along the last axis."""
     depth = _depth(arrays)
     leaves = lift_all(_leaves(arrays))
     ndim = max([depth, *[x.ndim for x in leaves]])
     rest = iter([reshape(x, (1,) * (ndim - x.ndim) + x.shape) for x in leaves])
 
-    def joined(part: Any, level: int) -> Any:
+    def joined(part: object, level: int) -> Any:
         if not isinstance(part, list):
             return next(rest)
         return concatenate([joined(item, level - 1) for item in part], axis=-level)
@@ -156,7 +156,7 @@ def block(arrays: Any) -> Any:
     return joined(arrays, depth)
 
 
-def _depth(arrays: Any) -> int:
+def _depth(arrays: object) -> int:
     """How deeply lists are nested: the same at every leaf, and none empty."""
     if not isinstance(arrays, list):
         return 0
@@ -169,7 +169,7 @@ def _depth(arrays: Any) -> int:
     return 1 + depths.pop()
 
 
-def _leaves(arrays: Any) -> list[Any]:
+def _leaves(arrays: object) -> list[Any]:
     if not isinstance(arrays, list):
         return [arrays]
     return [leaf for item in arrays for leaf in _leaves(item)]
@@ -191,7 +191,7 @@ def partition(
 
 
 def argpartition(
-    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
+    a: Array, kth: object, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> Any:
     """As `numpy.argpartition`: the order that sorts the entries; not differentiable."""
     return np.argsort(lift_fully(a), axis)

@@ -36,7 +36,7 @@ def argwhere(x: npt.ArrayLike) -> Any:
     return np.stack(nonzero(x), axis=-1) if x.ndim else np.zeros((int(bool(x)), 0), int)
 
 
-def select(condlist: Array, choicelist: Array, default: Any = 0) -> Any:
+def select(condlist: Array, choicelist: Array, default: object = 0) -> Any:
     """As `numpy.select`: the first choice whose condition holds."""
     if len(condlist) != len(choicelist) or not len(condlist):
         raise fail(
@@ -148,8 +148,8 @@ def nan_to_num(
 def isclose(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
-    rtol: Any = 1e-05,
-    atol: Any = 1e-08,
+    rtol: object = 1e-05,
+    atol: object = 1e-08,
     equal_nan: bool = False,
 ) -> Any:
     """As `numpy.isclose`; not differentiable."""
@@ -162,8 +162,8 @@ def isclose(
 def allclose(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
-    rtol: Any = 1e-05,
-    atol: Any = 1e-08,
+    rtol: object = 1e-05,
+    atol: object = 1e-08,
     equal_nan: bool = False,
 ) -> Any:
     """As `numpy.allclose`: a truth value, asked for when Python needs it."""

@@ -24,7 +24,7 @@ from funcgrad.ops.base.axes import axes_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.by_value import answered
 from funcgrad.source import fail
-from funcgrad.typing import Axes
+from funcgrad.typing import Array, Axes
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
     "add": reduction.sum,
@@ -181,7 +181,7 @@ def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).max if least > 0 else np.iinfo(dtype).min
 
 
-def _folded(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _folded(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The entries along an axis combined from the first to the last; along several, of all of them."""
     if len(axes) > 1 and ufunc.__name__ not in _ASSOCIATIVE:
         raise ValueError(
@@ -216,7 +216,7 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> An
     return np.concatenate(parts, axis=place) if parts else x
 
 
-def _scanned(ufunc: np.ufunc, x: Any, axis: int) -> Any:
+def _scanned(ufunc: np.ufunc, x: Array, axis: int) -> Any:
     """Running combinations in log2(n) operations on whole arrays (Hillis and Steele)."""
     step, length = 1, x.shape[axis]
     while step < length:

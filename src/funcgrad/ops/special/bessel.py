@@ -15,7 +15,7 @@ from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.special_function import by_mpmath, special_function
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 def _neighbors(op: Callable[[], Op], below: float, above: float) -> Callable[..., Any]:
@@ -200,7 +200,7 @@ def _spherical(kind: str, below: float, above: float) -> Op:
         lower = below * n * op(np.maximum(n - 1, 0), x)
         return (lower + above * (n + 1) * op(n + 1, x)) / (2 * n + 1)
 
-    def by_mp(mp: Any, n: Any, x: Any) -> Any:
+    def by_mp(mp: FunctionLibrary, n: object, x: Array) -> Any:
         return mp.sqrt(mp.pi / (2 * x)) * getattr(mp, f"bessel{kind}")(n + mp.mpf(1) / 2, x)
 
     name = f"spherical_{kind}n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.special_function import special_function
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
@@ -133,12 +133,12 @@ ndtri_exp: Op = special_function(
 )
 
 
-def _mp_log_ndtr(mp: Any, x: Any) -> Any:
+def _mp_log_ndtr(mp: FunctionLibrary, x: Array) -> Any:
     tail = mp.erfc(abs(x) / mp.sqrt(2)) / 2
     return mp.log1p(-tail) if x > 0 else mp.log(tail)
 
 
-def _mp_inverse_erfc(mp: Any, x: Any) -> Any:
+def _mp_inverse_erfc(mp: FunctionLibrary, x: Array) -> Any:
     """The inverse of erfc, also for small x: by Newton's method on the logarithm."""
     if x > 0.5:
         return mp.erfinv(1 - x)

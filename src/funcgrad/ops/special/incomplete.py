@@ -24,7 +24,7 @@ from funcgrad.ops.special.special_function import (
     numeric_function,
     special_function,
 )
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 # -- densities -----------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ beta_density: Op = numeric_function(
 
 
 # -- moments -------------------------------------------------------------------------------------
-def _as_given(value: Any, *args: Array) -> Any:
+def _as_given(value: object, *args: Array) -> Any:
     return np.asarray(value, np.result_type(*args, np.float32))[()]
 
 
@@ -106,10 +106,10 @@ def _gamma_moment_x(z: Array, a: Array, x: Array, *, order: int, upper: bool) ->
     return Diagonal(-slope if upper else slope)
 
 
-def _mp_gamma_moment(mp: Any, a: Any, x: Any, order: int, upper: bool) -> Any:
+def _mp_gamma_moment(mp: FunctionLibrary, a: Array, x: Array, order: int, upper: bool) -> Any:
     """By the recurrence of the edge in the shape, with numerical derivatives of the integral."""
 
-    def moment(a: Any, x: Any, order: int) -> Any:
+    def moment(a: Array, x: Array, order: int) -> Any:
         if order == 0:
             return mp.gammainc(a, x, regularized=True) if upper else _mp_gammainc(mp, a, x)
         slope = mp.diff(lambda a: moment(a, x, order - 1), a)
@@ -119,7 +119,7 @@ def _mp_gamma_moment(mp: Any, a: Any, x: Any, order: int, upper: bool) -> Any:
     return np.frompyfunc(lambda a, x: moment(a, x, order), 2, 1)(a, x)
 
 
-def _mp_gammainc(mp: Any, a: Any, x: Any) -> Any:
+def _mp_gammainc(mp: FunctionLibrary, a: Array, x: Array) -> Any:
     return mp.gammainc(a, 0, x, regularized=True)
 
 
@@ -173,10 +173,12 @@ def _beta_moment_x(
     return Diagonal(-slope if upper else slope)
 
 
-def _mp_beta_moment(mp: Any, a: Any, b: Any, x: Any, orders: tuple[int, int], upper: bool) -> Any:
+def _mp_beta_moment(
+    mp: FunctionLibrary, a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bool
+) -> Any:
     """By the recurrences of the edges in the shapes, with numerical derivatives of the integral."""
 
-    def moment(a: Any, b: Any, x: Any, first: int, second: int) -> Any:
+    def moment(a: Array, b: Array, x: Array, first: int, second: int) -> Any:
         if first < 0 or second < 0:
             return mp.mpf(0)
         if first == second == 0:

@@ -13,7 +13,7 @@ from funcgrad.ops.special.special_function import by_mpmath, special_function
 from funcgrad.typing import Array
 
 
-def _degree_less(n: Array, factor: Any, polynomial: Callable[[Any], Any]) -> Any:
+def _degree_less(n: Array, factor: object, polynomial: Callable[[Any], Any]) -> Any:
     """A multiple of a polynomial of degree n - 1, and 0 for n = 0."""
     zero = n == 0
     return np.where(zero, 0.0, factor * polynomial(np.where(zero, 1, n) - 1))

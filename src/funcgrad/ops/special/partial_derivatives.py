@@ -22,7 +22,7 @@ from funcgrad.ops.base.columns import Columns, in_library
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 _DIGITS = 40
 
@@ -80,11 +80,11 @@ def _edge(place: int) -> EdgeRule:
     return edge
 
 
-def _batch(size: int, batched: Sequence[bool], *args: Any, **params: Any) -> Any:
+def _batch(size: int, batched: Sequence[bool], *args: object, **params: object) -> Any:
     return partial_derivative_op(*spread_unbatched(size, batched, args), **params)
 
 
-def _mp_row(mp: Any, *args: Any, operation: str, orders: tuple[int, ...]) -> Any:
+def _mp_row(mp: FunctionLibrary, *args: object, operation: str, orders: tuple[int, ...]) -> Any:
     row: Any = operation_table.ops[operation].columns.mpmath  # type: ignore[attr-defined]
     own: Any = in_library(row, mp, "f")
     return np.frompyfunc(lambda *values: mp.diff(own, values, orders), len(args), 1)(*args)

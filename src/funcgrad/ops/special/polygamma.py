@@ -17,7 +17,7 @@ from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import real_loop
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 # -- polygamma -----------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def _polygamma_edge(z: Array, x: Array, *, order: int) -> LinearMap:
     return Diagonal(polygamma_op(x, order=order + 1))
 
 
-def _mp_polygamma(mp: Any, x: Array, order: int) -> Any:
+def _mp_polygamma(mp: FunctionLibrary, x: Array, order: int) -> Any:
     def entry(value: Any) -> Any:
         try:
             return mp.psi(order, value)
@@ -41,7 +41,7 @@ def _mp_polygamma(mp: Any, x: Array, order: int) -> Any:
     return np.frompyfunc(entry, 1, 1)(x)
 
 
-def _interval_polygamma(iv: Any, x: Array, order: int) -> Any:
+def _interval_polygamma(iv: FunctionLibrary, x: Array, order: int) -> Any:
     """Monotone right of 0; left of it there are poles."""
     rising = order % 2 == 0
     bottom, top = (x[0], x[1]) if rising else (x[1], x[0])
@@ -70,7 +70,7 @@ def _jax_polygamma(xp: Array, x: Array, order: int) -> Any:
     return special.polygamma(order, x) if order else special.digamma(x)
 
 
-def _torch_polygamma(torch: Any, x: Array, order: int) -> Any:
+def _torch_polygamma(torch: FunctionLibrary, x: Array, order: int) -> Any:
     if order == 0:
         return torch.special.digamma(x)
     # By the zeta function, since torch's own polygamma of order 1 has ten digits.
@@ -105,7 +105,7 @@ def _gammaln_run(x: npt.ArrayLike) -> Any:
     return scipy_special("gammaln").gammaln(x)
 
 
-def _interval_gammaln(iv: Any, x: Any) -> Any:
+def _interval_gammaln(iv: FunctionLibrary, x: Array) -> Any:
     ends = [_gammaln_run(x[0]), _gammaln_run(x[1])]
     inside = (x[0] <= _LEAST) & (x[1] >= _LEAST)
     lo = np.where(inside, _gammaln_run(_LEAST), np.minimum(*ends))

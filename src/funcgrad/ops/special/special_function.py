@@ -55,7 +55,7 @@ def special_function(
         made = ufunc_named(home)(*args)
         return made if part is None else made[part]
 
-    def loop(*dtypes: Any) -> tuple[np.dtype[Any], ...]:
+    def loop(*dtypes: object) -> tuple[np.dtype[Any], ...]:
         own = ufunc_named(home)
         found = ufunc_loop(own, *dtypes)
         return (*found[: own.nin], found[own.nin + (part or 0)])

@@ -33,7 +33,9 @@ def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Arra
     return knots, np.moveaxis(values, axis, 0), axis
 
 
-def _hermite(x: Array, y: Array, slopes: Array, extrapolate: Any, axis: int) -> PiecewisePolynomial:
+def _hermite(
+    x: Array, y: Array, slopes: Array, extrapolate: object, axis: int
+) -> PiecewisePolynomial:
     """The piecewise cubic with these values and slopes at the knots."""
     width = along(np.diff(x), y.ndim - 1)
     chord = np.diff(y, axis=0) / width
@@ -47,7 +49,7 @@ def CubicHermiteSpline(
     y: npt.ArrayLike,
     dydx: npt.ArrayLike,
     axis: int = 0,
-    extrapolate: Any = None,
+    extrapolate: object = None,
 ) -> PiecewisePolynomial:
     """As `scipy.interpolate.CubicHermiteSpline`."""
     if not holds_expr([x, y, dydx]):
@@ -62,8 +64,8 @@ def CubicSpline(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     axis: int = 0,
-    bc_type: Any = "not-a-knot",
-    extrapolate: Any = None,
+    bc_type: object = "not-a-knot",
+    extrapolate: object = None,
 ) -> PiecewisePolynomial:
     """As `scipy.interpolate.CubicSpline`: the spline, also in the data, their abscissae and end conditions.
 
@@ -169,7 +171,7 @@ def _periodic_slopes(width: Array, chord: Array) -> Any:
 
 # -- local slopes ------------------------------------------------------------------------------------
 def PchipInterpolator(
-    x: npt.ArrayLike, y: npt.ArrayLike, axis: int = 0, extrapolate: Any = None
+    x: npt.ArrayLike, y: npt.ArrayLike, axis: int = 0, extrapolate: object = None
 ) -> PiecewisePolynomial:
     """As `scipy.interpolate.PchipInterpolator`."""
     if not holds_expr([x, y]):
@@ -183,7 +185,7 @@ def Akima1DInterpolator(
     axis: int = 0,
     *,
     method: str = "akima",
-    extrapolate: Any = None,
+    extrapolate: object = None,
 ) -> PiecewisePolynomial:
     """As `scipy.interpolate.Akima1DInterpolator`."""
     if not holds_expr([x, y]):
@@ -199,7 +201,7 @@ def _local(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     axis: int,
-    extrapolate: Any,
+    extrapolate: object,
 ) -> PiecewisePolynomial:
     knots, values, axis = _data(who, x, y, axis)
     width = along(np.diff(knots), values.ndim - 1)

@@ -148,8 +148,8 @@ class RegularGridInterpolator:
         values: npt.ArrayLike,
         method: str = "linear",
         bounds_error: bool = True,
-        fill_value: Any = np.nan,
-        **options: Any,
+        fill_value: npt.ArrayLike | None = np.nan,
+        **options: object,
     ) -> None:
         plain = not holds_expr([*points, values, fill_value])
         self.own = (

@@ -21,7 +21,7 @@ class OfScipy(Protocol):
     axis: int
     extrapolate: Any
 
-    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: Any = None) -> Any: ...
+    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
 
 
 def along(flat: Array, axis: int) -> Any:
@@ -37,7 +37,12 @@ class PiecewisePolynomial:
     """
 
     def __init__(
-        self, c: Array, x: Array, extrapolate: Any = None, axis: int = 0, own: OfScipy | None = None
+        self,
+        c: Array,
+        x: Array,
+        extrapolate: object = None,
+        axis: int = 0,
+        own: OfScipy | None = None,
     ) -> None:
         self.c, self.x, self.axis, self.own = c, x, axis, own
         self.extrapolate = True if extrapolate is None else extrapolate
@@ -52,7 +57,7 @@ class PiecewisePolynomial:
             )
         return getattr(own, name)
 
-    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: Any = None) -> Any:
+    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
         """The value, or the derivative of order nu, at the points x; SciPy's own, if all is plain."""
         if self.own is not None and not holds_expr(x):
             return self.own(x, nu, extrapolate)
@@ -68,7 +73,7 @@ class PiecewisePolynomial:
             value = np.transpose(value, order)
         return value
 
-    def _flat(self, q: Array, nu: int, extrapolate: Any) -> Any:
+    def _flat(self, q: Array, nu: int, extrapolate: object) -> Any:
         x, c = self.x, self.c
         if isinstance(extrapolate, str):  # "periodic"
             q = x[0] + (q - x[0]) % (x[-1] - x[0])
@@ -122,7 +127,7 @@ class PiecewisePolynomial:
         extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
         return PiecewisePolynomial(c, self.x, extrapolate, self.axis, own)
 
-    def integrate(self, a: npt.ArrayLike, b: npt.ArrayLike, extrapolate: Any = None) -> Any:
+    def integrate(self, a: npt.ArrayLike, b: npt.ArrayLike, extrapolate: object = None) -> Any:
         """The integral from a to b, also in the limits."""
         if self.own is not None and not holds_expr([a, b]):
             return self.own.integrate(a, b, extrapolate)  # type: ignore[attr-defined]

@@ -91,7 +91,7 @@ _CLASSES = {
 globals().update(_CLASSES)
 
 
-def _of_class(found: Any) -> Any:
+def _of_class(found: object) -> Any:
     """A sparse matrix of SciPy's as one of the class that takes traced operands."""
     kind = _CLASSES.get(type(found).__name__)
     return found if kind is None or isinstance(found, _Traced) else kind(found)
@@ -101,7 +101,7 @@ def _maker(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     @wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         if holds_expr([*args, *kwargs.values()]):
             raise fail(
                 TypeError,

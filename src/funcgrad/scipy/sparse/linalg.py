@@ -27,7 +27,7 @@ Solver = Callable[[Any, Array], Array]
 """A function of a sparse matrix and a right side to the solution."""
 
 
-def _on_array(solve: Solver, matrix: Any, b: npt.ArrayLike) -> Array:
+def _on_array(solve: Solver, matrix: Array, b: npt.ArrayLike) -> Array:
     return solve(matrix, np.asarray(b))
 
 
@@ -55,7 +55,7 @@ def _plain(matrix: Any) -> Any:
     return getattr(_sparse, f"{matrix.format}_matrix")(tuple(parts), shape=matrix.shape)
 
 
-def _solved(name: str, solve: Solver, matrix: Any, b: npt.ArrayLike) -> Any:
+def _solved(name: str, solve: Solver, matrix: Array, b: npt.ArrayLike) -> Any:
     if holds_expr(matrix) or not _sparse.issparse(matrix):
         raise fail(
             TypeError,
@@ -73,18 +73,18 @@ def _solved(name: str, solve: Solver, matrix: Any, b: npt.ArrayLike) -> Any:
     return _linear(name, solve, _plain(matrix))(lift_fully(right).astype(dtype))
 
 
-def spsolve(A: Any, b: npt.ArrayLike, *args: Any, **kwargs: Any) -> Any:
+def spsolve(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
     """As `scipy.sparse.linalg.spsolve`, in the right side, a vector or a matrix of columns."""
     if not holds_expr([A, b]):
         return _scipy.spsolve(A, b, *args, **kwargs)
 
-    def solve(matrix: Any, b: Array) -> Array:
+    def solve(matrix: Array, b: Array) -> Array:
         return np.asarray(_scipy.spsolve(matrix, b, *args, **kwargs)).reshape(b.shape)
 
     return _solved("spsolve", solve, A, b)
 
 
-def factorized(A: Any) -> Callable[[npt.ArrayLike], Any]:
+def factorized(A: Array) -> Callable[[npt.ArrayLike], Any]:
     """As `scipy.sparse.linalg.factorized`: a function from right sides to solutions."""
     own = _scipy.factorized(A)
 
@@ -98,11 +98,11 @@ def _iterative(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     @wraps(own)
-    def function(A: Any, b: npt.ArrayLike, x0: Any = None, **options: Any) -> Any:
+    def function(A: Array, b: npt.ArrayLike, x0: object = None, **options: object) -> Any:
         if not holds_expr([A, b, x0]):
             return own(A, b, x0, **options)
 
-        def solve(matrix: Any, b: Array) -> Array:
+        def solve(matrix: Array, b: Array) -> Array:
             x, info = own(matrix, b, **options)
             if info:
                 raise fail(RuntimeError, f"{name}: expected convergence, but SciPy reports {info}")

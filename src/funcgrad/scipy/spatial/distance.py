@@ -147,7 +147,7 @@ def _of_vectors(name: str) -> Callable[..., Any]:
     own, formula = getattr(_scipy, name), _FORMULAS[name]
 
     @wraps(own)
-    def function(u: npt.ArrayLike, v: npt.ArrayLike, *args: Any, **kwargs: Any) -> Any:
+    def function(u: npt.ArrayLike, v: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
         if not holds_expr([u, v, *args, *kwargs.values()]):
             return own(u, v, *args, **kwargs)
         refuse(name, axis=kwargs.pop("axis", None), keepdims=kwargs.pop("keepdims", None))
@@ -193,10 +193,10 @@ def _all_pairs(who: str, metric: Any, a: Any, b: Any, points: Any, options: dict
 def cdist(
     XA: npt.ArrayLike,
     XB: npt.ArrayLike,
-    metric: Any = "euclidean",
+    metric: object = "euclidean",
     *,
     out: None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """As `scipy.spatial.distance.cdist`, for the metrics that have a derivative.
 
@@ -217,7 +217,9 @@ def cdist(
 
 
 @_composed
-def pdist(X: npt.ArrayLike, metric: Any = "euclidean", *, out: None = None, **kwargs: Any) -> Any:
+def pdist(
+    X: npt.ArrayLike, metric: object = "euclidean", *, out: None = None, **kwargs: object
+) -> Any:
     """As `scipy.spatial.distance.pdist`, for the metrics that have a derivative."""
     refuse("pdist", out=out)
     x: Any = real("pdist", X)

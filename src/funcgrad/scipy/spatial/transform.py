@@ -228,7 +228,7 @@ class Rotation:
         return cls(unit if num is None else np.tile(unit, (num, 1)))
 
     @classmethod
-    def random(cls, *args: Any, **kwargs: Any) -> Rotation:
+    def random(cls, *args: object, **kwargs: object) -> Rotation:
         """As SciPy's method: a plain rotation."""
         return cls(_scipy.Rotation.random(*args, **kwargs).as_quat(), normalize=False)
 

@@ -167,7 +167,7 @@ class Distribution:
         return {"ppf": self._implicit("ppf", "cdf", 1.0), "isf": self._implicit("isf", "sf", -1.0)}
 
     def _implicit(self, name: str, function: str, sign: float) -> Function:
-        def reciprocal(x: Any, shapes: tuple[Any, ...]) -> Any:
+        def reciprocal(x: Array, shapes: tuple[Any, ...]) -> Any:
             return sign * np.exp(-self.standard.density(x, *shapes))
 
         def in_q(q: Array, *shapes: Array) -> Any:

@@ -39,7 +39,7 @@ def _beyond_underflow(small: Array, other: Array, tail: Callable[..., Any], *arg
     def far(usual: Any, tiny: Any, *args: Any) -> Any:
         return np.where(tiny, tail(*args), usual)
 
-    def near(usual: Any, tiny: Any, *args: Any) -> Any:
+    def near(usual: object, tiny: object, *args: object) -> Any:
         return usual
 
     return cond(np.any(tiny), far, near, usual, tiny, *np.broadcast_arrays(*args, usual)[:-1])

@@ -1,7 +1,7 @@
-"""Params of operations as JSON values, and back: numbers, names, tuples, and what holds a body by its place.
+"""Params of operations as JSON values, and back: numbers, names, tuples, and references to bodies.
 
-A body is stored once, in a list beside the nodes, and is meant by its place there; so a file is linear in
-the program, however often a body is used and however deep it lies.
+A body is stored once, in a list beside the nodes, and referred to by its index; so a file is linear in the
+size of the program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whether an operation that holds bodies, read from a file, is one that the package could have made.
+"""Validate control-flow nodes read from JSON.
 
-The types of operands, of the bodies' inputs and of their outputs must fit as they would when it runs.
-Nothing is run for it: a loop may be long.
+The types of the operands must match those of the bodies' inputs and outputs. Validation runs no body, since a
+loop may be long.
 """
 
 from __future__ import annotations

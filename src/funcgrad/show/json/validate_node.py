@@ -1,8 +1,8 @@
-"""Whether a node read from a file is one that the package could have made.
+"""Validate nodes read from JSON.
 
-The type rule must give the declared type, and the operation must bear it out on a small array of that
-shape. Long axes are shortened first, equal lengths alike, so that a check costs nothing whatever the
-file says; what only large arrays could tell is left to the run, where NumPy checks it.
+The operation's type rule must give the declared type, and so must a run of the operation on a small array of
+that shape. Long axes are shortened first, equal lengths alike, so that the cost of validation does not depend
+on the lengths in the file. Errors that occur only on large arrays are left to NumPy, at run time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loops, branches and calls as functions of Python: a body is one, and so is the way in which it is run.
+"""Source of Python functions for loops, branches and calls, and for their bodies.
 
-A loop is a ``for`` over its turns, or a ``while``, around a call of its body; a branch is an ``if``. Each
-function is written once and is called by its name, so that the source is linear in the program.
+A loop is a ``for`` over its iterations, or a ``while``, around a call of its body; a branch is an ``if``.
+Each function is written once and called by name, so that the source is linear in the size of the program.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Programs as Python source: a function of the variables that needs NumPy alone, or ``math`` alone.
 
 Each operation is written as the call that computes it, so that the results are those of `evaluate`, to
-the bit with NumPy (but for products of complex numbers, which it rounds otherwise in arrays). The
+the bit with NumPy (except products of complex numbers, which NumPy rounds differently in arrays). The
 dtypes are NumPy's own: inputs are converted first, and casts are written.
-Nothing that stands in a program gets into the source but as a literal or a checked identifier.
+A program's constants and names enter the source only as literals and validated identifiers.
 """
 
 from __future__ import annotations
