@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from tests.ops.samples import SAMPLES, SQUARE
-from tests.ops.special_points import IN_ARGUMENT_ALONE, POINTS, WITHOUT_MPMATH
+from tests.ops.special_points import IN_ARGUMENT_ALONE, IN_SOME, POINTS, WITHOUT_MPMATH
 
 
 class Program(NamedTuple):
@@ -107,9 +107,10 @@ FURTHER = {
     "hankel2": (1.3, 0.3 + 0.4j),
     "hankel1e": (1.3, 0.3 + 0.4j),
     "hankel2e": (1.3, 0.3 + 0.4j),
+    **{f"modfresnel{sign}_{part}": (0.37,) for sign in "pm" for part in "fk"},
 }
 COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"}
-NO_EDGE = {"gammasgn", *IN_ARGUMENT_ALONE} - {"lpmv"}
+NO_EDGE = {"gammasgn", *IN_ARGUMENT_ALONE, *IN_SOME} - {"lpmv"}
 SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 """SciPy's special functions, and the functions that their derivatives are made of."""
 

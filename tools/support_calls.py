@@ -186,7 +186,17 @@ _SPECIAL_CALLS = {
     **dict.fromkeys(("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"), "2, 5, x"),
     **dict.fromkeys(("expn", "kn", "yn"), "2, y"),
     **dict.fromkeys(("pbvv", "pbwa"), "0.5, x"),
-    "wright_bessel": "1, 1, x",
+    **dict.fromkeys(("wright_bessel", "log_wright_bessel"), "1, 1, x"),
+    **dict.fromkeys([f"mathieu_{kind}em" for kind in "cs"], "2, 1.3, x"),
+    **dict.fromkeys([f"mathieu_mod{k}em{n}" for k in "cs" for n in (1, 2)], "2, 1.3, x"),
+    "besselpoly": "x, 0.5, 1.0",
+    "bdtrik": "x, 5.3, 0.2",
+    "nbdtrik": "x, 3.3, 0.6",
+    "bdtrin": "0.5, 0.4, x",
+    "chndtr": "x, 2.5, y",
+    "chndtrix": "0.4, 2.5, x",
+    "chndtrinc": "2.3, 3.1, 0.2 + 0.3*x",
+    "fdtridfd": "2.2, 0.6, 1.1 + 0.1*x",
     "stdtridf": "0.9, 1.3 + 0.3*x",
 }
 """Arguments of those of which some must be whole numbers, or have no derivative."""

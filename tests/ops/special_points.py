@@ -50,6 +50,8 @@ ONE_ARGUMENT = {
     "cosdg": [0.37, 1e-9, 89.0, -200.0],
     "tandg": [0.37, 1e-9, 89.0, -200.0],
     "cotdg": [0.37, 1e-9, 89.0, -200.0],
+    "kolmogorov": [0.37, 1.6, 0.1, 0.81, 0.83, 1.0, 3.0, 8.0],
+    **{f"airye_{part}": [0.37, 1.6, 30.0, 500.0] for part in ("ai", "aip", "bi", "bip")},
     "j0": BESSEL,
     "j1": BESSEL,
     "y0": BESSEL[1:],
@@ -180,6 +182,11 @@ MORE_ARGUMENTS = {
     "stdtr": [(2.5, 0.37), (2.5, -1.6), (30.0, 1e-8), (0.5, -1e6), (3.0, 40.0)],
     "powm1": [(1.6, 0.37), (1.0000001, 1e-8), (1e-300, 0.5), (1e8, -3.0)],
 }
+MATHIEU = [
+    f"mathieu_{kind}_{part}"
+    for kind in ("cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2")
+    for part in ("y", "slope")
+]
 WITHOUT_MPMATH = {
     **{name: [(2.5, 0.37)] for name in ("gammaincinv", "gammainccinv", "stdtrit")},
     **{name: [(2.5, 1.6, 0.37)] for name in ("betaincinv", "betainccinv", "fdtri")},
@@ -200,6 +207,29 @@ WITHOUT_MPMATH = {
     "pbwa_yp": [(1.3, 0.37), (0.4, 1.6)],
     "lpmv": [(1.0, 2.0, 0.37), (2.0, 3.0, -0.7)],
     "ellipj_am": [(0.37, 0.6), (2.5, 0.3)],
+    "kolmogi": [(0.37,), (0.99,)],
+    "smirnov": [(5, 0.37), (40, 0.1)],
+    "smirnovi": [(5, 0.37)],
+    "smirnov_slope": [(5, 0.37)],
+    "pdtrik": [(0.37, 2.5)],
+    "bdtrik": [(0.37, 5.3, 0.4)],
+    "bdtrin": [(2.2, 0.37, 0.35)],
+    "nbdtrik": [(0.37, 3.3, 0.4)],
+    "fdtridfd": [(2.2, 0.6, 1.1)],
+    "tklmbda": [(0.37, 0.6), (-1.6, -0.7), (0.3, 2.5)],
+    "chndtr": [(2.3, 3.1, 0.7), (30.0, 2.5, 12.0)],
+    "chndtrix": [(0.37, 3.1, 0.7)],
+    "chndtrinc": [(2.3, 3.1, 0.37)],
+    "besselpoly": [(0.7, 1.5, 0.6)],
+    "log_wright_bessel": [(0.37, 1.6, 0.9)],
+    **{name: [(2, 1.3, 0.6)] for name in MATHIEU},
+    **{name: [(2, 1.3)] for name in ("mathieu_a", "mathieu_b")},
+    **{name: [(2.3, 3.1, 0.7)] for name in ("nctdtr", "nctdtridf", "nctdtrinc")},
+    "nctdtrit": [(2.3, 3.1, 0.7)],
+    "chndtridf": [(2.3, 0.4, 0.7)],
+    **{name: [(2.3, 3.1, 0.7, 0.6)] for name in ("ncfdtr", "ncfdtri")},
+    "ncfdtridfd": [(2.3, 0.4, 0.7, 0.6)],
+    "ncfdtridfn": [(0.4, 3.1, 0.7, 0.6)],
 }
 """Arguments of functions that mpmath does not have: their derivatives are compared with differences."""
 POINTS = {name: [(x,) for x in points] for name, points in ONE_ARGUMENT.items()} | MORE_ARGUMENTS
@@ -209,4 +239,13 @@ SLICE = ["erfcx", "log_ndtr", "gammainc", "betainc", "boxcox", "rgamma", "beta"]
 """The operations of the default run."""
 
 IN_ARGUMENT_ALONE = ("lpmv", "wright_bessel", "pbvv_y", "pbvv_yp", "pbwa_y", "pbwa_yp")
+IN_ARGUMENT_ALONE += ("log_wright_bessel", "smirnov", "smirnovi", *MATHIEU)
 """Functions that are not differentiated in their parameters."""
+IN_SOME = {
+    "besselpoly": (0,),
+    **dict.fromkeys(("chndtr", "chndtrix", "chndtrinc"), (0, 2)),
+    **dict.fromkeys(("mathieu_a", "mathieu_b", "chndtridf", "smirnov_slope"), ()),
+    **dict.fromkeys(("nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit"), ()),
+    **dict.fromkeys(("ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn"), ()),
+}
+"""Functions that are differentiated in some arguments, by their places, or in none."""

@@ -9,7 +9,7 @@ import scipy.special
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.columns import in_library
-from tests.ops.special_points import IN_ARGUMENT_ALONE, POINTS, SLICE, WITHOUT_MPMATH
+from tests.ops.special_points import IN_ARGUMENT_ALONE, IN_SOME, POINTS, SLICE, WITHOUT_MPMATH
 
 OPS = operation_table.ops
 mp.mp.dps = 15
@@ -150,9 +150,8 @@ def test_scipys_own_function_takes_traced_values(name):
 def test_derivatives_of_what_mpmath_has_not_are_those_of_differences(name):
     op = OPS[name]
     for args in WITHOUT_MPMATH[name]:
-        for place in range(len(args)):
-            if name in IN_ARGUMENT_ALONE and place < len(args) - 1:
-                continue
+        alone = (len(args) - 1,) if name in IN_ARGUMENT_ALONE else range(len(args))
+        for place in IN_SOME.get(name, alone):
             ends = [
                 [y + s * 1e-5 if k == place else y for k, y in enumerate(args)] for s in (1, -1)
             ]
@@ -209,6 +208,56 @@ def test_ufuncs_that_are_compositions(name):
     wanted = (at(args[last] + 1e-5) - at(args[last] - 1e-5)) / 2e-5
     assert slope == pytest.approx(wanted, rel=1e-6)
     assert fg.jvp(at, (args[last],), (1.0,))[1] == pytest.approx(slope, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["modfresnelp", "modfresnelm"])
+def test_modified_fresnel_integrals(name):
+    for part in (np.real, np.imag):
+        for place in (0, 1):
+
+            def at(x, part=part, place=place):
+                return part(getattr(scipy.special, name)(x)[place])
+
+            slopes = fg.vmap(fg.grad(at))(np.array([0.3, 2.2, 5.0]))
+            for x, slope in zip((0.3, 2.2, 5.0), slopes, strict=True):
+                wanted = (at(x + 1e-5) - at(x - 1e-5)) / 2e-5
+                assert slope == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda x: scipy.special.mathieu_a(2, x), "q"),
+        (lambda x: scipy.special.mathieu_cem(2, x, 30.0)[0], "q"),
+        (lambda x: scipy.special.chndtr(2.0, x, 0.5), "df"),
+        (lambda x: scipy.special.nctdtr(2.0, 0.5, x), "t"),
+        (lambda x: scipy.special.ncfdtr(2.0, 3.0, 0.5, x), "f"),
+        (lambda x: scipy.special.besselpoly(0.5, x, 1.0), "lmb"),
+    ],
+)
+def test_arguments_without_a_known_derivative_are_named(call, argument):
+    assert fg.jit(call)(1.5) == call(1.5)
+    with pytest.raises(TypeError, match=f"other arguments than {argument}, in which no reliable"):
+        fg.grad(call)(1.5)
+
+
+def test_airye_of_complex_numbers_is_refused():
+    with pytest.raises(TypeError, match="airye: expected real numbers, but got complex ones"):
+        scipy.special.airye(fg.var("z", (), complex))
+
+
+def test_counts_that_solve_no_equation_do_not_move():
+    assert fg.grad(scipy.special.pdtrik, (0, 1))(0.01, 1.0) == (0.0, 0.0)
+    assert fg.grad(scipy.special.bdtrik, (0, 1, 2))(0.1, 5.3, 0.2) == (0.0, 0.0, 0.0)
+    assert fg.grad(scipy.special.nbdtrik, (0, 1, 2))(0.1, 3.3, 0.8) == (0.0, 0.0, 0.0)
+
+
+def test_ends_of_kolmogorovs_and_tukeys_distributions():
+    x = np.array([-1.0, 0.0, 1e-200, 0.01, 40.0, np.inf])
+    np.testing.assert_array_equal(fg.vmap(fg.grad(scipy.special.kolmogorov))(x), np.zeros(6))
+    np.testing.assert_array_equal(
+        fg.vmap(fg.grad(lambda x: scipy.special.tklmbda(x, 2.0)))(x[-2:]), [0, 0]
+    )
 
 
 def test_scaled_bessel_functions_of_complex_numbers_are_refused():

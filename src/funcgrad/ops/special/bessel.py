@@ -256,6 +256,47 @@ def airy(z: Array) -> tuple[Any, ...]:
     return airy_ai(z), airy_aip(z), airy_bi(z), airy_bip(z)
 
 
+airye_ai: Op = special_function(
+    "airye_ai",
+    lambda z, x: airye_aip(x) + np.sqrt(x) * airye_ai(x),
+    ufunc="airye",
+    part=0,
+    mpmath=lambda mp, x: mp.airyai(x) * mp.exp(2 * x * mp.sqrt(x) / 3),
+)
+airye_aip: Op = special_function(
+    "airye_aip",
+    lambda z, x: x * airye_ai(x) + np.sqrt(x) * airye_aip(x),
+    ufunc="airye",
+    part=1,
+    mpmath=lambda mp, x: mp.airyai(x, derivative=1) * mp.exp(2 * x * mp.sqrt(x) / 3),
+)
+airye_bi: Op = special_function(
+    "airye_bi",
+    lambda z, x: airye_bip(x) - np.sqrt(np.maximum(x, 0.0)) * airye_bi(x),
+    ufunc="airye",
+    part=2,
+    mpmath=lambda mp, x: mp.airybi(x) * mp.exp(-2 * mp.re(x * mp.sqrt(x)) / 3),
+)
+airye_bip: Op = special_function(
+    "airye_bip",
+    lambda z, x: x * airye_bi(x) - np.sqrt(np.maximum(x, 0.0)) * airye_bip(x),
+    ufunc="airye",
+    part=3,
+    mpmath=lambda mp, x: mp.airybi(x, derivative=1) * mp.exp(-2 * mp.re(x * mp.sqrt(x)) / 3),
+)
+
+
+def airye(z: Array) -> tuple[Any, ...]:
+    """Ai, Ai', Bi and Bi', scaled, at real numbers. As `scipy.special.airye`."""
+    if np.iscomplexobj(z):
+        raise fail(
+            TypeError,
+            "airye: expected real numbers, but got complex ones, at which the scale of Bi has no complex "
+            "derivative; write airy(z) and scale by exp",
+        )
+    return airye_ai(z), airye_aip(z), airye_bi(z), airye_bip(z)
+
+
 def _airy_integral(name: str, part: int, sign: float, mpmath: str) -> Op:
     own = airy_ai if mpmath == "airyai" else airy_bi
     return special_function(

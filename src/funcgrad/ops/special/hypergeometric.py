@@ -54,6 +54,12 @@ wright_bessel: Op = special_function(
     "b",
     lambda z, a, b, x: wright_bessel(a, a + b, x),
 )
+log_wright_bessel: Op = special_function(
+    "log_wright_bessel",
+    "a",
+    "b",
+    lambda z, a, b, x: np.exp(log_wright_bessel(a, a + b, x) - z),
+)
 wrightomega: Op = special_function(
     "wrightomega",
     lambda z, x: z / (1.0 + z),

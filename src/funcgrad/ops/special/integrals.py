@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.special.bessel import i0, j0, k0, modstruve, struve, y0
+from funcgrad.ops.special.bessel import i0, j0, jv, k0, modstruve, struve, y0
 from funcgrad.ops.special.special_function import (
     by_mpmath,
     power_series,
@@ -172,3 +172,41 @@ def it2i0k0(x: Array) -> tuple[Any, ...]:
 def it2j0y0(x: Array) -> tuple[Any, ...]:
     """The integrals of (1 - J0(t))/t from 0 to x and of Y0(t)/t beyond. As `scipy.special.it2j0y0`."""
     return it2j0y0_j(x), it2j0y0_y(x)
+
+
+def _besselpoly_slope(z: Array, a: Array, lmb: Array, nu: Array) -> Any:
+    """The derivative of a**(-lmb - 1) times the integral of u**lmb*J(2u) from 0 to a."""
+    zero = a == 0
+    s = np.where(zero, 1.0, a)
+    start = np.where(nu == 1, 1.0 / (lmb + 2.0), 0.0)
+    return np.where(zero, start, (jv(nu, 2.0 * s) - (lmb + 1.0) * z) / s)
+
+
+besselpoly: Op = special_function("besselpoly", _besselpoly_slope, "lmb", "nu")
+
+
+# -- modified Fresnel integrals ------------------------------------------------------------------
+def _modified_fresnel(name: str, part: int, sign: float) -> Op:
+    """The integral of exp(sign*i*t*t) from x on (part 0), or that times its asymptotic phase (part 1)."""
+    phase = complex(math.sqrt(0.5), -sign * math.sqrt(0.5)) / math.sqrt(math.pi)
+
+    def slope(z: Array, x: Array) -> Any:
+        return -np.exp(sign * 1j * x * x) if part == 0 else -phase - 2j * sign * x * z
+
+    return special_function(name, slope, ufunc=name[:-2], part=part)
+
+
+modfresnelp_f: Op = _modified_fresnel("modfresnelp_f", 0, 1.0)
+modfresnelp_k: Op = _modified_fresnel("modfresnelp_k", 1, 1.0)
+modfresnelm_f: Op = _modified_fresnel("modfresnelm_f", 0, -1.0)
+modfresnelm_k: Op = _modified_fresnel("modfresnelm_k", 1, -1.0)
+
+
+def modfresnelp(x: Array) -> tuple[Any, ...]:
+    """The modified Fresnel integrals F+ and K+. As `scipy.special.modfresnelp`."""
+    return modfresnelp_f(x), modfresnelp_k(x)
+
+
+def modfresnelm(x: Array) -> tuple[Any, ...]:
+    """The modified Fresnel integrals F- and K-. As `scipy.special.modfresnelm`."""
+    return modfresnelm_f(x), modfresnelm_k(x)

@@ -1,0 +1,163 @@
+"""Inverses of distribution functions in a parameter, the noncentral chi-square, and Tukey's lambda."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.bessel import ive
+from funcgrad.ops.special.distributions import fdtr
+from funcgrad.ops.special.gamma import rgamma
+from funcgrad.ops.special.incomplete import betainc, betaincc, gammaincc
+from funcgrad.ops.special.special_function import (
+    inverse_partials,
+    removable,
+    special_function,
+)
+from funcgrad.typing import Array
+
+
+# -- counts, as real numbers, and degrees of freedom ---------------------------------------------
+def _slopes(forward: Op, *operands: Any) -> list[Any]:
+    """The partial derivatives of an elementwise function."""
+    z = forward(*operands)
+    return [forward.edge(k)(z, *operands).d for k in range(len(operands))]  # type: ignore[misc, union-attr]
+
+
+def _of_poisson(k: Array, m: Array) -> list[Any]:
+    return _slopes(gammaincc, k + 1.0, m)
+
+
+def _solved(partial: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative of a count that solves an equation, and 0 where SciPy gives 0 since none does."""
+
+    def slope(z: Array, *inputs: Array) -> Any:
+        found = z > 0
+        return np.where(found, partial(np.where(found, z, 0.5), *inputs), 0.0)
+
+    return slope
+
+
+def _of_binomial(k: Array, n: Array, p: Array) -> tuple[Any, Any, Any]:
+    """The derivatives of the binomial distribution function in k, n and p."""
+    in_a, in_b, in_p = _slopes(betaincc, k + 1.0, n - k, p)
+    return in_a - in_b, in_b, in_p
+
+
+def _of_negative_binomial(k: Array, n: Array, p: Array) -> tuple[Any, Any, Any]:
+    in_n, in_k, in_p = _slopes(betainc, n, k + 1.0, p)
+    return in_k, in_n, in_p
+
+
+def _quotient(slopes: Any, over: int, under: int) -> Any:
+    return -slopes[over] / slopes[under]
+
+
+pdtrik: Op = special_function(
+    "pdtrik",
+    _solved(lambda z, p, m: 1.0 / _of_poisson(z, m)[0]),
+    _solved(lambda z, p, m: _quotient(_of_poisson(z, m), 1, 0)),
+)
+bdtrik: Op = special_function(
+    "bdtrik",
+    _solved(lambda z, y, n, p: 1.0 / _of_binomial(z, n, p)[0]),
+    _solved(lambda z, y, n, p: _quotient(_of_binomial(z, n, p), 1, 0)),
+    _solved(lambda z, y, n, p: _quotient(_of_binomial(z, n, p), 2, 0)),
+)
+bdtrin: Op = special_function(
+    "bdtrin",
+    lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 0, 1),
+    lambda z, k, y, p: 1.0 / _of_binomial(k, z, p)[1],
+    lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 2, 1),
+)
+nbdtrik: Op = special_function(
+    "nbdtrik",
+    _solved(lambda z, y, n, p: 1.0 / _of_negative_binomial(z, n, p)[0]),
+    _solved(lambda z, y, n, p: _quotient(_of_negative_binomial(z, n, p), 1, 0)),
+    _solved(lambda z, y, n, p: _quotient(_of_negative_binomial(z, n, p), 2, 0)),
+)
+fdtridfd: Op = special_function("fdtridfd", *inverse_partials(lambda: fdtr, 3, 1))
+
+
+# -- noncentral distributions --------------------------------------------------------------------
+def _density(x: Array, k: Array, nc: Array) -> Any:
+    """The density of a noncentral chi-square variable: by a Bessel function, or the start of its series."""
+    order = 0.5 * k - 1.0
+    positive = x > 0
+    x = np.where(positive, x, 1.0)
+    near = x * nc < 1e-8
+    square = np.where(near, x * nc, 0.0)
+    series = (1.0 + 0.25 * square / (order + 1.0)) * rgamma(order + 1.0) * (0.5 * x) ** order
+    start = np.exp(-0.5 * (x + np.where(near, nc, 0.0))) * series
+    root, far = np.sqrt(x), np.sqrt(np.where(near, 1.0 / x, nc))
+    whole = np.exp(-0.5 * (root - far) ** 2) * (root / far) ** order * ive(order, root * far)
+    return np.where(positive, 0.5 * np.where(near, start, whole), 0.0)
+
+
+chndtr: Op = special_function(
+    "chndtr",
+    lambda z, x, df, nc: _density(x, df, nc),
+    "df",
+    lambda z, x, df, nc: -_density(x, df + 2.0, nc),
+)
+chndtrix: Op = special_function(
+    "chndtrix",
+    lambda z, p, df, nc: 1.0 / _density(z, df, nc),
+    "df",
+    lambda z, p, df, nc: _density(z, df + 2.0, nc) / _density(z, df, nc),
+)
+chndtrinc: Op = special_function(
+    "chndtrinc",
+    lambda z, x, df, p: _density(x, df, z) / _density(x, df + 2.0, z),
+    "df",
+    lambda z, x, df, p: -1.0 / _density(x, df + 2.0, z),
+)
+
+
+def _unknown(name: str, *arguments: str) -> Op:
+    return special_function(name, *arguments)
+
+
+chndtridf: Op = _unknown("chndtridf", "x", "p", "nc")
+nctdtr: Op = _unknown("nctdtr", "df", "nc", "t")
+nctdtrit: Op = _unknown("nctdtrit", "df", "nc", "p")
+nctdtridf: Op = _unknown("nctdtridf", "p", "nc", "t")
+nctdtrinc: Op = _unknown("nctdtrinc", "df", "p", "t")
+ncfdtr: Op = _unknown("ncfdtr", "dfn", "dfd", "nc", "f")
+ncfdtri: Op = _unknown("ncfdtri", "dfn", "dfd", "nc", "p")
+ncfdtridfd: Op = _unknown("ncfdtridfd", "dfn", "p", "nc", "f")
+ncfdtridfn: Op = _unknown("ncfdtridfn", "p", "dfd", "nc", "f")
+
+
+# -- Tukey's lambda ------------------------------------------------------------------------------
+_SERIES = [(k + 1) / math.factorial(k + 2) for k in range(20)]
+
+
+def _log_power_slope(u: Array, lmbda: Array) -> Any:
+    """The derivative of (exp(lmbda*u) - 1)/lmbda in lmbda."""
+    return u * u * removable(lmbda * u, _SERIES, _log_power_quotient, 1.0)
+
+
+def _log_power_quotient(t: Array) -> Any:
+    return (t * np.exp(t) - np.expm1(t)) / (t * t)
+
+
+def _tukey(x: Array, lmbda: Array) -> tuple[Any, Any]:
+    """The derivatives of Tukey's distribution function in x and lambda, 0 outside of its support."""
+    p, q = tklmbda(x, lmbda), tklmbda(-x, lmbda)
+    inside = (p > 0) & (q > 0)
+    p, q = np.where(inside, p, 0.5), np.where(inside, q, 0.5)
+    density = 1.0 / (p ** (lmbda - 1.0) + q ** (lmbda - 1.0))
+    rise = _log_power_slope(np.log(p), lmbda) - _log_power_slope(np.log(q), lmbda)
+    return np.where(inside, density, 0.0), np.where(inside, -density * rise, 0.0)
+
+
+tklmbda: Op = special_function(
+    "tklmbda",
+    lambda z, x, lmbda: _tukey(x, lmbda)[0],
+    lambda z, x, lmbda: _tukey(x, lmbda)[1],
+)

@@ -1,0 +1,41 @@
+"""The distributions of Kolmogorov's and Smirnov's statistics, and their inverses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.special_function import special_function
+from funcgrad.typing import Array
+
+
+def _kolmogorov_slope(x: Array) -> Any:
+    """The derivative of Kolmogorov's survival function: by its series, or by that of the theta function."""
+    inside = (x > 0.02) & (x < 20.0)  # elsewhere it is less than the least number
+    small = x < 0.82
+    s = np.where(inside & small, x, 0.5)
+    low: Any = 0.0
+    for k in (1, 3, 5, 7):
+        rate = (k * math.pi) ** 2 / 8
+        low = low - math.sqrt(2 * math.pi) * np.exp(-rate / (s * s)) * (2 * rate / s**2 - 1) / s**2
+    t = np.where(inside & ~small, x, 1.0)
+    high: Any = 0.0
+    for k in range(1, 7):
+        high = high + 8.0 * (-1) ** k * k * k * t * np.exp(-2.0 * k * k * t * t)
+    return np.where(inside, np.where(small, low, high), 0.0)
+
+
+kolmogorov: Op = special_function(
+    "kolmogorov",
+    lambda z, x: _kolmogorov_slope(x),
+    mpmath=lambda mp, x: (
+        -2 * mp.nsum(lambda k: (-1) ** int(k) * mp.exp(-2 * k * k * x * x), [1, mp.inf], method="d")
+    ),
+)
+kolmogi: Op = special_function("kolmogi", lambda z, p: 1.0 / _kolmogorov_slope(z))
+smirnov_slope: Op = special_function("smirnov_slope", None, "d", ufunc="_smirnovp")
+smirnov: Op = special_function("smirnov", None, lambda z, n, d: smirnov_slope(n, d))
+smirnovi: Op = special_function("smirnovi", None, lambda z, n, p: 1.0 / smirnov_slope(n, z))
