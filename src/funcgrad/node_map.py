@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from funcgrad.graph import Key, Node, Pointed
+from funcgrad.graph import Key, Node, Pointed, nodes
 from funcgrad.html_table import html_table
-from funcgrad.node_names import NamedKey, names_of
+from funcgrad.node_names import MOST_NAMED_KEYS, NamedKey, names_of
 from funcgrad.one_line import one_line
 
 _WIDEST = 88  # characters of a map on one line
@@ -48,7 +48,8 @@ class NodeMap(PMap[Key, Any]):
         values = dict(super().iteritems())
         for key, name in self._names(values).items():
             if key in values:
-                yield NamedKey(key, name), values.pop(key)
+                named = key if isinstance(key, NamedKey) else NamedKey(key, name)
+                yield named, values.pop(key)
         yield from sorted(values.items())  # keys of other programs
 
     def _names(self, values: Mapping[Key, Any]) -> dict[Key, str]:
@@ -96,6 +97,28 @@ def _is_closed(value: Any, graph: Mapping[Key, Any]) -> bool:
 def node_map(root: Pointed | Key, values: Mapping[Key, Any]) -> NodeMap:
     """A persistent map by the nodes of a program; of a graph itself, ``root`` is the root's key."""
     return _over(root, pmap(values))
+
+
+def named_graph(program: Pointed) -> NodeMap:
+    """The graph of a program; of one that a person can read, all keys are named, those of operands, too.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> y = fg.name(fg.exp(x), "t") * x
+    >>> y.graph[y].parents
+    (t, x)
+    """
+    found = nodes(program)
+    if len(found) > MOST_NAMED_KEYS:
+        return node_map(program.key, found)
+    names = {key: NamedKey(key, name) for key, name in names_of(program).items()}
+    return node_map(
+        names[program.key],
+        {
+            names[key]: node._replace(parents=tuple([names[parent] for parent in node.parents]))
+            for key, node in found.items()
+        },
+    )
 
 
 def _over(root: Pointed | Key, found: PMap[Key, Any]) -> NodeMap:

@@ -10,6 +10,9 @@ from typing import Any
 
 from funcgrad.graph import INPUT, Key, Pointed, Term, steps_of, subexpressions
 
+MOST_NAMED_KEYS = 1_000
+"""The nodes of a graph whose keys have names, for 7 us a node; more are not read."""
+
 
 class NamedKey(Key):
     """A key that prints as the name of its node.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import Graph, Term, nodes
+from funcgrad.graph import Graph, Term
 
 
 class TraceContext(Protocol):
@@ -73,10 +73,10 @@ class ExprBase(Term):
         try:
             return self._graph
         except AttributeError:
-            from funcgrad.node_map import node_map
+            from funcgrad.node_map import named_graph
 
             with Paused():
-                graph = node_map(self.key, nodes(self))
+                graph = named_graph(self)
                 _set_graph(self, graph)
             return graph
 
