@@ -132,6 +132,9 @@ class GradientMap(Mapping[Key, Any]):
         packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
         return _unpickled, (together_op(*exprs), packed)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(variables(self.root))
+
     def __call__(self, values: Any = None, /, *more: Any, **named: Any) -> Any:
         """The map with the values of its cotangents, given one for each variable by name, or in a dict."""
         return functions["evaluate"](self, (values, *more) if more else values, **named)

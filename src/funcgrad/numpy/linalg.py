@@ -16,4 +16,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_numpy.linalg)})
+    return dir(_numpy.linalg)

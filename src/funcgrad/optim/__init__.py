@@ -48,6 +48,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'funcgrad.optim' has no attribute {name!r}{hint}")
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "History",
     "Minimum",

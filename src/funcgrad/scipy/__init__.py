@@ -20,6 +20,10 @@ _OWN = (
 )
 
 
+def __dir__() -> list[str]:
+    return sorted(_OWN)
+
+
 def __getattr__(name: str) -> Any:
     if name in _OWN:
         return import_module(f"funcgrad.scipy.{name}")
