@@ -276,6 +276,16 @@ def test_every_operation_is_written(name, i):
     balanced(to_latex(sample_expr(name, i)))
 
 
+def test_short_parts_of_a_derivative_are_written_at_each_use_as_in_its_text():
+    x = fg.var("x")
+    bell = fg.grad(lambda x: np.exp(-(x**2) / 2)).expr(1.0)
+    second = fg.gradient(bell, x)
+    assert repr(second) == "(x**2 - 1)*exp(-x**2/2)"
+    assert fg.to_latex(second) == r"\left(x^{2} - 1\right) \, e^{-\frac{x^{2}}{2}}"
+    square = x**2
+    assert fg.to_latex(np.sqrt(square) + np.cos(square)).startswith(r"\begin{aligned}")
+
+
 @pytest.mark.parametrize(
     "name", [*NASTY, "a_b_c", "x'", "$", "%", "_", "a_", "_1", "alpha", "x_alpha2"]
 )

@@ -128,6 +128,8 @@ class Rules(NamedTuple):
     """What stands behind the name of a part."""
     labeled: Mapping[Key, str] = MappingProxyType({})
     """Names of parts that have one of their own."""
+    repeated: Callable[[Written], bool] = lambda piece: False
+    """Whether a part is so short that it is written at each use."""
 
 
 def let_all(
@@ -142,7 +144,7 @@ def let_all(
 
     def step(e: Expr, parts: tuple[Written, ...]) -> Written:
         piece = rules.write(e, list(parts))
-        shared = uses[e.key] > 1 and piece.binding < rules.atom
+        shared = uses[e.key] > 1 and piece.binding < rules.atom and not rules.repeated(piece)
         long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
         if (shared or (long and e.key not in tops)) and not rules.transparent(e):
             fresh = rules.labeled.get(e.key) or next(rules.names)

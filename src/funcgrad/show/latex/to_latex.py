@@ -46,7 +46,7 @@ from funcgrad.show.latex.latex_operations import (
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits
-from funcgrad.show.text import FIRST, LAST, letters
+from funcgrad.show.text import FIRST, LAST, SHORTEST_SHARED, letters
 from funcgrad.show.written import COMPARISON, Written
 
 LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
@@ -88,7 +88,7 @@ def to_latex(expr: Expr) -> PrintedText:
     """
     distinct(expr, "to_latex")
     given = given_names([expr])
-    (expr,) = reading([expr]).exprs
+    (expr,), is_derived = reading([expr])
     nodes = distinct(expr, "to_latex")
     items = held_within([expr])
     variables = {name_of(e) for e in nodes if e.op is INPUT}
@@ -105,6 +105,7 @@ def to_latex(expr: Expr) -> PrintedText:
         _transparent,
         _right_side,
         part_names([expr]),
+        _is_short if is_derived else lambda piece: False,
     )
     rows = [row for item in items for row in _definition(item.body, shown, rules)]
     lines, (root,) = let_all([expr], {}, rules)
@@ -136,6 +137,15 @@ def _shortened(rows: list[str]) -> list[str]:
 
 def _identified(own: Function) -> Function:
     return Function(identifier(own.name), tuple([identifier(name) for name in own.inputs]))
+
+
+def _is_short(piece: Written) -> bool:
+    """Whether a part of a derived formula is as short as those that its text repeats."""
+    short = len(_COMMANDS.sub("", piece.text)) <= SHORTEST_SHARED
+    return short and piece.binding > COMPARISON
+
+
+_COMMANDS = re.compile(r"\\(?:left|right)|[\\{}]")
 
 
 def _definition(body: Body, functions: Mapping[Body, Function], rules: Rules) -> list[str]:
