@@ -130,7 +130,10 @@ def check(roots, inputs, values):
 
 
 def _moved(flat, values):
-    """How far results move where every transcendental value moves by two last places, to and fro."""
+    """How far results move where values move by two last places, to and fro, and NaNs change their signs.
+
+    No standard tells the sign of a NaN that an operation makes; `copysign` reads it.
+    """
     bounds = []
     for direction in itertools.product((-2, 0, 2), repeat=2):
         known = [np.float64(v) for v in values]
@@ -140,12 +143,15 @@ def _moved(flat, values):
                 value = step.constant if constant else step.run(*[known[k] for k in step.operands])
                 if not constant and np.asarray(value).dtype.kind == "f" and np.isfinite(value):
                     value = value + direction[i % 2] * np.spacing(value)
+                elif not constant and np.isnan(value):
+                    value = np.copysign(value, direction[i % 2])
                 known.append(value)
             bounds.append([np.float64(known[i]) for i in flat.results])
     with np.errstate(all="ignore"):
         spread = 4 * np.ptp(np.array(bounds), axis=0)
-    unmoved = np.all((np.array(bounds) == bounds[0]) | np.isnan(bounds), axis=0)
-    return np.where(unmoved, 0.0, spread)
+    same_sign = np.signbit(bounds) == np.signbit(bounds[0])
+    unmoved = np.all((np.array(bounds) == bounds[0]) & same_sign | np.isnan(bounds), axis=0)
+    return np.where(unmoved, 0.0, np.fmax(spread, np.finfo(np.float64).tiny))
 
 
 def test_an_error_in_what_is_not_selected_does_no_harm():
