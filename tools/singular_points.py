@@ -146,6 +146,12 @@ CONVENTIONS = """
 Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm
 of 0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero, also
 if their own derivative is infinite or NaN.
+
+Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
+the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:
+functions of the values alone, and of vectors whose values differ from all others, have their derivatives. If
+a program multiplies the vectors of two values of 0 by these values, reverse mode sees such a 0, and omits a
+finite term. Nearly equal values are divided by their difference, however small.
 """
 
 

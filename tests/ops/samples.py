@@ -60,7 +60,7 @@ COMPLEX_SAMPLES: dict[str, list[Sample]] = {
     **holomorphic("arcsinh arccosh arctanh log log2 log10 log1p sqrt square reciprocal"),
     **{
         name: [Sample((COMPLEX, COMPLEX[::-1] + 0.5)), Sample((COMPLEX.flat[0], COMPLEX.flat[1]))]
-        for name in ("add", "subtract", "multiply", "divide", "power")
+        for name in ("add", "subtract", "multiply", "divide", "determined_quotient", "power")
     },
     "where": [Sample((TRUTH, COMPLEX, COMPLEX[::-1]))],
     "mask": [Sample((TRUTH, COMPLEX))],
@@ -105,6 +105,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
             "subtract",
             "multiply",
             "divide",
+            "determined_quotient",
             "maximum",
             "minimum",
             "fmax",

@@ -1,10 +1,11 @@
 """Decompositions of matrices: `eigh`, `svd` and `qr`, whose value is a tuple.
 
 Singular vectors, eigenvectors and factors are determined up to phases, and within a space that several
-equal values share, up to a rotation. Derivatives are right for what does not depend on that choice; as a
-convention, vectors of equal values do not turn into each other (their term is 0, where it is infinite).
-A product v*f(w) @ v^H does not depend on the choice, but has a derivative between equal eigenvalues: the
-simplifier makes one operation of it (`funcgrad.ops.matrix_functions`).
+equal values share, up to a rotation. Derivatives are right for what does not depend on that choice. Vectors
+of equal values turn into each other at an infinite rate: a tangent or cotangent that turns them makes NaN,
+and one that is exactly 0 makes 0, so that functions of the values alone have their derivatives.
+A product v*f(w) @ v^H has a derivative also between equal eigenvalues: the simplifier makes one operation
+of it (`funcgrad.ops.matrix_functions`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
 )
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
@@ -58,11 +60,14 @@ def _diagonal(x: Array) -> Any:
     return np.sum(x * eye_like(x), axis=-1)
 
 
-def _gaps(s: Array) -> Any:
-    """1/(s_j - s_i), and 0 where they are equal."""
-    difference = _row(s) - _column(s)
-    apart = difference != 0
-    return mask(apart, 1 / np.where(apart, difference, np.ones_like(difference)))
+def _differences(s: Array) -> Any:
+    """s_j - s_i."""
+    return _row(s) - _column(s)
+
+
+def _off_diagonal(x: Array, y: Array) -> Any:
+    """x/y, and 0 on the diagonal; where y is 0, it is 0 if x is, and NaN otherwise."""
+    return determined_quotient(mask(1 - eye_like(x) != 0, x), y)
 
 
 def _sum(terms: list[Any]) -> Any:
@@ -92,20 +97,20 @@ def _eigh_type(a: ArrayType, triangle: str) -> Any:
 
 
 def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
-    """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i))."""
+    """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
     w, v = _part(z, 0), _part(z, 1)
 
     def forward(da: Array) -> Parts:
         x = _multiplied(mH(v), da, v)
-        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _gaps(w) * x)})
+        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _off_diagonal(x, _differences(w)))})
 
     def backward(g: Parts) -> Any:
-        terms = []
+        if 1 not in g.of:
+            return np.matmul(mT(mH(v)) * _row(g.of[0]), mT(v)) if 0 in g.of else None
+        turned = _off_diagonal(np.matmul(mT(v), g.of[1]), _differences(w))
         if 0 in g.of:
-            terms.append(_on_diagonal(g.of[0]))
-        if 1 in g.of:
-            terms.append(_gaps(w) * np.matmul(mT(v), g.of[1]))
-        return _multiplied(mT(mH(v)), _sum(terms), mT(v)) if terms else None
+            turned = turned + _on_diagonal(g.of[0])
+        return _multiplied(mT(mH(v)), turned, mT(v))
 
     def folded(g: Parts) -> Any:
         back = backward(g)
@@ -131,8 +136,9 @@ eigh_op: Op = Op(
 def eigh(a: Array, UPLO: str = "L") -> Any:
     """As `numpy.linalg.eigh`. One triangle is read, as ``UPLO`` says, and so the gradient lies there.
 
-    Eigenvectors of equal eigenvalues are taken not to turn into each other; the derivative of each such
-    eigenvalue is along the vector that LAPACK chose. Sums over them are right to first order.
+    Eigenvectors of equal eigenvalues have no derivative: a function that uses it has the derivative NaN.
+    The derivative of each such eigenvalue is along the vector that LAPACK chose, and sums over them are
+    right to first order.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.eigh(a)[0][1])(np.diag([1.0, 3.0]))
@@ -175,14 +181,14 @@ def _svd_type(a: ArrayType) -> Any:
 def _svd_edge(z: Array, a: Array) -> LinearMap:
     """With x = u^H da v: ds is its diagonal, and u, v turn so that the rest of x stays 0 (Townsend 2016).
 
-    What of da lies outside the spaces of u and v turns these out of themselves. Phases are put into u.
+    The hermitian part of x turns u and v alike, by p/(s_j - s_i), and the rest of it turns them apart, by
+    q/(s_j + s_i). What of da lies outside the spaces of u and v turns these out of themselves, by its
+    quotient with s. Phases are put into u. A quotient 0/0 is 0, and x/0 is NaN.
     """
     u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
     m, n = np.shape(a)[-2:]
     is_complex = a.dtype.kind == "c"
-    gaps = _gaps(s * s)
-    known = s != 0
-    over = _row(mask(known, 1 / np.where(known, s, np.ones_like(s))))
+    apart, together = _differences(s), _row(s) + _column(s)
 
     def outside(x: Array, y: Array) -> Any:
         """y less what of it lies in the space of x."""
@@ -191,38 +197,46 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
     def outside_back(x: Array, g: Array) -> Any:
         return g - _multiplied(mT(mH(x)), mT(x), g)
 
+    def over(x: Array) -> Any:
+        return determined_quotient(x, np.broadcast_to(_row(s), np.shape(x)))
+
     def forward(da: Array) -> Parts:
         x = _multiplied(mH(u), da, v)
-        right, left = x * _row(s), x * _column(s)
-        du = np.matmul(u, gaps * (right + mH(right)))
-        dv = np.matmul(v, gaps * (left + mH(left)))
+        alike = _off_diagonal((x + mH(x)) * 0.5, apart)
+        opposed = _off_diagonal((x - mH(x)) * 0.5, together)
+        du, dv = np.matmul(u, alike + opposed), np.matmul(v, alike - opposed)
         if is_complex:
-            du = du + u * (over * _row(1j * np.imag(_diagonal(x))))
+            du = du + u * over(_row(1j * np.imag(_diagonal(x))))
         if m > n:
-            du = du + outside(u, np.matmul(da, v) * over)
+            du = du + over(outside(u, np.matmul(da, v)))
         if n > m:
-            dv = dv + outside(v, np.matmul(mH(da), u) * over)
+            dv = dv + over(outside(v, np.matmul(mH(da), u)))
         return Parts({0: du, 1: np.real(_diagonal(x)), 2: mH(dv)})
 
     def backward(g: Parts) -> Any:
-        inner, outer = [], []
+        inner, outer, alike, opposed = [], [], [], []
         if 0 in g.of:
             gu = g.of[0]
             turned = np.matmul(mT(u), gu)
-            half = gaps * turned
-            inner.append((half + mH(half)) * _row(s))
+            alike.append(turned)
+            opposed.append(turned)
             if is_complex:
-                inner.append(_on_diagonal(np.imag(_diagonal(turned)) * 1j) * over)
+                inner.append(_on_diagonal(over(_row(np.imag(_diagonal(turned)) * 1j))[..., 0, :]))
             if m > n:
-                outer.append(np.matmul(outside_back(u, gu) * over, mT(v)))
+                outer.append(np.matmul(over(outside_back(u, gu)), mT(v)))
         if 1 in g.of:
             inner.append(_on_diagonal(g.of[1]))
         if 2 in g.of:
             gv = mH(g.of[2])
-            half = gaps * np.matmul(mT(v), gv)
-            inner.append((half + mH(half)) * _column(s))
+            turned = np.matmul(mT(v), gv)
+            alike.append(turned)
+            opposed.append(-turned)
             if n > m:
-                outer.append(mH(np.matmul(outside_back(v, gv) * over, mT(u))))
+                outer.append(mH(np.matmul(over(outside_back(v, gv)), mT(u))))
+        if alike:
+            half = 0.5 * _off_diagonal(_sum(alike), apart)
+            rest = 0.5 * _off_diagonal(_sum(opposed), together)
+            inner.append(half + mH(half) + rest - mH(rest))
         if not inner:
             return None
         return _sum([_multiplied(mT(mH(u)), _sum(inner), mT(v)), *outer])
@@ -254,8 +268,8 @@ def svd(
 ) -> Any:
     """As `numpy.linalg.svd` of a square matrix, or with ``full_matrices=False``.
 
-    Vectors of equal singular values are taken not to turn into each other, and the derivative along
-    directions in which a singular value of 0 would leave 0 is taken as 0.
+    Vectors of equal singular values, and vectors of a singular value of 0, have no derivative: a function
+    that uses it has the derivative NaN. A singular value of 0 has the derivative of u^H a v.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.svd(a, full_matrices=False)[1][0])(np.array([[3.0], [4.0]]))

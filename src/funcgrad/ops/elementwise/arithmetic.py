@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.columns import Columns, Form, ScalarUse, any_kind, by_truth, function
-from funcgrad.ops.base.op import elementwise
+from funcgrad.ops.base.op import Elementwise, elementwise
 from funcgrad.ops.elementwise.declare import (
     BOTH,
     EITHER,
@@ -126,6 +128,42 @@ divide = elementwise(
         vm=True,
     ),
 )
+
+
+# -- quotients that may be undetermined ----------------------------------------------------------
+def _determined(x: Array, y: Array) -> Any:
+    nonzero = y != 0
+    quotient = x / np.where(nonzero, y, np.ones_like(y))
+    return np.where(nonzero, quotient, np.where(x == 0, np.zeros_like(x), np.full_like(x, np.nan)))
+
+
+def _determined_run(x: Array, y: Array) -> Any:
+    return _determined(np.asarray(x), np.asarray(y))[()]
+
+
+def _by_dividend(z: Array, x: Array, y: Array) -> LinearMap:
+    def along(v: Array) -> Any:
+        return determined_quotient(v, y)
+
+    return Structural(along, along)
+
+
+def _by_divisor(z: Array, x: Array, y: Array) -> LinearMap:
+    def along(v: Array) -> Any:
+        return -determined_quotient(z * v, y)
+
+    return Structural(along, along)
+
+
+determined_quotient = Elementwise(
+    name="determined_quotient",
+    run=_determined_run,
+    infer=divide.infer,
+    edges=(_by_dividend, _by_divisor),
+    columns=Columns(decompose=_determined),
+)
+"""x/y; where y is 0, it is 0 if x is 0, and NaN otherwise. It is linear in x."""
+
 # Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing.
 _POWERS = {
     -1.0: "(1.0 / {0})",
