@@ -78,3 +78,11 @@ def test_what_is_told_of_each_part():
     assert loop.startswith("the loop around body1: NumPy for about ")
     large = fg.jit(lambda x: x + x).lower(np.ones(10**6)).machine_code
     assert large == "the program: NumPy: by estimate, it is as fast"
+
+
+def test_more_arrays_than_can_be_passed_stay_in_numpy():
+    given = [np.full(2, float(k)) for k in range(1100)]
+    f = fg.jit(lambda xs: np.concatenate(xs), native=True)
+    with pytest.raises(TypeError, match=r"1101 inputs and results cannot be passed"):
+        f(given)
+    assert f(given[:1018]).sum() == 2 * sum(range(1018))

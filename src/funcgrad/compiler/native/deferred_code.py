@@ -21,6 +21,8 @@ from funcgrad.compiler.pass_options import PASS_OPTIONS
 _COMPILE, _COMPILE_STEP = 30e6, 4e6
 # Steps beyond which compiling takes several seconds, and bytes of the arena beyond which calls do not matter.
 _MOST_STEPS, _MOST_BYTES = 1500, 1 << 24
+# Arrays that a function takes; `ctypes` passes 1024 operands, five of which are its integers and its memory.
+_MOST_ARRAYS = 1019
 # Nanoseconds between two looks whether Python was interrupted.
 UNINTERRUPTED = 1e8
 # Entries that arrays which grow have room for at first.
@@ -70,7 +72,7 @@ class DeferredCode:
         at_once: bool = False,
     ) -> None:
         self._write, self._arrays = write, arrays
-        self.reason = _obstacle(steps, pays or at_once)
+        self.reason = _obstacle(steps, arrays, pays or at_once)
         """Why it runs in NumPy for good; empty if it may be or is machine code."""
         self._finished = bool(self.reason)
         self._ran = 0.0
@@ -120,13 +122,15 @@ class DeferredCode:
         self._finished = True
 
 
-def _obstacle(steps: int, pays: bool) -> str:
+def _obstacle(steps: int, arrays: int, pays: bool) -> str:
     if not PASS_OPTIONS.runs("native_loops"):
         return "the pass native_loops is disabled"
     if not llvm_jit.llvm_available():
         return "llvmlite is not installed; install funcgrad[fast]"
     if steps > _MOST_STEPS:
         return f"{steps} steps take long to compile; the most are {_MOST_STEPS}"
+    if arrays > _MOST_ARRAYS:
+        return f"{arrays} inputs and results cannot be passed; the most are {_MOST_ARRAYS}"
     return "" if pays else "by estimate, it is as fast"
 
 
