@@ -324,8 +324,8 @@ DISCRETE = (
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort cumsum fft getitem index_add index_set scatter_add matmul einsum solve inv pinv cholesky "
-    "logabsdet detsign detphase det cofactors eig eigh hermitian_function svd qr"
+    "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
+    "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function svd qr"
 )
 MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function svd qr detsign"

@@ -1,4 +1,4 @@
-"""Running sums and places of extreme entries in machine code: NumPy's bits."""
+"""Running sums and products, and places of extreme entries in machine code: NumPy's bits."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.control.closed_program import body_of, symbol
 from funcgrad.control.loop import LoopSpec
 from funcgrad.graph import ArrayType
+from funcgrad.ops.recurrences import recurrence_op
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, 5e-324]
 
@@ -37,6 +38,7 @@ def test_along_every_axis(dtype):
 
     def f(x, y):
         found = [np.cumsum(x, axis=k) for k in range(3)] + [np.cumsum(y, axis=k) for k in range(2)]
+        found += [np.cumprod(x, axis=k) for k in range(3)] + [np.cumprod(y, axis=1)]
         for name in ("argmax", "argmin"):
             found += [getattr(np, name)(x, axis=k) for k in range(3)] + [getattr(np, name)(y)]
         return [np.asarray(z) if isinstance(z, np.generic) else z for z in found]
@@ -50,4 +52,6 @@ def test_special_values(dtype):
         x = np.array([np.roll(SPECIAL, k) for k in range(7)] + [[np.inf] * 7, [-0.0] * 7]).astype(
             dtype
         )
-    compared(lambda x: [g(x, axis=k) for g in (np.cumsum, np.argmax, np.argmin) for k in (0, 1)], x)
+    along = (np.cumsum, np.cumprod, np.argmax, np.argmin)
+    compared(lambda x: [g(x, axis=k) for g in along for k in (0, 1)], x)
+    compared(lambda x, y: [recurrence_op(x, y, axis=k) for k in (0, 1)], x, x[::-1])

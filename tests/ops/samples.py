@@ -71,6 +71,8 @@ COMPLEX_SAMPLES: dict[str, list[Sample]] = {
     "prod": [Sample((COMPLEX,), {"axis": (0,)})],
     "logsumexp": [Sample((COMPLEX,), {"axis": (0,)})],
     "cumsum": [Sample((COMPLEX,), {"axis": 1})],
+    "cumprod": [Sample((COMPLEX,), {"axis": 1})],
+    "recurrence": [Sample((COMPLEX, COMPLEX[::-1]), {"axis": 1})],
     "getitem": [Sample((COMPLEX, ROWS), {"spec": ("array",), "shape": (3, 4)})],
     "index_set": [
         Sample((COMPLEX, COMPLEX[2], ROWS[0]), {"spec": ("array",), "unique": True}),
@@ -165,6 +167,15 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     "argmin": [Sample((ANY,), {"axis": 1})],
     "argsort": [Sample((ANY,), {"axis": 1})],
     "cumsum": [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})],
+    "cumprod": [
+        *[Sample((ANY,), {"axis": axis}) for axis in (0, 1)],
+        Sample((np.array([[2.0, 0.0, 3.0, 0.5], [0.0, 0.0, 1.0, -1.0]]),), {"axis": 1}),
+        Sample((EMPTY,), {"axis": 0}),
+    ],
+    "recurrence": [
+        *[Sample((ANY, OTHER), {"axis": axis}) for axis in (0, 1)],
+        Sample((EMPTY, EMPTY), {"axis": 0}),
+    ],
     "fft": [
         Sample((COMPLEX,), {"axis": 1, "inverse": False}),
         Sample((COMPLEX,), {"axis": 0, "inverse": True}),

@@ -56,6 +56,7 @@ PROGRAMS = {
         for axis in (None, 0, 1)
     },
     "cumsum": (lambda m, x: m.cumsum(x, axis=1), (ANY,)),
+    "cumprod": (lambda m, x: m.cumprod(x, axis=1), (ANY,)),
     "norm": (lambda m, x: m.linalg.norm(x, axis=1), (ANY,)),
     "clip": (lambda m, x: m.clip(x, -0.5, 0.8), (ANY,)),
     "where": (lambda m, x: m.where(x > 0, m.exp(x), x * x), (ANY,)),
@@ -81,7 +82,7 @@ PROGRAMS = {
     "sort": (lambda m, x: m.sort(x, axis=1) ** 2, (ANY,)),
 }
 # What autograd has no rule for.
-BEYOND_AUTOGRAD = {"diagonal", "sort"}
+BEYOND_AUTOGRAD = {"cumprod", "diagonal", "sort"}
 
 
 def jax_in_double():

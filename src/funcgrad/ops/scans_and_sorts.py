@@ -14,10 +14,11 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
 from funcgrad.ops.base.arguments import slice_axis
-from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes, scan_products
-from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced
+from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced, running
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
+from funcgrad.ops.recurrences import cumprod_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -47,12 +48,6 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
 def _sorting(z: Expr) -> int:
     """The comparisons of a merge sort."""
     return z.size * max(axis_length(z) - 1, 0).bit_length()
-
-
-def _running(z: Expr) -> int:
-    """An addition an entry, but for the first along the axis."""
-    length = axis_length(z)
-    return z.size - z.size // length if length else 0
 
 
 argmax_op = _position("argmax", np.argmax)
@@ -93,7 +88,7 @@ cumsum_op = Op(
         ),
     ),
     columns=Columns(
-        flops=_running,
+        flops=running,
         machine="scan_forms:cumsum",
         interval="cumsum",
         numpy="np.cumsum({0}, axis={axis})",
@@ -155,9 +150,9 @@ def cumsum(x: object, axis: int | None = None, dtype: object = None) -> Any:
 
 
 def cumprod(x: Any, axis: int | None = None, dtype: object = None) -> Any:
-    """As `numpy.cumprod`: a composition, exact where entries are zero."""
+    """As `numpy.cumprod`; its derivative is exact where entries are zero."""
     x, place = _flat(x if dtype is None else astype(x, dtype), axis)
-    return scan_products(astype(x, dtype or numpy_dtype(np.cumprod, x.dtype)), place)
+    return cumprod_op(x, axis=place)
 
 
 def cumulative_sum(

@@ -113,7 +113,9 @@ def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
         rows = op.columns.libraries or {}
         if library.name in rows or "any" in rows or op.name in library.table:
             return True
-        return not isinstance(op, Elementwise) or hasattr(library.module, op.name)
+        if not isinstance(op, Elementwise):
+            return op.columns.decompose is None
+        return hasattr(library.module, op.name)
 
     known = decomposed(roots, lambda e: not e.args or legal(e))
     return guarded(known) if library.transposes else known

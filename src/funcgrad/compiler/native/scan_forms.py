@@ -1,11 +1,11 @@
-"""The forms in machine code of running sums and of places of extreme entries, with NumPy's bits.
+"""The forms in machine code of running sums and products, and of places of extreme entries: NumPy's bits.
 
 A running sum adds one entry after the other in its own dtype, as NumPy's does, so its order is fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -28,18 +28,45 @@ def _following(
         yield list(before), index
 
 
-def _cumsum(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
-    (x,), w, axis = operands, program.writer, dict(step.params)["axis"]
-    kind, shape = REGISTER[step.type.dtype.name], x.shape
-    found = new_array(w, shape, step.type.dtype.name)
-    with w.loops([1 if k == axis else n for k, n in enumerate(shape)]) as index:
-        found.put(w, index, cast_number(w, x.at(w, index), kind))
-    if shape[axis] > 1:
-        opcode = "add" if kind == "i64" else "fadd"
-        with _following(w, shape, axis) as (before, index):
-            entry = cast_number(w, x.at(w, index), kind)
-            found.put(w, index, w.binary(opcode, found.at(w, before), entry))
-    return found
+def _running(
+    begin: Callable[[LLVMWriter, Sequence[Number]], Number],
+    proceed: Callable[[LLVMWriter, Number, Sequence[Number]], Number],
+) -> Any:
+    """Entries of which the first is made of the operands' entries, and a later one of that before as well."""
+
+    def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+        w, axis, shape = program.writer, dict(step.params)["axis"], step.type.shape
+        kind = REGISTER[step.type.dtype.name]
+        found = new_array(w, shape, step.type.dtype.name)
+
+        def given(index: Sequence[Number]) -> list[Number]:
+            return [cast_number(w, x.at(w, index), kind) for x in operands]
+
+        with w.loops([1 if k == axis else n for k, n in enumerate(shape)]) as first:
+            found.put(w, first, begin(w, given(first)))
+        if shape[axis] > 1:
+            with _following(w, shape, axis) as (before, index):
+                found.put(w, index, proceed(w, found.at(w, before), given(index)))
+        return found
+
+    return build
+
+
+def _opcode(name: str, x: Number) -> str:
+    return name if x.type == "i64" else f"f{name}"
+
+
+def _total(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
+    return w.binary(_opcode("add", z), z, given[0])
+
+
+def _product(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
+    return w.binary(_opcode("mul", z), z, given[0])
+
+
+def _affine(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
+    a, b = given
+    return w.binary("fadd", b, w.binary("fmul", a, z))
 
 
 def _place(larger: Literal["gt", "lt"]) -> Any:
@@ -70,6 +97,8 @@ def _beats(w: LLVMWriter, larger: str, x: Number, top: Number) -> Number:
     return w.binary("or", w.compare(f"o{larger}", x, top), first)
 
 
-cumsum = Whole(_cumsum)
+cumsum = Whole(_running(lambda w, given: given[0], _total))
+cumprod = Whole(_running(lambda w, given: given[0], _product))
+recurrence = Whole(_running(lambda w, given: given[1], _affine))
 argmax = Whole(_place("gt"))
 argmin = Whole(_place("lt"))

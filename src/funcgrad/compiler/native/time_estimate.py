@@ -16,6 +16,7 @@ from funcgrad.compiler.native.vector_functions import has_vector_functions
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import LoopSpec, loop_op
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.recurrences import recurrence_op
 from funcgrad.ops.tuples import pick_op
 
 
@@ -41,6 +42,8 @@ class Estimate(NamedTuple):
 # Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a reduction that
 # is no sum; a multiplication of a product in BLAS and in machine code.
 _CALL, _NUMPY_ENTRY, _ENTRY, _SERIAL = 800.0, 0.5, 0.4, 4.0
+# Python's arithmetic on a number.
+_NUMBER = 100.0
 # An entry of a function such as exp: in NumPy, in vectors and by itself in machine code.
 _TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.0, 2.5, 9.0
 _BLAS, _PRODUCT = 0.08, 0.17
@@ -109,6 +112,10 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
         return Estimate(
             _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
         )
+    if step.op is recurrence_op:
+        rows = step.type.shape[params["axis"]]
+        each = min(2 * _CALL * rows, _NUMBER * entries)
+        return Estimate(_CALL + each, _SERIAL * entries, 1)
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
     columns = step.op.columns

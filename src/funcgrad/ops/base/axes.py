@@ -57,9 +57,9 @@ def scan_products(x: Array, axis: int) -> Any:
     return x
 
 
-def shifted(x: Array, step: int, axis: int) -> Any:
-    """The entries moved ``step`` places up an axis, with ones moved in."""
+def shifted(x: Array, step: int, axis: int, filled: Callable[[Array], Any] = np.ones_like) -> Any:
+    """The entries moved ``step`` places up an axis, with ones or other entries moved in."""
     head = (slice(None),) * axis
     kept = x[(*head, slice(None, np.shape(x)[axis] - step))]
-    ones = np.ones_like(x[(*head, slice(None, step))])
-    return np.concatenate([ones, kept], axis=axis)
+    first = filled(x[(*head, slice(None, step))])
+    return np.concatenate([first, kept], axis=axis)

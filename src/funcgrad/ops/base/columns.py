@@ -207,3 +207,9 @@ def reduced(z: Expr) -> int:
 def axis_length(z: Expr) -> int:
     """The length of a result along the operation's axis."""
     return z.shape[int(dict(z.params)["axis"])]
+
+
+def running(z: Expr) -> int:
+    """Of a running sum or product: one flop for each entry but the first along the axis."""
+    length = axis_length(z)
+    return z.size - z.size // length if length else 0

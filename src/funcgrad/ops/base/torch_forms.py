@@ -98,6 +98,11 @@ def cumsum(x: Array, axis: int) -> Any:
     return _as_unsigned(x, _torch.cumsum(x, dim=axis))
 
 
+def cumprod(x: Array, axis: int) -> Any:
+    """As `numpy.cumprod`."""
+    return _as_unsigned(x, _torch.cumprod(x, dim=axis))
+
+
 def argmax(x: Array, axis: int) -> Any:
     """As `numpy.argmax`."""
     return _torch.argmax(_comparable(x), dim=axis)
