@@ -327,3 +327,18 @@ def test_the_page_on_the_command_line_shows_what_is_printed(capsys, monkeypatch,
     for command, expected in commands:
         _, out, err = run(capsys, *shlex.split(command.removeprefix("python -m funcgrad ")))
         assert (out + err).strip() == expected.strip()
+
+
+def test_a_command_tells_its_usage(capsys):
+    for option in ("-h", "--help"):
+        code, out, _ = run(capsys, "table", option)
+        assert code == 0
+        assert out.startswith("usage: funcgrad")
+    assert run(capsys, "table", "-h", "h=2")[0] == 0  # the formula -h
+
+
+@pytest.mark.parametrize("formula", ["x*y", "x", "file.py:f"])
+def test_a_misspelt_command_is_named(capsys, formula):
+    code, _, err = run(capsys, "tabel", formula, "x=1", "y=2")
+    assert code == 2
+    assert "expected a command, but got 'tabel'; write table" in err

@@ -231,3 +231,23 @@ def test_dir_is_for_users():
     assert {"grad", "steps", "optim", "numpy", "__version__"} <= set(listed)
     assert "show" not in listed
     assert not any(name.startswith("_") and name != "__version__" for name in listed)
+
+
+@pytest.mark.parametrize(
+    ("made", "printed"),
+    [
+        (fg.grad(argnums=1), "grad(argnums=1, has_aux=False)"),
+        (fg.jacobian(argnums=1), "jacobian(argnums=1, has_aux=False)"),
+        (fg.hessian(), "hessian(argnums=0, has_aux=False)"),
+        (fg.vmap(in_axes=(0, None)), "vmap(in_axes=(0, None), out_axes=0)"),
+        (fg.checkpoint(policy=None), "checkpoint(policy=None)"),
+    ],
+)
+def test_a_transform_that_waits_for_its_function_prints_as_its_call(made, printed):
+    assert repr(made) == printed
+    assert repr(copy.copy(made)) == repr(pickle.loads(pickle.dumps(made))) == printed
+
+
+def test_a_transform_that_waits_for_its_function_takes_it():
+    assert fg.grad(argnums=1)(lambda a, b: a * b**2)(2.0, 3.0) == 12.0
+    assert repr(fg.jit(native=True)).startswith("jit(static_argnums=(), ")

@@ -10,7 +10,7 @@ import funcgrad as fg
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import op_named
 
-X, V, M = fg.var("x"), fg.var("v", 3), fg.var("m", (2, 3))
+X, Y, V, M = fg.var("x"), fg.var("y"), fg.var("v", 3), fg.var("m", (2, 3))
 HERE = r"at test_errors\.py:\d+"
 
 CASES = [
@@ -24,6 +24,21 @@ CASES = [
     (lambda: V + fg.var("u", 4), ValueError, r"add: expected shapes that broadcast, but got float64\[3\]"),
     (lambda: np.sin(fg.var("b", (), "complex128")) % 2, TypeError, "remainder: NumPy has no loop for"),
     (lambda: np.array([X, X]), TypeError, r"array: expected numbers, but got an expression.*np.stack"),
+    # -- displays
+    (lambda: fg.to_python(X, 2.0), TypeError, "to_python: expected the name of the function, but got float"),
+    (lambda: fg.to_dot(X, 2.0), TypeError, "to_dot: expected a bool for gradient, but got float; write to_dot"),
+    (lambda: fg.steps(X * Y, x=1.0), TypeError, r"steps: expected values for x, y, but got x; write steps\("),
+    (lambda: fg.table(X * Y, {"x": 1.0}), TypeError, r"table: expected values for x, y, but got x; write table"),
+    (lambda: fg.explain(X * Y, {X: 1.0}), TypeError, "explain: expected values for x, y, but got x; write exp"),
+    (lambda: fg.explore(X * Y, x=1.0), TypeError, "explore: expected values for x, y, but got x; write explo"),
+    # -- results without a gradient
+    (lambda: fg.grad(np.argmax)(np.ones(3)), TypeError, "but got int64; integers and flags have no deriv"),
+    (lambda: fg.grad(lambda v: v > 0)(np.ones(3)), TypeError, r"but got bool\[3\]; integers and flags have"),
+    (lambda: fg.grad(str)(1.0), TypeError, "but got str; return the number, not its text"),
+    (lambda: fg.grad(lambda x: [x])(1.0), TypeError, "but got list; return one number of it, or use jacobian"),
+    # -- branches
+    (lambda: fg.cond(X > 0, X, -X), TypeError, "cond: expected functions as branches, but got an expression"),
+    (lambda: fg.switch(0, [np.sin, 2.0]), TypeError, r"switch: expected functions.*got float; write np\.where"),
     # -- questions without an answer
     (lambda: bool(X > 0), TypeError, r"bool\(\): expected a number, but 'x > 0' has none.*np.where"),
     (lambda: X ^ 2, TypeError, r"bitwise_xor: NumPy has no loop for .*; write x\*\*y for a power"),

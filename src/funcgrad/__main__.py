@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -63,8 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given:
         start(funcgrad)
         return 0
-    if given[0] in _OPTIONS:
-        print(_OPTIONS[given[0]]())
+    asked = given[1] if given[0] in _COMMANDS and given[1:] in (["-h"], ["--help"]) else given[0]
+    if asked in _OPTIONS:
+        print(_OPTIONS[asked]())
         return 0
     try:
         print_text(_output(given))
@@ -90,6 +92,9 @@ _OPTIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
 
 def _output(given: list[str]) -> str:
     if given[0] not in _COMMANDS:
+        meant = get_close_matches(given[0], _COMMANDS)
+        if meant and len(given) > 1 and not _has_value(given[1]):
+            raise FormulaError(f"expected a command, but got {given[0]!r}; write {meant[0]}")
         return report(given[0], dict(map(_value, given[1:])))
     command, *rest = given
     if not rest:
@@ -178,10 +183,15 @@ def _function(path: Path, name: str) -> Any:
     return found
 
 
+def _has_value(argument: str) -> bool:
+    name, equals, _ = argument.partition("=")
+    return bool(equals) and name.strip().isidentifier()
+
+
 def _value(argument: str) -> tuple[str, Any]:
-    name, equals, text = argument.partition("=")
+    name, _, text = argument.partition("=")
     name = name.strip()
-    if not equals or not name.isidentifier():
+    if not _has_value(argument):
         raise FormulaError(f"expected name=value, but got {argument[:60]!r}")
     try:
         value = np.asarray(ast.literal_eval(text.strip()), dtype=float)

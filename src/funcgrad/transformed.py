@@ -1,4 +1,4 @@
-"""The functions that transforms make: each prints as what it is, such as ``grad(sin)``."""
+"""The functions that transforms make: each prints as what it is, ``grad(sin)`` or ``grad(argnums=1)``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ class Transformed(partial[Any]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """The function as a method, as it is that of a class in whose body it stands."""
         return self if instance is None else MethodType(self, instance)
+
+
+class Decorator(partial[Any]):
+    """A transform that was given its options and not yet its function; it prints as the call that made it.
+
+    >>> def scaled(f=None, factor=1.0):
+    ...     return Decorator(scaled, factor=factor) if f is None else lambda x: factor * f(x)
+    >>> scaled(factor=3.0), scaled(factor=3.0)(abs)(-2.0)
+    (scaled(factor=3.0), 6.0)
+    """
+
+    def __repr__(self) -> str:
+        options = ", ".join([f"{name}={value!r}" for name, value in self.keywords.items()])
+        return f"{self.func.__name__}({options})"
 
 
 def function_of(f: Any) -> Any:

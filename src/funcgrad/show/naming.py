@@ -19,6 +19,7 @@ from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
+from funcgrad.rewrite.evaluate import by_name
 from funcgrad.show.written import Written
 from funcgrad.source import fail
 
@@ -52,12 +53,12 @@ def check_values(
             f"{who}(e, x=2.0)",
         )
     names = [name_of(e) for e in nodes if e.op is INPUT]
-    missing = [name for name in names if name not in named]
-    if values is None and missing:
+    given = by_name(values or {}, named)
+    if any([name not in given for name in names]):
         sample = ", ".join([f"{name}=2.0" for name in names[:3]])
         raise fail(
             TypeError,
-            f"{who}: expected values for {', '.join(names)}, but got {', '.join(named) or 'none'}; write "
+            f"{who}: expected values for {', '.join(names)}, but got {', '.join(given) or 'none'}; write "
             f"{who}(e, {sample})",
         )
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from funcgrad.algebras.arguments_of import subject
 from funcgrad.expr import Expr
+from funcgrad.rewrite.evaluate import variables
+from funcgrad.show.naming import check_values
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
 
@@ -33,7 +35,10 @@ def program_at(
                 f"{who}: expected values by name or in a dict, but got {kinds}; "
                 f"write {who}(e, x=2.0){hint}",
             )
-        return f, {**(args[0] if args else {}), **named}
+        values = {**(args[0] if args else {}), **named}
+        if values:
+            check_values(who, list(variables(f).values()), values, {})
+        return f, values
     if not callable(f):
         raise fail(
             TypeError,

@@ -21,6 +21,7 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed, concretize
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
+from funcgrad.transformed import Decorator
 from funcgrad.transforms.formulas_of import numeric_arguments
 from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
@@ -66,7 +67,7 @@ def grad(
     3*x**2
     """
     if f is None:
-        return partial(grad, argnums=argnums, has_aux=has_aux)
+        return Decorator(grad, argnums=argnums, has_aux=has_aux)
     both = value_and_grad(f, argnums, has_aux)
 
     @named_after(f)
@@ -95,7 +96,7 @@ def value_and_grad(
     (x*exp(x), (x + 1)*exp(x))
     """
     if f is None:
-        return partial(value_and_grad, argnums=argnums, has_aux=has_aux)
+        return Decorator(value_and_grad, argnums=argnums, has_aux=has_aux)
     check_function("grad", f)
     single = isinstance(argnums, int)
     wanted = argument_numbers("grad", argnums)
@@ -164,7 +165,7 @@ def elementwise_grad(
     array([ 1., -1.])
     """
     if f is None:
-        return partial(elementwise_grad, argnums=argnums)
+        return Decorator(elementwise_grad, argnums=argnums)
 
     check_function("elementwise_grad", f)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.transformed import Decorator
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.jvp import jvp
@@ -60,6 +60,8 @@ def jacobian(
     >>> jacobian(lambda x, y: (x * y, np.sin(x)), (0, 1)).expr(1.0, 2.0)
     ((y, x), (cos(x), 0.0))
     """
+    if f is None:
+        return Decorator(jacobian, argnums=argnums, has_aux=has_aux)
     return _jacobian("jacobian", _by_shape, f, argnums, has_aux)
 
 
@@ -74,6 +76,8 @@ def jacfwd(
     >>> jacfwd(np.sin)(0.0)
     1.0
     """
+    if f is None:
+        return Decorator(jacfwd, argnums=argnums, has_aux=has_aux)
     return _jacobian("jacfwd", _forward, f, argnums, has_aux)
 
 
@@ -88,6 +92,8 @@ def jacrev(
     >>> jacrev(np.sin)(0.0)
     1.0
     """
+    if f is None:
+        return Decorator(jacrev, argnums=argnums, has_aux=has_aux)
     return _jacobian("jacrev", _reverse, f, argnums, has_aux)
 
 
@@ -110,7 +116,7 @@ def hessian(
            [2., 0.]])
     """
     if f is None:
-        return partial(hessian, argnums=argnums, has_aux=has_aux)
+        return Decorator(hessian, argnums=argnums, has_aux=has_aux)
     made = jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
     return titled(made, f, "hessian", f"the second derivatives of {{}} in argument {argnums}.")
 
@@ -165,10 +171,8 @@ def ggnvp(
 
 # -- modes ---------------------------------------------------------------------------------------
 def _jacobian(
-    who: str, how: Any, f: Callable[..., Any] | None, argnums: int | Sequence[int], has_aux: bool
+    who: str, how: Any, f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
-    if f is None:
-        return partial(_jacobian, who, how, argnums=argnums, has_aux=has_aux)
     check_function(who, f)
     function = f
     single = isinstance(argnums, int)

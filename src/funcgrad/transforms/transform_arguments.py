@@ -203,10 +203,16 @@ def scalar_root(output: Any) -> Expr:
     else:
         kind = type(output).__name__
     hint = "sum it, or use jacobian"
-    if "complex" in kind:
+    if kind.startswith(("int", "uint", "bool")):
+        hint = "integers and flags have no derivative: return a float"
+    elif "complex" in kind:
         hint = "take np.real or np.abs of it"
     elif output is None:
         hint = "f has no return"
+    elif isinstance(output, str):
+        hint = "return the number, not its text"
+    elif isinstance(output, list | tuple | dict):
+        hint = "return one number of it, or use jacobian"
     elif callable(output) and not isinstance(output, Expr):
         hint = "f returns a function: give it all of its arguments"
     raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")

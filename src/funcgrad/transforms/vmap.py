@@ -7,7 +7,6 @@ on an example a batch axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.tree_nodes import own_children
+from funcgrad.transformed import Decorator
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.transform_arguments import check_function, named_after, titled
 from funcgrad.typing import Array
@@ -48,7 +48,7 @@ def vmap(
     array([3., 6.])
     """
     if f is None:
-        return partial(vmap, in_axes=in_axes, out_axes=out_axes)
+        return Decorator(vmap, in_axes=in_axes, out_axes=out_axes)
     check_function("vmap", f)
 
     @named_after(f)

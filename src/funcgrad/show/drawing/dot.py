@@ -32,7 +32,8 @@ def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
     that the node says. With ``gradient``, each node also says its cotangent, the formula of the
     derivative of the root in it, and dashed edges show where cotangents flow.
 
-    Raises ValueError for more than 100000 nodes, TypeError for what is no expression.
+    Raises ValueError for more than 100000 nodes, TypeError for what is no expression, and for a
+    ``gradient`` that is no bool.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -47,6 +48,11 @@ def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
       n1 -> n2 [label="1"]
     }
     """
+    if not isinstance(gradient, bool):
+        raise TypeError(
+            f"to_dot: expected a bool for gradient, but got {type(gradient).__name__}; "
+            "write to_dot(e), or to_svg(e, x=2.0) for a picture with values"
+        )
     most = MOST_COTANGENTS if gradient else MOST_DOT
     nodes = distinct(expr, "to_dot", most, "draw a part of it")
     functions, bodies = bodies_inside(nodes[-1], "to_dot", most, len(nodes))

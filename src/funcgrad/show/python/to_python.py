@@ -41,7 +41,7 @@ def to_python(
     outside the domain it raises, as `math` does, where NumPy gives inf or nan.
 
     Raises ValueError for a name that is no identifier, an operation without a form in the module, or
-    more than 100000 nodes; TypeError for what is no expression.
+    more than 100000 nodes; TypeError for what is no expression or no name.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -56,6 +56,11 @@ def to_python(
             return np.exp(x)*x + 2.0
     """
     nodes = distinct(expr, "to_python", MOST_NODES_WRITTEN, "save it with to_json")
+    if not isinstance(name, str):
+        raise TypeError(
+            f"to_python: expected the name of the function, but got {type(name).__name__}; "
+            "write to_python(e), which takes no values"
+        )
     if not _is_identifier(name):
         raise ValueError(f"to_python: expected an identifier as name, but got {name!r}")
     if module not in ("numpy", "math"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from funcgrad.control.call_and_branch import bind, call_op
@@ -21,6 +20,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
+from funcgrad.transformed import Decorator
 from funcgrad.transforms.transform_arguments import check_function, named_after, titled
 
 Policy = str | int | Sequence[str]
@@ -46,7 +46,7 @@ def checkpoint(
     1.0
     """
     if f is None:
-        return partial(checkpoint, policy=policy)
+        return Decorator(checkpoint, policy=policy)
     check_function("checkpoint", f)
     known = isinstance(policy, Sequence) and not isinstance(policy, str)
     budget = isinstance(policy, int) and not isinstance(policy, bool)

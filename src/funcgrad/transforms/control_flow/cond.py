@@ -36,8 +36,8 @@ def cond(
     Only the chosen branch and its derivative run. Under `vmap` with a batched ``pred`` both branches run,
     and each example selects. Both must return the same structure and shapes; dtypes are promoted.
 
-    Raises TypeError if ``pred`` is not a scalar bool or integer, or the branches return different structures
-    or shapes.
+    Raises TypeError if ``pred`` is not a scalar bool or integer, a branch is no function, or the branches
+    return different structures or shapes.
 
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
     4.0
@@ -54,8 +54,8 @@ def cond(
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array) -> Any:
     """``branches[index](*operands)``, the index clamped to the valid range, as `jax.lax.switch`.
 
-    Raises TypeError if ``index`` is not a scalar integer, if there are no branches, or if they return
-    different structures or shapes.
+    Raises TypeError if ``index`` is not a scalar integer, there are no branches, one is no function, or
+    they return different structures or shapes.
 
     >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
     8.0
@@ -73,6 +73,14 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array)
 def _branch(
     who: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> Any:
+    for branch in functions:
+        if isinstance(branch, Expr) or not callable(branch):
+            kind = "an expression" if isinstance(branch, Expr) else type(branch).__name__
+            raise fail(
+                TypeError,
+                f"{who}: expected functions as branches, but got {kind}; write np.where(condition, a, b) "
+                "to choose between values",
+            )
     index = plain_value(index)
     if not isinstance(index, Expr):
         place = min(max(int(index), 0), len(functions) - 1)

@@ -16,6 +16,7 @@ from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, lift_all
 from funcgrad.source import fail
+from funcgrad.transformed import Decorator
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.transform_arguments import named_after
 from funcgrad.typing import Array
@@ -77,7 +78,7 @@ def primitive(
     1.1283791670955126
     """
     if f is None:
-        return partial(primitive, partials=partials, out=out, name=name)
+        return Decorator(primitive, partials=partials, out=out, name=name)
     _check_partials(partials, out)
     function = f
     title = str(name or getattr(f, "__name__", "primitive"))

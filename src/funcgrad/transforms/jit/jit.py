@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from funcgrad.source import fail
+from funcgrad.transformed import Decorator
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import SignatureCache
@@ -64,7 +64,7 @@ def jit(
     f(float64): bool() of x > 0 was False for the first time
     """
     if f is None:
-        return partial(
+        return Decorator(
             jit,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
