@@ -106,13 +106,19 @@ def test_loops_on_whole_numbers(calls):
         assert power(2.0, n) == polynomial(2.0, n)
 
 
+def generals(jitted):
+    """The calls from now on that the inlined code does not answer."""
+    calls = []
+    general = jitted.__globals__["general"]
+    jitted.__globals__["general"] = lambda *args: calls.append(args) or general(*args)
+    return calls
+
+
 def test_the_guards_stand_in_the_code():
     jitted = fg.jit(handed_on)
     values = (1.0, 0.4, 0.1)
     expected = [jitted(x) for x in values]
-    calls = []
-    general = jitted.__globals__["general"]
-    jitted.__globals__["general"] = lambda *args: calls.append(args) or general(*args)
+    calls = generals(jitted)
     assert [jitted(x) for x in values] == expected
     assert not calls
     jitted(np.float64(1.0))
@@ -287,3 +293,68 @@ def test_parts_of_an_operation_with_several_results_are_kept_across_a_question()
             found, expected = compiled(x), fg.value_and_grad(f)(x)
             np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
             np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
+
+
+# -- NumPy's numbers -----------------------------------------------------------------------------
+OF_NUMBERS = {
+    "identity": lambda x: x,
+    "sine": lambda x: (np.sin(x) * x, -x),
+    "quotient": lambda x: 1 / x,
+    "logarithm": np.log,
+    "branch": lambda x: np.sin(x) if x > 0 else x * x,
+    "beside an array": lambda x: x * np.ones(2),
+    "gradient": fg.grad(lambda x: np.sin(x) * x),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64"])
+def test_numpy_numbers_have_the_results_of_0d_arrays(name, kind):
+    f = OF_NUMBERS[name]
+    jitted, of_arrays = fg.jit(f), fg.jit(f)
+    for value in (1, 0, -1, 2):
+        x = np.dtype(kind).type(value)
+        for _ in range(2):
+            with np.errstate(all="ignore"):
+                found, wanted = jitted(x), of_arrays(np.asarray(x))
+            parts = zip(
+                *[r if isinstance(r, tuple) else (r,) for r in (found, wanted)], strict=True
+            )
+            for part, other in parts:
+                assert type(part) is type(other)
+                np.testing.assert_array_equal(part, other)
+                assert np.array_equal(np.signbit(np.real(part)), np.signbit(np.real(other)))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_a_program_called_with_numpy_numbers_is_inlined(kind):
+    jitted = fg.jit(fg.grad(lambda x, y: np.sin(x) * y))
+    jitted(kind(1), kind(2))
+    calls = generals(jitted)
+    np.testing.assert_allclose(jitted(kind(2), kind(3)), 3 * np.cos(2.0), rtol=1e-6)
+    assert calls == []
+    jitted(2.0, 3.0)  # another signature
+    assert len(calls) == 1
+
+
+def test_one_call_with_a_numpy_number_leaves_the_code_for_others():
+    jitted = fg.jit(lambda x: np.sin(x))
+    jitted(1.0)
+    assert jitted(np.float64(1.0)) == np.sin(1.0)
+    calls = generals(jitted)
+    assert jitted(2.0) == np.sin(2.0)
+    assert calls == []
+
+
+def test_branches_are_inlined_for_float64():
+    jitted = fg.jit(lambda float, y: np.log(float) if float > 0 else y * float)
+    other = fg.jit(lambda x, y: np.log(x) if x > 0 else y * x)
+    for f in (jitted, other):
+        assert type(f(np.float64(2.0), 3.0)) is float
+        assert f(np.float64(-2.0), 3.0) == -6.0
+    calls = generals(other)
+    assert other(np.float64(1.0), 4.0) == 0.0
+    assert other(np.float64(-1.0), 4.0) == -4.0
+    assert calls == []
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(other(np.float64(np.nan), np.nan))

@@ -113,7 +113,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             if kind is np.ndarray:
                 kinds.append((leaf.shape, leaf.dtype))
                 specializes = specializes or leaf.dtype not in DEFAULT_DTYPES
-            elif kind in PLAIN:
+            elif kind in NUMBER_TYPES:
                 kinds.append(kind)
             elif kind is Expr:
                 return run(self.f, args, kwargs)  # inside another trace it is part of it

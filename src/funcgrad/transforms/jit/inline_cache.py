@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FunctionType
 from typing import Any
@@ -23,6 +23,7 @@ from funcgrad.transforms.jit.capture_sources import ClosureCell, Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables, is_ours
 from funcgrad.transforms.jit.guard_codegen import lines_of
 from funcgrad.transforms.jit.guard_tree import INT64_MAX, INT64_MIN, TraceNode, first
+from funcgrad.transforms.jit.signature import SCALAR_TYPES
 
 
 class Missing:
@@ -45,9 +46,14 @@ _HOME: dict[str, Any] = {"none": Missing, "ndarray": np.ndarray, **templates.BOU
 # A constant of the code as compiled, in whose place the objects are put.
 _MARK = "\N{SECTION SIGN}"
 
+# NumPy's float64, which programs on numbers return as Python's float.
+_SCALAR = ("scalar", np.dtype(float))
+
 # Names in generated code: arguments, and all that are made here.
 _ARGUMENT = re.compile(r"\bx(\d+)\b")
-_OURS = re.compile(r"^(?:[a-z]+\d+|args|more|named|general|given|run|rebuild|type)$")
+_OURS = re.compile(
+    r"^(?:[a-z]+\d+|float_x\d+|args|more|named|general|given|run|rebuild|type|float)$"
+)
 
 
 class InlineCache:
@@ -62,6 +68,8 @@ class InlineCache:
         self.name = name
         self.general = general
         self._function: Callable[[], Any] = lambda: None
+        self._kinds: Sequence[Any] | None = None
+        """The kinds of the arguments that the code takes, if it has a program."""
 
     def function(self) -> Callable[..., Any]:
         """The function for the caller, who has the only reference to it."""
@@ -72,6 +80,7 @@ class InlineCache:
     def reset(self) -> None:
         """Restore the code that looks up the signature."""
         function = self._function()
+        self._kinds = None
         if function is not None:
             function.__code__ = self._plain()
 
@@ -94,6 +103,8 @@ class InlineCache:
         function = self._function()
         if function is None or root.step is None or not kinds:
             return
+        if self._kinds not in (None, kinds) and any(map(_is_scalar, kinds)):
+            return  # calls with Python's numbers or arrays stay as fast as they are
         if any(item.value is function and isinstance(item.place, ClosureCell) for item in held):
             return  # it calls itself by a cell, and its code would refer to the cell: a cycle
         objects: dict[str, Any] = {}
@@ -129,6 +140,7 @@ class InlineCache:
         # CPython ignores surplus defaults, so that each intermediate state is valid.
         function.__defaults__ = (_HOME["none"],) * len(kinds)
         function.__code__ = made
+        self._kinds = kinds
 
     def _body(
         self, kinds: Sequence[Any], root: TraceNode, arrays: Sequence[Any], objects: dict[str, Any]
@@ -138,10 +150,15 @@ class InlineCache:
         None for a tree with guards that cannot be inlined.
         """
         count, single = len(kinds), root.rebuild is first
-        if all(isinstance(kind, type) for kind in kinds):
+        converted = [f"x{i}" for i, kind in enumerate(kinds) if kind == _SCALAR]
+        if all(isinstance(kind, type) or kind == _SCALAR for kind in kinds):
             lines = lines_of(root, count, objects)
             if lines is not None:
-                return lines
+                # Under names of their own: if a line raises, the call goes on with the arguments.
+                return [
+                    *[f"float_{x} = float({x})" for x in converted],
+                    *[_ARGUMENT.sub(partial(_renamed, converted), line) for line in lines],
+                ]
         if root.reading is not None:
             return None
         program, inputs, *_ = root.step  # type: ignore[misc]
@@ -210,9 +227,20 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
         elif len(kind) == 2 and isinstance(kind[0], tuple):
             objects[f"s{i}"], objects[f"d{i}"] = kind
             tests.append(f"type({x}) is ndarray and {x}.shape == s{i} and {x}.dtype == d{i}")
+        elif _is_scalar(kind) and kind[1].type in SCALAR_TYPES:
+            objects[f"s{i}"] = kind[1].type
+            tests.append(f"type({x}) is s{i}")
         else:
             return None
     return tests
+
+
+def _is_scalar(kind: Any) -> bool:
+    return isinstance(kind, tuple) and kind[0] == "scalar"
+
+
+def _renamed(converted: Sequence[str], found: re.Match[str]) -> str:
+    return f"float_{found[0]}" if found[0] in converted else found[0]
 
 
 def _uses(lines: Sequence[str], name: str) -> bool:

@@ -57,7 +57,9 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
 
 
 NUMBER_TYPES = frozenset((float, int, bool, complex))
-PLAIN = NUMBER_TYPES | {np.ndarray}
+SCALAR_TYPES = frozenset([np.dtype(code).type for code in "?bhilqBHILQefdFD"])
+"""The types of NumPy's numbers."""
+PLAIN = NUMBER_TYPES | SCALAR_TYPES | {np.ndarray}
 _TEXT = frozenset((str,))
 _BUILTIN = frozenset((list, tuple, dict))
 
