@@ -12,6 +12,7 @@ from hypothesis import given, settings
 import funcgrad as fg
 from funcgrad.expr import subexpressions
 from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.python.to_python import to_python
@@ -302,3 +303,24 @@ def test_scattered_zeros_keep_their_signs():
     x = fg.var("x", (3,))
     for change in (lambda x: x.at[1:].set(-0.0), lambda x: x.at[[0, 2]].set(-0.0)):
         same(run(change(x), np.ones(3)), change(x)(x=np.ones(3)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_quotients_of_eigenvalues_are_written(dtype):
+    x, y = fg.var("x", (), dtype), fg.var("y", (), dtype)
+    expr = determined_quotient(x - y, x * y)
+    modules = ["numpy", "math"] if dtype == "float64" else ["numpy"]
+    for module, *values in itertools.product(modules, [0.0, -0.0, 1.5, np.nan], [0.0, -0.0, 2.0]):
+        space = {}
+        exec(to_python(expr, module=module), space)
+        found, want = space["f"](*np.array(values, dtype).tolist()), expr(x=values[0], y=values[1])
+        np.testing.assert_array_equal(found, want, strict=module == "numpy")
+        assert np.signbit(np.real(found)) == np.signbit(np.real(want)) or np.isnan(want)
+
+
+def test_gradients_of_eigenvectors_are_written():
+    m = fg.var("m", (3, 3))
+    expr = fg.gradient(np.linalg.eigh(m)[1][0, 0] ** 2, "m")
+    space, at = {}, np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 4.0]])
+    exec(to_python(expr), space)
+    np.testing.assert_allclose(space["f"](at), expr(m=at), rtol=1e-12)

@@ -57,7 +57,8 @@ def _folded(root: Expr) -> str | None:
         if expr.op is INPUT:
             return str(expr.params[0][1])
         if expr.op is CONSTANT:
-            return literal(expr.params[0][1].array.item())
+            written = literal(expr.params[0][1].array.item())
+            return written.replace("nan", "math.nan").replace("inf", "math.inf")
         template = scalar_template(expr.op, use_of(expr))
         return template and (None if None in texts else template.format(*texts))
 

@@ -160,7 +160,11 @@ determined_quotient = Elementwise(
     run=_determined_run,
     infer=divide.infer,
     edges=(_by_dividend, _by_divisor),
-    columns=Columns(decompose=_determined),
+    columns=Columns(
+        decompose=_determined,
+        numpy="(lambda x, y: np.where(y != 0, x / np.where(y != 0, y, 1), "
+        "np.where(x == 0, np.abs(x), np.nan)))({0}, {1})[()]",
+    ),
 )
 """x/y; where y is 0, it is 0 if x is 0, and NaN otherwise. It is linear in x."""
 
