@@ -18,7 +18,7 @@ from funcgrad.compiler.native.llvm_writer import LONG, SHORT, LLVMWriter, Unsupp
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 
 # Nanoseconds for compiling anything, and for each step.
-_COMPILE, _COMPILE_STEP = 30e6, 4e6
+_COMPILE, _COMPILE_STEP = 100e6, 3.5e6
 # Steps beyond which compiling takes several seconds, and bytes of the arena beyond which calls do not matter.
 _MOST_STEPS, _MOST_BYTES = 1500, 1 << 24
 # Arrays that a function takes; `ctypes` passes 1024 operands, five of which are its integers and its memory.

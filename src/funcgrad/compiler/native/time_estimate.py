@@ -50,7 +50,7 @@ _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
 # Nanoseconds for entering a loop and for an entry of its outputs; iterations if their number is unknown.
-_LOOP, _STACKED, _UNKNOWN = 8000.0, 1.0, 8
+_LOOP, _STACKED, _UNKNOWN = 8000.0, 4.0, 8
 
 
 def estimate(flat: Flat, loops: bool = True) -> Estimate:
