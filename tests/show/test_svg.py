@@ -285,3 +285,10 @@ def test_a_folded_picture_shows_the_values_of_what_is_not_folded():
     assert "0.5" in shown(svg, "value")
     assert "59 times" in " ".join(shown(svg, "name"))
     assert is_clear(svg)
+
+
+def test_the_title_of_a_long_program_says_its_size():
+    e = fg.var("x")
+    for _ in range(40):
+        e = np.tanh(e) * e + 1.5
+    assert f"<title>A program of {len(fg.toposort(e))} nodes</title>" in to_svg(e)

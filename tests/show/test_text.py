@@ -104,3 +104,21 @@ def test_a_long_body_is_cut():
     text = repr(fg.scan(turn, X, TIMES)[0])
     assert "more)" in text
     assert text.count("\n") < 40
+
+
+def test_reductions_that_keep_axes_say_so():
+    m, v = fg.var("m", (2, 3)), fg.var("v", 3)
+    assert repr(m / np.sum(m, axis=1, keepdims=True)) == "m/sum(m, axis=1, keepdims=True)"
+    assert repr(np.max(m, axis=0, keepdims=True)) == "max(m, axis=0, keepdims=True)"
+    assert repr(v - np.prod(v, keepdims=True)) == "v - prod(v, keepdims=True)"
+    assert repr(np.sum(m, keepdims=True)) == "sum(m, keepdims=True)"
+    assert repr(np.reshape(np.sum(m, axis=1), (1, 2))) == "reshape(sum(m, axis=1), shape=(1, 2))"
+    assert repr(np.cumsum(m, axis=1).reshape(3, 2)) == "reshape(cumsum(m, axis=1), shape=(3, 2))"
+    total = np.sum(m, axis=1)
+    assert "let a = sum(m, axis=1)" in repr(total.reshape(2, 1) * np.sin(total))
+
+
+def test_eigenvalues_are_written_as_numpy_is_called():
+    m = fg.var("m", (3, 3))
+    assert repr(np.linalg.eigh(m)[0]) == "eigh(m)[0]"
+    assert repr(np.linalg.eigh(m, "U")[1]) == "eigh(m, 'U')[1]"

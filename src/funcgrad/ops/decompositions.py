@@ -125,6 +125,7 @@ eigh_op: Op = Op(
     infer=_eigh_type,
     edges=(_eigh_edge,),
     batch=of_stacks(lambda: eigh_op),
+    notation=lambda x, triangle: f"eigh({x})" if triangle == "L" else f"eigh({x}, {triangle!r})",
     columns=Columns(
         flops=matrix_flops(lambda n: 9 * n**3),
         numpy="np.linalg.eigh({0}, {triangle})",

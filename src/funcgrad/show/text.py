@@ -243,6 +243,8 @@ def _call(
     if made is not None:
         return Written(str(made), CALL)
     params = dict(expr.params)
+    if _keeps_axes(expr) and texts[0].startswith(f"{expr.args[0].op.name}("):
+        return Written(f"{texts[0][:-1]}, keepdims=True)", CALL)
     if set(params) == {"axis"} and _is_every_axis(expr, params["axis"]):
         return Written(f"{operation.name}({texts[0]})", CALL)
     if operation is scatter_op and expr.dtype != np.float64:
@@ -255,6 +257,19 @@ def _call(
         return Written(operation.notation(*texts, **params), CALL)
     extras = [f"{name}={value}" for name, value in params.items()]
     return Written(f"{operation.name}({', '.join(texts + extras)})", CALL)
+
+
+def _keeps_axes(expr: Expr) -> bool:
+    """Whether a sum, or the like, is given the axes of length 1 that ``keepdims`` gives it."""
+    if [name for name, _ in expr.params] != ["shape"]:
+        return False
+    (reduced,) = expr.args
+    if [name for name, _ in reduced.params] != ["axis"]:
+        return False
+    whole, given = reduced.args[0], dict(reduced.params)["axis"]
+    axes = given if isinstance(given, tuple) else (given,)
+    kept = tuple([1 if axis in axes else n for axis, n in enumerate(whole.shape)])
+    return kept == expr.shape and reduced.ndim == whole.ndim - len(axes)
 
 
 def _is_every_axis(expr: Expr, axis: object) -> bool:

@@ -164,7 +164,8 @@ def _drawn(nodes: list[Expr], known: Annotations, folding: Folding, view: _View)
         elements += [f'<g transform="translate(0 {height:.0f})">', *panel.elements, "</g>"]
         height += panel.height
     lines = text(nodes[-1]).splitlines()
-    title = cut_label(lines[0] if len(lines) == 1 else "…", LONGEST_TITLE)
+    whole = lines[0] if len(lines) == 1 else f"A program of {len(nodes)} nodes"
+    title = cut_label(whole, LONGEST_TITLE)
     said = " ".join([panel.description for panel in panels if panel.description])
     size = f'width="{width:.0f}" height="{height:.0f}"'
     return "\n".join(
