@@ -124,6 +124,86 @@ def test_values_that_depend_on_more_than_their_eigenvalue():
     np.testing.assert_allclose(fg.jvp(projected, (a,), (e,))[1], wanted, rtol=1e-7, atol=1e-9)
 
 
+EINSUMS = {
+    "three operands": lambda v, d: np.einsum("ij,j,kj->ik", v, d, np.conj(v)),
+    "another order": lambda v, d: np.einsum("b,cb,ab->ca", d, v, np.conj(v)),
+    "scaled before": lambda v, d: np.einsum("ij,kj->ik", v * d, np.conj(v)),
+    "of the adjoint": lambda v, d: np.einsum("ij,jk->ik", v * d, adjoint(v)),
+    "by numbers": lambda v, d: np.einsum(v, [0, 1], d, [1], np.conj(v), [2, 1], [0, 2]),
+}
+
+
+@pytest.mark.parametrize("point", ["identity", "nearly equal", "apart"])
+@pytest.mark.parametrize("name", EINSUMS)
+def test_einsum_has_the_derivative_of_the_product(name, point):
+    a, e = POINTS[point], WEIGHTS + WEIGHTS.T
+
+    def written(form):
+        def function(a):
+            w, v = np.linalg.eigh(a)
+            return form(v, np.exp(w))
+
+        return function
+
+    found, wanted = written(EINSUMS[name]), written(FORMS["columns with an axis"])
+    np.testing.assert_allclose(fg.jit(found)(a), wanted(a), rtol=1e-12, atol=1e-12)
+    expected = fg.jvp(wanted, (a,), (e,))[1]
+    np.testing.assert_allclose(fg.jvp(found, (a,), (e,))[1], expected, rtol=1e-12, atol=1e-12)
+    slope, other = (fg.grad(lambda a, f=f: np.sum(WEIGHTS * f(a)))(a) for f in (found, wanted))
+    np.testing.assert_allclose(slope, other, rtol=1e-12, atol=1e-12)
+
+
+def test_an_einsum_of_complex_vectors_of_equal_eigenvalues_is_not_determined():
+    def function(a):
+        w, v = np.linalg.eigh(a)
+        return np.einsum("ij,j,kj->ik", v, np.exp(w), np.conj(v))
+
+    e = WEIGHTS + WEIGHTS.T + 0j
+    assert np.isnan(fg.jvp(function, (np.eye(4) + 0j,), (e,))[1]).all()
+    a = POINTS["apart"] + 0j
+    wanted = (function(a + 1e-6 * e) - function(a - 1e-6 * e)) / 2e-6
+    np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_einsums_that_are_no_function_of_the_matrix():
+    a, e = POINTS["apart"], WEIGHTS + WEIGHTS.T
+    for subscripts in ("ij,j,kj->ki", "ij,i,kj->ik", "ji,j,jk->ik", "ij,j,ij->ij", "ij,j,kj->i"):
+
+        def function(a, subscripts=subscripts):
+            w, v = np.linalg.eigh(a)
+            return np.einsum(subscripts, v, np.exp(w), v if subscripts[0:2] != "ji" else v**2) ** 2
+
+        wanted = (function(a + 1e-6 * e) - function(a - 1e-6 * e)) / 2e-6
+        np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], wanted, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda w: np.exp(w) / np.sum(np.exp(w)),
+        lambda w: w**2 - w[0] * w,
+        lambda w: np.sqrt(w) * np.linalg.norm(w),
+    ],
+)
+def test_values_that_share_a_number(values, point):
+    a, e = POINTS[point], WEIGHTS + WEIGHTS.T
+    if point == "nearly equal" or values(np.array([1.0, 2.0]))[0] == 0.0:
+        # The number is differentiable where the least eigenvalue is alone, or sums over equal ones.
+        a = spectrum(0.5, 1.0, 1.0, 3.0)
+
+    def function(a):
+        w, v = np.linalg.eigh(a)
+        return (v * values(w)) @ v.T
+
+    h = 1e-4
+    far = [function(a + k * h * e) for k in (-2, -1, 1, 2)]
+    wanted = (far[0] - 8 * far[1] + 8 * far[2] - far[3]) / (12 * h)
+    np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], wanted, rtol=1e-7, atol=1e-8)
+    slope = fg.grad(lambda a: np.sum(WEIGHTS * function(a)))(a)
+    np.testing.assert_allclose(np.sum(slope * e), np.sum(WEIGHTS * wanted), rtol=1e-7)
+
+
 def test_empty_and_single():
     for n in (0, 1):
         function = by_eigenvalues(np.exp, "columns")

@@ -1,8 +1,13 @@
-"""Laws on products of matrices: v*f(w) @ v^H, with (w, v) = eigh(a), is a function of the matrix a."""
+"""Laws on products of matrices: v*f(w) @ v^H, with (w, v) = eigh(a), is a function of the matrix a.
+
+The product may be written by `matmul` or by `einsum`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
@@ -31,6 +36,31 @@ def function_of_hermitian(expr: Expr) -> Expr | None:
         if made is not None:
             return made
     return None
+
+
+def einsum_of_hermitian(expr: Expr) -> Expr | None:
+    """einsum("ij,j,kj->ik", v, d, v) = v*d @ v^T, which is a function of a symmetric matrix.
+
+    The operands stand in any order, and d may have been multiplied with one of the others.
+    """
+    inputs, output = dict(expr.params)["subscripts"].split("->")
+    terms = list(zip(inputs.split(","), expr.args, strict=True))
+    matrices = [item for item in terms if len(item[0]) == 2]
+    rest = [item for item in terms if len(item[0]) != 2]
+    if len(matrices) != 2 or len(output) != 2 or len(rest) > 1:
+        return None
+    matrices.sort(key=lambda item: output[0] not in item[0])
+    (first, left), (second, right) = matrices
+    shared = first.replace(output[0], "")
+    if len(shared) != 1 or set(second) != {shared, output[1]}:
+        return None
+    if any([term != shared for term, _ in rest]):
+        return None
+    left = left if first[1] == shared else shape.transpose(left)
+    right = right if second[0] == shared else shape.transpose(right)
+    for _, values in rest:
+        left = left * np.expand_dims(values, -2)
+    return function_of_hermitian(contraction.matmul_op(left, right))
 
 
 def _made(expr: Expr, v: Expr, values: Expr, form: str) -> Expr | None:
@@ -114,12 +144,14 @@ _ENTRYWISE = (shape.reshape_op, op.broadcast_to, op.astype)
 
 
 def _slope(values: Expr, decomposition: Expr) -> Expr | None:
-    """The derivative of each value in its eigenvalue; None unless each depends on its eigenvalue alone."""
+    """The derivative of each value in its eigenvalue alone; None if it depends on another one by itself."""
 
     def step(expr: Expr, slopes: tuple[Any, ...]) -> Any:
         """An expression; None where nothing depends on the eigenvalues, NotImplemented if more does."""
         if _is_pick(expr, 0) and expr.args[0] is decomposition:
             return shape.ones_like(expr)
+        if expr.ndim == 0:
+            return None  # shared by all values, such as a sum over them
         if expr is decomposition or any([slope is NotImplemented for slope in slopes]):
             return NotImplemented
         known = [k for k, slope in enumerate(slopes) if slope is not None]
@@ -143,7 +175,8 @@ def _slope(values: Expr, decomposition: Expr) -> Expr | None:
         return total
 
     def below(expr: Expr) -> tuple[Expr, ...]:
-        return () if _is_pick(expr, 0) and expr.args[0] is decomposition else expr.args
+        known = _is_pick(expr, 0) and expr.args[0] is decomposition
+        return () if known or (expr.ndim == 0 and expr is not decomposition) else expr.args
 
     (found,) = folded([values], step, operands=below)
     return None if found is NotImplemented or found is None else found
