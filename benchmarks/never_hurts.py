@@ -98,6 +98,9 @@ def report(rows: tuple[str, ...] = (), count: int = 100) -> str:
             ratios.append((pair.ratio(), pair.name))
         except Exception as error:  # a random program may ask for what jit refuses
             print(f"{pair.name}: {type(error).__name__}")
+        else:
+            if ratios[-1][0] > LIMIT:
+                print(f"{ratios[-1][0]:6.2f}  {pair.name}", flush=True)
     slower = sorted([row for row in ratios if row[0] > LIMIT], reverse=True)
     lines = [f"{ratio:6.2f}  {name}" for ratio, name in slower]
     return "\n".join([*lines, f"{len(slower)} of {len(ratios)} calls are slower with jit"])

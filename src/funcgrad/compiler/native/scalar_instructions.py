@@ -84,6 +84,8 @@ class _Reader:
 
     def value(self, node: ast.expr) -> Number:
         match node:
+            case ast.Name(id="nan") | ast.Attribute(value=ast.Name(id="math"), attr="nan"):
+                return real(math.nan, self.real)
             case ast.Name(id=name):
                 return self.operands[int(name[1:])]
             case ast.Constant(value=bool() as value):
