@@ -450,11 +450,19 @@ MATRICES = {
     "empty": fg.var("a", (0, 3, 3)),
 }
 SQUARE, ANY = ("square", "stack", "complex", "empty"), tuple(MATRICES)
+
+
+def exponential_of_hermitian(a):
+    w, v = np.linalg.eigh(a)
+    return fg.simplify((v * np.exp(w)[..., None, :]) @ np.conj(np.swapaxes(v, -1, -2)))
+
+
 FACTORIZATIONS = {
     "eig": (lambda a: np.linalg.eig(a)[1], SQUARE),
     "eigh": (lambda a: np.linalg.eigh(a)[1], SQUARE),
     "eigh, upper": (lambda a: np.linalg.eigh(a, "U")[1], SQUARE),
     "eigvalsh": (np.linalg.eigvalsh, SQUARE),
+    "function of a hermitian matrix": (exponential_of_hermitian, SQUARE),
     "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0], ANY),
     "svdvals": (np.linalg.svdvals, ANY),
     "nuclear norm": (lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)), ANY),
