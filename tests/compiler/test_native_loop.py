@@ -11,9 +11,9 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import deferred_code
+from funcgrad.compiler.native import deferred_code, native_loop
 from funcgrad.compiler.native.array_program import form_of
-from funcgrad.compiler.native.deferred_code import DeferredCode
+from funcgrad.compiler.native.deferred_code import DeferredCode, MachineCode
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.native_program import NativeProgram
@@ -634,3 +634,26 @@ def test_a_long_loop_can_be_interrupted(native):
         timer.join()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_calls_that_take_longer_than_estimated_become_shorter(monkeypatch):
+    spans = []
+    run = MachineCode.__call__
+
+    def slow(code, at, stop, length, *arrays):
+        spans.append(stop - at)
+        if len(spans) <= 3:
+            clock[0] += 150_000_000
+        return run(code, at, stop, length, *arrays)
+
+    clock = [0]
+    monkeypatch.setattr(MachineCode, "__call__", slow)
+    monkeypatch.setattr(native_loop.time, "perf_counter_ns", lambda: clock[0])
+    x = symbol("x", ArrayType((2,), np.dtype(float)))
+    spec = LoopSpec(1, 0, 10**8)
+    loop = NativeLoop(flat_of(body_of([x], [x + 1.0])), None, spec, at_once=True)
+    (state,), _ = loop.function(1)([np.zeros(2)], 10**8)
+    np.testing.assert_array_equal(state, [1e8, 1e8])
+    first = spans[0]
+    assert spans[:4] == [first, first // 2, first // 4, first // 8]
+    assert spans[4:6] == [first // 8 * 2, first // 8 * 4]

@@ -7,6 +7,7 @@ Gain (docs/passes.md): without it a Runge-Kutta loop on a state of 3 numbers tak
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -86,11 +87,12 @@ class NativeLoop:
     def _in_chunks(
         self, code: MachineCode, states: Sequence[Any], rest: Sequence[Any], length: int
     ) -> list[Any] | None:
-        stacks, at, chunk = self._stacks(length), 0, self._chunk()
+        stacks, at, chunk = self._stacks(length), 0, max(self._chunk() // 16, 1)
         while at < length:
+            began = time.perf_counter_ns()
             end = code(at, min(length, at + chunk), length, *states, *rest, *stacks)
             if end >= 0:
-                at = end
+                at, chunk = end, _next_chunk(chunk, began)
             elif -end & LONG and chunk > 1:  # the loops inside take longer than estimated
                 chunk = max(chunk // 16, 1)
             else:
@@ -107,6 +109,7 @@ class NativeLoop:
         while True:
             size = min(size, most)
             stacks = self._stacks(size)
+            began = time.perf_counter_ns()
             at = code(0, size, size, *states, *rest, *stacks)
             if at < 0 and -at & LONG and size > 1:
                 most = max(size // 16, 1)
@@ -118,11 +121,19 @@ class NativeLoop:
                 piece.append(stack[:at])
             if at < size:
                 return [np.concatenate(piece) for piece in pieces]
-            size *= 2
+            size = _next_chunk(size, began)
 
     def _failed(self, end: int) -> None:
         if -end & LONG:
             self.later.stop("a loop inside takes so long that it could not be interrupted")
+
+
+def _next_chunk(chunk: int, began: int) -> int:
+    """The iterations of the next call. Time may be measured here: results do not depend on it."""
+    took = time.perf_counter_ns() - began
+    if 2 * took < UNINTERRUPTED:
+        return 2 * chunk
+    return chunk if took < UNINTERRUPTED else max(chunk // 2, 1)
 
 
 _FIRST = 256  # iterations that a loop with a condition makes room for at first
