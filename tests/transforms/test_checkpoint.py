@@ -71,7 +71,7 @@ def test_a_name_labels_a_node_of_a_formula():
     t1 = name(np.exp(z), "t1")
     e = np.exp(z) * y + t1 * t1  # also where an equal node without the name comes first
     assert e.key == (np.exp(z) * y + np.exp(z) * np.exp(z)).key
-    assert repr(e) == "let a = exp(z)\nin a*y + a*a"
+    assert repr(e) == "let t1 = exp(z)\nin t1*y + t1*t1"
     assert [row.label for row in fg.table(e, z=0.0, y=1.0)] == [None, "t1", None, None, None, None]
     assert "t1 = exp  0" in str(fg.table(e, z=0.0, y=1.0))
     assert "\n  t1 = exp(z)  " in repr(fg.backprop(e))

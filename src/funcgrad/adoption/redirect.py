@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -187,13 +187,19 @@ def _view(instance: Any, kind: Any) -> Any:
         key = id(instance)
         try:
             # The view shares the attributes of the instance, which may lead to it.
-            _VIEWED[key] = ref(instance, lambda _: _VIEWED.pop(key, None)), ref(made)
+            _VIEWED[key] = ref(instance, partial(_forget, _VIEWED, key)), ref(made)
         except TypeError:  # without weak references there is no memo
             return instance
     return made
 
 
-_VIEWED: dict[int, tuple[Callable[[], Any], Callable[[], Any]]] = {}
+_Views: TypeAlias = dict[int, tuple[Callable[[], Any], Callable[[], Any]]]
+_VIEWED: _Views = {}
+
+
+def _forget(views: _Views, key: int, _: object) -> None:
+    """Drop an entry. It reads no global, since the interpreter may have cleared the module."""
+    views.pop(key, None)
 
 
 def _python_function(compiled: Any) -> Any:

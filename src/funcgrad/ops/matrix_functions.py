@@ -97,5 +97,5 @@ hermitian_function_op: Op = Op(
     infer=_type,
     edges=(_by_matrix, None, None, _by_values, None),
     batch=_batch,
-    columns=Columns(decompose=_product),
+    columns=Columns(decompose=_product, shown=False),
 )

@@ -130,6 +130,7 @@ recurrence_op: Op = Op(
         numpy=_recurrence_source,
         sparsity="scanned",
         fresh=True,
+        shown=False,
     ),
 )
 """z[i] = a[i]*z[i-1] + b[i] along an axis; z[0] = b[0], whatever a[0] is."""

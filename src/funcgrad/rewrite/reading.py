@@ -13,7 +13,8 @@ from typing import NamedTuple
 from funcgrad.expr import Expr, is_derived, rebuild
 from funcgrad.fold import folded
 from funcgrad.graph import subexpressions
-from funcgrad.ops.base.op import leaf
+from funcgrad.ops.base.op import columns_of, leaf
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.simplify import simplify_all
 
 MOST_NODES_READ = 1000
@@ -40,7 +41,7 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
     derived = [expr for expr in below if _is_read(expr)]
     if not derived or len(subexpressions(*derived)) > MOST_NODES_READ:
         return ReadFormulas(list(exprs), False)
-    read = simplify_all(derived, mode="reading")
+    read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
     known = {id(expr): new for expr, new in zip(derived, read, strict=True)}
     return ReadFormulas(folded(exprs, rebuild, known), all(map(_is_read, exprs)))
 
@@ -48,6 +49,11 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
 def _is_read(expr: Expr) -> bool:
     """Whether an expression is a derived formula, or a derivative in a trace."""
     return is_derived(expr) or (expr.op is leaf and dict(expr.params)["scope"] is None)
+
+
+def _is_shown(expr: Expr) -> bool:
+    """Whether readers can call what an expression's operation is named."""
+    return columns_of(expr).shown
 
 
 def _operands(expr: Expr) -> tuple[Expr, ...]:

@@ -144,6 +144,8 @@ class Columns:
     """Whether NumPy returns a new array, which shares no memory with an operand."""
     may_alias: bool = False
     """Whether an array library may return an operand itself, or a view of it."""
+    shown: bool = True
+    """Whether formulas are read with its name; otherwise they are read with its decomposition."""
     flops: Callable[[Expr], int] | None = None
     """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
     bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None
