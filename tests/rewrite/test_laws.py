@@ -36,7 +36,8 @@ EXACT_PAIRS = [
     pytest.param(law, dtype, id=f"{name_of(law)} {dtype.__name__}")
     for law in LAWS
     for dtype in DTYPES
-    if law.holds == "everywhere" or (law.holds == "for reals" and dtype is not np.complex128)
+    if law.holds in ("everywhere", "for reals and arrays")
+    or (law.holds == "for reals" and dtype is not np.complex128)
 ]
 
 
@@ -57,6 +58,20 @@ def test_a_value_keeps_every_bit(law, dtype):
     (simple,) = simplify_all([law.left(*[{**constants, **symbols}[n] for n in names])])
     used = {n: values[n] for n in variables(simple)}
     assert same(simple(**used), law.left(*[{**constants, **values}[n] for n in names]))
+
+
+@pytest.mark.parametrize(
+    "law", [law for law in LAWS if law.holds in ("everywhere", "for reals and arrays")], ids=name_of
+)
+def test_a_value_of_complex_scalars_keeps_every_bit(law):
+    names, constants, values = operands(law, np.complex128)
+    rows = zip(*(a[:200] for a in values.values()), strict=True)
+    for row in rows:
+        given = {**constants, **dict(zip(values, row, strict=True))}
+        left = [given[n] for n in names]
+        symbols = {n: fg.var(n, (), given[n].dtype) for n in values}
+        (simple,) = simplify_all([law.left(*[{**constants, **symbols}[n] for n in names])])
+        assert same(simple(**{n: given[n] for n in variables(simple)}), law.left(*left))
 
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law.holds not in EXACT], ids=name_of)

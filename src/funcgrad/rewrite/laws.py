@@ -23,6 +23,7 @@ from funcgrad.ops.elementwise.trigonometric import sech_squared
 Holds: TypeAlias = Literal[
     "everywhere",
     "for reals",
+    "for reals and arrays",
     "as a stable form",
     "for finite reals",
     "for normal constants",
@@ -33,6 +34,8 @@ Holds: TypeAlias = Literal[
 
 - ``everywhere``: equal to the bit, with signed zeros, infinities, NaN (of any payload) and complex values.
 - ``for reals``: equal to the bit for real values. (A complex product with 1 + 0j may change a zero's sign.)
+- ``for reals and arrays``: equal to the bit for real values and for complex arrays. NumPy computes the power
+  of a complex scalar by another formula than that of an array, which gives other signs of zeros.
 - ``as a stable form``: equal up to rounding for real values; the right side is also accurate where the left
   side overflows, underflows, cancels or divides 0 by 0.
 - ``for finite reals``: equal up to rounding and the sign of a zero, for finite real values.
@@ -44,7 +47,12 @@ Holds: TypeAlias = Literal[
   formulas alone: see `funcgrad.rewrite.reading_laws`.
 """
 
-EXACT: tuple[Holds, ...] = ("everywhere", "for reals", "as a stable form")
+EXACT: tuple[Holds, ...] = (
+    "everywhere",
+    "for reals",
+    "for reals and arrays",
+    "as a stable form",
+)
 """The laws that simplify a program that a user wrote."""
 
 Mode: TypeAlias = Literal["value", "part", "derivative", "formula", "reading"]
@@ -94,9 +102,9 @@ ALGEBRA = (
     Law(lambda x, y: x * (1 / y), lambda x, y: x / y),
     Law(lambda x: x**0, lambda x: 1, "everywhere"),
     Law(lambda x: x**1, lambda x: x, "for reals"),
-    Law(lambda x: x**2, lambda x: np.square(x), "everywhere"),
+    Law(lambda x: x**2, lambda x: np.square(x), "for reals and arrays"),
     Law(lambda x: x**-1, lambda x: 1 / x, "for reals"),
-    Law(lambda x: x**-1, lambda x: np.reciprocal(x), "everywhere"),
+    Law(lambda x: x**-1, lambda x: np.reciprocal(x), "for reals and arrays"),
     Law(lambda x: x * x, lambda x: np.square(x), "everywhere"),
     Law(lambda x: x * np.square(x), lambda x: x**3),
     Law(lambda x: np.square(x) * np.square(x), lambda x: x**4),

@@ -79,7 +79,8 @@ def _compiled_patterns(op: Op, mode: Mode, dtype: str) -> tuple[CompiledPattern,
         if limited and "c" not in names:
             continue
         allowed = _is_far_from_overflow if limited else _always
-        accepted = _always if "c" not in names else _ACCEPTED.get(law.holds, _has_finite_constants)
+        default = _has_finite_constants if "c" in names else _always
+        accepted = _ACCEPTED.get(law.holds, default)
         compiled = dict.fromkeys(_checks(root, order) for order in _orders(root))
         found.extend([CompiledPattern(*each, law, names, allowed, accepted) for each in compiled])
     return tuple(found)
@@ -159,7 +160,9 @@ def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
     if dtype != "c":
         return mode in ("derivative", *FOR_READERS) or holds in EXACT
     # A complex zero's sign chooses the side of a branch cut.
-    return holds == "everywhere" or (mode in FOR_READERS and holds != "as a stable form")
+    if holds in ("everywhere", "for reals and arrays"):
+        return True
+    return mode in FOR_READERS and holds != "as a stable form"
 
 
 def _has_finite_constants(found: dict[str, Any], new: Expr) -> bool:
@@ -187,8 +190,13 @@ def _constants(found: dict[str, Any], new: Expr) -> list[Any]:
     return [value for value in values if value is not None]
 
 
+def _is_real_or_array(found: dict[str, Any], new: Expr) -> bool:
+    return new.dtype.kind != "c" or new.ndim > 0
+
+
 _ACCEPTED: dict[Holds, Callable[[dict[str, Any], Expr], bool]] = {
     "for normal constants": _has_normal_constants,
+    "for reals and arrays": _is_real_or_array,
 }
 
 
