@@ -45,13 +45,23 @@ def target_machine() -> Any:
 
 
 def optimize(module: Any, target: Any) -> None:
-    """Run LLVM's passes on a module, for a target machine."""
+    """Run LLVM's passes on a module, for a target machine.
+
+    A pass manager can run once: it hands its passes over. Closing it does not free it, since its class takes
+    the empty method of `ObjectRef` for that, and 27 kB or more a compilation would be lost.
+    """
     import llvmlite.binding as llvm
+    from llvmlite.binding import ffi
 
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = True
-    passes = llvm.create_pass_builder(target, options)
-    passes.getModulePassManager().run(module, passes)
+    builder = llvm.create_pass_builder(target, options)
+    passes = builder.getModulePassManager()
+    try:
+        passes.run(module, builder)
+    finally:
+        ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+        passes.detach()
 
 
 def compile_llvm(
