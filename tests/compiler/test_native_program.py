@@ -7,7 +7,10 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.native import deferred_code
+from funcgrad.compiler.native.deferred_code import DeferredCode
 from funcgrad.compiler.native.native_program import NativeProgram
+from funcgrad.compiler.python import loop_codegen
 from funcgrad.control.closed_program import symbol
 from funcgrad.graph import ArrayType
 
@@ -96,3 +99,50 @@ def test_a_loop_ends_when_its_function_has_failed():
         program.function()(np.ones(3), 10**9)
     assert not program.later.reason  # that the loop takes long
     assert program.function()(np.ones(3), 3) == (3.0,)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """What was compiled, as if that took 50 ms for any program."""
+    made = []
+    compile = DeferredCode._compile
+
+    def noted(self):
+        compile(self)
+        made.append(self)
+
+    monkeypatch.setattr(DeferredCode, "_compile", noted)
+    monkeypatch.setattr(deferred_code, "_COMPILE", 5e7)
+    monkeypatch.setattr(deferred_code, "_COMPILE_STEP", 0.0)
+    loop_codegen.run_loop.cache_clear()
+    yield made
+    loop_codegen.run_loop.cache_clear()
+
+
+def test_a_program_is_compiled_with_its_loops_once_their_time_counts(compiled):
+    def loss(x):
+        return np.sum(fg.scan(lambda y, _: (y + 0.01 * np.sin(y) * x, None), x, length=100)[0])
+
+    f, x = fg.jit(fg.grad(loss)), np.linspace(0.1, 1.0, 3)
+    first = f(x)
+    for _ in range(60):  # some 1.2 ms each
+        np.testing.assert_allclose(f(x), first, rtol=1e-13)
+    assert len(compiled) == 1, "the program, and not its loops"
+
+
+def test_a_loop_on_numbers_counts_as_python_runs_it(compiled):
+    def loss(x):
+        return fg.fori_loop(0, 1000, lambda i, y: y + 0.001 * np.sin(y), x[0]) * x[1]
+
+    f, x = fg.jit(loss), np.array([0.5, 2.0])
+    for _ in range(200):  # 0.1 ms each, where NumPy would take 3
+        f(x)
+    assert not compiled
+
+
+def test_a_program_that_runs_for_long_is_compiled_before_it_runs(compiled):
+    def loss(x):
+        return np.sum(fg.scan(lambda y, _: (np.cos(y) * x, None), x, length=50_000)[0])
+
+    fg.jit(loss)(np.linspace(0.1, 1.0, 3))
+    assert len(compiled) == 1

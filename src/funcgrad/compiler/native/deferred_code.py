@@ -59,7 +59,10 @@ class MachineCode:
 
 
 class DeferredCode:
-    """A function that becomes machine code when that pays, if it has a text."""
+    """A function that becomes machine code when that pays, if it has a text.
+
+    It has run in NumPy for ``patience`` times as long as compiling takes by then.
+    """
 
     __slots__ = ("_arrays", "_code", "_finished", "_lock", "_ran", "_worth", "_write", "reason")
 
@@ -70,13 +73,14 @@ class DeferredCode:
         steps: int,
         pays: bool = True,
         at_once: bool = False,
+        patience: float = 1.0,
     ) -> None:
         self._write, self._arrays = write, arrays
         self.reason = _obstacle(steps, arrays, pays or at_once)
         """Why it runs in NumPy for good; empty if it may be or is machine code."""
         self._finished = bool(self.reason)
         self._ran = 0.0
-        self._worth = 0.0 if at_once else _COMPILE + steps * _COMPILE_STEP
+        self._worth = 0.0 if at_once else patience * (_COMPILE + steps * _COMPILE_STEP)
         self._code: MachineCode | None = None
         self._lock = threading.Lock()
 

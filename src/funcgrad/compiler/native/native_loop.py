@@ -25,6 +25,10 @@ from funcgrad.compiler.native.time_estimate import estimate
 from funcgrad.control.loop import LoopSpec
 from funcgrad.graph import ArrayType
 
+# A loop waits for so many times as long as compiling takes: a program around it that can be machine code is
+# compiled before, with the loop in it.
+_PATIENCE = 2.0
+
 Compiled: TypeAlias = Callable[[Sequence[Any], int], tuple[list[Any], list[Any]] | None]
 """From operands and the number of iterations to final states and stacked outputs; None if NumPy runs it."""
 
@@ -42,7 +46,7 @@ class NativeLoop:
         self._types: list[ArrayType] = [step.type for step in flat.steps[: flat.inputs]]
         arrays = len(flat.results) - spec.num_carry + flat.inputs
         pays = cost.native <= cost.numpy
-        self.later = DeferredCode(self._write, arrays, cost.steps, pays, at_once)
+        self.later = DeferredCode(self._write, arrays, cost.steps, pays, at_once, _PATIENCE)
 
     def _write(self) -> tuple[str, LLVMWriter]:
         from funcgrad.compiler.native.loop_function import loop_function_text

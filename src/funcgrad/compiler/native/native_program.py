@@ -22,8 +22,7 @@ from funcgrad.compiler.native.deferred_code import (
     as_native_array,
 )
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
-from funcgrad.compiler.native.time_estimate import Estimate, estimate
-from funcgrad.control.loop import loop_op
+from funcgrad.compiler.native.time_estimate import estimate
 from funcgrad.rewrite.evaluate import present
 
 # Nanoseconds that calling the function takes, and those of handing an array to it or making one for it.
@@ -35,23 +34,25 @@ _GAIN = 1.5
 class NativeProgram:
     """A program as machine code, later."""
 
-    __slots__ = ("_call", "_flat", "_outside", "later", "steps")
+    __slots__ = ("_call", "_cost", "_flat", "later")
 
     def __init__(self, flat: Flat, at_once: bool = False) -> None:
         self._flat = flat
         self._call: Callable[..., tuple[Any, ...]] | None = None
-        whole, outside = estimate(flat), estimate(flat, loops=False)
-        self._outside = outside.numpy
-        self.steps = whole.steps
-        pays = at_once or _pays(flat, whole, outside)
-        self.later = DeferredCode(
-            self._write, flat.inputs + len(flat.results), whole.steps, pays, at_once
-        )
-        if whole.native > UNINTERRUPTED:
+        cost = self._cost = estimate(flat)
+        arrays = flat.inputs + len(flat.results)
+        pays = _GAIN * (cost.native + _ENTER + _ARRAY * arrays) < cost.numpy
+        self.later = DeferredCode(self._write, arrays, cost.steps, pays, at_once)
+        if cost.native > UNINTERRUPTED:
             self.later.stop(
-                f"it takes about {whole.native / 1e9:.1f} s, in which it could not be interrupted; "
+                f"it takes about {cost.native / 1e9:.1f} s, in which it could not be interrupted; "
                 "without native=True its loops are compiled one by one"
             )
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that are compiled, those of loops and branches included."""
+        return self._cost.steps
 
     @property
     def is_possible(self) -> bool:
@@ -64,12 +65,11 @@ class NativeProgram:
         return program_text(self._flat)
 
     def function(self) -> Callable[..., tuple[Any, ...]] | None:
-        """The compiled program; None before compiling pays, or if it cannot be, which counts as a run."""
+        """The compiled program for its next run; None before compiling pays, or if it cannot be."""
         if self._call is None and self.is_possible:
+            self.later.ran(self._cost.numpy)
             code = self.later.code()
-            if code is None:
-                self.later.ran(self._outside)
-            else:
+            if code is not None:
                 self._call = self._called(code)
         return self._call
 
@@ -91,13 +91,6 @@ class NativeProgram:
             return tuple([x if x.shape else present(x) for x in found])
 
         return call
-
-
-def _pays(flat: Flat, whole: Estimate, outside: Estimate) -> bool:
-    if any([step.op is loop_op for step in flat.steps]):
-        return outside.native <= outside.numpy
-    entering = _ENTER + _ARRAY * (flat.inputs + len(flat.results))
-    return _GAIN * (whole.native + entering) < whole.numpy
 
 
 def entry_lines(flat: Flat) -> tuple[Sequence[str], dict[str, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
 from funcgrad.compiler.native.vector_functions import has_vector_functions
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import LoopSpec, loop_op
+from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.recurrences import recurrence_op
 from funcgrad.ops.tuples import pick_op
@@ -42,19 +42,20 @@ class Estimate(NamedTuple):
 # Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a reduction that
 # is no sum; a multiplication of a product in BLAS and in machine code.
 _CALL, _NUMPY_ENTRY, _ENTRY, _SERIAL = 800.0, 0.5, 0.4, 4.0
-# Python's arithmetic on a number.
-_NUMBER = 100.0
+# Python's arithmetic on a number, which NumPy made, and in the generated code of a loop on numbers.
+_NUMBER, _STATEMENT = 100.0, 25.0
 # An entry of a function such as exp: in NumPy, in vectors and by itself in machine code.
 _TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.0, 2.5, 9.0
+_PYTHON = tuple([np.dtype(kind) for kind in (float, int, bool)])  # the dtypes of its numbers
 _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
-# Nanoseconds for entering a loop and for an entry of its outputs; iterations if their number is unknown.
-_LOOP, _STACKED, _UNKNOWN = 8000.0, 4.0, 8
+# Nanoseconds for entering a loop outside of machine code; iterations if their number is unknown.
+_LOOP, _UNKNOWN = 12000.0, 8
 
 
-def estimate(flat: Flat, loops: bool = True) -> Estimate:
-    """What one run of a program takes in NumPy and in machine code, or what is outside of its loops' bodies.
+def estimate(flat: Flat) -> Estimate:
+    """What one run of a program takes in NumPy and in machine code.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x", 3)
@@ -63,25 +64,17 @@ def estimate(flat: Flat, loops: bool = True) -> Estimate:
     """
     total = Estimate(0.0, 0.0, 0)
     for step in flat.steps[flat.inputs :]:
-        if step.op is loop_op:
-            total = total.plus(Estimate(_LOOP + _STACKED * _stacked_entries(step), 0.0, 0))
-        if step.op in (CONSTANT, INPUT, pick_op) or (step.op is loop_op and not loops):
-            continue
-        total = total.plus(_of_step(flat, step))
+        if step.op not in (CONSTANT, INPUT, pick_op):
+            total = total.plus(_of_step(flat, step))
     return total
 
 
-def _stacked_entries(step: FlatStep) -> int:
-    """The entries of a loop's outputs of all iterations, which are new memory in each call."""
-    params = dict(step.params)
-    spec: LoopSpec = params["spec"]
-    body: Body = params["body"]
-    sizes = [type.size for type in body.types[spec.num_carry :]]
-    return max(spec.trip_count, 1) * sum(sizes)
-
-
 def _of_body(body: Body) -> Estimate:
-    return estimate(flatten_program(body.program.outputs, body.program.inputs))
+    flat = flatten_program(body.program.outputs, body.program.inputs)
+    found = estimate(flat)
+    if all([step.type.shape == () and step.type.dtype in _PYTHON for step in flat.steps]):
+        return found._replace(numpy=_STATEMENT * found.steps)
+    return found
 
 
 def _of_step(flat: Flat, step: FlatStep) -> Estimate:
@@ -93,7 +86,8 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
             if params["cond"] is None
             else _of_body(body).plus(_of_body(params["cond"]))
         )
-        return each.times(spec.trip_count if spec.trip_count >= 0 else _UNKNOWN)
+        count = spec.trip_count if spec.trip_count >= 0 else _UNKNOWN
+        return each.times(count).plus(Estimate(_LOOP, 0.0, 0))
     if step.type.dtype.kind == "O":
         held = params.get("branches") or [params[name] for name in ("body",) if name in params]
         found = Estimate(_CALL, 0.0, 0)
