@@ -496,7 +496,7 @@ FUNCTIONS = {
     "subtract.outer": lambda x: np.subtract.outer(x[0], x[1]),
     "floor divide": lambda x: x // 0.7 + x % 0.7,
     "divmod": lambda x: divmod(x, 0.7)[1] + 0.0,
-    "round": lambda x: np.round(1.37 * x, 1) + np.round(x * 1.1),
+    "round": lambda x: np.round(fg.stop_gradient(1.37 * x), 1) + np.round(x * 1.1),
     "sinc": lambda x: np.sinc(x),
     "expit": lambda x: special.expit(x),
     "logsumexp": lambda x: fg.logsumexp(x, axis=1),

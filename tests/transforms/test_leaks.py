@@ -279,6 +279,20 @@ def plain_code(f):
     return fg.adopt(f, False)
 
 
+@pytest.mark.parametrize(
+    "rounded",
+    [lambda x: round(x, 2), lambda x: np.round(x, 2), lambda x: np.around(1j * x, 2).imag],
+)
+def test_a_rounding_to_decimals_warns_where_it_is_differentiated(rounded):
+    for slope in (fg.grad(rounded), fg.jit(fg.grad(rounded)), fg.grad(fg.jit(rounded))):
+        with pytest.warns(UserWarning, match="rounded to 2 decimals has derivative zero"):
+            assert slope(0.123) == 0.0
+    for constant in (lambda x: x * rounded(0.123), lambda x: x * rounded(fg.stop_gradient(x))):
+        assert fg.grad(constant)(0.123) == pytest.approx(0.12)
+    assert fg.jit(rounded)(0.123) == pytest.approx(0.12)
+    assert fg.grad(lambda x: x * round(x, -1) + round(x))(12.3) == 10.0
+
+
 def test_the_trace_around_is_not_forgotten():
     with pytest.raises(TypeError, match="number would lose"):
         fg.grad(plain_code(lambda x: fg.grad(plain_code(lambda y: y * float(x)))(1.0) * x))(2.0)

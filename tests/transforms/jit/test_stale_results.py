@@ -333,3 +333,48 @@ def test_arguments_may_be_drawn_outside():
     jitted = fg.jit(lambda x, noise: x * noise)
     assert jitted(2.0, 1.5) == 3.0
     assert np.isfinite(jitted(2.0, rng.normal()))
+
+
+# -- stores of traced values -----------------------------------------------------------------------
+def stores():
+    kept, seen = [0.0], {}
+
+    def in_list(x):
+        kept[0] = x * x
+        return kept[0] + x
+
+    def in_dict(x):
+        seen["x"] = x
+        return x * x + x
+
+    yield "kept", in_list
+    yield "seen", in_dict
+
+
+@pytest.mark.parametrize(("place", "f"), list(stores()))
+def test_a_traced_value_that_is_stored_outside_is_told_of(place, f):
+    for how, expected in ((lambda f: f, 6.0), (fg.grad, 5.0)):
+        jitted = fg.jit(how(f))
+        with pytest.warns(UserWarning, match=f"stores a traced value into {place} while it is"):
+            assert jitted(2.0) == expected
+        assert jitted(2.0) == expected
+
+
+def test_what_is_no_traced_value_may_be_stored_outside():
+    calls, last, model = [], [0], Model()
+
+    def f(x):
+        calls.append("called")
+        last[0] += 1
+        return x * x
+
+    jitted = fg.jit(f)
+    assert [jitted(2.0), jitted(3.0), calls, last] == [4.0, 9.0, ["called"], [1]]
+
+    def stepped(x):
+        model.w += 1.0
+        return x * model.w
+
+    # It is traced at each call.
+    jitted = fg.jit(stepped)
+    assert [jitted(1.0), jitted(1.0), model.w] == [3.0, 4.0, 4.0]

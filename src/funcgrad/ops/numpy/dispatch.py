@@ -35,6 +35,7 @@ from funcgrad.ops import markers as marks
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops import solve as linalg
 from funcgrad.ops.base import op
+from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import (
@@ -59,7 +60,7 @@ from funcgrad.ops.numpy.bound_arguments import bind_arguments
 from funcgrad.ops.numpy.ufuncs import apply_ufunc as apply_ufunc
 from funcgrad.ops.numpy.ufuncs import no_out, unsupported
 from funcgrad.ops.special import polygamma
-from funcgrad.source import fail
+from funcgrad.source import fail, warn
 from funcgrad.typing import Array
 
 ELEMENTWISE: tuple[ModuleType, ...] = (
@@ -162,7 +163,7 @@ def numpy_functions(
     for name in ("tile", "split", "rot90", "delete"):
         result[getattr(np, name)] = asked.counted(functions[name])
     result.update(complex_numbers.EMATH)
-    result |= {np.copy: lambda x, **_: x, np.where: where}
+    result |= {np.copy: lambda x, **_: x, np.where: where, np.around: round_}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
     result |= {np.result_type: result_type, np.iscomplexobj: lambda x: x.dtype.kind == "c"}
     result |= {np.empty_like: functions["zeros_like"]}
@@ -244,8 +245,14 @@ def clip(
 
 
 def round_(x: object, decimals: int = 0) -> Any:
-    """As `numpy.round`; not differentiable."""
+    """As `numpy.round`; not differentiable, of which a rounding to decimals warns."""
     x = op.lift_fully(x)
+    if decimals > 0 and x.traced is not None and x.dtype.kind not in "iu" and is_varied(x):
+        warn(
+            f"round: a value rounded to {decimals} decimals has derivative zero, as a step has; leave the "
+            f"rounding out of the function, or write round(fg.stop_gradient(x), {decimals}) if the "
+            "derivative is meant to be zero"
+        )
     if x.dtype.kind == "c":
         return magnitude.make_complex(round_(np.real(x), decimals), round_(np.imag(x), decimals))
     whole = x.dtype.kind in "iu"
