@@ -69,6 +69,11 @@ def _root_of_hermitian(a):
     return (v * np.sqrt(w)) @ v.T
 
 
+def _orthogonal_factor(a):
+    u, _, vh = np.linalg.svd(a)
+    return u @ vh
+
+
 def programs():
     """A program for each operation, by the operation's name."""
     made = {name: of_sample(name) for name in SAMPLES}
@@ -77,6 +82,7 @@ def programs():
         "eig": of_function(lambda a: np.real(np.sum(np.linalg.eigvals(a) ** 3)), SQUARE),
         "eigh": of_function(lambda a: np.linalg.eigh(a)[0], SQUARE),
         "hermitian_function": of_function(_root_of_hermitian, SQUARE),
+        "singular_function": of_function(_orthogonal_factor, SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
         "call": of_function(fg.checkpoint(np.sin), 0.7),
@@ -325,10 +331,12 @@ DISCRETE = (
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
-    "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function svd qr"
+    "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
+    "singular_function svd qr"
 )
 MATRICES = (
-    "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function svd qr detsign"
+    "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function svd qr "
+    "detsign"
 )
 BODIES = "call branch loop custom_derivative implicit"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}

@@ -209,3 +209,105 @@ def test_empty_and_single():
         function = by_eigenvalues(np.exp, "columns")
         found = fg.grad(lambda a, f=function: np.sum(f(a)))(np.eye(n))
         np.testing.assert_allclose(found, np.exp(1.0) * np.eye(n))
+
+
+# -- singular values -------------------------------------------------------------------------------
+SINGULAR = {
+    "orthogonal factor": (lambda u, s, vh: u @ vh, lambda s: 1.0 + 0 * s),
+    "its transpose": (lambda u, s, vh: vh.T @ u.T, lambda s: 1.0 + 0 * s),
+    "columns": (lambda u, s, vh: (u * np.sinh(s)) @ vh, np.sinh),
+    "rows": (lambda u, s, vh: u @ ((s**3)[:, None] * vh), lambda s: s**3),
+    "diagonal": (lambda u, s, vh: u @ np.diag(np.sin(s)) @ vh, np.sin),
+    "transposed, scaled": (lambda u, s, vh: (vh.T * s) @ u.T, lambda s: s),
+    "einsum": (lambda u, s, vh: np.einsum("ij,j,jk->ik", u, s * s, vh), np.square),
+    "einsum of two": (lambda u, s, vh: np.einsum("ji,kj->ki", vh, u), lambda s: 1.0 + 0 * s),
+}
+GENERAL = {
+    "equal": 2.0 * np.eye(3),
+    "equal, rotated": np.linalg.qr(RNG.normal(size=(3, 3)))[0],
+    "equal, tall": np.linalg.qr(RNG.normal(size=(5, 3)))[0] * 1.5,
+    "equal, wide": np.linalg.qr(RNG.normal(size=(4, 2)))[0].T,
+    "nearly equal": np.diag([1.0, 1.0 + 1e-9, 2.0]),
+    "apart": RNG.normal(size=(3, 3)),
+    "rank 1": np.outer([1.0, 2.0, 3.0], [1.0, 0.5, 2.0]),
+    "two zeros": np.diag([2.0, 0.0, 0.0]),
+}
+
+
+def by_singular_values(product):
+    def function(a):
+        return product(*np.linalg.svd(a, full_matrices=False))
+
+    return function
+
+
+@pytest.mark.parametrize("point", GENERAL)
+@pytest.mark.parametrize("name", SINGULAR)
+def test_derivative_where_singular_values_are_equal(name, point):
+    product, f = SINGULAR[name]
+    function, a = by_singular_values(product), GENERAL[point]
+    if point in ("rank 1", "two zeros") and (f(0.0) != 0.0 or f is np.square):
+        return  # not differentiable, or only once
+    e, h = RNG.normal(size=a.shape), 1e-4
+    far = [function(a + k * h * e) for k in (-2, -1, 1, 2)]
+    wanted = (far[0] - 8 * far[1] + 8 * far[2] - far[3]) / (12 * h)
+    if "einsum" in name:
+        np.testing.assert_allclose(fg.jit(function)(a), function(a), rtol=1e-13, atol=1e-14)
+    else:
+        np.testing.assert_array_equal(fg.jit(function)(a), function(a))
+    close = {"rtol": 1e-8, "atol": 1e-9}
+    np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], wanted, **close)
+    weights = RNG.normal(size=wanted.shape)
+    gradient = fg.grad(lambda a: np.sum(weights * function(a)))(a)
+    np.testing.assert_allclose(np.sum(gradient * e), np.sum(weights * wanted), **close)
+
+
+@pytest.mark.parametrize("name", ["orthogonal factor", "columns", "rows"])
+def test_second_order_complex_and_stacks_of_general_matrices(name):
+    function = by_singular_values(SINGULAR[name][0])
+    for shape in ((3, 3), (4, 2), (2, 4)):
+        fg.check_grads(function, (RNG.normal(size=shape),), order=2)
+        z = RNG.normal(size=shape) + 1j * RNG.normal(size=shape)
+        fg.check_grads(function, (z,), order=1)
+        stack = RNG.normal(size=(3, *shape))
+        each = [fg.jacobian(function)(a) for a in stack]
+        np.testing.assert_allclose(fg.vmap(fg.jacobian(function))(stack), each, rtol=1e-11)
+    at_one = np.linalg.qr(RNG.normal(size=(3, 3)) + 1j * RNG.normal(size=(3, 3)))[0]
+    e = RNG.normal(size=(3, 3)) + 1j * RNG.normal(size=(3, 3))
+    wanted = (function(at_one + 1e-6 * e) - function(at_one - 1e-6 * e)) / 2e-6
+    np.testing.assert_allclose(fg.jvp(function, (at_one,), (e,))[1], wanted, atol=1e-8)
+
+
+def test_a_rotation_between_points_has_its_derivative():
+    """Kabsch's rotation, with the reflection taken out."""
+
+    def rotation(a):
+        u, _, vh = np.linalg.svd(a)
+        turn = np.diag([1.0, 1.0, np.sign(np.linalg.det(vh.T @ u.T))])
+        return vh.T @ turn @ u.T
+
+    for a in (RNG.normal(size=(3, 3)), -RNG.normal(size=(3, 3)), np.diag([1.0, 1.0, 0.5])):
+        e = RNG.normal(size=(3, 3))
+        wanted = (rotation(a + 1e-6 * e) - rotation(a - 1e-6 * e)) / 2e-6
+        np.testing.assert_allclose(fg.jvp(rotation, (a,), (e,))[1], wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_values_with_numbers_of_their_own_take_the_quotient():
+    """(v*c*w) @ v.T, with c of different entries, is steep between nearby eigenvalues."""
+    gap = 1e-7
+    a, c = np.diag([1.0, 1.0 + gap]), np.array([1.0, 3.0])
+
+    def function(a):
+        w, v = np.linalg.eigh(a)
+        return (v * (c * w)) @ v.T
+
+    e = np.array([[0.0, 1.0], [1.0, 0.0]])
+    quotient = (3.0 * (1.0 + gap) - 1.0) / ((1.0 + gap) - 1.0)
+    np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], quotient * e, rtol=1e-12)
+
+
+def test_a_second_derivative_between_values_equal_up_to_rounding_is_not_a_number():
+    a, e = GENERAL["equal, rotated"], RNG.normal(size=(3, 3))
+    function = by_singular_values(SINGULAR["columns"][0])
+    slope = lambda a: np.sum(fg.grad(lambda a: np.sum(WEIGHTS[:3, :3] * function(a)))(a) * e)  # noqa: E731
+    assert np.isnan(fg.grad(slope)(a)).all()

@@ -28,7 +28,18 @@ def test_every_operation_has_samples():
     # An `example` of a batch stands for any of them, and has no value; tuples are tested elsewhere.
     assert (
         SAMPLES.keys()
-        | {"example", "pick", "together", "name", "eig", "eigh", "hermitian_function", "svd", "qr"}
+        | {
+            "example",
+            "pick",
+            "together",
+            "name",
+            "eig",
+            "eigh",
+            "hermitian_function",
+            "singular_function",
+            "svd",
+            "qr",
+        }
         == OPS.keys()
     )
 

@@ -139,7 +139,7 @@ PROGRAMS = {
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
     "_selected": lambda x: x[::-1] * (1 / x),
-    "function_of_hermitian": lambda x: _exponential(x, lambda v, d: (v * d) @ v.T),
+    "function_by_vectors": lambda x: _exponential(x, lambda v, d: (v * d) @ v.T),
 }
 STABLE_PROGRAMS = {
     "_log_sum_exp": lambda x: np.log(np.sum(np.exp(x))),
@@ -148,9 +148,7 @@ STABLE_PROGRAMS = {
     "_softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
     "_root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
     "_square_of_norm": lambda x: np.linalg.norm(x) ** 2,
-    "einsum_of_hermitian": lambda x: _exponential(
-        x, lambda v, d: np.einsum("ij,j,kj->ik", v, d, v)
-    ),
+    "einsum_by_vectors": lambda x: _exponential(x, lambda v, d: np.einsum("ij,j,kj->ik", v, d, v)),
 }
 
 

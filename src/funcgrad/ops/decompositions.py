@@ -4,8 +4,8 @@ Singular vectors, eigenvectors and factors are determined up to phases, and with
 equal values share, up to a rotation. Derivatives are right for what does not depend on that choice. Vectors
 of equal values turn into each other at an infinite rate: a tangent or cotangent that turns them makes NaN,
 and one that is exactly 0 makes 0, so that functions of the values alone have their derivatives.
-A product v*f(w) @ v^H has a derivative also between equal eigenvalues: the simplifier makes one operation
-of it (`funcgrad.ops.matrix_functions`).
+A product v*f(w) @ v^H or u*f(s) @ v^H has a derivative also between equal values: the simplifier makes one
+operation of it (`funcgrad.ops.matrix_functions`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from funcgrad.ops.base.matrix_stacks import (
 )
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
-from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.elementwise.selection import mask, stopped
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import fail
@@ -60,9 +60,13 @@ def _diagonal(x: Array) -> Any:
     return np.sum(x * eye_like(x), axis=-1)
 
 
-def _differences(s: Array) -> Any:
-    """s_j - s_i."""
-    return _row(s) - _column(s)
+def _differences(s: Array, size: int) -> Any:
+    """s_j - s_i, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
+    found = _row(s) - _column(s)
+    if not s.shape[-1]:
+        return found
+    largest = np.max(np.abs(s), axis=-1, keepdims=True)[..., None]
+    return mask(np.abs(found) > size * np.finfo(s.dtype).eps * stopped(largest), found)
 
 
 def _off_diagonal(x: Array, y: Array) -> Any:
@@ -99,15 +103,16 @@ def _eigh_type(a: ArrayType, triangle: str) -> Any:
 def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
     """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
     w, v = _part(z, 0), _part(z, 1)
+    gaps = _differences(w, w.shape[-1])
 
     def forward(da: Array) -> Parts:
         x = _multiplied(mH(v), da, v)
-        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _off_diagonal(x, _differences(w)))})
+        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _off_diagonal(x, gaps))})
 
     def backward(g: Parts) -> Any:
         if 1 not in g.of:
             return np.matmul(mT(mH(v)) * _row(g.of[0]), mT(v)) if 0 in g.of else None
-        turned = _off_diagonal(np.matmul(mT(v), g.of[1]), _differences(w))
+        turned = _off_diagonal(np.matmul(mT(v), g.of[1]), gaps)
         if 0 in g.of:
             turned = turned + _on_diagonal(g.of[0])
         return _multiplied(mT(mH(v)), turned, mT(v))
@@ -138,6 +143,7 @@ def eigh(a: Array, UPLO: str = "L") -> Any:
     """As `numpy.linalg.eigh`. One triangle is read, as ``UPLO`` says, and so the gradient lies there.
 
     Eigenvectors of equal eigenvalues have no derivative: a function that uses it has the derivative NaN.
+    Eigenvalues are equal if their difference is within the rounding error of the largest one.
     The derivative of each such eigenvalue is along the vector that LAPACK chose, and sums over them are
     right to first order.
 
@@ -189,7 +195,7 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
     u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
     m, n = np.shape(a)[-2:]
     is_complex = a.dtype.kind == "c"
-    apart, together = _differences(s), _row(s) + _column(s)
+    apart, together = _differences(s, max(m, n)), _row(s) + _column(s)
 
     def outside(x: Array, y: Array) -> Any:
         """y less what of it lies in the space of x."""

@@ -1,13 +1,14 @@
-"""Functions of a hermitian matrix that a program writes by its eigenvalues: v*f(w) @ v^H.
+"""Functions of matrices that a program writes by eigenvalues, v*f(w) @ v^H, or singular values, u*f(s) @ v^H.
 
 The eigenvectors of equal eigenvalues have no derivative, but the function has one: in the basis of the
 eigenvectors, entry (i, j) of da is multiplied with (f(w_j) - f(w_i))/(w_j - w_i), and with f'(w) where the
-eigenvalues are equal (Daleckii and Krein). The simplifier recognizes such products (`rewrite.matrix_laws`).
+eigenvalues are equal (Daleckii and Krein). The same holds of the singular vectors of equal singular values.
+The simplifier recognizes such products (`rewrite.matrix_laws`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,36 +18,52 @@ from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import eye_like, hermitian_from, mH, mT
 from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
-_NEAR = np.finfo(float).eps ** (1 / 3)
+_EPS = float(np.finfo(float).eps)
+_NEAR = _EPS ** (1 / 3)
 """Below this relative distance of eigenvalues a mean of slopes is more accurate than the quotient."""
 
 
-def _product(a: Array, w: Array, v: Array, d: Array, s: Array, form: str, triangle: str) -> Any:
-    """The product as it was written: with scaled columns, scaled rows, or a diagonal matrix."""
-    row, column, back = np.expand_dims(d, -2), np.expand_dims(d, -1), mH(v)
+def _product(left: Array, right: Array, d: Array, form: str) -> Any:
+    """left*d @ right as it was written: with scaled columns, scaled rows, or a diagonal matrix."""
+    if form == "plain":
+        return np.matmul(left, right)
+    row, column = np.expand_dims(d, -2), np.expand_dims(d, -1)
     if form == "columns":
-        return np.matmul(v * row, back)
+        return np.matmul(left * row, right)
     if form == "rows":
-        return np.matmul(v, column * back)
+        return np.matmul(left, column * right)
     middle = row * eye_like(row)
     if form == "left diagonal":
-        return np.matmul(np.matmul(v, middle), back)
-    return np.matmul(v, np.matmul(middle, back))
+        return np.matmul(np.matmul(left, middle), right)
+    return np.matmul(left, np.matmul(middle, right))
 
 
 def _quotients(w: Array, d: Array, s: Array) -> Any:
-    """(d_j - d_i)/(w_j - w_i) off the diagonal, and the mean of slopes for eigenvalues that are near."""
-    w_i, w_j = np.expand_dims(w, -1), np.expand_dims(w, -2)
-    distance = w_j - w_i
-    size = np.maximum(np.abs(w_j), np.abs(w_i))
-    near = np.abs(distance) <= _NEAR * size
+    """(d_j - d_i)/(w_j - w_i) off the diagonal, and the mean of slopes for values that are near.
+
+    Values that were scaled each by a number of its own may differ by more than their slopes tell: then the
+    quotient is taken however near they are.
+    """
+    distance = np.expand_dims(w, -2) - np.expand_dims(w, -1)
     rise = np.expand_dims(d, -2) - np.expand_dims(d, -1)
     mean = 0.5 * (np.expand_dims(s, -2) + np.expand_dims(s, -1))
-    quotient = np.where(near, mean, rise / np.where(near, np.ones_like(distance), distance))
-    return mask(1 - eye_like(quotient) != 0, quotient)
+    sizes = [np.maximum(np.abs(x)[..., None, :], np.abs(x)[..., :, None]) for x in (w, d)]
+    rest = np.abs(rise - mean * distance)
+    near = np.abs(distance) <= _NEAR * sizes[0]
+    near = near & (rest <= _NEAR * np.abs(rise) + 16 * _EPS * sizes[1])
+    quotient = determined_quotient(rise, np.where(near, np.ones_like(distance), distance))
+    return mask(1 - eye_like(quotient) != 0, np.where(near, mean, quotient))
+
+
+# -- hermitian matrices ----------------------------------------------------------------------------
+def _hermitian_product(
+    a: Array, w: Array, v: Array, d: Array, s: Array, form: str, triangle: str
+) -> Any:
+    return _product(v, mH(v), d, form)
 
 
 def _by_matrix(
@@ -70,11 +87,17 @@ def _by_matrix(
 def _by_values(
     z: Array, a: Array, w: Array, v: Array, d: Array, s: Array, form: str, triangle: str
 ) -> LinearMap:
+    return _scaling(v, mH(v), d)
+
+
+def _scaling(left: Array, right: Array, d: Array) -> LinearMap:
+    """left*d @ right, as a map of d."""
+
     def backward(g: Any) -> Any:
-        found = np.sum(np.matmul(mT(v), g) * mH(v), axis=-1)
+        found = np.sum(np.matmul(mT(left), g) * right, axis=-1)
         return found if d.dtype.kind == "c" else np.real(found)
 
-    return Structural(lambda v_: np.matmul(v * np.expand_dims(v_, -2), mH(v)), backward)
+    return Structural(lambda v: np.matmul(left * np.expand_dims(v, -2), right), backward)
 
 
 def _type(
@@ -83,19 +106,141 @@ def _type(
     return ArrayType(a.shape, np.result_type(v.dtype, d.dtype))
 
 
-def _batch(size: int, batched: Sequence[bool], *operands: Array, **params: Any) -> Any:
-    each = [
-        x if is_batched else spread(x, size)
-        for x, is_batched in zip(operands, batched, strict=True)
-    ]
-    return hermitian_function_op(*each, **params)
+def _batch(op: Callable[[], Op]) -> Any:
+    def batch(size: int, batched: Sequence[bool], *operands: Array, **params: Any) -> Any:
+        each = [
+            x if is_batched else spread(x, size)
+            for x, is_batched in zip(operands, batched, strict=True)
+        ]
+        return op()(*each, **params)
+
+    return batch
 
 
 hermitian_function_op: Op = Op(
     name="hermitian_function",
-    run=_product,
+    run=_hermitian_product,
     infer=_type,
     edges=(_by_matrix, None, None, _by_values, None),
-    batch=_batch,
-    columns=Columns(decompose=_product, shown=False),
+    batch=_batch(lambda: hermitian_function_op),
+    columns=Columns(decompose=_hermitian_product, shown=False),
+)
+
+
+# -- singular values -------------------------------------------------------------------------------
+def _singular_product(
+    a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
+) -> Any:
+    return _product(*_sides(u, vh, adjoint), d, form)
+
+
+def _sides(u: Array, vh: Array, adjoint: bool) -> tuple[Any, Any]:
+    return (mH(vh), mH(u)) if adjoint else (u, vh)
+
+
+def _skew(x: Array) -> Any:
+    return x - mH(x)
+
+
+def _scaled(x: Array, d: Array, s: Array, t: Array, part: Callable[[Array], Any]) -> Any:
+    """A part of x*d/s; where d and s are 0, that of x*t; where s alone is 0, it is 0 if x is, or NaN."""
+    is_zero = np.broadcast_to((s == 0) & (d == 0), np.shape(x))
+    quotient = determined_quotient(part(x * d), np.broadcast_to(s, np.shape(x)))
+    return quotient + mask(is_zero, part(x * t))
+
+
+def _whole(x: Array) -> Any:
+    return x
+
+
+def _by_general_matrix(
+    z: Array,
+    a: Array,
+    u: Array,
+    s: Array,
+    vh: Array,
+    d: Array,
+    t: Array,
+    form: str,
+    adjoint: bool,
+) -> LinearMap:
+    """With x = u^H da v: its hermitian part is multiplied with (d_j - d_i)/(s_j - s_i), the rest with
+    (d_j + d_i)/(s_j + s_i), and what of da lies outside the spaces of u and v with d/s (Noferini 2017).
+    """
+    if adjoint:
+        d, t = np.conj(d), np.conj(t)
+    quotients = _quotients(s, d, t)
+    row = tuple(np.expand_dims(y, -2) for y in (d, s, t))
+    column = tuple(np.expand_dims(y, -1) for y in (d, s, t))
+    pairs = (row[0] + column[0], row[1] + column[1], 0.5 * (row[2] + column[2]))
+    m, n = np.shape(a)[-2:]
+    v, u_back, v_back = mH(vh), mT(mH(u)), mT(mH(vh))
+
+    def forward(da: Any) -> Any:
+        right = np.matmul(da, v)
+        x = np.matmul(mH(u), right)
+        inner = 0.5 * (quotients * (x + mH(x)) + _scaled(_skew(x), *pairs, _whole))
+        found = np.matmul(u, np.matmul(inner, vh))
+        if m > n:
+            found = found + np.matmul(_scaled(right - np.matmul(u, x), *row, _whole), vh)
+        if n > m:
+            outside = np.matmul(mH(u), da) - np.matmul(x, vh)
+            found = found + np.matmul(u, _scaled(outside, *column, _whole))
+        return mH(found) if adjoint else found
+
+    def backward(g: Any) -> Any:
+        g = mH(g) if adjoint else g
+        right = np.matmul(g, mT(vh))
+        x = np.matmul(mT(u), right)
+        alike = quotients * x
+        inner = 0.5 * (alike + mH(alike) + _scaled(x, *pairs, _skew))
+        found = np.matmul(u_back, np.matmul(inner, mT(v)))
+        if m > n:
+            outside = _scaled(right, *row, _whole)
+            outside = outside - np.matmul(u_back, np.matmul(mT(u), outside))
+            found = found + np.matmul(outside, mT(v))
+        if n > m:
+            outside = _scaled(np.matmul(mT(u), g), *column, _whole)
+            outside = outside - np.matmul(np.matmul(outside, mT(vh)), v_back)
+            found = found + np.matmul(u_back, outside)
+        return found if a.dtype.kind == "c" else np.real(found)
+
+    return Structural(forward, backward)
+
+
+def _by_singular_values(
+    z: Array,
+    a: Array,
+    u: Array,
+    s: Array,
+    vh: Array,
+    d: Array,
+    t: Array,
+    form: str,
+    adjoint: bool,
+) -> LinearMap:
+    return _scaling(*_sides(u, vh, adjoint), d)
+
+
+def _singular_type(
+    a: ArrayType,
+    u: ArrayType,
+    s: ArrayType,
+    vh: ArrayType,
+    d: ArrayType,
+    t: ArrayType,
+    form: str,
+    adjoint: bool,
+) -> ArrayType:
+    *stack, m, n = a.shape
+    return ArrayType((*stack, *((n, m) if adjoint else (m, n))), np.result_type(u.dtype, d.dtype))
+
+
+singular_function_op: Op = Op(
+    name="singular_function",
+    run=_singular_product,
+    infer=_singular_type,
+    edges=(_by_general_matrix, None, None, None, _by_singular_values, None),
+    batch=_batch(lambda: singular_function_op),
+    columns=Columns(decompose=_singular_product, shown=False),
 )

@@ -1,11 +1,11 @@
 """Laws on products of matrices: v*f(w) @ v^H, with (w, v) = eigh(a), is a function of the matrix a.
 
-The product may be written by `matmul` or by `einsum`.
+So is u*f(s) @ v^H, with (u, s, v^H) = svd(a). The product may be written by `matmul` or by `einsum`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,33 +13,59 @@ from funcgrad.expr import Expr
 from funcgrad.fold import folded
 from funcgrad.ops import contraction, indexing, shape, tuples
 from funcgrad.ops.base import op
-from funcgrad.ops.decompositions import eigh_op
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.decompositions import eigh_op, svd_op
 from funcgrad.ops.elementwise import arithmetic, magnitude
-from funcgrad.ops.matrix_functions import hermitian_function_op
+from funcgrad.ops.matrix_functions import hermitian_function_op, singular_function_op
 
 
-def function_of_hermitian(expr: Expr) -> Expr | None:
-    """v*d @ v^H = hermitian_function(a, w, v, d, f'(w)), for d = f(w) entry by entry and (w, v) = eigh(a)."""
+class _Kind(NamedTuple):
+    """A part of a decomposition, or its adjoint."""
+
+    op: Op
+    index: int
+    is_adjoint: bool
+
+
+class _Part(NamedTuple):
+    """Vectors of a decomposition."""
+
+    kind: _Kind
+    decomposition: Expr
+
+
+_PAIRS = (
+    (_Kind(eigh_op, 1, False), _Kind(eigh_op, 1, True)),
+    (_Kind(svd_op, 0, False), _Kind(svd_op, 2, False)),
+    (_Kind(svd_op, 2, True), _Kind(svd_op, 0, True)),
+)
+"""The vectors on the left of a product, and those on its right: v and v^H, u and v^H, or v and u^H."""
+
+
+def function_by_vectors(expr: Expr) -> Expr | None:
+    """v*d @ v^H = hermitian_function(a, w, v, d, f'(w)), for d = f(w) entry by entry and (w, v) = eigh(a).
+
+    In the same way u*d @ v^H = singular_function(a, u, s, v^H, d, f'(s)), for (u, s, v^H) = svd(a), and so
+    its adjoint. Values that do not depend on the matrix are functions with the slope 0.
+    """
     left, right = expr.args
-    for form, outer, inner in (
-        ("columns", right, left),
-        ("rows", left, right),
-    ):
-        v = _adjoint(outer) if form == "columns" else _before_cast(outer)
-        if v is None or not _is_pick(v, 1) or not inner.args:
+    if not left.args or not right.args:
+        return None
+    for form, outer, inner in (("columns", right, left), ("rows", left, right)):
+        known = _part(outer)
+        if known is None:
             continue
-        found = _scale(inner, v, form)
-        if found is None:
-            continue
-        how, values = found
-        made = _made(expr, v, values, how)
-        if made is not None:
-            return made
+        for first, second in _PAIRS:
+            wanted, other = (second, first) if form == "columns" else (first, second)
+            if known.kind == wanted:
+                found = _scale(inner, other, known.decomposition, form)
+                if found is not None:
+                    return _made(expr, known.decomposition, *found, first.is_adjoint)
     return None
 
 
-def einsum_of_hermitian(expr: Expr) -> Expr | None:
-    """einsum("ij,j,kj->ik", v, d, v) = v*d @ v^T, which is a function of a symmetric matrix.
+def einsum_by_vectors(expr: Expr) -> Expr | None:
+    """einsum("ij,j,kj->ik", v, d, v) = v*d @ v^T, as `function_by_vectors`.
 
     The operands stand in any order, and d may have been multiplied with one of the others.
     """
@@ -60,33 +86,43 @@ def einsum_of_hermitian(expr: Expr) -> Expr | None:
     right = right if second[0] == shared else shape.transpose(right)
     for _, values in rest:
         left = left * np.expand_dims(values, -2)
-    return function_of_hermitian(contraction.matmul_op(left, right))
+    return function_by_vectors(contraction.matmul_op(left, right))
 
 
-def _made(expr: Expr, v: Expr, values: Expr, form: str) -> Expr | None:
-    decomposition = v.args[0]
-    w = tuples.pick_op(decomposition, index=0)
-    slope = _slope(values, decomposition)
+def _made(
+    expr: Expr, decomposition: Expr, form: str, values: Expr | None, adjoint: bool
+) -> Expr | None:
+    (a,), is_svd = decomposition.args, decomposition.op is svd_op
+    w = tuples.pick_op(decomposition, index=1 if is_svd else 0)
+    slope = shape.zeros_like(w) if values is None else _slope(values, decomposition)
     if slope is None:
         return None
-    d, s = (shape.reshape(x, w.shape) for x in (values, slope))
-    a, triangle = decomposition.args[0], dict(decomposition.params)["triangle"]
-    made: Expr = hermitian_function_op(a, w, v, d, s, form=form, triangle=triangle)
+    d, s = (
+        shape.reshape(x, w.shape) for x in (shape.ones_like(w) if values is None else values, slope)
+    )
+    made: Expr
+    if is_svd:
+        u, vh = (tuples.pick_op(decomposition, index=k) for k in (0, 2))
+        made = singular_function_op(a, u, w, vh, d, s, form=form, adjoint=adjoint)
+    else:
+        v = tuples.pick_op(decomposition, index=1)
+        triangle = dict(decomposition.params)["triangle"]
+        made = hermitian_function_op(a, w, v, d, s, form=form, triangle=triangle)
     return made if made.type == expr.type else None
 
 
-def _is_pick(expr: Expr, index: int) -> bool:
+def _is_pick(expr: Expr, index: int, decomposition: Expr) -> bool:
     return (
         expr.op is tuples.pick_op
         and dict(expr.params)["index"] == index
-        and expr.args[0].op is eigh_op
+        and expr.args[0] is decomposition
     )
 
 
-def _adjoint(expr: Expr) -> Expr | None:
-    """The expression whose conjugate transpose this is."""
+def _part(expr: Expr) -> _Part | None:
+    """The vectors that an expression consists of, perhaps as their adjoint; they may have been cast."""
     transposed = conjugated = False
-    while not _is_pick(expr, 1):
+    while expr.op is not tuples.pick_op:
         if expr.op is magnitude.conjugate and not conjugated:
             conjugated = True
         elif expr.op is shape.transpose_op and not transposed and _swaps_last(expr):
@@ -94,12 +130,10 @@ def _adjoint(expr: Expr) -> Expr | None:
         elif expr.op is not op.astype:
             return None
         expr = expr.args[0]
-    return expr if transposed and (conjugated or expr.dtype.kind != "c") else None
-
-
-def _before_cast(expr: Expr) -> Expr:
-    """Real vectors may have been cast to complex, as beside complex values."""
-    return expr.args[0] if expr.op is op.astype else expr
+    if conjugated != transposed and expr.dtype.kind == "c":
+        return None
+    decomposition, index = expr.args[0], dict(expr.params)["index"]
+    return _Part(_Kind(decomposition.op, index, transposed), decomposition)
 
 
 def _swaps_last(expr: Expr) -> bool:
@@ -108,23 +142,26 @@ def _swaps_last(expr: Expr) -> bool:
     return axes == (*range(n - 2), n - 1, n - 2)
 
 
-def _scale(inner: Expr, v: Expr, form: str) -> tuple[str, Expr] | None:
+def _scale(
+    inner: Expr, kind: _Kind, decomposition: Expr, form: str
+) -> tuple[str, Expr | None] | None:
     """How one factor of the product is scaled, and by which values; None if it is not the vectors, scaled."""
+    wanted = _Part(kind, decomposition)
+    if _part(inner) == wanted:
+        return "plain", None
     if inner.op is arithmetic.multiply:
         for known, factor in (inner.args, inner.args[::-1]):
-            of_known = _before_cast(known) if form == "columns" else _adjoint(known)
-            if of_known is v:
+            if _part(known) == wanted:
                 while factor.op is op.broadcast_to:
                     factor = factor.args[0]
-                *stack, n, _ = v.shape
-                wanted = (*stack, 1, n) if form == "columns" else (*stack, n, 1)
-                padded = (1,) * (len(wanted) - factor.ndim) + factor.shape
-                return (form, factor) if padded == wanted else None
+                *stack, m, n = known.shape
+                shaped = (*stack, 1, n) if form == "columns" else (*stack, m, 1)
+                padded = (1,) * (len(shaped) - factor.ndim) + factor.shape
+                return (form, factor) if padded == shaped else None
     if inner.op is contraction.matmul_op:
         known, middle = inner.args if form == "columns" else inner.args[::-1]
-        of_known = _before_cast(known) if form == "columns" else _adjoint(known)
         values = _on_diagonal(middle)
-        if of_known is v and values is not None:
+        if values is not None and _part(known) == wanted:
             return ("left diagonal" if form == "columns" else "right diagonal"), values
     return None
 
@@ -145,10 +182,11 @@ _ENTRYWISE = (shape.reshape_op, op.broadcast_to, op.astype)
 
 def _slope(values: Expr, decomposition: Expr) -> Expr | None:
     """The derivative of each value in its eigenvalue alone; None if it depends on another one by itself."""
+    index = 1 if decomposition.op is svd_op else 0
 
     def step(expr: Expr, slopes: tuple[Any, ...]) -> Any:
         """An expression; None where nothing depends on the eigenvalues, NotImplemented if more does."""
-        if _is_pick(expr, 0) and expr.args[0] is decomposition:
+        if _is_pick(expr, index, decomposition):
             return shape.ones_like(expr)
         if expr.ndim == 0:
             return None  # shared by all values, such as a sum over them
@@ -175,11 +213,13 @@ def _slope(values: Expr, decomposition: Expr) -> Expr | None:
         return total
 
     def below(expr: Expr) -> tuple[Expr, ...]:
-        known = _is_pick(expr, 0) and expr.args[0] is decomposition
+        known = _is_pick(expr, index, decomposition)
         return () if known or (expr.ndim == 0 and expr is not decomposition) else expr.args
 
     (found,) = folded([values], step, operands=below)
-    return None if found is NotImplemented or found is None else found
+    if found is None:
+        return shape.zeros_like(values)
+    return None if found is NotImplemented else found
 
 
 def _adds_axes(expr: Expr) -> bool:

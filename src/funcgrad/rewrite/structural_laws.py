@@ -341,8 +341,8 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "scatter_add": (_MOVED,),
     "index_set": (StructuralLaw(store_laws.overwritten, _STORES),),
     "index_add": (StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),),
-    "matmul": (StructuralLaw(matrix_laws.function_of_hermitian),),
-    "einsum": (StructuralLaw(matrix_laws.einsum_of_hermitian, holds=_STABLE),),
+    "matmul": (StructuralLaw(matrix_laws.function_by_vectors),),
+    "einsum": (StructuralLaw(matrix_laws.einsum_by_vectors, holds=_STABLE),),
     "multiply": (_SCATTERED, _CLEARED),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
