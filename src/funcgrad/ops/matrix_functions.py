@@ -142,15 +142,17 @@ def _skew(x: Array) -> Any:
     return x - mH(x)
 
 
-def _scaled(x: Array, d: Array, s: Array, t: Array, part: Callable[[Array], Any]) -> Any:
-    """A part of x*d/s; where d and s are 0, that of x*t; where s alone is 0, it is 0 if x is, or NaN."""
+def _whole(x: Array) -> Any:
+    return x
+
+
+def _scaled(
+    x: Array, d: Array, s: Array, t: Array, *, part: Callable[[Array], Any] = _whole
+) -> Any:
+    """x*d/s, or a part of it; that of x*t where d and s are 0; 0/0 is 0, and NaN is any other x*d/0."""
     is_zero = np.broadcast_to((s == 0) & (d == 0), np.shape(x))
     quotient = determined_quotient(part(x * d), np.broadcast_to(s, np.shape(x)))
     return quotient + mask(is_zero, part(x * t))
-
-
-def _whole(x: Array) -> Any:
-    return x
 
 
 def _by_general_matrix(
@@ -179,13 +181,13 @@ def _by_general_matrix(
     def forward(da: Any) -> Any:
         right = np.matmul(da, v)
         x = np.matmul(mH(u), right)
-        inner = 0.5 * (quotients * (x + mH(x)) + _scaled(_skew(x), *pairs, _whole))
+        inner = 0.5 * (quotients * (x + mH(x)) + _scaled(_skew(x), *pairs))
         found = np.matmul(u, np.matmul(inner, vh))
         if m > n:
-            found = found + np.matmul(_scaled(right - np.matmul(u, x), *row, _whole), vh)
+            found = found + np.matmul(_scaled(right - np.matmul(u, x), *row), vh)
         if n > m:
             outside = np.matmul(mH(u), da) - np.matmul(x, vh)
-            found = found + np.matmul(u, _scaled(outside, *column, _whole))
+            found = found + np.matmul(u, _scaled(outside, *column))
         return mH(found) if adjoint else found
 
     def backward(g: Any) -> Any:
@@ -193,14 +195,14 @@ def _by_general_matrix(
         right = np.matmul(g, mT(vh))
         x = np.matmul(mT(u), right)
         alike = quotients * x
-        inner = 0.5 * (alike + mH(alike) + _scaled(x, *pairs, _skew))
+        inner = 0.5 * (alike + mH(alike) + _scaled(x, *pairs, part=_skew))
         found = np.matmul(u_back, np.matmul(inner, mT(v)))
         if m > n:
-            outside = _scaled(right, *row, _whole)
+            outside = _scaled(right, *row)
             outside = outside - np.matmul(u_back, np.matmul(mT(u), outside))
             found = found + np.matmul(outside, mT(v))
         if n > m:
-            outside = _scaled(np.matmul(mT(u), g), *column, _whole)
+            outside = _scaled(np.matmul(mT(u), g), *column)
             outside = outside - np.matmul(np.matmul(outside, mT(vh)), v_back)
             found = found + np.matmul(u_back, outside)
         return found if a.dtype.kind == "c" else np.real(found)

@@ -23,7 +23,7 @@ class _Kind(NamedTuple):
     """A part of a decomposition, or its adjoint."""
 
     op: Op
-    index: int
+    place: int
     is_adjoint: bool
 
 
@@ -217,9 +217,10 @@ def _slope(values: Expr, decomposition: Expr) -> Expr | None:
         return () if known or (expr.ndim == 0 and expr is not decomposition) else expr.args
 
     (found,) = folded([values], step, operands=below)
-    if found is None:
-        return shape.zeros_like(values)
-    return None if found is NotImplemented else found
+    if found is NotImplemented:
+        return None
+    slope: Expr = shape.zeros_like(values) if found is None else found
+    return slope
 
 
 def _adds_axes(expr: Expr) -> bool:
