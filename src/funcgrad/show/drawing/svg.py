@@ -32,6 +32,7 @@ from funcgrad.show.drawing.boxes import (
     boxes_of,
     group_name,
 )
+from funcgrad.show.drawing.column_layout import in_columns
 from funcgrad.show.drawing.folding import MOST_BOXES, Folding, fold_nodes
 from funcgrad.show.drawing.labels import cut_label, face, text_width
 from funcgrad.show.drawing.layered_layout import Point, arrange
@@ -81,7 +82,7 @@ def to_svg(
     inputs that many use, are drawn beside each user; a dashed outline means *the same node again*. A graph
     that would need more than ``fold`` boxes is folded: repetitions, calls, and then parts become boxes that
     say what they hold; None folds nothing. What a loop, a branch or a call runs is drawn below, once, in a
-    box with the name that the node says.
+    box with the name that the node says. A tall drawing is cut into columns, to be read one after the other.
 
     The picture has a title and a description for those who do not see it, and can be read on light and on
     dark.
@@ -188,12 +189,10 @@ def _panel(source: DrawnProgram, folding: Folding, view: _View) -> _Panel:
     turned = view.direction == "right"
     text_sizes = [_chip_size(line) if line else None for line in boxes.texts]
     sizes = [box.size for box in boxes.boxes]
-    plan = arrange(
-        boxes.parents,
-        [_turned(size, turned) for size in sizes],
-        [size and _turned(size, turned) for size in text_sizes],
-        {k for k, box in enumerate(boxes.boxes) if box.ordered},
-    )
+    room = [_turned(size, turned) for size in sizes]
+    text_room = [size and _turned(size, turned) for size in text_sizes]
+    ordered = {k for k, box in enumerate(boxes.boxes) if box.ordered}
+    plan = in_columns(arrange(boxes.parents, room, text_room, ordered), room, text_room)
     elements = [_edge(route, turned) for route in plan.routes]
     for at, line, size in zip(plan.texts, boxes.texts, text_sizes, strict=True):
         if at is not None and size is not None:
@@ -264,7 +263,7 @@ def _edge(route: Sequence[Point], turned: bool) -> str:
     path = [f"M{_point(x, y, turned)}"]
     for k, (a, b) in enumerate(rest):
         b -= 5.0 if k == len(rest) - 1 else 0.0  # the line ends inside of the tip
-        if abs(a - x) < 0.05:
+        if abs(a - x) < 0.05 or abs(b - y) < 0.05:
             path.append(f"L{_point(a, b, turned)}")
         else:
             middle = (y + b) / 2
