@@ -165,7 +165,8 @@ def smoke_run(results: Results) -> None:
     made = rows(found, starts)
     with tempfile.TemporaryDirectory() as folder:
         plotted = plot(made, Path(folder, "performance.svg"))
-    print(f"a page of {len(page(machine(), made, found, nodes, starts, plotted)):,} characters")
+    text = page(machine(), "python -m benchmarks --smoke", made, found, nodes, starts, plotted)
+    print(f"a page of {len(text):,} characters")
 
 
 def machine() -> str:
@@ -178,6 +179,12 @@ def machine() -> str:
         lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = lines[0].split(":")[1].strip() if lines else model
     return f"{model}, Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+def command(given: argparse.Namespace) -> str:
+    """The command line that writes the page, without the file of measurements."""
+    rounds = [f"--rounds {given.rounds}"] if given.rounds else []
+    return " ".join(["python -m benchmarks", *["--full"] * given.full, *rounds, "--write"])
 
 
 def main(arguments: list[str]) -> None:
@@ -220,7 +227,7 @@ def main(arguments: list[str]) -> None:
     if given.smoke:
         smoke_run(results)
         return
-    found = compare(results, 0.3, given.rounds or (5 if given.full else 3))
+    found = compare(results, measure.SECONDS, given.rounds or (5 if given.full else 3))
     sizes = [10_000, 100_000] + [1_000_000] * given.full
     nodes = {
         (shape, n): results.ask("chain", shape, str(n)) for shape in chains.CHAINS for n in sizes
@@ -228,7 +235,7 @@ def main(arguments: list[str]) -> None:
     starts = results.ask("starts", "15")
     made = rows(found, starts)
     plotted = given.write and plot(made, PAGE.with_suffix(".svg"))
-    text = page(machine(), made, found, nodes, starts, plotted)
+    text = page(machine(), command(given), made, found, nodes, starts, plotted)
     print(text)
     if given.write:
         PAGE.write_text(text, encoding="utf-8")

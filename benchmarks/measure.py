@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import os
 import resource
 import statistics
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.work import FAMILIES, NUMBA, AbsentError, Work
-from benchmarks.work.base import as_it_is
+from benchmarks.work.base import as_it_is, natively
 
 LIBRARIES = {"sympy": "sympy", "casadi": "casadi", "torch": "torch"}
 LIBRARIES |= {
@@ -31,6 +32,12 @@ CLOCK = time.process_time
 
 COMPILERS = ("numba", "llvmlite")
 """The modules of the extra `fast`."""
+
+SECONDS = 0.3
+"""Seconds of a measurement."""
+
+PATIENCE = 16.0
+"""Plain `jit` is to reach machine code in so many times as long."""
 
 SLOW = 5.0
 """Seconds of a call that is too long to be repeated for a median."""
@@ -55,6 +62,9 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
     the calls beyond the steady state until they reach it, such as compilation at the second call. Libraries
     are imported before, except numba and llvmlite, which funcgrad imports when it compiles. ``numba`` is
     whether it did.
+
+    Where the steady state is that of machine code, which is compiled apart, ``warm`` counts until plain `jit`
+    has reached it; it is left out if that takes longer than `PATIENCE`. ``native`` is whether it is so.
     """
     module = FAMILIES[family]
     try:
@@ -70,16 +80,17 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
         calls = [_cpu_time() - start]
     except AbsentError as reason:
         return {"absent": str(reason)}
-    calls.extend(_first_calls(work, calls[0], float(seconds)))
-    steady = median_time(work.call, work, float(seconds), calls[-1])
-    found = {
-        "first": calls[0],
-        "steady": steady,
-        "warm": max(calls[0] - steady, 0.0)
-        + sum([taken - steady for taken in calls[1:] if taken > 2 * steady]),
-        "memory": _peak_memory() - before,
-        "check": digest(result),
-    }
+    calls.extend(_first_calls(work, calls[0], float(seconds) * (PATIENCE if work.native else 1)))
+    found = {"first": calls[0], "memory": _peak_memory() - before, "check": digest(result)}
+    if work.native:
+        work = natively(work)
+        found["native"] = work.native
+        if not agree(found["check"], digest(_finished(work, work.call)), 1e-7):
+            raise SystemExit(f"{family} {size}: machine code gives other results")
+    steady = found["steady"] = median_time(work.call, work, float(seconds), calls[-1])
+    if not work.native or statistics.median(calls[-20:]) < 2 * steady:
+        later = [taken - steady for taken in calls[1:] if taken > 2 * steady]
+        found["warm"] = max(calls[0] - steady, 0.0) + sum(later)
     if work.function is not None:
         for _ in range(work.warm):
             _finished(work, work.function)
@@ -100,8 +111,9 @@ def _finished(work: Work, f: Callable[..., Any]) -> Any:
 def _first_calls(work: Work, first: float, seconds: float) -> Iterator[float]:
     """The times of the calls after the first, for as many as it may take to reach the steady state."""
     end = time.perf_counter() + seconds
-    for count in range(max(work.warm, 50)):
-        if count >= work.warm and time.perf_counter() > end:
+    for count in itertools.count():
+        late = time.perf_counter() > end
+        if late if work.native else count >= max(work.warm, 50) or (late and count >= work.warm):
             return
         start = CLOCK()
         _finished(work, work.call)

@@ -9,16 +9,17 @@ from typing import Any
 
 from benchmarks.chains import CHAINS
 from benchmarks.goals import Found, Round, Row, absent, cost_of, median_of, ratio_of
+from benchmarks.measure import PATIENCE, SECONDS
 from benchmarks.why import WHY
 from benchmarks.work import FAMILIES, NUMBA
 
 HEADER = """\
 # Performance
 
-Written by `python -m benchmarks --full --write`: one process for each peer, one pinned core, one BLAS thread.
+Written by `{command}`: one process for each peer, one pinned core, one BLAS thread.
 Times are medians of the process's CPU time, and each ratio is of two times of one run and one round. Times
 count only if all peers compute the same results. Ratios remove the speed of the machine; absolute times show
-only an order of magnitude.
+only an order of magnitude. {rounds}
 {machine}.
 
 funcgrad is measured as its users write it: `fg.jit(fg.grad(f))` or `fg.jit(fg.value_and_grad(f))`, with
@@ -27,8 +28,15 @@ functions; SymPy prints the derivative by `lambdify(..., cse=True)`; "by hand" i
 and the tape in C is compiled by `cc -O3`.
 
 "With numba" is funcgrad with the extra `fast`, which affects programs of thousands of operations on
-numbers and long loops on numbers; all other rows are measured in processes that cannot import numba. {numba}
+numbers, loops and small arrays; all other rows are measured in processes that cannot import numba. Its
+steady state is that of machine code, by `fg.jit(f, native=True)`; plain `fg.jit(f)` reaches the same when
+it has run for about as long as compiling takes, and its first calls are those of the tables below.
+{not_native}{numba}
 """
+NOT_NATIVE = (
+    "Without a form in machine code, and so as plain `fg.jit(f)` after two hundred calls: {}. "
+)
+ROUNDS = ("Each peer was measured once.", "Each peer was measured {} times.")
 NUMBA_IS = "The version is numba {}."
 NO_NUMBA = "It is not installed, so its rows are not measured."
 GOALS = """\
@@ -48,7 +56,7 @@ STEADY = """\
 ## All peers, steady state
 
 A peer's time over funcgrad's: above 1, funcgrad is faster. "/ function" is the gradient's time over that
-of the function itself, compiled in the same way. With numba, two hundred calls precede the measurement.
+of the function itself, compiled in the same way.
 """
 FIRST = """\
 ## First call
@@ -61,7 +69,9 @@ WARM = """\
 ## Until the steady state
 
 Seconds that the first calls take beyond the steady state: tracing and compiling, also at later calls than the
-first. With numba they include the calls before a loop is compiled, which run as Python.
+first. With numba they include the calls of plain `fg.jit(f)` before a program is compiled to machine code,
+which run as Python; the cell is empty where these take more than {patience:.0f} seconds, or where machine
+code is not what plain `fg.jit(f)` chooses.
 """
 MEMORY = """\
 ## Memory
@@ -82,6 +92,7 @@ START = "## Start\n\nTime from the start of a process to its first gradient, of 
 
 def page(
     machine: str,
+    command: str,
     rows: Sequence[Row],
     found: Found,
     chains: dict[tuple[str, int], Any],
@@ -90,12 +101,12 @@ def page(
 ) -> str:
     """The text of the page."""
     blocks = [
-        HEADER.format(machine=machine, numba=_numba()),
+        _header(machine, command, found),
         f"{GOALS}\n{goal_table(rows)}",
         *([PLOT] if plotted else []),
         f"{STEADY}\n{peer_table(found, _time, _ratio, more=('/ function', _cost))}",
         f"{FIRST}\n{peer_table(found, _figure('first'))}",
-        f"{WARM}\n{peer_table(found, _figure('warm'))}",
+        f"{WARM.format(patience=PATIENCE * SECONDS)}\n{peer_table(found, _figure('warm'))}",
         f"{MEMORY}\n{peer_table(found, _megabytes)}",
         CHAIN_TEXT,
         *[f"Chain of {shape}:\n\n{chain_table(chains, shape)}" for shape in CHAINS],
@@ -104,6 +115,26 @@ def page(
         import_line(starts),
     ]
     return "\n\n".join([block.rstrip() for block in blocks]) + "\n"
+
+
+def _header(machine: str, command: str, found: Found) -> str:
+    numbers = [
+        _title(*key)
+        for key, rounds in found.items()
+        if rounds[0].get(NUMBA, {}).get("native", True) is False
+    ]
+    count = max([len(rounds) for rounds in found.values()])
+    return HEADER.format(
+        machine=machine,
+        command=command,
+        rounds=ROUNDS[count > 1].format(count),
+        not_native=NOT_NATIVE.format("; ".join(numbers)) if numbers else "",
+        numba=_numba(),
+    )
+
+
+def _title(family: str, size: str) -> str:
+    return f"{FAMILIES[family].TITLE} {size}".rstrip()
 
 
 def _numba() -> str:
@@ -204,7 +235,7 @@ def peer_table(
     own = [figure, *[cell for _, cell in extra]]
     lines = []
     for (family, size), rounds in found.items():
-        title = f"{FAMILIES[family].TITLE} {size}".rstrip()
+        title = _title(family, size)
         for ours, name in (("funcgrad", title), (NUMBA, f"{title}, with numba")):
             if ours in rounds[0]:
                 theirs = [_their(rounds, peer, ours, figure, ratio) for peer in peers]

@@ -126,3 +126,17 @@ def test_calls_with_and_without_jit_are_told_apart(monkeypatch):
     assert slow.ratio() > never_hurts.LIMIT > quick.ratio()
     names = [pair.name for pair in never_hurts.of_rows(("newton",))]
     assert names == ["newton gradient", "newton value"]
+
+
+def test_the_page_tells_how_machine_code_was_measured():
+    pytest.importorskip("llvmlite")
+    pytest.importorskip("numba")
+    found = measure.case("newton", "", NUMBA, "0.001")
+    assert found["native"]
+    slower = {**found, "native": False}
+    header = page._header("a machine", "python -m benchmarks", {("newton", ""): [{NUMBA: slower}]})
+    assert "as plain `fg.jit(f)` after two hundred calls: Newton" in header
+    assert "Each peer was measured once." in header
+    header = page._header("", "", {("newton", ""): [{NUMBA: found}] * 3})
+    assert "plain `fg.jit(f)` after" not in header
+    assert "Each peer was measured 3 times." in header

@@ -30,6 +30,8 @@ class Work(NamedTuple):
     """Waits for the result, if calls return before it is ready."""
     warm: int = 3
     """Calls of ``call`` and ``function`` until the steady state, since programs are compiled as they run."""
+    native: bool = False
+    """Whether the steady state is that of machine code, which ``call`` reaches by itself later."""
 
 
 def jax() -> Any:
@@ -47,19 +49,35 @@ def with_funcgrad(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
     return Work(fg.jit(fg.value_and_grad(loss)), args, fg.jit(loss))
 
 
-def with_numba(peer: Callable[[Any], Work]) -> Callable[[Any], Work]:
-    """funcgrad on the same work, with numba.
+def with_numba(peer: Callable[[Any], Work], native: bool = True) -> Callable[[Any], Work]:
+    """funcgrad on the same work, with the extra `fast`.
 
-    It counts the operations of a loop in Python before it compiles the loop to machine code: loops of 10,000
-    iterations, with their gradient, are compiled at about the fortieth call.
+    What is ``native`` is measured in the steady state as `natively` compiles it; the programs of others
+    become bytecode or machine code as they run, within two hundred calls.
     """
 
     def measured(given: Any) -> Work:
         if find_spec("numba") is None:
             raise AbsentError("numba is not installed")
-        return peer(given)._replace(warm=200)
+        return peer(given)._replace(warm=200, native=native)
 
     return measured
+
+
+def natively(work: Work) -> Work:
+    """The same work, compiled by `jit(f, native=True)`; as it was if a step has no form in machine code."""
+    import funcgrad as fg
+
+    def compiled(f: Any) -> Any:
+        jitted = fg.jit(f.__wrapped__, native=True)
+        jitted(*work.args)
+        return jitted
+
+    try:
+        function = None if work.function is None else compiled(work.function)
+        return work._replace(call=compiled(work.call), function=function, warm=3)
+    except TypeError:
+        return work._replace(native=False)
 
 
 def with_autograd(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:

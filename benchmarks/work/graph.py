@@ -153,7 +153,7 @@ def c(given: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NUMBA: with_numba(funcgrad, native=False),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,

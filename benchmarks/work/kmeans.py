@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work
+from benchmarks.work.base import NUMBA, Work, with_numba
 from benchmarks.work.base import jax as jax_library
 
 SIZES = ("gradient", "Hessian-vector")
@@ -96,4 +96,10 @@ def by_hand(given: Any) -> Work:
     return Work(value_and_gradient, (c, x)) if size == "gradient" else Work(product, (c, v, x))
 
 
-PEERS = {"funcgrad": funcgrad, "jax": jax, "torch": torch, "by hand": by_hand}
+PEERS = {
+    "funcgrad": funcgrad,
+    NUMBA: with_numba(funcgrad),
+    "jax": jax,
+    "torch": torch,
+    "by hand": by_hand,
+}
