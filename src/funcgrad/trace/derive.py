@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, const, labeled, rebuild, subexpressions, var
+from funcgrad.expr import Expr, assemble_node, const, labeled, rebuild, subexpressions, var
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
@@ -50,16 +50,65 @@ def derive(
 
 def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
     """Derived expressions for the caller: simplified formulas, or leaves of the enclosing trace."""
-    outputs = program.inline(inputs)
     around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
     if not around:
-        return simplify_all(outputs, mode="formula")
-    # A derivative is a leaf without a scope: it may be constant in the next variable of differentiation,
-    # and then there is no warning that the result does not depend on it.
-    marked = [leaf(out, scope=None, place=0) for out in outputs]
+        return simplify_all(program.inline(inputs), mode="formula")
+    inlined = _Inlined(program, inputs)
+    marked = [inlined.leaf(place) for place in range(len(program.outputs))]
     for recorder in around:
         recorder.derived(program, inputs, marked)
     return marked
+
+
+class _Inlined:
+    """A derived program on expressions of an enclosing trace, which is inlined when an output is first read.
+
+    A jitted function that only returns a derivative uses the program, and reads none.
+    """
+
+    def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
+        self.program = program
+        self.inputs = inputs
+        self._outputs: list[Expr] | None = None
+        contexts = [value.traced for value in inputs if isinstance(value, Expr) and value.traced]
+        # As that of an operation on all inputs.
+        self.traced = next((context for context in contexts if context.records), contexts[-1])
+
+    @property
+    def outputs(self) -> list[Expr]:
+        """The outputs as expressions of the inputs."""
+        if self._outputs is None:
+            self._outputs = self.program.inline(self.inputs)
+        return self._outputs
+
+    def leaf(self, place: int) -> Expr:
+        """An output as a leaf without a scope.
+
+        It may be constant in the next variable of differentiation, and then there is no warning that the
+        result does not depend on it.
+        """
+        known = self.program.outputs[place]
+        params = (("scope", None), ("place", 0))
+        if known.op is CONSTANT:
+            return assemble_node(leaf, (known,), params, known.type)
+        operand: Any = _Operand(self, place)
+        return assemble_node(leaf, operand, params, known.type, traced=self.traced)
+
+
+class _Operand(Sequence[Expr]):
+    """The operands of a leaf: one output of a derived program."""
+
+    __slots__ = ("_inlined", "_place")
+
+    def __init__(self, inlined: _Inlined, place: int) -> None:
+        self._inlined = inlined
+        self._place = place
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> Any:
+        return (self._inlined.outputs[self._place],)[index]
 
 
 @lru_cache(maxsize=512)

@@ -113,3 +113,11 @@ def test_slopes_of_logarithms_do_not_overflow_on_the_way(log):
     np.testing.assert_allclose(slope, 1e300 / x / np.log({np.log2: 2, np.log10: 10}[log]))
     twice = fg.grad(fg.grad(lambda x, y: log(x) * y), 0)
     np.testing.assert_allclose(twice(1.0, 1e308), -1e308 / np.log({np.log2: 2, np.log10: 10}[log]))
+
+
+def test_a_derivative_that_is_only_returned_is_not_written_out(monkeypatch):
+    monkeypatch.setattr("funcgrad.compiler.program.Program.inline", None)
+    gradient = fg.jit(fg.grad(lambda x: np.sin(x["a"]) * 3.0))
+    assert gradient({"a": 0.0, "b": 1.0}) == {"a": 3.0, "b": 0.0}
+    with pytest.raises(TypeError, match="not callable"):
+        fg.jit(lambda x: 2 * fg.grad(np.sin)(x))(1.0)
