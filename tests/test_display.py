@@ -2,9 +2,11 @@
 
 import copy
 import inspect
+import itertools
 import json
 import os
 import pickle
+import rlcompleter
 import subprocess
 import sys
 from types import FunctionType
@@ -223,6 +225,47 @@ def test_tables_and_maps_are_html_in_notebooks():
         assert page.startswith("<table><thead><tr><th>node")
         assert page.count("<tr>") >= 5
     assert "where(x &gt; 0, x, " in fg.edges(np.where(x > 0, x, y))._repr_html_()
+
+
+def test_the_operands_of_a_formula_print_as_names():
+    named = fg.name(np.exp(x), "t1") * y
+    assert repr(named.parents) == "(t1, y)"
+    assert named.parents == tuple(arg.key for arg in named.args)
+    assert type(pickle.loads(pickle.dumps(named.parents))) is tuple
+    assert repr(np.sin(x).parents) == "(x,)"
+
+
+@pytest.mark.parametrize("value", [x, E, fg.var("a", 3), fg.backprop(E)], ids=repr)
+def test_tab_completes_what_holds_formulas(value):
+    completer = rlcompleter.Completer({"value": value})
+    assert completer.complete("value", 0) == "value("
+    assert "value.values()" in completions(completer, "value.") or isinstance(value, fg.Expr)
+
+
+def completions(completer, text):
+    found = (completer.complete(text, state) for state in itertools.count())
+    return list(itertools.takewhile(lambda completion: completion is not None, found))
+
+
+def test_no_formula_equals_a_class():
+    for expr in (x, fg.var("a", 3)):
+        assert [expr == kind for kind in (float, type, object)] == [False] * 3
+        assert [expr != kind for kind in (float, type, object)] == [True] * 3
+        assert expr not in (type, object)
+
+
+def test_the_names_of_a_formula_are_for_users():
+    listed = set(dir(x))
+    assert {"shape", "key", "graph", "parents", "at", "__add__"} <= listed
+    assert not [name for name in listed if name.startswith("_") and not name.startswith("__")]
+    assert not listed & {"traced", "source"}
+
+
+def test_functions_of_a_prompt_have_names_though_no_module_holds_them():
+    # as those that are typed after `python -m funcgrad`
+    scope = {"fg": fg}
+    exec("def f(x): return x*x\nlater = f\nshown = repr(fg.grad(f)), fg.jit(f).__name__", scope)
+    assert scope["shown"] == ("grad(f)", "jit(f)")
 
 
 def test_dir_is_for_users():

@@ -31,6 +31,42 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: fg.grads, AttributeError, r"no attribute 'grads'; write fg\.grad$"),
         (lambda: fg.jacobain, AttributeError, r"write fg\.jacobian$"),
         (lambda: fg.grad_and_value, AttributeError, r"write fg\.value_and_grad\(f\)$"),
+        (
+            lambda: fg.var("x^2"),
+            TypeError,
+            r"write x = fg.var\('x'\), and the formula.*with \*\* for powers",
+        ),
+        (
+            lambda: fg.vars("x^2"),
+            TypeError,
+            r"vars: .* got 'x\^2'; write x = fg.var\('x'\), and the form",
+        ),
+        (
+            lambda: fg.var("x*y"),
+            TypeError,
+            r"got 'x\*y'; write x, y = fg.vars\('x y'\), and the formula",
+        ),
+        (
+            lambda: fg.vars("x:3"),
+            TypeError,
+            r"got 'x:3'; write fg.var\('x', 3\) for an array of 3 entries",
+        ),
+        (lambda: fg.var("2x"), TypeError, r"begins with no digit: write fg.var\('x'\)"),
+        (
+            lambda: fg.var("lambda"),
+            TypeError,
+            r"Python keeps this word .* write fg.var\('lambda_'\)",
+        ),
+        (
+            lambda: fg.vmap(np.sin)([1.0, 2.0]),
+            ValueError,
+            r"a list is a tree .* write np.array\(\[...\]\) for",
+        ),
+        (
+            lambda: fg.grad(np.sin)(),
+            TypeError,
+            r"but got none; write grad\(f\)\(2.0\), not grad\(f\)\(x=2.0\)",
+        ),
         (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),
     ],
 )

@@ -423,7 +423,7 @@ def nodes(expr: Pointed, who: str = "fold") -> dict[Key, Node]:
     if isinstance(expr, Term):
         with Paused():
             return {
-                key: Node(term.op, term.parents, term.params, term.type)
+                key: Node(term.op, tuple([arg.key for arg in term.args]), term.params, term.type)
                 for key, term in by_key(expr).items()
             }
     if not is_pointed(expr):

@@ -6,6 +6,7 @@ Names are no part of a key: a key with a name equals the key without one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from funcgrad.graph import INPUT, Key, Pointed, Term, steps_of, subexpressions
@@ -32,6 +33,30 @@ class NamedKey(Key):
         return self.name
 
     __str__ = __repr__
+
+
+class OperandKeys(tuple[Key, ...]):
+    """The keys of the operands of a formula, which print as the names of their nodes.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> (x * fg.exp(x)).parents
+    (x, v1)
+    """
+
+    program: Pointed
+
+    def __new__(cls, keys: Iterable[Key], program: Pointed) -> OperandKeys:
+        made = super().__new__(cls, keys)
+        made.program = program
+        return made
+
+    def __repr__(self) -> str:
+        names = names_of(self.program)
+        return repr(tuple([NamedKey(key, names[key]) for key in self]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
 
 
 def labels(*roots: Term) -> dict[Key, str]:

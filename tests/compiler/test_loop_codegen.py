@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.python.loop_codegen import compile_loop, numbers_text
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, iterations_of
+from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
 from tests.default_slice import examples
 

@@ -10,8 +10,9 @@ from funcgrad.compiler.native import deferred_code
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec
+from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
 
 

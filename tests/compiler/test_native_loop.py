@@ -19,8 +19,9 @@ from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec, reference_loop
+from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops

@@ -11,7 +11,7 @@ from funcgrad.compiler.native import deferred_code
 from funcgrad.compiler.native.deferred_code import DeferredCode
 from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.python import loop_codegen
-from funcgrad.control.closed_program import symbol
+from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
 
 

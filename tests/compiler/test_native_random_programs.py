@@ -12,9 +12,9 @@ pytest.importorskip("llvmlite")
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python.loop_body_codegen import flat_of
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec, reference_loop
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from tests.compiler.test_native_loop import SIGN_OF_ZERO

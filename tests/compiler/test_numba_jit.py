@@ -22,9 +22,9 @@ from funcgrad.compiler.python import loop_codegen as program_loops
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.loop_body_codegen import native_text, numbers_text
 from funcgrad.compiler.python.loop_codegen import compile_loop, run_loop
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, reference_loop
-from funcgrad.expr import subexpressions
+from funcgrad.expr import subexpressions, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops

@@ -7,8 +7,9 @@ pytest.importorskip("llvmlite")
 
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python.loop_body_codegen import flat_of
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec
+from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.recurrences import recurrence_op
 

@@ -13,8 +13,9 @@ from funcgrad.compiler.native.loop_function import loop_function_text
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.vector_functions import vector_functions
 from funcgrad.compiler.python.loop_body_codegen import flat_of
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec
+from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
 
 FUNCTIONS = ["exp", "exp2", "expm1", "log", "log2", "log1p", "pow", "hypot"]

@@ -6,7 +6,8 @@ import numpy as np
 
 import funcgrad as fg
 from funcgrad.control.call_and_branch import call_op
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
+from funcgrad.expr import symbol
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.evaluate import variables
 
@@ -140,3 +141,8 @@ def values_of(expr):
     """A value for each variable of an expression."""
     known = AT | {"w": np.array([0.5, 1.5, -0.5])}
     return {key: known[key] for key in variables(expr)}
+
+
+def any_variable(name, shape=(), dtype=float):
+    """A variable of any name, as JSON may have it; `fg.var` refuses what is no identifier."""
+    return symbol(name, fg.ArrayType(shape, np.dtype(dtype)))

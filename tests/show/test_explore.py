@@ -17,7 +17,7 @@ import funcgrad as fg
 from funcgrad.rewrite.evaluate import evaluate_all, evaluate_roots
 from funcgrad.show.drawing.explorer import Page, explore
 from tests.ops.samples import SAMPLES
-from tests.show.programs import ALL, PROGRAMS, values_of
+from tests.show.programs import ALL, PROGRAMS, any_variable, values_of
 from tests.show.test_dot import NASTY
 from tests.show.test_json import CASES, sample_expr
 
@@ -198,7 +198,7 @@ def test_nodes_have_their_lines_and_the_local_derivatives_of_their_edges():
 )
 def test_names_are_escaped(name):
     expected = [(tag, sorted(a)) for tag, a in Outline(explore(fg.var("x") * 2).html).elements]
-    page = explore(fg.var(name) * 2)
+    page = explore(any_variable(name) * 2)
     assert [(tag, sorted(a)) for tag, a in Outline(page.html).elements] == expected
     assert len(data_of(page)["panes"][0]["nodes"]) == 3
 

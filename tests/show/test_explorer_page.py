@@ -10,6 +10,7 @@ import funcgrad as fg
 from funcgrad.graph import CONSTANT
 from funcgrad.rewrite.evaluate import evaluate_all, evaluate_roots
 from funcgrad.show.text import shown
+from tests.show.programs import any_variable
 
 pytestmark = pytest.mark.browser
 X, Y = fg.vars("x y")
@@ -296,7 +297,7 @@ def test_the_page_follows_light_and_dark(visit):
     "name", ["</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "'\\"]
 )
 def test_text_of_a_program_is_never_run(visit, name):
-    tab = visit(fg.explore(fg.var(name) * 2, {name: 1.5}))
+    tab = visit(fg.explore(any_variable(name) * 2, {name: 1.5}))
     tab.keyboard.press("ArrowDown")
     assert cells(tab)[0][0] in (name, "v0")
     assert tab.locator("img").count() == 0

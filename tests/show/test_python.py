@@ -18,7 +18,7 @@ from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.python.to_python import to_python
 from tests.default_slice import examples
 from tests.ops.samples import SAMPLES
-from tests.show.programs import ALL, PROGRAMS, SOLVERS, nested_calls, values_of
+from tests.show.programs import ALL, PROGRAMS, SOLVERS, any_variable, nested_calls, values_of
 from tests.show.test_dot import NASTY
 from tests.show.test_json import CASES, programs, sample_expr
 
@@ -105,7 +105,7 @@ def test_parentheses_stand_where_python_needs_them():
     "name", [*NASTY, "class", "np", "f", "x 1", "1", "v_1", "ﬁ", '"""', "print()"]
 )
 def test_names_are_made_identifiers(name):
-    expr = fg.var(name) * 2 + X * X
+    expr = any_variable(name) * 2 + X * X
     source = to_python(expr)
     (function,) = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
     assert len(function.args.args) == 2

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, const, rebuild, var
+from funcgrad.expr import Expr, const, rebuild, symbol
 from funcgrad.graph import CONSTANT
 from funcgrad.rewrite.evaluate import by_name, fitted, variables
 from funcgrad.source import fail
@@ -157,7 +157,7 @@ def formula(expr: Expr, width: int = 60) -> str:
 def _cut(expr: Expr, depth: int) -> Expr:
     """The expression with a blank for what lies deeper."""
     if not depth and expr.args:
-        return var("…", expr.shape, expr.dtype)
+        return symbol("…", expr.type)
     return rebuild(expr, tuple([_cut(arg, depth - 1) for arg in expr.args]))
 
 

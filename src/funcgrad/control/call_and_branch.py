@@ -16,11 +16,10 @@ from funcgrad.control.closed_program import (
     body_of,
     jvp_of_body,
     on_examples,
-    symbol,
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, symbol
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated

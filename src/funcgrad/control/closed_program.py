@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from funcgrad import expr as expr_module
 from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import batched
-from funcgrad.expr import Expr, assemble_node, subexpressions
-from funcgrad.graph import INPUT, ArrayType
+from funcgrad.expr import Expr, subexpressions, symbol
+from funcgrad.graph import ArrayType
 from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable, fit
 from funcgrad.ops.shape import zeros_like
@@ -99,11 +99,6 @@ def body_of(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> Body:
     names = [symbol(f"i{k}", x.type) for k, x in enumerate(inputs)]
     given = {x.key: name for x, name in zip(inputs, names, strict=True)}
     return Body(names, simplify_all(substitute_all(outputs, given, simple=True)))
-
-
-def symbol(name: str, type: ArrayType) -> Expr:
-    """An input of a body. The length -1 of an axis is the unknown trip count of a loop."""
-    return assemble_node(INPUT, (), (("name", name),), type)
 
 
 # -- derivatives ---------------------------------------------------------------------------------

@@ -20,12 +20,11 @@ from funcgrad.control.closed_program import (
     body_of,
     jvp_of_body,
     on_examples,
-    symbol,
     used,
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, symbol
 from funcgrad.graph import ArrayType, TupleType, dependent
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated

@@ -15,7 +15,7 @@ from dask.utils import funcname
 from distributed import Client
 
 from funcgrad import version
-from funcgrad.control.closed_program import body_of, symbol
+from funcgrad.control.closed_program import body_of
 from funcgrad.dask.chunks import Chunks, lost_data
 from funcgrad.dask.cluster import awaited
 from funcgrad.dask.task_graph import TaskGraph, chunk_tasks, tree_of_sums
@@ -27,7 +27,7 @@ from funcgrad.dask.worker import (
     plugin_name,
     run_chunk,
 )
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail, position

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.concrete import Questions, concrete, refuse_varied
+from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
     ExprBase,
     TraceContext,
@@ -64,6 +65,7 @@ __all__ = [
     "same",
     "scalar",
     "subexpressions",
+    "symbol",
     "var",
     "vars",
 ]
@@ -120,7 +122,8 @@ class Expr(Operators, Questions, ExprBase):
         # A map compares its keys with the one that is looked up: this lets it be an Expr.
         if isinstance(other, Key):
             return self.key == other
-        if other is None or isinstance(other, str | bytes):
+        # A class is equal to no number; `inspect`, by which Tab completes names, compares values with it.
+        if other is None or isinstance(other, str | bytes | type):
             return False
         if _cannot_be_equal(self, other):
             return False
@@ -129,7 +132,7 @@ class Expr(Operators, Questions, ExprBase):
     def __ne__(self, other: object) -> Any:
         if isinstance(other, Key):
             return self.key != other
-        if other is None or isinstance(other, str | bytes):
+        if other is None or isinstance(other, str | bytes | type):
             return True
         if _cannot_be_equal(self, other):
             return True
@@ -140,6 +143,15 @@ class Expr(Operators, Questions, ExprBase):
 
     def __deepcopy__(self, memo: object) -> Expr:
         return self
+
+    def __dir__(self) -> list[str]:
+        """The names for users: without what displays and transforms write beside a node."""
+        own = frozenset(("traced", "source"))
+        return [
+            name
+            for name in super().__dir__()
+            if (name not in own and name[:1] != "_") or name[:2] == "__"
+        ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         refuse_varied(self, "pickle")
@@ -229,22 +241,16 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
 
     ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to float64.
 
-    Raises TypeError for a name that is no string, or that is several names (`vars`), lengths that are no
-    integers, and a dtype that is not of numbers; ValueError for negative lengths.
+    Raises TypeError for a name that is no string, that is several names (`vars`) or that Python cannot use as
+    a name (``"x^2"``, ``"lambda"``), lengths that are no integers, and a dtype that is not of numbers;
+    ValueError for negative lengths.
 
     >>> x = var("x")
     >>> w = var("w", (3, 2), "float32")
     >>> x, w.type
     (x, ArrayType(shape=(3, 2), dtype=dtype('float32')))
     """
-    if not name or not isinstance(name, str):
-        raise TypeError(f"var: expected a name, but got {name!r}; write var('x')")
-    several = _names_in(name)
-    if len(several) > 1 and all([one.isidentifier() for one in several]):
-        raise TypeError(
-            f"var: expected one name, but got {name!r}; write fg.vars({' '.join(several)!r}), which gives "
-            f"{len(several)}"
-        )
+    check_name("var", name)
     try:
         lengths = tuple([index(n) for n in (shape if np.iterable(shape) else (shape,))])
     except TypeError:
@@ -257,6 +263,14 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
     if type.dtype.kind not in "biufc":
         raise TypeError(f"var: expected a dtype of numbers, but got {type.dtype}")
     return _closed(INPUT, (), (("name", name),), type, None, None, caller())
+
+
+def symbol(name: str, type: ArrayType) -> Expr:
+    """An input of any name: a stand-in, or an input of a body.
+
+    The length -1 of an axis is the unknown trip count of a loop.
+    """
+    return _closed(INPUT, (), (("name", name),), type, None, None, None)
 
 
 def vars(
@@ -272,16 +286,14 @@ def vars(
     >>> [v.type.shape for v in vars("u, v", 3)]
     [(3,), (3,)]
     """
-    if not isinstance(names, str) or not _names_in(names):
+    if not isinstance(names, str) or not split_names(names):
         raise fail(
             TypeError,
             f"vars: expected names separated by spaces, but got {names!r}; write vars('x y')",
         )
-    return tuple([var(name, shape, dtype) for name in _names_in(names)])
-
-
-def _names_in(text: str) -> list[str]:
-    return [name for name in text.replace(",", " ").split(" ") if name]
+    for name in split_names(names):
+        check_name("vars", name)
+    return tuple([var(name, shape, dtype) for name in split_names(names)])
 
 
 def same(a: object, b: object) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import Graph, Term
+from funcgrad.node_names import OperandKeys
 
 
 class TraceContext(Protocol):
@@ -79,6 +80,11 @@ class ExprBase(Term):
                 graph = named_graph(self)
                 _set_graph(self, graph)
             return graph
+
+    @property
+    def parents(self) -> OperandKeys:
+        """The keys of the operands, which print as names."""
+        return OperandKeys([arg.key for arg in self.args], self)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, symbol, vjp_of_body, zeros_of_type
-from funcgrad.expr import Expr
+from funcgrad.control.closed_program import Body, vjp_of_body, zeros_of_type
+from funcgrad.expr import Expr, symbol
 from funcgrad.integrate.adaptive import Integration
 from funcgrad.integrate.initial_value import InitialValueProblem
 from funcgrad.integrate.steps import Leaves

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, const, var
+from funcgrad.expr import Expr, const, symbol
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.one_line import one_line
@@ -241,14 +241,14 @@ def _edge_text(e: Expr, at: int, names: Sequence[str], texts: _EdgeTexts) -> tup
 
 def _edge_formulas(e: Expr, at: int, names: Sequence[str]) -> tuple[str, str] | None:
     """The formulas in full: of the pullback, and between scalars of the slope."""
-    own = var(names[0], e.shape, e.dtype)
+    own = symbol(names[0], e.type)
     linear = edge_map(
         e, at, own, [_stand_in(name, arg) for name, arg in zip(names[2:], e.args, strict=True)]
     )
     if linear is None:
         return None
     is_scalar = not e.shape and not e.args[at].shape
-    pulled = _pulled_text(var(names[1], e.shape, e.dtype), linear)
+    pulled = _pulled_text(symbol(names[1], e.type), linear)
     return pulled, _pulled_text(const(e.dtype.type(1)), linear) if is_scalar else ""
 
 
@@ -261,7 +261,7 @@ def _stand_in(name: str, expr: Expr) -> Any:
     number = unbroadcast(expr)
     if number.op is CONSTANT and not number.shape:
         return expr  # a number tells more than its name, as in 2*z*v
-    return var(name, expr.shape, expr.dtype)
+    return symbol(name, expr.type)
 
 
 def _pulled_text(cotangent: Expr, linear: LinearMap) -> str:

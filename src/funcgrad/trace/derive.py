@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, assemble_node, const, labeled, rebuild, subexpressions, var
+from funcgrad.expr import Expr, assemble_node, const, labeled, rebuild, subexpressions, symbol
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
@@ -191,7 +191,7 @@ def closed(roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Expr]:
         if value.op is CONSTANT:
             name = _unused(re.sub(r"\W", "_", item.label or "x"), taken)
             taken.add(name)
-            value = var(name, value.shape, value.dtype)
+            value = symbol(name, value.type)
         given[item.key] = value
     return _with_labels(substitute_all(roots, given))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.control.closed_program import Body, body_of, symbol, used
-from funcgrad.expr import Expr
+from funcgrad.control.closed_program import Body, body_of, used
+from funcgrad.expr import Expr, symbol
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.simplify import simplify_all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from types import BuiltinFunctionType, FunctionType
@@ -79,10 +78,7 @@ def title(f: Callable[..., Any]) -> str:
 def _is_decorated(f: Callable[..., Any]) -> bool:
     """Whether a function is about to be bound to its own name: it is not yet, and is no local one."""
     name = getattr(f, "__qualname__", "<>")
-    home = sys.modules.get(getattr(f, "__module__", None) or "")
-    return (
-        isinstance(f, FunctionType) and name.isidentifier() and getattr(home, name, None) is not f
-    )
+    return isinstance(f, FunctionType) and name.isidentifier() and f.__globals__.get(name) is not f
 
 
 # -- arguments -----------------------------------------------------------------------------------
@@ -106,7 +102,8 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
         if count == 0:
             raise fail(
                 TypeError,
-                f"{who}: expected arguments by position, but got none; write f(2.0), not f(x=2.0)",
+                f"{who}: expected the arguments of f by position, but got none; write "
+                f"{who}(f)(2.0), not {who}(f)(x=2.0)",
             )
         if not isinstance(i, int) or not -count <= i < count:
             raise fail(

@@ -58,7 +58,7 @@ def vmap(
             refuse_others("vmap", value)
         given = _axes_of_arguments(in_axes, args)
         axes = [*given, *[0] * (len(whole.leaves) - len(given))]
-        size = _size(whole.leaves, axes)
+        size = _size(whole.leaves, axes, any([isinstance(arg, list | tuple) for arg in args]))
         batches = [
             None if axis is None else batch_first(value, axis)
             for value, axis in zip(whole.leaves, axes, strict=True)
@@ -147,17 +147,22 @@ def _children(tree: object) -> dict[Any, Any] | None:
     return None if own is None else dict(zip(own.labels, own.children, strict=True))
 
 
-def _size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
+def _size(values: Sequence[Any], axes: Sequence[int | None], lists: bool) -> int:
+    """The number of examples; ``lists`` says if an argument is a list, which may be meant as an array."""
     sizes: dict[int, str] = {}
     for value, axis in zip(values, axes, strict=True):
         if axis is None:
             continue
         shape = np.shape(value)
         if isinstance(axis, bool) or not -len(shape) <= axis < len(shape):
+            hint = (
+                "a list is a tree whose leaves are mapped over: write np.array([...]) for the examples"
+                if lists and not shape
+                else "give in_axes with None for arguments that are the same for all examples"
+            )
             raise fail(
                 ValueError,
-                f"vmap: expected an argument with an axis {axis}, but got shape {shape}; "
-                "give in_axes with None for arguments that are the same for all examples",
+                f"vmap: expected an argument with an axis {axis}, but got shape {shape}; {hint}",
             )
         sizes.setdefault(shape[axis], f"{shape[axis]} in axis {axis} of shape {shape}")
     if not sizes:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
-from funcgrad.expr import Expr, var
+from funcgrad.expr import Expr, symbol
 from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.columns import ScalarUse
 from funcgrad.ops.base.op import Elementwise, Op, infer_type
 
@@ -47,7 +47,7 @@ def _decomposed(op: Op, kind: str, operands: int) -> str | None:
     decompose, dtype = op.columns.decompose, _KINDS.get(kind)
     if decompose is None or dtype is None or not isinstance(op, Elementwise):
         return None
-    inputs = [var(f"{{{k}}}", (), dtype) for k in range(operands)]
+    inputs = [symbol(f"{{{k}}}", ArrayType((), np.dtype(dtype))) for k in range(operands)]
     expr = decompose(*inputs)
     return _folded(expr) if expr.type == infer_type(op, inputs, ()) else None
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.autodiff.edges import is_scalar, linear_map
-from funcgrad.expr import Expr, const, var
+from funcgrad.expr import Expr, const, symbol
 from funcgrad.graph import CONSTANT
 from funcgrad.linear import Parts
 from funcgrad.node_names import names_of
@@ -96,15 +96,11 @@ def _pullbacks(nodes: list[Expr], arcs: Iterable[Arc], names: list[str]) -> dict
         e = nodes[i]
         if any([is_tuple(end) for end in (e, *e.args)]):
             continue
-        called = [
-            x if x.op is CONSTANT else var(name[x.key], x.shape, x.dtype) for x in (e, *e.args)
-        ]
+        called = [x if x.op is CONSTANT else symbol(name[x.key], x.type) for x in (e, *e.args)]
         found = linear_map(e, at, called[0], tuple(called[1:]))
         if found is not None:
             scalar = is_scalar(e, e.args[at])
-            pulled = found.transpose(
-                const(e.dtype.type(1)) if scalar else var("z", e.shape, e.dtype)
-            )
+            pulled = found.transpose(const(e.dtype.type(1)) if scalar else symbol("z", e.type))
             texts[i, at] = "0" if pulled is None else _formula(simplify(pulled), WIDEST_LOCAL)
     return texts
 

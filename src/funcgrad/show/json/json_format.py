@@ -36,8 +36,8 @@ from typing import Any, Never
 import numpy as np
 
 from funcgrad import expr as expr_module
-from funcgrad.control.closed_program import Body, symbol
-from funcgrad.expr import Expr, assemble_node, by_key
+from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr, assemble_node, by_key, symbol
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Params, TupleType
 from funcgrad.printed_text import PrintedText
 from funcgrad.show.functions import is_tuple, stored_bodies

@@ -12,8 +12,8 @@ import numpy as np
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.control.call_and_branch import bind, branch_op
-from funcgrad.control.closed_program import Body, body_of, symbol
-from funcgrad.expr import Expr
+from funcgrad.control.closed_program import Body, body_of
+from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import result

@@ -14,9 +14,9 @@ import numpy as np
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.control.call_and_branch import bind
-from funcgrad.control.closed_program import Body, body_of, symbol
+from funcgrad.control.closed_program import Body, body_of
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, loop_op
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail

@@ -14,15 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import (
-    Body,
-    body_of,
-    jvp_of_body,
-    on_examples,
-    symbol,
-    vjp_of_body,
-)
-from funcgrad.expr import Expr, scalar
+from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.expr import Expr, scalar, symbol
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated

@@ -10,8 +10,8 @@ from funcgrad.compiler.libraries import compile_namespace
 from funcgrad.compiler.libraries.jax_sharding import alike
 from funcgrad.compiler.libraries.masked_select import guarded
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
-from funcgrad.control.closed_program import Body, body_of, jvp_of_body, symbol
-from funcgrad.expr import Expr, by_key
+from funcgrad.control.closed_program import Body, body_of, jvp_of_body
+from funcgrad.expr import Expr, by_key, symbol
 from funcgrad.graph import CONSTANT, Key, dependent
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.simplify import simplify_all

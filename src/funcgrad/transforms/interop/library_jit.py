@@ -14,8 +14,8 @@ import numpy as np
 
 from funcgrad.compiler.libraries import library_of, source_of
 from funcgrad.compiler.libraries.jax_sharding import partitioned
-from funcgrad.control.closed_program import Body, symbol
-from funcgrad.expr import Expr
+from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed_tree
