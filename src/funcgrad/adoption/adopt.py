@@ -14,7 +14,7 @@ from funcgrad.adoption.adopted_classes import restored
 from funcgrad.adoption.builtin_names import is_traced
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept
-from funcgrad.adoption.redirect import redirect, refresh
+from funcgrad.adoption.redirect import redirect, redirect_refreshed, refresh
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.source import fail
 from funcgrad.trace.leaves import PLAIN_DATA
@@ -91,7 +91,7 @@ def adopted(f: Any) -> Any:
     if type(f) is AdoptedFunction:
         f = f.__wrapped__
     refresh()
-    return redirect(f)
+    return redirect_refreshed(f)
 
 
 def call_adopted(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -48,7 +48,8 @@ def same_parts(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 def function_parts(f: FunctionType) -> tuple[Any, ...]:
     """The code and the defaults of a function."""
     named = f.__kwdefaults__
-    return (f.__code__, f.__defaults__, *(named.values() if named else ()))
+    own = (f.__code__, f.__defaults__)
+    return (*own, *named.values()) if named else own
 
 
 def known_adopted(home: AdoptedGlobals, value: Any) -> Any:

@@ -26,22 +26,26 @@ from funcgrad.ops import shape
 
 def is_traced(value: object) -> bool:
     """Whether a value is an expression, or an array that can hold one."""
-    return isinstance(value, Expr | MutableArray)
+    return isinstance(value, _TRACED)
+
+
+_TRACED = (Expr, MutableArray)
 
 
 def stand_ins(value: Any) -> tuple[type, ...]:
     """The types that a traced value is taken for."""
-    if value.ndim or isinstance(value, MutableArray):
-        return (np.ndarray,)
-    kind = value.dtype.type
-    return (kind, *_PYTHONS.get(kind, ()))
+    if isinstance(value, MutableArray) or value.type.shape:
+        return _ARRAYS
+    kind = value.type.dtype.type
+    return _NUMBERS.get(kind) or (kind,)
 
 
-_PYTHONS: Mapping[type, tuple[type, ...]] = {
-    np.bool_: (bool,),
-    np.complex128: (complex,),
-    np.float64: (float,),
-    np.int64: (int,),
+_ARRAYS = (np.ndarray,)
+_NUMBERS: Mapping[type, tuple[type, ...]] = {
+    np.bool_: (np.bool_, bool),
+    np.complex128: (np.complex128, complex),
+    np.float64: (np.float64, float),
+    np.int64: (np.int64, int),
 }
 
 
@@ -180,15 +184,13 @@ def import_(
 @wraps(isinstance)
 def isinstance_(value: Any, kinds: Any) -> bool:
     kinds = _originals(kinds)
-    if not is_traced(value):
+    if not isinstance(value, _TRACED):
         return isinstance(value, kinds)
-    return any([issubclass(kind, kinds) for kind in (*stand_ins(value), *_named(value, kinds))])
-
-
-def _named(value: Any, kinds: Any) -> tuple[type, ...]:
-    """The type of a traced value itself, if it is asked for by name."""
-    among = kinds if isinstance(kinds, tuple) else (kinds,)
-    return (type(value),) if type(value) in among else ()
+    for kind in stand_ins(value):
+        if issubclass(kind, kinds):
+            return True
+    # Its own type counts if it is asked for by name.
+    return type(value) in kinds if isinstance(kinds, tuple) else type(value) is kinds
 
 
 @wraps(issubclass)

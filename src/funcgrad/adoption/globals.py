@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
+from itertools import repeat
+from operator import is_
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -76,10 +78,9 @@ class AdoptedGlobals(dict[str, Any]):
     def is_stale(self) -> bool:
         """Whether a name is bound anew, or what has been adopted has changed."""
         # Copies, since another thread may look up names, and a function may be collected.
-        get = self.original.get
-        for name, value in list(self._bindings.items()):
-            if get(name, _ABSENT) is not value:
-                return True
+        names, values = list(self._bindings), list(self._bindings.values())
+        if not all(map(is_, map(self.original.get, names, repeat(_ABSENT)), values)):
+            return True
         entries = [known() for known in list(self.entries.values())]
         return any([entry.is_stale() for entry in entries if entry is not None])
 
