@@ -14,6 +14,7 @@ import math
 import os
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,9 +36,22 @@ LIMIT = 600_000_000
 START = np.full(COLUMNS + 1, 0.1)
 
 
+def pin(core: int) -> None:
+    """Keep all threads of this process, and those that they start, on one core, where the system can.
+
+    Zarr reads in threads of its own, so a worker with one thread for tasks keeps two cores busy. A worker of
+    one core is the unit by which scaling is measured.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        allowed = sorted(os.sched_getaffinity(0))
+        for thread in threading.enumerate():
+            if thread.native_id is not None:
+                os.sched_setaffinity(thread.native_id, {allowed[core % len(allowed)]})
+
+
 @contextmanager
 def workers(count: int, limit: int = LIMIT) -> Iterator[Client]:
-    """A client of a cluster of processes with one thread each."""
+    """A client of a cluster of processes with one thread for tasks and one core each."""
     with (
         LocalCluster(
             n_workers=count, threads_per_worker=1, memory_limit=limit, dashboard_address=None
@@ -45,6 +59,8 @@ def workers(count: int, limit: int = LIMIT) -> Iterator[Client]:
         Client(cluster) as client,
     ):
         client.wait_for_workers(count)
+        for core, worker in enumerate(sorted(client.run(os.getpid))):
+            client.run(pin, core, workers=[worker])
         yield client
 
 
@@ -115,6 +131,7 @@ def torch_rank(rank: int, count: int, folder: str, chunk: int, rounds: int, port
 
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
+    pin(rank)
     group.init_process_group("gloo", rank=rank, world_size=count)
     x, y = (zarr.open_array(f"{folder}/{name}.zarr", mode="r") for name in "xy")
     model = DistributedDataParallel(torch.nn.Linear(COLUMNS, 1))
