@@ -9,7 +9,7 @@ import funcgrad as fg
 from funcgrad.algebras import bounds, cost, precise
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.libraries.library_codegen import emitted
-from funcgrad.compiler.native.numba_jit import template
+from funcgrad.compiler.python.scalar_ops import template_of
 from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
@@ -215,7 +215,7 @@ def _math(p):
 def _native(p):
     flat = flatten_program([p.expr], p.inputs)
     for step in flat.steps[flat.inputs :]:
-        if step.op is not CONSTANT and template(flat, step) is None:
+        if step.op is not CONSTANT and template_of(flat, step) is None:
             raise TypeError("no machine code")
 
 

@@ -22,7 +22,7 @@ def compiled(f, *arrays):
     inputs = [symbol(f"i{k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(arrays)]
     outputs = list(f(*inputs))
     run = NativeLoop(flat_of(body_of(inputs, outputs)), None, LoopSpec(0, len(inputs), 1), True)
-    found = run.function(1)([x[None] for x in arrays], 1)[1]
+    found = run.function()([x[None] for x in arrays], 1)[1]
     return [x[0] for x in found], ArrayProgram(LLVMWriter(), flatten_program(outputs, inputs))
 
 

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import funcgrad as fg
-from funcgrad.compiler.native import deferred_code
+from funcgrad.compiler.native import deferred_code, time_estimate
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
@@ -20,7 +20,7 @@ def compiled(f, *arrays):
     """A function of such arrays as machine code; it returns None where it leaves them to NumPy."""
     inputs = [symbol(f"i{k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(arrays)]
     spec = LoopSpec(0, len(inputs), 1)
-    run = NativeLoop(flat_of(body_of(inputs, list(f(*inputs)))), None, spec, True).function(1)
+    run = NativeLoop(flat_of(body_of(inputs, list(f(*inputs)))), None, spec, True).function()
     if run is None:
         raise LookupError("no machine code")
 
@@ -98,7 +98,8 @@ def test_numpy_decides_about_singular_matrices(name):
 
 def test_a_singular_matrix_in_a_loop_raises(monkeypatch):
     monkeypatch.setattr(deferred_code, "_COMPILE", 0.0)
-    monkeypatch.setattr(deferred_code, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_NUMBER", 0.0)
     monkeypatch.setattr(loop_codegen, "_FEW", 0)
 
     def f(a, b):

@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import deferred_code, native_loop
+from funcgrad.compiler.native import deferred_code, native_loop, time_estimate
 from funcgrad.compiler.native.array_program import form_of
 from funcgrad.compiler.native.deferred_code import DeferredCode, MachineCode
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
@@ -58,7 +58,7 @@ def near(got, want, ulps):
 def both(body, cond, spec, operands):
     """Final states and outputs of a loop as machine code, and by NumPy."""
     loop = NativeLoop(flat_of(body), None if cond is None else flat_of(cond), spec, at_once=True)
-    run = loop.function(1)
+    run = loop.function()
     if run is None:
         return None
     length = 0 if cond is not None else spec.trip_count
@@ -175,7 +175,8 @@ def native(monkeypatch):
 
     monkeypatch.setattr(DeferredCode, "_compile", counted)
     monkeypatch.setattr(deferred_code, "_COMPILE", 0.0)
-    monkeypatch.setattr(deferred_code, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_NUMBER", 0.0)
     monkeypatch.setattr(loop_codegen, "_FEW", 0)
     loop_codegen.run_loop.cache_clear()
     yield made
@@ -289,7 +290,7 @@ def test_the_gradient_of_a_program(name, native):
     found = fg.grad(f)(x)
     assert any(native)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NativeLoop, "function", lambda self, iterations: None)
+        patch.setattr(NativeLoop, "function", lambda self: None)
         np.testing.assert_allclose(found, fg.grad(f)(x), rtol=1e-11, atol=1e-12)
 
 
@@ -301,7 +302,7 @@ def test_a_program_and_its_derivatives(name, native):
     assert any(native)
     loop_codegen.run_loop.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NativeLoop, "function", lambda self, iterations: None)
+        patch.setattr(NativeLoop, "function", lambda self: None)
         want = derivatives(f, x)
     for got, wanted in zip(found, want, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
@@ -586,14 +587,17 @@ def test_operands_are_not_written(native):
 def test_a_loop_is_compiled_when_it_has_run_for_long():
     x = symbol("x", ArrayType((3,), np.dtype(float)))
     loop = NativeLoop(flatten_program([x * x], [x]), None, LoopSpec(1, 0, 10))
-    assert loop.function(10) is None
-    assert loop.function(10**6) is not None
+    loop.ran(10)
+    assert loop.function() is None
+    loop.ran(10**6)
+    assert loop.function() is not None
 
 
 def test_a_large_transcendental_loop_is_left_to_numpy():
     x = symbol("x", ArrayType((100_000,), np.dtype(float)))
     loop = NativeLoop(flatten_program([np.exp(x)], [x]), None, LoopSpec(1, 0, 10))
-    assert loop.function(10**9) is None
+    loop.ran(10**9)
+    assert loop.function() is None
 
 
 def test_eight_threads(native):
@@ -653,7 +657,7 @@ def test_calls_that_take_longer_than_estimated_become_shorter(monkeypatch):
     x = symbol("x", ArrayType((2,), np.dtype(float)))
     spec = LoopSpec(1, 0, 10**8)
     loop = NativeLoop(flat_of(body_of([x], [x + 1.0])), None, spec, at_once=True)
-    (state,), _ = loop.function(1)([np.zeros(2)], 10**8)
+    (state,), _ = loop.function()([np.zeros(2)], 10**8)
     np.testing.assert_array_equal(state, [1e8, 1e8])
     first = spans[0]
     assert spans[:4] == [first, first // 2, first // 4, first // 8]

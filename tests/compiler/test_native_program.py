@@ -7,7 +7,7 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import deferred_code
+from funcgrad.compiler.native import deferred_code, time_estimate
 from funcgrad.compiler.native.deferred_code import DeferredCode
 from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.python import loop_codegen
@@ -113,7 +113,8 @@ def compiled(monkeypatch):
 
     monkeypatch.setattr(DeferredCode, "_compile", noted)
     monkeypatch.setattr(deferred_code, "_COMPILE", 5e7)
-    monkeypatch.setattr(deferred_code, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_NUMBER", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_STEP", 0.0)
     loop_codegen.run_loop.cache_clear()
     yield made
     loop_codegen.run_loop.cache_clear()

@@ -37,7 +37,7 @@ def agree(program: Program, seed: int) -> bool:
     if not outputs:
         return False
     body, spec = body_of(inputs, outputs), LoopSpec(0, len(inputs), 1)
-    run = NativeLoop(flat_of(body), None, spec, at_once=True).function(1)
+    run = NativeLoop(flat_of(body), None, spec, at_once=True).function()
     if run is None:
         return False
     values = stepwise(flat_of(body), args)
@@ -61,7 +61,7 @@ def stepwise(flat: Flat, args: Any, special: bool = False) -> list[Any]:
     """The values of all steps as machine code, each compared with NumPy's on the operands that it had."""
     kept = [i for i in range(flat.inputs, len(flat.steps)) if flat.steps[i].type.dtype.kind != "O"]
     spec = LoopSpec(0, flat.inputs, 1)
-    run = NativeLoop(flat._replace(results=tuple(kept)), None, spec, at_once=True).function(1)
+    run = NativeLoop(flat._replace(results=tuple(kept)), None, spec, at_once=True).function()
     assert run is not None
     found = run([x[None] for x in args], 1)
     assert found is not None

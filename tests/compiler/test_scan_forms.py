@@ -19,7 +19,7 @@ SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, 5e-324]
 def compared(f, *arrays):
     inputs = [symbol(f"i{k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(arrays)]
     flat = flat_of(body_of(inputs, list(f(*inputs))))
-    run = NativeLoop(flat, None, LoopSpec(0, len(inputs), 1), True).function(1)
+    run = NativeLoop(flat, None, LoopSpec(0, len(inputs), 1), True).function()
     _, found = run([x[None] for x in arrays], 1)
     with np.errstate(all="ignore"):
         wanted = f(*arrays)

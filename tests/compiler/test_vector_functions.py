@@ -47,7 +47,7 @@ def program(names, size, dtype=float):
 def run(names, operands):
     """The functions of pairs of arrays, as machine code."""
     flat, spec = program(names, operands[0][0].size)
-    found = NativeLoop(flat, None, spec, at_once=True).function(1)
+    found = NativeLoop(flat, None, spec, at_once=True).function()
     return [x[0] for x in found([x[None] for pair in operands for x in pair], 1)[1]]
 
 

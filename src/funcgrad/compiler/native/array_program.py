@@ -32,8 +32,8 @@ from funcgrad.compiler.native.llvm_writer import (
     UnsupportedError,
     literal_of,
 )
-from funcgrad.compiler.native.numba_jit import native_template
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
+from funcgrad.compiler.python.scalar_ops import native_template
 from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import ScalarUse

@@ -19,6 +19,7 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, FlatStep, build
 from funcgrad.compiler.native import numba_jit
 from funcgrad.compiler.native.disassembler import disassembled
+from funcgrad.compiler.python.scalar_ops import native_template
 from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import EMPTY, ScalarUse
@@ -141,7 +142,7 @@ def instructions() -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _instruction(op: Op, kind: str, operands: int) -> str | None:
-    return numba_jit.native_template(op, ScalarUse(kind, {}, (None,) * operands))
+    return native_template(op, ScalarUse(kind, {}, (None,) * operands))
 
 
 @lru_cache(maxsize=1024)
@@ -165,7 +166,7 @@ def _selected(flat: Flat, step: FlatStep, opcodes: Mapping[str, int]) -> str | N
     template = _instruction(op, kind, len(step.operands))
     if callable(op.columns.scalar):  # which may be simpler for a constant operand
         constants = tuple([_constant(flat, k) for k in step.operands])
-        special = numba_jit.native_template(op, ScalarUse(kind, {}, constants))
+        special = native_template(op, ScalarUse(kind, {}, constants))
         template = special if special == _SAME or special in opcodes else template
     if template == _SAME:
         return ""

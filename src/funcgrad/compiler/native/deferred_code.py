@@ -6,6 +6,7 @@ for an array that grows is called again with more room.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +18,10 @@ from funcgrad.compiler.native import llvm_jit
 from funcgrad.compiler.native.llvm_writer import LONG, SHORT, LLVMWriter, UnsupportedError
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 
-# Nanoseconds for compiling anything, and for each step.
-_COMPILE, _COMPILE_STEP = 100e6, 3.5e6
-# Steps beyond which compiling takes several seconds, and bytes of the arena beyond which calls do not matter.
-_MOST_STEPS, _MOST_BYTES = 1500, 1 << 24
+# Nanoseconds for compiling anything, beside those for its steps, and the most for these.
+_COMPILE, _MOST_COMPILING = 100e6, 5e9
+# Bytes of the arena beyond which calls do not matter.
+_MOST_BYTES = 1 << 24
 # Arrays that a function takes; `ctypes` passes 1024 operands, five of which are its integers and its memory.
 _MOST_ARRAYS = 1019
 # Nanoseconds between two looks whether Python was interrupted.
@@ -37,7 +38,9 @@ class MachineCode:
     def __init__(self, text: str, writer: LLVMWriter, arrays: int) -> None:
         if writer.arena > _MOST_BYTES:
             raise UnsupportedError(f"{writer.arena} bytes of arrays between its steps")
-        self._run = llvm_jit.compile_llvm(text, list(writer.declared), arrays + 1, writer.kept)
+        self._run = llvm_jit.compile_llvm(
+            text, list(writer.declared), arrays + 1, writer.kept, writer.holds_arrays
+        )
         self._fixed, self._growing = writer.arena, writer.growing
         self._room = _ROOM
         self._pool: list[tuple[int, Any]] = []
@@ -70,23 +73,28 @@ class DeferredCode:
         self,
         write: Callable[[], tuple[str, LLVMWriter]],
         arrays: int,
-        steps: int,
+        compiling: float,
         pays: bool = True,
         at_once: bool = False,
         patience: float = 1.0,
     ) -> None:
         self._write, self._arrays = write, arrays
-        self.reason = _obstacle(steps, arrays, pays or at_once)
+        self.reason = _obstacle(compiling, arrays, pays or at_once)
         """Why it runs in NumPy for good; empty if it may be or is machine code."""
         self._finished = bool(self.reason)
         self._ran = 0.0
-        self._worth = 0.0 if at_once else patience * (_COMPILE + steps * _COMPILE_STEP)
+        self._worth = 0.0 if at_once else patience * (_COMPILE + compiling)
         self._code: MachineCode | None = None
         self._lock = threading.Lock()
 
     def ran(self, nanoseconds: float) -> None:
         """Count time in NumPy."""
         self._ran += nanoseconds
+
+    @property
+    def left(self) -> float:
+        """Nanoseconds in NumPy before compiling pays; if that is not known, infinitely many."""
+        return math.inf if self._finished else max(self._worth - self._ran, self._worth / 8)
 
     def stop(self, reason: str) -> None:
         """Run in NumPy from now on."""
@@ -126,22 +134,13 @@ class DeferredCode:
         self._finished = True
 
 
-def _obstacle(steps: int, arrays: int, pays: bool) -> str:
+def _obstacle(compiling: float, arrays: int, pays: bool) -> str:
     if not PASS_OPTIONS.runs("native_loops"):
         return "the pass native_loops is disabled"
     if not llvm_jit.llvm_available():
         return "llvmlite is not installed; install funcgrad[fast]"
-    if steps > _MOST_STEPS:
-        return f"{steps} steps take long to compile; the most are {_MOST_STEPS}"
+    if compiling > _MOST_COMPILING:
+        return f"compiling takes about {compiling / 1e9:.0f} s; the most is {_MOST_COMPILING / 1e9:.0f}"
     if arrays > _MOST_ARRAYS:
         return f"{arrays} inputs and results cannot be passed; the most are {_MOST_ARRAYS}"
     return "" if pays else "by estimate, it is as fast"
-
-
-def as_native_array(x: Any, dtype: np.dtype[Any]) -> Any:
-    """The value as an array in the dtype and the C order that machine code reads: itself, if it is so."""
-    if type(x) is np.ndarray and x.dtype == dtype:
-        flags = x.flags
-        if flags.c_contiguous and flags.aligned:
-            return x
-    return np.array(x, dtype, order="C")

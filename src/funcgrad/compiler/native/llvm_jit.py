@@ -44,8 +44,11 @@ def target_machine() -> Any:
     )
 
 
-def optimize(module: Any, target: Any) -> None:
+def optimize(module: Any, target: Any, arrays: bool = True) -> None:
     """Run LLVM's passes on a module, for a target machine.
+
+    Code on numbers alone is not put into vectors: it waits for one number after the other, and a step of
+    Runge-Kutta on two numbers takes 1.4 times as long if its numbers are moved into vectors and back.
 
     A pass manager can run once: it hands its passes over. Closing it does not free it, since its class takes
     the empty method of `ObjectRef` for that, and 27 kB or more a compilation would be lost.
@@ -54,7 +57,7 @@ def optimize(module: Any, target: Any) -> None:
     from llvmlite.binding import ffi
 
     options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = True
+    options.loop_vectorization, options.slp_vectorization = True, arrays
     builder = llvm.create_pass_builder(target, options)
     passes = builder.getModulePassManager()
     try:
@@ -65,7 +68,7 @@ def optimize(module: Any, target: Any) -> None:
 
 
 def compile_llvm(
-    text: str, called: Iterable[str], operands: int, kept: Sequence[object]
+    text: str, called: Iterable[str], operands: int, kept: Sequence[object], arrays: bool = True
 ) -> Callable[..., int]:
     """The function ``run`` of a text: four integers and so many objects to an integer.
 
@@ -83,7 +86,7 @@ def compile_llvm(
                 llvm.add_symbol(name, _address(name))
         module = llvm.parse_assembly(text)
         module.verify()
-        optimize(module, target)
+        optimize(module, target, arrays)
         engine = llvm.create_mcjit_compiler(module, target)
         engine.finalize_object()
         address = engine.get_function_address("run")

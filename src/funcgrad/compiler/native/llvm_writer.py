@@ -99,6 +99,8 @@ class LLVMWriter:
         """The bytes of one entry of each array that grows."""
         self.kept: list[object] = []
         """The arrays whose addresses are in the text."""
+        self.holds_arrays = False
+        """Whether a loop over the entries of an array is written."""
         self.block = "entry"
         self._stacked = 0
         self._count = 0
@@ -277,6 +279,7 @@ class LLVMWriter:
         if not shape:
             yield ()
             return
+        self.holds_arrays = True
         if shape[0] < 0:
             raise UnsupportedError("an array whose length is known only when the program runs")
         with self.loop(integer(shape[0])) as first, self.loops(shape[1:]) as rest:

@@ -30,6 +30,7 @@ from funcgrad.compiler.native.llvm_writer import (
     integer,
     row_major_strides,
 )
+from funcgrad.compiler.native.operand_layout import OperandLayout, loop_operands
 from funcgrad.compiler.native.vector_functions import keep_alive, preferred_width
 from funcgrad.control.loop import LoopSpec
 from funcgrad.graph import ArrayType
@@ -45,25 +46,18 @@ def loop_function_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> tuple[s
     n, middle = spec.num_carry, spec.num_carry + spec.num_xs
     types = [step.type for step in flat.steps[: flat.inputs]]
     outputs = [flat.steps[i].type for i in flat.results[n:]]
-    given = _prologue(w, types, outputs)
-    stacks = [
-        Strided(t.dtype.name, (-1, *t.shape), f"%y{k}", (t.size, *row_major_strides(t.shape)))
-        for k, t in enumerate(outputs)
-    ]
+    _prologue(w, [*types, *outputs])
+    layout = loop_operands(flat, spec)
+    given = _operands(layout, "a")
+    stacks = _operands(OperandLayout([ArrayType((-1, *t.shape), t.dtype) for t in outputs]), "y")
     states = [new_array(w, x.shape, x.dtype) for x in given[:n]]
     for state, x in zip(states, given, strict=False):
         copy_into(w, state, x)
     fixed = [loaded(w, x) for x in given[middle:]]
-    sequences = [
-        x._replace(shape=(-1, *x.shape), strides=(t.size, *x.strides))
-        for x, t in zip(given[n:middle], types[n:middle], strict=True)
-    ]
     span = Number("i64", "%at"), Number("i64", "%stop"), Number("i64", "%length")
-    at = RolledLoop(spec, flat, test).write(w, states, sequences, fixed, stacks, span)
+    at = RolledLoop(spec, flat, test).write(w, states, given[n:middle], fixed, stacks, span)
     _return(w, at, [(x, loaded(w, state)) for x, state in zip(given, states, strict=False)])
-    return _module(
-        w, [f"a{k}" for k in range(len(given))], [f"y{k}" for k in range(len(stacks))], n
-    ), w
+    return _module(w, layout, len(stacks), n), w
 
 
 def _return(w: LLVMWriter, result: Number, results: Sequence[tuple[Strided, Value]]) -> None:
@@ -80,24 +74,30 @@ def _return(w: LLVMWriter, result: Number, results: Sequence[tuple[Strided, Valu
     w.lines.append(f"  ret i64 {result.text}")
 
 
-def _prologue(
-    w: LLVMWriter, inputs: Sequence[ArrayType], results: Sequence[ArrayType]
-) -> list[Strided]:
-    """The arrays of the inputs; the flags are cleared.
+def _prologue(w: LLVMWriter, types: Sequence[ArrayType]) -> None:
+    """Clear the flags.
 
     Raises:
-        UnsupportedError: machine code has no arrays of such a type.
+        UnsupportedError: machine code has no arrays of one of the types, of operands or results.
     """
-    for type in [*inputs, *results]:
+    for type in types:
         if type.dtype.name not in MEMORY or not type.dtype.isnative or type.size <= 0:
             raise UnsupportedError(f"inputs and results of {type}")
     w.stack.extend([f"  {FAILED} = alloca i8", f"  {FUEL} = alloca i64"])
     w.lines.append(f"  store i8 0, ptr {FAILED}")
     w.lines.append(f"  store i64 {int(UNINTERRUPTED)}, ptr {FUEL}")
-    return [
-        Strided(t.dtype.name, t.shape, f"%a{k}", row_major_strides(t.shape))
-        for k, t in enumerate(inputs)
-    ]
+
+
+def _operands(layout: OperandLayout, prefix: str) -> list[Strided]:
+    """The values of a layout, whose arrays are named by a prefix and their places."""
+    values = {
+        i: Strided(type.dtype.name, type.shape, f"%{prefix}{k}", strides, integer(place))
+        for k, held in enumerate(layout.holders)
+        for place, i in enumerate(held)
+        for type in [layout.types[i]]
+        for strides in [row_major_strides(type.shape)]
+    }
+    return [values[i] for i in range(len(values))]
 
 
 def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
@@ -107,25 +107,21 @@ def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
         UnsupportedError: a step has no form in machine code.
     """
     w = LLVMWriter()
-    types = [step.type for step in flat.steps[: flat.inputs]]
-    results = [flat.steps[i].type for i in flat.results]
-    given = _prologue(w, types, results)
-    outputs = [
-        Strided(t.dtype.name, t.shape, f"%y{k}", row_major_strides(t.shape))
-        for k, t in enumerate(results)
-    ]
-    values = ArrayProgram(w, flat).run([loaded(w, x) for x in given])
-    _return(w, integer(0), list(zip(outputs, values, strict=True)))
-    names = [f"a{k}" for k in range(len(given))], [f"y{k}" for k in range(len(outputs))]
-    return _module(w, *names, 0), w
+    given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
+    made = OperandLayout([flat.steps[i].type for i in flat.results])
+    _prologue(w, [*given.types, *made.types])
+    values = ArrayProgram(w, flat).run([loaded(w, x) for x in _operands(given, "a")])
+    _return(w, integer(0), list(zip(_operands(made, "y"), values, strict=True)))
+    return _module(w, given, len(made.holders), 0), w
 
 
-def _module(w: LLVMWriter, given: Sequence[str], outputs: Sequence[str], states: int) -> str:
+def _module(w: LLVMWriter, layout: OperandLayout, outputs: int, states: int) -> str:
     """The function on addresses, and the one on array objects that calls it."""
     pointers = [
-        f"ptr noalias{'' if k < states else ' readonly'} %{name}" for k, name in enumerate(given)
+        f"ptr noalias{'' if held[0] < states else ' readonly'} %a{k}"
+        for k, held in enumerate(layout.holders)
     ]
-    pointers.extend([f"ptr noalias %{name}" for name in outputs])
+    pointers.extend([f"ptr noalias %y{k}" for k in range(outputs)])
     pointers.extend([f"ptr noalias {buffer.name}" for buffer in w.buffers])
     counts = "i64 %at, i64 %stop, i64 %length, i64 %room"
     width = preferred_width(w.declared)
@@ -134,7 +130,8 @@ def _module(w: LLVMWriter, given: Sequence[str], outputs: Sequence[str], states:
         f"define internal i64 @body({', '.join([counts, *pointers])}) noinline nounwind{width} {{"
     )
     lines.extend(["entry:", *w.stack, *w.lines, "}"])
-    names = [*given, *outputs, "arena"]
+    names = [f"a{k}" for k in range(len(layout.holders))]
+    names.extend([*[f"y{k}" for k in range(outputs)], "arena"])
     objects = ", ".join([f"ptr %{name}" for name in names])
     lines.append(f"define i64 @run({counts}, {objects}) nounwind {{")
     for name in names:

@@ -2,13 +2,16 @@
 
 Legal for every body whose steps have a form (`array_program.form_of`); any other loop stays a NumPy program.
 A loop that NumPy's vector instructions run faster is never compiled.
+A loop that has run in NumPy or Python for some iterations goes on as machine code (on-stack replacement).
 Gain (docs/passes.md): without it a Runge-Kutta loop on a state of 3 numbers takes 100 times as long.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,83 +21,116 @@ from funcgrad.compiler.native.deferred_code import (
     UNINTERRUPTED,
     DeferredCode,
     MachineCode,
-    as_native_array,
 )
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
-from funcgrad.compiler.native.time_estimate import estimate
-from funcgrad.control.loop import LoopSpec
+from funcgrad.compiler.native.operand_layout import loop_operands
+from funcgrad.compiler.native.time_estimate import estimate_iteration
+from funcgrad.control.loop import LoopSpec, stacked
 from funcgrad.graph import ArrayType
 
 # A loop waits for so many times as long as compiling takes: a program around it that can be machine code is
 # compiled before, with the loop in it.
 _PATIENCE = 2.0
 
-Compiled: TypeAlias = Callable[[Sequence[Any], int], tuple[list[Any], list[Any]] | None]
-"""From operands and the number of iterations to final states and stacked outputs; None if NumPy runs it."""
+Compiled: TypeAlias = Callable[..., tuple[list[Any], list[Any]] | None]
+"""From operands and the number of iterations to final states and stacked outputs; None if NumPy runs it.
+
+If it enters the loop later, two more: the first iteration that it runs, and the outputs of those before.
+"""
 
 
 class NativeLoop:
     """A loop as machine code, later."""
 
-    __slots__ = ("_cost", "_flat", "_spec", "_test", "_types", "later")
+    __slots__ = (
+        "_chunk",
+        "_first",
+        "_flat",
+        "_iteration",
+        "_layout",
+        "_outputs",
+        "_spec",
+        "_test",
+        "later",
+    )
 
     def __init__(
-        self, flat: Flat, test: Flat | None, spec: LoopSpec, at_once: bool = False
+        self,
+        flat: Flat,
+        test: Flat | None,
+        spec: LoopSpec,
+        at_once: bool = False,
     ) -> None:
         self._flat, self._test, self._spec = flat, test, spec
-        cost = self._cost = estimate(flat) if test is None else estimate(flat).plus(estimate(test))
-        self._types: list[ArrayType] = [step.type for step in flat.steps[: flat.inputs]]
-        arrays = len(flat.results) - spec.num_carry + flat.inputs
+        cost = estimate_iteration(flat)
+        if test is not None:
+            cost = cost.plus(estimate_iteration(test))
+        self._layout = loop_operands(flat, spec)
+        self._outputs: list[ArrayType] = [
+            flat.steps[i].type for i in flat.results[spec.num_carry :]
+        ]
+        arrays = len(self._layout.holders) + len(self._outputs)
+        self._chunk = max(int(UNINTERRUPTED / max(cost.native, 1.0)), 1)
+        self._first = max(_FIRST // max([type.size for type in self._outputs], default=1), 1)
         pays = cost.native <= cost.numpy
-        self.later = DeferredCode(self._write, arrays, cost.steps, pays, at_once, _PATIENCE)
+        self._iteration = max(cost.numpy, 1.0)
+        self.later = DeferredCode(self._write, arrays, cost.compiling, pays, at_once, _PATIENCE)
 
     def _write(self) -> tuple[str, LLVMWriter]:
         from funcgrad.compiler.native.loop_function import loop_function_text
 
         return loop_function_text(self._flat, self._test, self._spec)
 
-    def function(self, iterations: int) -> Compiled | None:
-        """The loop on operands, if its next iterations are worth compiling; None if it runs in NumPy."""
-        self.later.ran(iterations * self._cost.numpy)
+    def ran(self, iterations: float) -> None:
+        """Count iterations that ran, or will run, otherwise."""
+        self.later.ran(iterations * self._iteration)
+
+    def function(self) -> Compiled | None:
+        """The loop on operands, if enough iterations ran to be worth compiling; else None."""
         code = self.later.code()
-        if code is None:
-            return None
-        return lambda operands, length: self._call(code, operands, length)
+        return None if code is None else partial(self._call, code)
+
+    def iterations(self) -> int:
+        """The number of iterations after which compiling pays."""
+        return int(min(self.later.left / self._iteration, sys.maxsize - 1)) + 1
 
     def _call(
-        self, code: MachineCode, operands: Sequence[Any], length: int
+        self,
+        code: MachineCode,
+        operands: Sequence[Any],
+        length: int,
+        at: int = 0,
+        met: Sequence[Sequence[Any]] = (),
     ) -> tuple[list[Any], list[Any]] | None:
         n, middle = self._spec.num_carry, self._spec.num_carry + self._spec.num_xs
         if any([len(x) < length for x in operands[n:middle]]):
             return None
-        states = [
-            np.array(x, type.dtype, order="C")
-            for x, type in zip(operands[:n], self._types, strict=False)
-        ]
-        rest = [
-            as_native_array(x, type.dtype)
-            for x, type in zip(operands[n:], self._types[n:], strict=True)
-        ]
-        run = self._in_chunks if self._test is None else self._until
-        stacks = run(code, states, rest, length)
-        if stacks is None:
-            return None
-        return [x if x.shape else x[()] for x in states], stacks
+        given = self._layout.pack(operands, n)
+        if self._test is None:
+            stacks = self._in_chunks(code, given, length, at, met)
+        else:
+            stacks = self._until(code, given, met)
+        return None if stacks is None else (self._layout.unpack(given, n), stacks)
 
     def _stacks(self, length: int) -> list[Any]:
-        types = [self._flat.steps[i].type for i in self._flat.results[self._spec.num_carry :]]
-        return [np.empty((length, *type.shape), type.dtype) for type in types]
-
-    def _chunk(self) -> int:
-        return max(int(UNINTERRUPTED / max(self._cost.native, 1.0)), 1)
+        return [np.empty((length, *type.shape), type.dtype) for type in self._outputs]
 
     def _in_chunks(
-        self, code: MachineCode, states: Sequence[Any], rest: Sequence[Any], length: int
+        self,
+        code: MachineCode,
+        given: Sequence[Any],
+        length: int,
+        at: int,
+        met: Sequence[Sequence[Any]],
     ) -> list[Any] | None:
-        stacks, at, chunk = self._stacks(length), 0, max(self._chunk() // 16, 1)
+        stacks, chunk = self._stacks(length), max(self._chunk // 16, 1)
+        if at:
+            done = slice(length - at, length) if self._spec.reverse else slice(at)
+            for stack, found in zip(stacks, met, strict=True):
+                stack[done] = found[done]
         while at < length:
             began = time.perf_counter_ns()
-            end = code(at, min(length, at + chunk), length, *states, *rest, *stacks)
+            end = code(at, min(length, at + chunk), length, *given, *stacks)
             if end >= 0:
                 at, chunk = end, _next_chunk(chunk, began)
             elif -end & LONG and chunk > 1:  # the loops inside take longer than estimated
@@ -105,16 +141,18 @@ class NativeLoop:
         return stacks
 
     def _until(
-        self, code: MachineCode, states: Sequence[Any], rest: Sequence[Any], length: int
+        self, code: MachineCode, given: Sequence[Any], met: Sequence[Sequence[Any]]
     ) -> list[Any] | None:
         """Until the condition no longer holds: the outputs in pieces, which double in length."""
-        most, size = self._chunk(), _FIRST
-        pieces = [[stack] for stack in self._stacks(0)]
+        most, size = self._chunk, self._first
+        pieces: list[list[Any]] = [[] for _ in self._outputs]
+        for piece, found, type in zip(pieces, met, self._outputs, strict=False):
+            piece.append(stacked(found, type))
         while True:
             size = min(size, most)
             stacks = self._stacks(size)
             began = time.perf_counter_ns()
-            at = code(0, size, size, *states, *rest, *stacks)
+            at = code(0, size, size, *given, *stacks)
             if at < 0 and -at & LONG and size > 1:
                 most = max(size // 16, 1)
                 continue
@@ -124,7 +162,10 @@ class NativeLoop:
             for piece, stack in zip(pieces, stacks, strict=True):
                 piece.append(stack[:at])
             if at < size:
-                return [np.concatenate(piece) for piece in pieces]
+                return [
+                    piece[0].copy() if len(piece) == 1 else np.concatenate(piece)
+                    for piece in pieces
+                ]
             size = _next_chunk(size, began)
 
     def _failed(self, end: int) -> None:
@@ -140,4 +181,4 @@ def _next_chunk(chunk: int, began: int) -> int:
     return chunk if took < UNINTERRUPTED else max(chunk // 2, 1)
 
 
-_FIRST = 256  # iterations that a loop with a condition makes room for at first
+_FIRST = 4096  # entries of an output that a loop with a condition makes room for at first

@@ -12,18 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from funcgrad.compiler.flat_program import Flat, interpret
 from funcgrad.compiler.native.deferred_code import (
     UNINTERRUPTED,
     DeferredCode,
     MachineCode,
-    as_native_array,
 )
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
+from funcgrad.compiler.native.operand_layout import OperandLayout
 from funcgrad.compiler.native.time_estimate import estimate
-from funcgrad.rewrite.evaluate import present
 
 # Nanoseconds that calling the function takes, and those of handing an array to it or making one for it.
 _ENTER, _ARRAY = 2000.0, 500.0
@@ -34,15 +31,18 @@ _GAIN = 1.5
 class NativeProgram:
     """A program as machine code, later."""
 
-    __slots__ = ("_call", "_cost", "_flat", "later")
+    __slots__ = ("_call", "_cost", "_flat", "_given", "_made", "later")
 
     def __init__(self, flat: Flat, at_once: bool = False) -> None:
         self._flat = flat
         self._call: Callable[..., tuple[Any, ...]] | None = None
         cost = self._cost = estimate(flat)
-        arrays = flat.inputs + len(flat.results)
-        pays = _GAIN * (cost.native + _ENTER + _ARRAY * arrays) < cost.numpy
-        self.later = DeferredCode(self._write, arrays, cost.steps, pays, at_once)
+        values = flat.inputs + len(flat.results)
+        pays = _GAIN * (cost.native + _ENTER + _ARRAY * values) < cost.numpy
+        self._given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
+        self._made = OperandLayout([flat.steps[i].type for i in flat.results])
+        arrays = len(self._given.holders) + len(self._made.holders)
+        self.later = DeferredCode(self._write, arrays, cost.compiling, pays, at_once)
         if cost.native > UNINTERRUPTED:
             self.later.stop(
                 f"it takes about {cost.native / 1e9:.1f} s, in which it could not be interrupted; "
@@ -74,21 +74,18 @@ class NativeProgram:
         return self._call
 
     def _called(self, code: MachineCode) -> Callable[..., tuple[Any, ...]]:
-        flat = self._flat
-        dtypes = [step.type.dtype for step in flat.steps[: flat.inputs]]
-        types = [flat.steps[i].type for i in flat.results]
-        made = [(type.shape, type.dtype) for type in types]
+        flat, pack, empty = self._flat, self._given.pack, self._made.empty
+        unpack = self._made.unpack_for_python
 
         def call(*values: Any) -> tuple[Any, ...]:
-            given = [as_native_array(x, dtype) for x, dtype in zip(values, dtypes, strict=True)]
-            found = [np.empty(*shape_and_dtype) for shape_and_dtype in made]
-            end = code(0, 0, 0, *given, *found)
+            found = empty()
+            end = code(0, 0, 0, *pack(values), *found)
             if end < 0:
                 if -end & LONG:
                     self._call = None
                     self.later.stop("a loop takes so long that it could not be interrupted")
                 return interpret(flat, values)
-            return tuple([x if x.shape else present(x) for x in found])
+            return unpack(found)
 
         return call
 

@@ -27,21 +27,33 @@ class Estimate(NamedTuple):
     native: float
     steps: int
     """The number of steps that are compiled, those of inner programs included."""
+    numbers: int = 0
+    """How many of them are on numbers."""
+
+    @property
+    def compiling(self) -> float:
+        """Nanoseconds that compiling takes."""
+        return _COMPILE_NUMBER * self.numbers + _COMPILE_STEP * (self.steps - self.numbers)
 
     def times(self, count: int) -> Estimate:
         """Of so many runs of what is compiled once."""
-        return Estimate(self.numpy * count, self.native * count, self.steps)
+        return self._replace(numpy=self.numpy * count, native=self.native * count)
 
     def plus(self, other: Estimate) -> Estimate:
         """Of both."""
         return Estimate(
-            self.numpy + other.numpy, self.native + other.native, self.steps + other.steps
+            self.numpy + other.numpy,
+            self.native + other.native,
+            self.steps + other.steps,
+            self.numbers + other.numbers,
         )
 
 
 # Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a reduction that
 # is no sum; a multiplication of a product in BLAS and in machine code.
 _CALL, _NUMPY_ENTRY, _ENTRY, _SERIAL = 800.0, 0.5, 0.4, 4.0
+# Compiling a step on numbers, and one on arrays.
+_COMPILE_NUMBER, _COMPILE_STEP = 0.2e6, 3.5e6
 # Python's arithmetic on a number, which NumPy made, and in the generated code of a loop on numbers.
 _NUMBER, _STATEMENT = 100.0, 25.0
 # An entry of a function such as exp: in NumPy, in vectors and by itself in machine code.
@@ -70,7 +82,11 @@ def estimate(flat: Flat) -> Estimate:
 
 
 def _of_body(body: Body) -> Estimate:
-    flat = flatten_program(body.program.outputs, body.program.inputs)
+    return estimate_iteration(flatten_program(body.program.outputs, body.program.inputs))
+
+
+def estimate_iteration(flat: Flat) -> Estimate:
+    """What one run of a loop's body takes, which is Python if it is on numbers alone."""
     found = estimate(flat)
     if all([step.type.shape == () and step.type.dtype in _PYTHON for step in flat.steps]):
         return found._replace(numpy=_STATEMENT * found.steps)
@@ -115,10 +131,10 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     columns = step.op.columns
     if columns.transcendental:
         cost = _IN_VECTORS if has_vector_functions() else _ALONE
-        return Estimate(_CALL + _TRANSCENDENTAL * entries, cost * entries, 1)
+        return Estimate(_CALL + _TRANSCENDENTAL * entries, cost * entries, 1, int(entries == 1))
     serial = columns.reduces and columns.reduces is not np.add
     cost = _SERIAL if serial else _ENTRY
-    return Estimate(_CALL + _NUMPY_ENTRY * entries, cost * entries, 1)
+    return Estimate(_CALL + _NUMPY_ENTRY * entries, cost * entries, 1, int(entries == 1))
 
 
 def _multiplications(flat: Flat, step: FlatStep) -> int:

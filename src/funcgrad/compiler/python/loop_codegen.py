@@ -2,8 +2,8 @@
 
 A loop on numbers alone is printed over `math`, its states in locals; a loop in such a loop is a function
 beside it. Any other is printed around its body's array program. If `math` raises, NumPy runs that iteration,
-and more iterations each time that this happens, before numbers are tried again. If numba is installed, a
-loop on numbers that has run for long becomes machine code, even within a run (on-stack replacement).
+and more iterations each time that this happens, before numbers are tried again. If llvmlite is
+installed, a loop that has run for long becomes machine code, one on numbers even within a run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ import numpy as np
 
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build
-from funcgrad.compiler.native.deferred_code import as_native_array
 from funcgrad.compiler.native.native_loop import NativeLoop
-from funcgrad.compiler.native.numba_jit import Later
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
@@ -31,10 +29,7 @@ from funcgrad.compiler.python.loop_body_codegen import (
     flat_of,
     indented,
     local_names,
-    native_text,
     numbers_text,
-    operations,
-    taken,
     tuple_of,
     unpacked,
 )
@@ -130,52 +125,57 @@ class _OnNumbers:
         self.kinds = [KINDS[type.dtype] for type in self.inputs]
         self.results = [flat.steps[i].type for i in flat.results]
         test = None if cond is None else flat_of(cond)
-        self.later = Later(
-            lambda: native_text(flat, test, spec), taken(flat, spec), *operations(flat, test)
-        )
+        self.native = NativeLoop(flat, test, spec)
 
     def __call__(self, operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
-        state = [kind(x) for kind, x in zip(self.kinds, operands[: self.n], strict=False)]
         iterations = (
             range(sys.maxsize) if self.cond is not None else iterations_of(self.spec, operands)
         )
-        short = [len(q) < len(iterations) for q in operands[self.n : self.middle]]
-        native = None if any(short) else self.later.function()
-        if native is not None:
-            return self._natively(
-                native, operands, iterations, 0, state, [[] for _ in self.results[self.n :]]
-            )
-        return self._in_python(operands, iterations, state, not any(short))
+        native = self.native.function()
+        found = None if native is None else native(operands, self._length(iterations))
+        if found is not None:
+            return found
+        short = any([len(q) < len(iterations) for q in operands[self.n : self.middle]])
+        return self._in_python(operands, iterations, native is None and not short)
+
+    def _length(self, iterations: range) -> int:
+        return 0 if self.cond is not None else len(iterations)
 
     def _in_python(
-        self, operands: Sequence[Any], iterations: range, state: Sequence[Any], may: bool
+        self, operands: Sequence[Any], iterations: range, may: bool
     ) -> tuple[Sequence[Any], list[Any]]:
+        state: Sequence[Any] = [
+            kind(x) for kind, x in zip(self.kinds, operands[: self.n], strict=False)
+        ]
         rest = [
             x.tolist() if isinstance(x, np.ndarray) else kind(x)
             for x, kind in zip(operands[self.n :], self.kinds[self.n :], strict=True)
         ]
-        size = 0 if self.cond is not None else len(iterations)
-        met: list[list[Any]] = [[None] * size for _ in self.results[self.n :]]
+        length = self._length(iterations)
+        met: list[list[Any]] = [[None] * length for _ in self.results[self.n :]]
         at, patience = 0, 1
         while True:
             start, stop = at, len(iterations)
             if may:
-                stop = min(stop, at + self.later.iterations())
+                stop = min(stop, at + self.native.iterations())
             at, state = self.enter(iterations[:stop], at, state, rest, met)
             ended = at < 0 and (self.cond is not None or stop == len(iterations))
             if at < 0:
                 at = stop if self.cond is None else ~at
-            self.later.ran(at - start)
+            self.native.ran(at - start)
             if ended:
                 break
-            native = self.later.function() if may else None
+            native = self.native.function() if may else None
             if native is not None:
-                return self._natively(native, operands, iterations, at, state, met)
+                found = native([*state, *operands[self.n :]], length, at, met)
+                if found is not None:
+                    return found
+                may = False
             if at == stop < len(iterations):
                 continue
             start = at
             at, state = self._by_numpy(operands, iterations, at, state, met, patience)
-            self.later.ran((max(at, ~at) - start) * _SLOWER)
+            self.native.ran((max(at, ~at) - start) * _SLOWER)
             if at < 0:
                 break
             patience *= 2
@@ -217,46 +217,8 @@ class _OnNumbers:
             at += 1
         return at, [kind(x) for kind, x in zip(self.kinds, state, strict=False)]
 
-    def _natively(
-        self,
-        run: Any,
-        operands: Sequence[Any],
-        iterations: range,
-        at: int,
-        state: Sequence[Any],
-        met: Sequence[Sequence[Any]],
-    ) -> tuple[Sequence[Any], list[Any]]:
-        """Run the iterations from ``at`` on; the outputs of earlier ones are in ``met``."""
-        types = self.results[self.n :]
-        pairs = zip(operands[self.n :], self.inputs[self.n :], self.kinds[self.n :], strict=True)
-        rest = [
-            as_native_array(x, type.dtype) if isinstance(x, np.ndarray) and x.ndim else kind(x)
-            for x, type, kind in pairs
-        ]
-        if self.cond is None:
-            count, done = len(iterations), iterations[:at]
-            ys = [np.empty((count, *type.shape), type.dtype) for type in types]
-            for y, found in zip(ys, met, strict=True):
-                for t in done:
-                    y[t] = found[t]
-            while at < count:
-                stop = min(count, at + self.later.chunk)
-                at, *state = run(count, at, stop, *state, *rest, *ys)
-            return self._wide(state), ys
-        pieces = [[stacked(found, type)] for found, type in zip(met, types, strict=True)]
-        size = min(_FIRST, self.later.chunk)
-        while True:
-            ys = [np.empty((size, *type.shape), type.dtype) for type in types]
-            at, *state = run(0, 0, size, *state, *rest, *ys)
-            for piece, y in zip(pieces, ys, strict=True):
-                piece.append(y[:at])
-            if at < size:
-                return self._wide(state), [np.concatenate(piece) for piece in pieces]
-            size = min(2 * size, self.later.chunk)
 
-
-_SLOWER = 50  # how much longer than Python NumPy takes for an operation on numbers
-_FIRST = 1024  # iterations that a machine-coded loop with a condition makes room for at first
+_SLOWER = 32  # how much longer than Python NumPy takes for an operation on numbers
 
 
 # -- arrays --------------------------------------------------------------------------------------
@@ -282,7 +244,8 @@ def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
     def run(operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
         nonlocal tested
         iterations = range(0) if cond is not None else iterations_of(spec, operands)
-        native = later.function(len(iterations) if cond is None else tested)
+        later.ran(len(iterations) if cond is None else tested)
+        native = later.function()
         tested = 0
         found = None if native is None else native(operands, len(iterations))
         if found is not None:

@@ -121,6 +121,20 @@ def unqualified(template: str) -> str:
     return template.replace("math.", "")
 
 
+def native_template(op: Op, use: ScalarUse) -> str | None:
+    """The source of a use of an operation for machine code; None if there is none.
+
+    >>> from funcgrad.ops.elementwise import arithmetic
+    >>> native_template(arithmetic.floor, ScalarUse("f", {}, (None,)))
+    'np_floor({0})'
+    """
+    row = (op.columns.native or {}).get(use.kind)
+    if row is not None:
+        return row
+    text = scalar_template(op, use)
+    return text and unqualified(text)
+
+
 def literal(value: float | bool) -> str:
     """A number as source that keeps its sign, of a zero and of a nan too."""
     text = repr(abs(value)) if isinstance(value, float) else repr(value).lstrip("-")

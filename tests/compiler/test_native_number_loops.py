@@ -1,4 +1,4 @@
-"""Loops as machine code against the same loops as generated Python, and iteration by iteration."""
+"""Loops on numbers as machine code against the same loops as generated Python, and iteration by iteration."""
 
 import itertools
 import math
@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import numba_jit as native
-from funcgrad.compiler.python import loop_codegen as program_loops
+from funcgrad.compiler.native import deferred_code, llvm_jit, loop_function, time_estimate
+from funcgrad.compiler.native.deferred_code import DeferredCode
 from funcgrad.compiler.python import scalar_codegen as scalar
-from funcgrad.compiler.python.loop_body_codegen import native_text, numbers_text
+from funcgrad.compiler.python.loop_body_codegen import flat_of, numbers_text
 from funcgrad.compiler.python.loop_codegen import compile_loop, run_loop
 from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, reference_loop
@@ -41,13 +41,6 @@ VALUES = {"f": POINTS, "i": INTEGERS, "b": [False, True]}
 ARITIES = {name: len(op.edges) for name, op in all_ops().items() if isinstance(op, Elementwise)}
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """Each test compiles as if it were the first."""
-    monkeypatch.setattr(native, "_made", {})
-    monkeypatch.setattr(native, "_length", 0)
-
-
 def number(name, kind, shape=()):
     return symbol(name, ArrayType(shape, KINDS[kind]))
 
@@ -55,14 +48,14 @@ def number(name, kind, shape=()):
 def at_once(body, cond, shape):
     """A loop that is machine code from its first iteration on."""
     run = compile_loop(body, cond, shape)
-    run.later._worth = 0
+    run.native.later._worth = 0.0
     return run
 
 
 def in_python(body, cond, shape):
     """A loop that never is."""
     run = compile_loop(body, cond, shape)
-    run.later._finished = True
+    run.native.later.stop("Python is asked for")
     return run
 
 
@@ -90,7 +83,7 @@ def agree(operands, body, cond, shape, ulps=0):
     run = at_once(body, cond, shape)
     kept = [np.array(x) for x in operands]
     got = flattened(run(operands))
-    assert run.later._run is not None
+    assert run.native.later._code is not None
     for now, before in zip(operands, kept, strict=True):
         near(now, before)
     with np.errstate(all="ignore"):  # as programs run
@@ -135,7 +128,7 @@ def test_every_operation_at_every_point(kind, arity):
     body, shape = body_of(inputs, outputs), LoopSpec(0, 3, len(rows))
     run = at_once(body, None, shape)
     ours = run(columns)[1]
-    assert run.later._run is not None
+    assert run.native.later._code is not None
     with np.errstate(all="ignore"):  # as programs run
         python = in_python(body, None, shape)(columns)[1]
     exact = ("add", "subtract", "multiply", "divide", "remainder", "floor_divide", "fmod", "sqrt")
@@ -243,19 +236,26 @@ def test_an_open_loop_over_what_another_met():
 
 # -- derivatives ---------------------------------------------------------------------------------
 def compared(f, *args, monkeypatch):
-    """Values of f by Python alone, then by machine code, which has to be there."""
+    """Values of f by Python alone, then by machine code of its loops, which has to be there."""
     run_loop.cache_clear()
-    available = native.available
-    monkeypatch.setattr(native, "available", lambda: False)
-    want = [f(*args) for _ in range(25)][-1]
+    compiled = []
+    compile_loop_text = DeferredCode._compile
+
+    def noted(code):
+        compile_loop_text(code)
+        compiled.append(code)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(deferred_code, "_COMPILE", math.inf)
+        want = [f(*args) for _ in range(25)][-1]
     run_loop.cache_clear()
-    monkeypatch.setattr(native, "available", available)
-    monkeypatch.setattr(native, "_WORTH", 0)
-    monkeypatch.setattr(native, "_WORTH_EACH", 0)
+    monkeypatch.setattr(DeferredCode, "_compile", noted)
+    monkeypatch.setattr(deferred_code, "_COMPILE", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_NUMBER", 0.0)
     got = [f(*args) for _ in range(25)][-1]
     run_loop.cache_clear()
-    assert native._made
-    assert all(native._made.values())  # each text is one that numba compiles
+    assert compiled
+    assert not any([code.reason for code in compiled])
     return got, want
 
 
@@ -332,16 +332,8 @@ def test_loops_in_loops(monkeypatch):
         last, met = fg.scan(outer, x, np.linspace(0.0, 1.0, 50))
         return last + np.sum(met)
 
-    texts = []
-
-    def noted(flat, test, shape):
-        texts.append(native_text(flat, test, shape))
-        return texts[-1]
-
-    monkeypatch.setattr(program_loops, "native_text", noted)
     got, want = compared(fg.jit(fg.value_and_grad(f)), 0.7, monkeypatch=monkeypatch)
     np.testing.assert_allclose(got, want, rtol=1e-13)
-    assert any(text is not None and "def loop0" in text for text in texts)
 
 
 # -- when, and whether ---------------------------------------------------------------------------
@@ -356,10 +348,10 @@ def test_a_loop_changes_over_in_the_midst_of_a_run():
         body, cond, shape = geometric(1000)
         shape = shape._replace(reverse=reverse)
         run = compile_loop(body, cond, shape)
-        run.later._worth = 400 * run.later._iteration
+        run.native.later._worth = 400 * run.native._iteration
         got = flattened(run([np.float64(1.0), np.float64(0.5)]))
-        assert run.later._run is not None
-        assert 400 <= run.later._ran // run.later._iteration < 1000
+        assert run.native.later._code is not None
+        assert 400 <= run.native.later._ran // run.native._iteration < 1000
         plain = reference_loop([np.float64(1.0), np.float64(0.5)], body, cond, shape)
         for a, b in zip(got, flattened(plain), strict=True):
             near(a, b)
@@ -370,11 +362,11 @@ def test_a_while_loop_changes_over_in_the_midst_of_a_run():
     body = body_of([x, n], [np.sqrt(x) - 0.5, n + 1, x, n])  # math raises, and NumPy gives nan
     cond = body_of([x, n], [n < 5000])
     run = compile_loop(body, cond, LoopSpec(2, 0, UNKNOWN_LENGTH))
-    run.later._worth = 700 * run.later._iteration
+    run.native.later._worth = 700 * run.native._iteration
     operands = [np.float64(5.0), np.int64(0)]
     with np.errstate(all="ignore"):
         got = flattened(run(operands))
-        assert run.later._run is not None
+        assert run.native.later._code is not None
         for a, b in zip(
             got,
             flattened(reference_loop(operands, body, cond, LoopSpec(2, 0, UNKNOWN_LENGTH))),
@@ -397,21 +389,19 @@ def test_short_loops_stay_in_python():
     run = compile_loop(*geometric(1000))
     for _ in range(20):
         run([np.float64(1.0), np.float64(0.5)])
-    assert run.later._ran == 20 * 1000 * run.later._iteration
-    assert run.later._run is None
-    assert native._made == {}
+    assert run.native.later._ran == 20 * 1000 * run.native._iteration
+    assert run.native.later._code is None
 
 
-def test_without_numba_python_runs(monkeypatch):
-    monkeypatch.setattr(native, "available", lambda: False)
+def test_without_llvmlite_python_runs(monkeypatch):
+    monkeypatch.setattr(llvm_jit, "llvm_available", lambda: False)
     run = at_once(*geometric(1000))
     (last,), (met,) = run([np.float64(1.0), np.float64(0.5)])
     assert (last, met[0], met[-1]) == (2.0, 1.0, 2.0)
-    assert run.later._run is None
-    assert native.compiled("def run():\n    return 1\n") is None
+    assert run.native.later._code is None
 
 
-def test_what_numba_refuses_runs_in_python(monkeypatch):
+def test_what_llvm_refuses_runs_in_python(monkeypatch):
     """For good: it is not tried again."""
     tried = []
 
@@ -419,36 +409,23 @@ def test_what_numba_refuses_runs_in_python(monkeypatch):
         tried.append(args)
         raise RuntimeError("no code today")
 
-    monkeypatch.setattr(native, "_compile", refuse)
+    monkeypatch.setattr(llvm_jit, "compile_llvm", refuse)
     run = at_once(*geometric(1000))
     for _ in range(3):
         (last,), _ = run([np.float64(1.0), np.float64(0.5)])
         assert last == 2.0
     assert len(tried) == 1
-    assert native.compiled("def run(:\n", ()) is None
 
 
-def test_memory_is_bounded(monkeypatch):
-    """Machine code is never given back; so there is a most of it."""
-    monkeypatch.setattr(native, "_MOST", 2)
-    monkeypatch.setattr(native, "_compile", lambda text, *more: lambda: text)
-    texts = [f"def run():\n    return {k}\n" for k in range(4)]
-    found = [native.compiled(text) for text in texts]
-    assert [run is not None for run in found] == [True, True, False, False]
-    assert native.compiled(texts[0]) is found[0]
-    monkeypatch.setattr(native, "_MOST", 100)
-    monkeypatch.setattr(native, "_LENGTH", 0)
-    assert native.compiled(texts[2]) is None
-
-
-def test_long_turns_are_left_to_python():
+def test_iterations_that_take_long_to_compile_are_left_to_python(monkeypatch):
+    monkeypatch.setattr(deferred_code, "_MOST_COMPILING", 50e6)
     x = number("x", "f")
     y = x
-    for _ in range(native._LONGEST):
+    for _ in range(300):
         y = y * 0.5 + 1.0
     run = at_once(body_of([x], [y]), None, LoopSpec(1, 0, 3))
     assert run([np.float64(0.0)])[0] == [2.0]
-    assert run.later._run is None
+    assert "compiling takes" in run.native.later.reason
 
 
 def test_a_sequence_that_is_too_short_is_an_error():
@@ -477,7 +454,7 @@ def test_sequences_in_any_layout():
 def test_eight_threads():
     """All get the same, those that come while the first one compiles, too."""
     run = compile_loop(*geometric(20_000))
-    run.later._worth = 100_000
+    run.native.later._worth = 1e5
     found, start = [], threading.Barrier(8)
 
     def work():
@@ -493,8 +470,7 @@ def test_eight_threads():
         thread.join()
     assert len(found) == 80
     assert len(set(found)) == 1
-    assert run.later._run is not None
-    assert len(native._made) == 1
+    assert run.native.later._code is not None
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
@@ -503,7 +479,7 @@ def test_an_interrupted_loop_leaves_everything_usable():
     x, n = number("x", "f"), number("n", "i")
     body = body_of([x, n], [np.sin(x), n + 1])
     run = at_once(body, body_of([x, n], [n >= 0]), LoopSpec(2, 0, UNKNOWN_LENGTH))  # for ever
-    run.later.function()
+    run.native.function()
 
     def stop(*args):
         raise KeyboardInterrupt
@@ -522,9 +498,8 @@ def test_an_interrupted_loop_leaves_everything_usable():
     assert states == [1.0, -1]
 
 
-def test_a_loop_with_a_condition_inside_is_left_to_python():
-    """How long its iterations take is not known, and machine code cannot be interrupted."""
-
+def test_a_loop_with_a_condition_inside():
+    """It ends by its condition in each iteration of the loop around it."""
     x, r = number("x", "f"), number("r", "f")
 
     def f(x):
@@ -535,20 +510,30 @@ def test_a_loop_with_a_condition_inside_is_left_to_python():
 
     (loop,) = [e for e in subexpressions(f(x)) if e.op.name == "loop"]
     params = dict(loop.params)
-    flat = flatten_program(params["body"].program.outputs, params["body"].program.inputs)
-    assert numbers_text(flat, None, params["spec"]) is not None
-    assert native_text(flat, None, params["spec"]) is None
+    assert numbers_text(flat_of(params["body"]), None, params["spec"]) is not None
+    agree([np.float64(9.0), np.float64(3.0)], params["body"], None, params["spec"])
 
 
-def test_the_package_does_not_import_numba():
-    code = "import sys, funcgrad as fg; fg.jit(fg.grad(lambda x: x*x))(2.0); print('numba' in sys.modules)"
+def test_a_loop_inside_that_takes_long_is_left_to_python(monkeypatch):
+    """Machine code gives up such a loop, since it could not be interrupted, and Python goes on."""
+    monkeypatch.setattr(loop_function, "UNINTERRUPTED", 1e3)
+    x, r = number("x", "f"), number("r", "f")
+
+    def f(x):
+        def outer(s, _):
+            return fg.while_loop(lambda v: v > 1e-3, lambda v: v * 0.999, s + r), None
+
+        return fg.scan(outer, x, None, length=3)[0]
+
+    (loop,) = [e for e in subexpressions(f(x)) if e.op.name == "loop"]
+    params = dict(loop.params)
+    run, operands = at_once(params["body"], None, params["spec"]), [np.float64(2.0)] * 2
+    (got,), _ = run(operands)
+    assert "could not be interrupted" in run.native.later.reason
+    assert got == reference_loop(operands, params["body"], None, params["spec"])[0][0]
+
+
+def test_the_package_does_not_import_llvmlite():
+    code = "import sys, funcgrad as fg; fg.jit(fg.grad(lambda x: x*x))(2.0); print('llvmlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-
-
-def test_the_text_for_numba():
-    x, q = number("x", "f"), number("q", "i")
-    text = native_text(
-        flatten_program([x + q.astype(float), q * q], [x, q]), None, LoopSpec(1, 1, 3)
-    )
-    assert "int64(uint64(x1) * uint64(x1))" in text
