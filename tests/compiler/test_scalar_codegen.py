@@ -13,7 +13,7 @@ import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.python import scalar_codegen as scalar
-from funcgrad.compiler.python.scalar_codegen import compile_scalar, scalar_source
+from funcgrad.compiler.python.scalar_codegen import compile_flat, scalar_source
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
@@ -51,7 +51,7 @@ def test_every_operation_at_every_point(name, kind):
         output = op(*inputs)
     except TypeError:
         pytest.skip("NumPy has no loop for this")
-    run = compile_scalar([output], inputs)
+    run = compile_flat(flatten_program([output], inputs))
     if run is None:
         assert name in ("gammaln", "imag", "make_complex", "sinc") or kind != "f"
         pytest.skip("left to NumPy")
@@ -69,7 +69,7 @@ def test_every_operation_at_every_point(name, kind):
 def test_casts(have, want):
     x = fg.var("x", (), DTYPES[have])
     output = all_ops()["astype"](x, dtype=np.dtype(DTYPES[want]))
-    run = compile_scalar([output], [x])
+    run = compile_flat(flatten_program([output], [x]))
     for value in VALUES[have]:
         with np.errstate(invalid="ignore"):
             expected = np.asarray(value, DTYPES[have]).astype(DTYPES[want]).item()
@@ -80,7 +80,7 @@ def test_casts(have, want):
 def test_constant_powers(exponent):
     x = fg.var("x")
     output = np.power(x, exponent)
-    run = compile_scalar([output], [x])
+    run = compile_flat(flatten_program([output], [x]))
     for value in POINTS:
         assert same(run(value)[0], interpret(flatten_program([output], [x]), [value])[0], 4)
 
@@ -118,7 +118,7 @@ def test_random_programs(roots, x, y):
 def check(roots, inputs, values):
     """The compiled program agrees with NumPy, as far as errors of a last place in each step may grow."""
     flat = flatten_program(roots, inputs)
-    got = compile_scalar(roots, inputs)(*values)
+    got = compile_flat(flatten_program(roots, inputs))(*values)
     want = interpret(flat, values)
     assert [type(a) for a in got] == [type(b) for b in want]
     spread = _moved(flat, values)
@@ -157,9 +157,9 @@ def _moved(flat, values):
 def test_an_error_in_what_is_not_selected_does_no_harm():
     x = fg.var("x")
     outputs = [np.where(x > 0, np.log(x), -x), np.log(x) * np.where(x > 0, np.log(x), 0.0)]
-    run = compile_scalar(outputs[:1], [x])
+    run = compile_flat(flatten_program(outputs[:1], [x]))
     assert run(-2.0) == (2.0,)
-    shared = compile_scalar([outputs[0], np.log(x)], [x])
+    shared = compile_flat(flatten_program([outputs[0], np.log(x)], [x]))
     value, log = shared(-2.0)
     assert value == 2.0
     assert math.isnan(log)
@@ -167,13 +167,13 @@ def test_an_error_in_what_is_not_selected_does_no_harm():
 
 def test_results_of_singular_points_come_without_warnings():
     x = fg.var("x")
-    run = compile_scalar([1 / x, np.log(x), np.exp(1 / x), x], [x])
+    run = compile_flat(flatten_program([1 / x, np.log(x), np.exp(1 / x), x], [x]))
     assert run(0.0) == (math.inf, -math.inf, math.inf, 0.0)
 
 
 def test_values_of_other_types_are_taken():
     x, n, p = fg.var("x"), fg.var("n", (), int), fg.var("p", (), bool)
-    run = compile_scalar([x * n, n + 1, np.where(p, x, -x)], [x, n, p])
+    run = compile_flat(flatten_program([x * n, n + 1, np.where(p, x, -x)], [x, n, p]))
     results = run(np.float64(2.5), np.int64(2), np.bool_(False))
     assert (results, [type(r) for r in results]) == ((5.0, 3, -2.5), [float, int, float])
     assert run(2, np.array(2), 1)[0] == 4.0
@@ -181,10 +181,10 @@ def test_values_of_other_types_are_taken():
 
 def test_constants_are_written_exactly():
     values = [0.1, -0.0, math.inf, -math.inf, 1e-320, -2.5, math.pi]
-    run = compile_scalar([fg.const(v) for v in [*values, True, -7]], [])
+    run = compile_flat(flatten_program([fg.const(v) for v in [*values, True, -7]], []))
     assert [str(v) for v in run()] == [str(v) for v in [*values, True, -7]]
     for nan in (math.nan, -math.nan):
-        (got,) = compile_scalar([fg.const(nan)], [])()
+        (got,) = compile_flat(flatten_program([fg.const(nan)], []))()
         assert (math.isnan(got), math.copysign(1, got)) == (True, math.copysign(1, nan))
 
 
@@ -196,7 +196,7 @@ def test_constants_are_written_exactly():
 def test_what_is_not_of_plain_numbers_is_declined(output):
     inputs = [e for e in fg.expr.subexpressions(output) if e.op.name == "input"]
     cast = output if output.dtype == float else output.astype("complex64")
-    assert compile_scalar([cast], inputs) is None
+    assert compile_flat(flatten_program([cast], inputs)) is None
 
 
 def test_equal_work_is_done_once_and_no_more_than_it_must():
@@ -228,7 +228,7 @@ def test_long_programs(monkeypatch, whole):
         made.append([p + q, p * q * 0.5, np.sin(p), p - np.tanh(q)][kind])
     roots = [made[-1], made[500], made[0], *gradients(made[-1], inputs)]
     values = [0.1, -0.2, 0.3, 0.4, -0.5]
-    got = compile_scalar(roots, inputs)(*values)
+    got = compile_flat(flatten_program(roots, inputs))(*values)
     np.testing.assert_allclose(
         got, interpret(flatten_program(roots, inputs), values), rtol=1e-9, atol=1e-9
     )
@@ -238,7 +238,7 @@ def test_deep_chains_are_walked_without_recursion():
     x = y = fg.var("x")
     for _ in range(20000):
         y = np.sin(y)
-    (got,) = compile_scalar([y], [x])(1.0)
+    (got,) = compile_flat(flatten_program([y], [x]))(1.0)
     want = 1.0
     for _ in range(20000):
         want = math.sin(want)
@@ -247,7 +247,7 @@ def test_deep_chains_are_walked_without_recursion():
 
 def test_tracebacks_show_the_line():
     x = fg.var("x")
-    run = compile_scalar([x * x], [x])
+    run = compile_flat(flatten_program([x * x], [x]))
     with pytest.raises(ValueError, match="could not convert") as caught:
         run("one")
     assert "x0 = float(x0)" in "".join(traceback.format_exception(caught.value))

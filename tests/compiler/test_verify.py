@@ -24,7 +24,7 @@ from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python import scalar_ops as templates
-from funcgrad.compiler.python.scalar_codegen import compile_scalar
+from funcgrad.compiler.python.scalar_codegen import compile_flat
 from funcgrad.compiler.verify import verify_calls, verify_expressions, verify_steps
 from funcgrad.compiler.verify.verify_expressions import bodies_of
 from funcgrad.compiler.verify.verify_memory import check_memory, check_tiles
@@ -80,7 +80,7 @@ def check_lowered(roots, inputs, values):
     checker.check_values(expected, interpret(flat, values), bounds if loops else None, "flatten")
     check_flat_passes(flat, values, expected, bounds)
     checker_plan.check_results(compile_arrays(roots, inputs), values, expected, bounds, "arrays")
-    run = compile_scalar(roots, inputs)
+    run = compile_flat(flat)
     if run is not None:
         check_text_of_numbers(flat)
 

@@ -8,7 +8,7 @@ import numpy as np
 import funcgrad as fg
 from funcgrad.expr import is_derived, subexpressions
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.show.text import let_form
+from funcgrad.show.text import let_forms
 
 
 class Array(np.ndarray):
@@ -81,7 +81,7 @@ def _norm(x: Any, axis: Any) -> Any:
 
 def read_back(expr: fg.Expr, values: dict[str, Any]) -> Any:
     """The value of what is printed of an expression, each line evaluated as Python."""
-    lines, root = let_form(expr)
+    lines, (root,) = let_forms([expr])
     scope = SCOPE | {
         name: _array(np.array(value, copy=True)) if np.ndim(value) else value
         for name, value in values.items()

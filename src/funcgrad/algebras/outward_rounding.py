@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -11,7 +10,6 @@ import numpy as np
 from funcgrad.typing import Array
 
 Bounds: TypeAlias = tuple[Any, Any]
-Rule: TypeAlias = Callable[..., Bounds]
 
 _TINY = float(np.finfo(float).tiny)
 EPS = float(np.finfo(float).eps)

@@ -44,13 +44,14 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-def _operator(name: str) -> Callable[[Any, Any], Any]:
+def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
+        x, y = (other, self) if reflected else (self, other)
         try:
-            made = functions[name](self, other)
+            made = functions[name](x, y)
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
-            found = functions["with_labels"](functions[name], self, other)
+            found = functions["with_labels"](functions[name], x, y)
             if found is NotImplemented:
                 raise
             return found
@@ -70,21 +71,6 @@ def _in_place(symbol: str) -> Callable[[Any, object], Any]:
     return operator
 
 
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
-        try:
-            made = functions[name](other, self)
-            return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
-        except TypeError:
-            found = functions["with_labels"](functions[name], other, self)
-            if found is NotImplemented:
-                raise
-            return found
-
-    operator.__name__ = operator.__qualname__ = name
-    return operator
-
-
 def _beside(made: Any, caller: FrameType) -> Any:
     """What an operation on a plain array gives its caller: in adopted code, an array that can be written."""
     return functions["as_in_adopted_code"](made, caller)
@@ -93,8 +79,8 @@ def _beside(made: Any, caller: FrameType) -> Any:
 _ARRAY_LIKES = (np.ndarray, list, tuple)
 
 
-_multiply, _reflected_multiply = _operator("multiply"), _reflected("multiply")
-_power, _reflected_power = _operator("power"), _reflected("power")
+_multiply, _reflected_multiply = _operator("multiply"), _operator("multiply", reflected=True)
+_power, _reflected_power = _operator("power"), _operator("power", reflected=True)
 
 
 def _repeats(number: Any, sequence: object) -> bool:
@@ -173,9 +159,9 @@ class Operators:
 
     # -- arithmetic -------------------------------------------------------------------------------
     __add__ = _operator("add")
-    __radd__ = _reflected("add")
+    __radd__ = _operator("add", reflected=True)
     __sub__ = _operator("subtract")
-    __rsub__ = _reflected("subtract")
+    __rsub__ = _operator("subtract", reflected=True)
 
     def __mul__(self, other: Any) -> Any:
         kind = type(other)
@@ -202,25 +188,25 @@ class Operators:
     __ior__ = _in_place("|")
     __ixor__ = _in_place("^")
     __truediv__ = _operator("divide")
-    __rtruediv__ = _reflected("divide")
+    __rtruediv__ = _operator("divide", reflected=True)
     __floordiv__ = _operator("floor_divide")
-    __rfloordiv__ = _reflected("floor_divide")
+    __rfloordiv__ = _operator("floor_divide", reflected=True)
     __mod__ = _operator("remainder")
-    __rmod__ = _reflected("remainder")
+    __rmod__ = _operator("remainder", reflected=True)
     __divmod__ = _operator("divmod")
-    __rdivmod__ = _reflected("divmod")
+    __rdivmod__ = _operator("divmod", reflected=True)
     __matmul__ = _operator("matmul")
-    __rmatmul__ = _reflected("matmul")
+    __rmatmul__ = _operator("matmul", reflected=True)
     __lt__ = _operator("less")
     __le__ = _operator("less_equal")
     __gt__ = _operator("greater")
     __ge__ = _operator("greater_equal")
     __and__ = _operator("bitwise_and")
-    __rand__ = _reflected("bitwise_and")
+    __rand__ = _operator("bitwise_and", reflected=True)
     __or__ = _operator("bitwise_or")
-    __ror__ = _reflected("bitwise_or")
+    __ror__ = _operator("bitwise_or", reflected=True)
     __xor__ = _operator("bitwise_xor")
-    __rxor__ = _reflected("bitwise_xor")
+    __rxor__ = _operator("bitwise_xor", reflected=True)
     # Bits have no derivative, and Python's integers any number of them.
     __lshift__ = _by_value("lshift", "<<")
     __rlshift__ = _by_value("lshift", "<<", swapped=True)

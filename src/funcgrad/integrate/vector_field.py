@@ -94,11 +94,6 @@ class VectorField(NamedTuple):
         """The types of the leaves of the state."""
         return [x.type for x in self.body.inputs[: self.size]]
 
-    @property
-    def time_type(self) -> np.dtype[Any]:
-        """The dtype of the time."""
-        return self.body.inputs[self.size].dtype
-
 
 def vector_field(
     who: str, fun: Callable[[Any, Any], Any], layout: StateLayout, start: Sequence[Expr], t: Expr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import islice
 from operator import index
@@ -164,48 +164,44 @@ def full_like(
 
 
 def empty_like(
-    prototype: Any,
-    dtype: Any = None,
-    order: Any = "K",
+    prototype: object,
+    dtype: npt.DTypeLike | None = None,
+    order: Literal["K", "A", "C", "F"] = "K",
     subok: bool = True,
-    shape: Any = None,
-    **kwargs: Any,
+    shape: int | Sequence[int] | None = None,
+    **kwargs: object,
 ) -> Any:
     """As `numpy.empty_like`: zeros."""
-    return cell_of(np.zeros_like(_laid_out(prototype), dtype, order, subok, shape))
+    return zeros_like(prototype, dtype, order, subok, shape)
 
 
-def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    **kwargs: Any,
-) -> Any:
-    """As `numpy.zeros_like`."""
-    return cell_of(np.zeros_like(_laid_out(a), dtype, order, subok, shape))
+def _like(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def like(
+        a: object,
+        dtype: npt.DTypeLike | None = None,
+        order: Literal["K", "A", "C", "F"] = "K",
+        subok: bool = True,
+        shape: int | Sequence[int] | None = None,
+        **kwargs: object,
+    ) -> Any:
+        return cell_of(function(_laid_out(a), dtype, order, subok, shape))
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"As `numpy.{name}`."
+    return like
 
 
-def ones_like(
-    a: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    **kwargs: Any,
-) -> Any:
-    """As `numpy.ones_like`."""
-    return cell_of(np.ones_like(_laid_out(a), dtype, order, subok, shape))
+zeros_like = _like(np.zeros_like, "zeros_like")
+ones_like = _like(np.ones_like, "ones_like")
 
 
-def _laid_out(a: Any) -> Any:
+def _laid_out(a: object) -> Any:
     """An array of NumPy's with the shape, dtype and strides of another."""
     if isinstance(a, Reference):
         return layout_of(a)
     if holds_expr(unwrapped(a)):
-        a = shapes.array(a)
-        return np.broadcast_to(np.zeros((), a.dtype), a.shape)
+        made = shapes.array(a)
+        return np.broadcast_to(np.zeros((), made.dtype), made.shape)
     return np.asarray(unwrapped(a))
 
 

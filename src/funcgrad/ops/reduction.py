@@ -201,42 +201,31 @@ sum_op = Op(
         may_alias=True,
     ),
 )
-_MAX = Columns(
-    in_words="max routes",
-    flops=reduced,
-    interval=_interval_extreme(np.maximum),
-    latex=r"\max",
-    machine="largest",
-    numpy="np.max({0}, axis={axis})",
-    libraries={
-        "any": lambda xp, x, axis: xp.max(x, axis=axis),
-        "torch": lambda torch, x, axis: torch.amax(x, dim=axis) if axis else x,
-    },
-    reduces=np.maximum,
-    fresh=True,
-    may_alias=True,
-)
-_MIN = Columns(
-    in_words="min routes",
-    flops=reduced,
-    interval=_interval_extreme(np.minimum),
-    latex=r"\min",
-    machine="smallest",
-    numpy="np.min({0}, axis={axis})",
-    libraries={
-        "any": lambda xp, x, axis: xp.min(x, axis=axis),
-        "torch": lambda torch, x, axis: torch.amin(x, dim=axis) if axis else x,
-    },
-    reduces=np.minimum,
-    fresh=True,
-    may_alias=True,
-)
-max_op = _reduction(
-    "max", lambda x, axis=None: np.maximum.reduce(x, axis=axis), _share, columns=_MAX
-)
-min_op = _reduction(
-    "min", lambda x, axis=None: np.minimum.reduce(x, axis=axis), _share, columns=_MIN
-)
+
+
+def _extreme(name: str, ufunc: np.ufunc, machine: str) -> Op:
+    columns = Columns(
+        in_words=f"{name} routes",
+        flops=reduced,
+        interval=_interval_extreme(ufunc),
+        latex=rf"\{name}",
+        machine=machine,
+        numpy=f"np.{name}({{0}}, axis={{axis}})",
+        libraries={
+            "any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis),
+            "torch": lambda torch, x, axis: getattr(torch, f"a{name}")(x, dim=axis) if axis else x,
+        },
+        reduces=ufunc,
+        fresh=True,
+        may_alias=True,
+    )
+    return _reduction(
+        name, lambda x, axis=None: ufunc.reduce(x, axis=axis), _share, columns=columns
+    )
+
+
+max_op = _extreme("max", np.maximum, "largest")
+min_op = _extreme("min", np.minimum, "smallest")
 prod_op = _reduction(
     "prod",
     lambda x, axis=None: np.prod(x, axis=axis),

@@ -55,9 +55,6 @@ class Monomial(NamedTuple):
         return Monomial(self.number**exponent, powers)
 
 
-_ONE = Monomial(1.0, {})
-
-
 # -- products ------------------------------------------------------------------------------------
 _PRODUCTS = frozenset(
     (

@@ -121,12 +121,6 @@ def _cut(lines: list[tuple[str, str]]) -> list[str]:
     return [*written[:FIRST], f"… ({hidden} more)", *written[-LAST:]]
 
 
-def let_form(expr: Expr) -> tuple[list[tuple[str, str]], str]:
-    """The named parts as pairs (name, formula), in order, and the formula of the root."""
-    lines, (root,) = let_forms([expr])
-    return lines, root
-
-
 def let_forms(roots: Sequence[Expr]) -> tuple[list[tuple[str, str]], list[str]]:
     """The named parts of several formulas as pairs (name, formula), in order, and the formulas."""
     exprs, is_whole = reading(roots)

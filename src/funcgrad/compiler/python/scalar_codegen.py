@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.compiler.flat_program import Flat, build, flatten_program, interpret
+from funcgrad.compiler.flat_program import Flat, build, interpret
 from funcgrad.compiler.python.scalar_ops import BOUND, TYPES, template_of
-from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 
 
@@ -35,24 +34,18 @@ _WHOLE, _PART = 20000, 5000
 NAME = re.compile(r"\bv(\d+)\b")
 
 
-def compile_scalar(
-    roots: Sequence[Expr], inputs: Sequence[Expr]
-) -> Callable[..., tuple[Any, ...]] | None:
+def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     """A function from the inputs' values to the roots' values, or None where not all are plain numbers.
 
     Every node has to be a 0-d float64, int64 or bool with a template. Results are Python's numbers.
 
     >>> import funcgrad as fg
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x")
-    >>> compile_scalar([fg.simplify(x * x + 1)], [x])(3.0)
+    >>> compile_flat(flatten_program([fg.simplify(x * x + 1)], [x]))(3.0)
     (10.0,)
-    >>> compile_scalar([fg.var("a", 3) + x], [fg.var("a", 3), x])
+    >>> compile_flat(flatten_program([fg.var("a", 3) + x], [fg.var("a", 3), x]))
     """
-    return compile_flat(flatten_program(roots, inputs))
-
-
-def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
-    """`compile_scalar` of a flat program."""
     text = scalar_source(flat)
     if text is None:
         return None
@@ -67,6 +60,7 @@ def scalar_source(flat: Flat) -> str | None:
     """The text of the function, or None.
 
     >>> import funcgrad as fg
+    >>> from funcgrad.compiler.flat_program import flatten_program
     >>> x = fg.var("x")
     >>> print(scalar_source(flatten_program([fg.sin(x * x), x * x], [x])))
     def run(x0):

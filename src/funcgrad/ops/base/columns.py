@@ -18,9 +18,6 @@ import numpy as np
 
 from funcgrad.expr import Expr
 
-ScalarKind: TypeAlias = Literal["f", "i", "b"]
-"""The kind of a number's dtype: float64, int64 or bool."""
-
 
 class ScalarUse(NamedTuple):
     """One use of an operation on numbers: what the choice of its template may depend on."""
