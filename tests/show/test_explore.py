@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -252,6 +253,63 @@ def test_every_operation_has_a_page(name, i):
     page = explore(expr, **{f"x{k}": a for k, a in enumerate(args)})
     Outline(page.html)
     assert page.nodes == len(fg.toposort(expr))
+
+
+def tangle(size):
+    """A program without repetitions, in which any value may be used anywhere below it."""
+    rng = np.random.default_rng(0)
+    values = list(fg.vars("a b c"))
+    while len(values) < size:
+        i, j = rng.choice(len(values), 2, replace=False)
+        values.append(
+            (values[i] * values[j], values[i] + values[j], np.sin(values[i]))[rng.integers(3)]
+        )
+    return sum(values[-40:], values[-41])
+
+
+@pytest.mark.parametrize("opened", ["[]", "pane.groups.keys()"])
+@pytest.mark.parametrize("expr", [EXPR, tangle(300)], ids=["lecture", "tangle"])
+def test_in_the_graph_lines_stay_in_their_group_and_all_operands_are_told(expr, opened):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    (pane, *_) = data_of(explore(expr))["panes"]
+    source = Path(__file__).parents[2] / "tools" / "explorer" / "src" / "layout.js"
+    script = f"""
+      import {{ arranged, Scene }} from "{source.as_uri()}";
+      import {{ readFileSync }} from "node:fs";
+      const pane = JSON.parse(readFileSync(0));
+      const size = (box) => (box.names === null ? {{ width: 160, height: 46 }} : {{ width: 40, height: 24 }});
+      const {{ boxes, edges }} = arranged(new Scene(pane), new Set({opened}), size, () => null);
+      console.log(JSON.stringify([[...boxes.values()], edges]));"""
+    ran = subprocess.run(
+        [node, "--input-type=module", "-e", script],
+        input=json.dumps(pane),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    boxes, edges = json.loads(ran.stdout)
+    of = {box["id"]: box for box in boxes}
+    for edge in edges:
+        start, end = of[edge["from"]], of[edge["to"]]
+        assert start["depth"] == end["depth"]
+        assert edge["points"][0] == pytest.approx(
+            [start["x"], start["y"] + start["height"] / 2], abs=1e-6
+        )
+        assert edge["points"][-1][1] == pytest.approx(end["y"] - end["height"] / 2, abs=1e-6)
+    for k, a in enumerate(boxes):
+        for b in boxes[k + 1 :]:
+            if a["depth"] == b["depth"]:
+                far = max(
+                    abs(a["x"] - b["x"]) - (a["width"] + b["width"]) / 2,
+                    abs(a["y"] - b["y"]) - (a["height"] + b["height"]) / 2,
+                )
+                assert far > -1e-6, (a["id"], b["id"])
+    drawn = {(arc["parent"], arc["child"]) for edge in edges for arc in edge["arcs"]}
+    for i, one in enumerate(pane["nodes"]):
+        if f"n{i}" in of and one["kind"] == "op":
+            assert {(operand, i) for operand in one["operands"]} <= drawn
 
 
 def test_the_page_is_written_and_shown(tmp_path):

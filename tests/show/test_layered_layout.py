@@ -1,10 +1,15 @@
 """Layouts: nothing on top of anything else, edges that go down, few crossings, straight long edges."""
 
+import json
+import shutil
+import subprocess
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from funcgrad.show.drawing.column_layout import in_columns
 from funcgrad.show.drawing.horizontal_placement import horizontal_places
 from funcgrad.show.drawing.layer_order import crossings, ordered_layers
 from funcgrad.show.drawing.layered_layout import arrange
@@ -145,3 +150,40 @@ def test_gaps_hold_in_every_layer(seed):
     for layer in layers:
         for a, b in pairwise(layer):
             assert xs[b] - xs[a] >= (widths[a] + widths[b]) / 2 + 7.0 - 1e-6
+
+
+def test_the_page_of_explore_has_the_layout_of_pictures():
+    """The page has this layout in JavaScript, since it lays out what is unfolded there."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    graphs = [random_graph(size, seed, most=2) for seed, size in enumerate([1, 2, 7, 30, 60])]
+    sizes = [(60.0, 40.0)] * 40
+    graphs += [([(), *[(i,) for i in range(39)]], sizes, [None, (30.0, 16.0), None] * 13)]
+    graphs += [([(), (0,), *[(i, i - 1) for i in range(1, 39)]], sizes, [None] * 77)]
+    source = Path(__file__).parents[2] / "tools" / "explorer" / "src"
+    script = f"""
+      import {{ layered }} from "{(source / "layered.js").as_uri()}";
+      import {{ inColumns }} from "{(source / "columns.js").as_uri()}";
+      import {{ readFileSync }} from "node:fs";
+      const graphs = JSON.parse(readFileSync(0));
+      console.log(JSON.stringify(graphs.map(([parents, sizes, texts]) => {{
+        const plan = inColumns(layered(parents, sizes, texts), sizes, texts);
+        return [plan.centers, plan.routes, plan.texts, plan.width, plan.height];
+      }})));"""
+    ran = subprocess.run(
+        [node, "--input-type=module", "-e", script],
+        input=json.dumps(graphs),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for (parents, sizes, texts), found in zip(graphs, json.loads(ran.stdout), strict=True):
+        plan = in_columns(arrange(parents, sizes, texts), sizes, texts)
+        assert _flat(found) == pytest.approx(_flat(plan), abs=1e-6)
+
+
+def _flat(tree):
+    if isinstance(tree, list | tuple):
+        return [x for part in tree for x in _flat(part)]
+    return [] if tree is None else [tree]

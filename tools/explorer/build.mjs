@@ -23,8 +23,6 @@ const result = await build({
 const packages = new Set(Object.keys(result.metafile.inputs)
   .filter((path) => path.includes("node_modules/"))
   .map((path) => path.split("node_modules/").at(-1).match(/^(@[^/]+\/)?[^/]+/)[0]));
-// dagre has graphlib in its bundle.
-if (packages.has("@dagrejs/dagre")) packages.add("@dagrejs/graphlib");
 const licenses = [...packages].sort().map((name) => {
   const folder = `${here}node_modules/${name}/`;
   const { version } = JSON.parse(readFileSync(`${folder}package.json`, "utf8"));

@@ -13,8 +13,7 @@ const LEGIBLE = 0.35; // the scale below which no text is drawn
 const TALL = 30;
 const NARROWEST = 152; // room for a value and a gradient with four digits
 const TOOLS = 44; // the height of the buttons over the graph
-const TIP_ROOM = 20; // above the end of an edge, free of labels
-const MOST_WITH_MAPS = 80; // boxes of a drawing whose edges are labeled
+const LABEL = { font: `11px ${FONT}`, most: 110, height: 16 }; // the text of an edge
 
 const cuts = new Map(); // texts as they were cut, since measuring takes most of the time of a frame
 const MOST_CUTS = 20_000;
@@ -117,19 +116,15 @@ export class Graph {
   }
 
   #arrange() {
-    this.drawing = arranged(this.scene, this.open, (box) => this.#measure(box));
+    this.drawing = arranged(this.scene, this.open, (box) => this.#measure(box), (link) => this.#label(link));
     this.list = [...this.drawing.boxes.values()].sort((a, b) => a.depth - b.depth);
     this.boxesOf = new Map();
     for (const box of this.list) {
-      const node = box.id.startsWith("n") ? Number.parseInt(box.id.slice(1), 10) : -1;
-      box.node = node;
-      box.group = node < 0 ? Number(box.id.slice(1)) : -1;
-      if (node >= 0) this.boxesOf.set(node, [...(this.boxesOf.get(node) ?? []), box]);
+      if (box.node >= 0) this.boxesOf.set(box.node, [...(this.boxesOf.get(box.node) ?? []), box]);
     }
     const { nodes } = this.pane;
     this.canvas.setAttribute("aria-label",
       `Graph of ${nodes.length} nodes in ${this.list.length} boxes; the table beside it lists the nodes`);
-    this.hasMaps = this.list.length <= MOST_WITH_MAPS;
     this.edges = this.drawing.edges.map((edge) => {
       const xs = edge.points.map(([x]) => x);
       const ys = edge.points.map(([, y]) => y);
@@ -139,15 +134,15 @@ export class Graph {
 
   #measure(box) {
     const { context, pane } = this;
-    if (box.id.startsWith("g")) {
-      const group = pane.groups[Number(box.id.slice(1))];
+    if (box.group >= 0) {
+      const group = pane.groups[box.group];
       context.font = `600 13px ${FONT}`;
       return { width: Math.min(260, Math.max(90, context.measureText(group.title).width + 44)), height: 46 };
     }
-    const node = pane.nodes[Number.parseInt(box.id.slice(1), 10)];
-    const isChip = box.id.includes("@") || node.is_number;
+    const node = pane.nodes[box.node];
+    const isChip = box.names !== null || node.is_number;
     context.font = `13px ${FONT}`;
-    const line = isChip ? node.name : this.#line(node);
+    const line = isChip ? box.names ?? node.name : this.#line(node);
     const isLow = isChip || node.inside; // without numbers
     const wanted = Math.max(isLow ? 30 : NARROWEST, context.measureText(line).width + 22);
     // In steps of 16, so that blocks that repeat have one layout.
@@ -268,7 +263,7 @@ export class Graph {
     const closed = seen.filter((box) => !box.isOpen);
     if (transform.k < LEGIBLE) this.#drawFar(closed);
     else for (const box of closed) this.#drawClosed(box);
-    if (this.hasMaps && transform.k >= LEGIBLE) this.#drawMaps(edges);
+    if (transform.k >= LEGIBLE) this.#drawLabels(edges);
   }
 
   /** A box cut a little outside of the view: the dashes of a long outline take longer than all else. */
@@ -299,26 +294,19 @@ export class Graph {
     context.fillText(fitted(context, title, box.width - 16), box.x - box.width / 2 + 8, box.y - box.height / 2 + 17);
   }
 
-  #trace(edge) {
+  #trace({ points }) {
     const { context } = this;
-    const { points } = edge;
-    context.moveTo(...points[0]);
-    if (points.length === 2 && this.transform.k >= FAR) {
-      const [[x, y], [a, b]] = points;
-      const middle = (y + b) / 2;
-      context.bezierCurveTo(x, middle, a, middle, a, b);
-      return;
-    }
-    if (this.transform.k < FAR || points.length === 2) {
-      for (const point of points.slice(1)) context.lineTo(...point);
-      return;
-    }
-    // Through the middles of the segments, with the points between them as controls.
-    for (let i = 1; i < points.length - 1; i += 1) {
-      const [x, y] = points[i];
-      const [a, b] = points[i + 1];
-      const isLast = i === points.length - 2;
-      context.quadraticCurveTo(x, y, isLast ? a : (x + a) / 2, isLast ? b : (y + b) / 2);
+    const isFar = this.transform.k < FAR;
+    let [x, y] = points[0];
+    context.moveTo(x, y);
+    for (let k = 1; k < points.length; k += 1) {
+      const [a, b] = points[k];
+      if (isFar || a === x || b === y) context.lineTo(a, b);
+      else {
+        const middle = (y + b) / 2;
+        context.bezierCurveTo(x, middle, a, middle, a, b);
+      }
+      [x, y] = [a, b];
     }
   }
 
@@ -359,33 +347,29 @@ export class Graph {
     context.stroke();
   }
 
-  #drawMaps(edges) {
+  /** The text of an edge between single nodes, with its size. */
+  #label({ arcs, to }) {
+    if (arcs.length !== 1 || to.startsWith("g")) return null;
+    const [{ child, place }] = arcs;
+    const label = mapLabel(this.pane.nodes[child].maps.find((item) => item.operand === place));
+    if (!label) return null;
+    this.context.font = LABEL.font;
+    const text = fitted(this.context, label, LABEL.most);
+    return { text, size: [Math.ceil(this.context.measureText(text).width) + 6, LABEL.height] };
+  }
+
+  #drawLabels(edges) {
     const { context, colors } = this;
-    context.font = `11px ${FONT}`;
+    context.font = LABEL.font;
     context.textAlign = "center";
-    const taken = [];
-    for (const edge of edges) {
-      if (edge.arcs.length !== 1 || edge.to.startsWith("g")) continue;
-      const [{ child, place }] = edge.arcs;
-      const map = this.pane.nodes[child].maps.find((item) => item.operand === place);
-      const label = mapLabel(map);
+    for (const { label, at, inside } of edges) {
       if (!label) continue;
-      const text = fitted(context, label, 110);
-      // Beside the tip, not on it.
-      const [x, y] = edge.points.at(-1);
-      const [a, b] = edge.points.at(-2);
-      const share = Math.max(0.5, Math.min(1, TIP_ROOM / Math.max(1, y - b)));
-      const area = { x: x + (a - x) * share, y: y + (b - y) * share, width: context.measureText(text).width + 4, height: 14 };
-      const overlaps = (box) => Math.abs(box.x - area.x) < (box.width + area.width) / 2
-        && Math.abs(box.y - area.y) < (box.height + area.height) / 2;
-      if (taken.some(overlaps) || this.list.some((box) => !box.isOpen && overlaps(box))) continue;
-      taken.push(area);
-      context.fillStyle = colors.paper;
-      context.globalAlpha = 0.85;
-      context.fillRect(area.x - area.width / 2, area.y - 8, area.width, 14);
-      context.globalAlpha = 1;
+      const [x, y] = at;
+      const [width, height] = label.size;
+      context.fillStyle = inside ? colors.inner : colors.paper;
+      context.fillRect(x - width / 2, y - height / 2, width, height);
       context.fillStyle = colors.gradient;
-      context.fillText(text, area.x, area.y + 3);
+      context.fillText(label.text, x, y + 4);
     }
   }
 
@@ -426,7 +410,10 @@ export class Graph {
     const isSelected = node && box.node === this.selected;
     context.lineWidth = isSelected ? 3 : state.isNow ? 2.4 : 1.1;
     context.strokeStyle = isSelected ? colors.selected : colors.line;
+    const isAgain = box.names && node.kind !== "constant";
+    if (isAgain) context.setLineDash([4, 3]);
     context.stroke();
+    if (isAgain) context.setLineDash([]);
     if (!node) {
       // A folded group looks like a pile of cards.
       context.beginPath();
@@ -444,7 +431,7 @@ export class Graph {
       context.fillText(fitted(context, state.value, box.width - 12), box.x, box.y - 3 + LINE);
     } else if (box.height < TALL) {
       context.font = `13px ${FONT}`;
-      const line = node.inside && !box.id.includes("@") ? this.#line(node) : node.name;
+      const line = box.names ?? (node.inside ? this.#line(node) : node.name);
       context.fillText(fitted(context, line, box.width - 8), box.x, box.y + 4);
     } else {
       context.font = `13px ${FONT}`;
