@@ -1,8 +1,10 @@
 """Adopted classes, instances, modules and packages."""
 
+import abc
 import dataclasses
 import math
 import sys
+import types
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -313,3 +315,79 @@ def test_a_module_that_may_not_be_imported(monkeypatch):
     assert fg.grad(lambda x: x * math.sin(x))(0.5) == pytest.approx(
         math.sin(0.5) + 0.5 * math.cos(0.5)
     )
+
+
+# -- classes as keys -------------------------------------------------------------------------------
+class Shape:
+    def __init__(self, size):
+        self.size = size
+
+    def area(self):
+        return float(self.size) ** 2
+
+
+class Disk(Shape):
+    def area(self):
+        return math.pi * self.size**2
+
+
+class Registry:
+    def __init__(self):
+        self.factors, self.known = {}, set()
+
+    def add(self, kind, factor):
+        self.factors[kind] = factor
+        self.known.add(kind)
+
+
+class Subclassed(dict):
+    def find(self, key):
+        return self[key]
+
+
+FACTORS = {Shape: 2.0, Disk: 3.0}
+KINDS = frozenset(FACTORS)
+SUBCLASSED = Subclassed(FACTORS)
+READ_ONLY = types.MappingProxyType(FACTORS)
+REGISTRY = Registry()
+for _kind, _factor in FACTORS.items():
+    REGISTRY.add(_kind, _factor)
+
+
+class Meta(abc.ABCMeta):
+    def __len__(cls):
+        return 5
+
+
+class Measured(Disk, metaclass=Meta):
+    def area(self):
+        return super().area() * len(type(self))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: FACTORS[type(Disk(x))] * Disk(x).area(),
+        lambda x: FACTORS.get(Disk(x).__class__, 0.0) * Disk(x).area(),
+        lambda x: (type(Disk(x)) in KINDS) * Disk(x).area(),
+        lambda x: SUBCLASSED.find(type(Disk(x))) * Disk(x).area(),
+        lambda x: READ_ONLY[type(Disk(x))] * Disk(x).area(),
+        lambda x: REGISTRY.factors[type(Disk(x))] * (Disk in REGISTRY.known) * Disk(x).area(),
+        lambda x: {type(Shape(x)): 1.0}.get(Disk, 4.0) * Disk(x).area(),
+        lambda x: Measured(x).area() * (type(Measured) is Meta) * isinstance(Measured, type),
+        lambda x: Disk(x).area() * (type(Disk) is type) * {type(Disk): 2.0}[type],
+    ],
+)
+def test_an_adopted_class_is_the_key_that_its_original_is(f):
+    for adopted in (f, fg.adopt(f)):
+        assert fg.value_and_grad(adopted)(2.0) == (pytest.approx(f(2.0)), pytest.approx(f(2.0)))
+        assert fg.jit(fg.grad(adopted))(2.0) == pytest.approx(f(2.0))
+
+
+def test_an_adopted_class_and_its_original_are_one_key_for_plain_code():
+    adopted = fg.adopt(Disk)
+    assert adopted is not Disk
+    assert {adopted: 1, Disk: 2} == {Disk: 2}
+    assert adopted != Shape
+    assert fg.adopt(Disk) == adopted == Disk
+    assert hash(adopted) == hash(Disk)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import getattr_static
 from types import FunctionType
 from typing import Any
@@ -92,7 +92,8 @@ def class_parts(kind: type) -> tuple[Any, ...]:
 def _subclass(kind: type, redirect: _Redirect) -> type:
     members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
-    bases = [base for base in map(redirect, kind.__bases__) if base not in kind.__mro__]
+    adopted = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
+    bases = [base for base, original in adopted if base is not original]
     if not changed and not bases:
         return kind
     # A class that defines __eq__ without __hash__ would lose it.
@@ -103,7 +104,33 @@ def _subclass(kind: type, redirect: _Redirect) -> type:
     registers = any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]])
     first = (_unannounced(),) if registers else ()
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
-    return made(type(kind), kind.__name__, (*first, kind, *bases), space)
+    result: type = made(_metaclass(type(kind)), kind.__name__, (*first, kind, *bases), space)
+    return result
+
+
+class _AdoptedType(type):
+    """The metaclass of adopted classes: each is equal to its original, as a key of dicts and sets, too."""
+
+    def __eq__(cls, other: object) -> bool:
+        return original_class(cls) is original_class(other)
+
+    def __hash__(cls) -> int:
+        return type.__hash__(original_class(cls))
+
+
+setattr(_AdoptedType, ORIGINAL, type)
+
+
+@cache
+def _metaclass(meta: type) -> Any:
+    """The metaclass of the adopted classes whose originals have a metaclass.
+
+    It derives from those of the bases, as the metaclass of a class must.
+    """
+    if meta is type or issubclass(meta, _AdoptedType):
+        return _AdoptedType if meta is type else meta
+    bases = [_metaclass(base) for base in meta.__bases__ if issubclass(base, type)]
+    return type.__new__(type, meta.__name__, (meta, *bases), {ORIGINAL: meta})
 
 
 def _unannounced() -> type:

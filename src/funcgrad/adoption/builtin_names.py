@@ -166,6 +166,8 @@ _CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict}
 def kind_of(value: Any) -> Any:
     """What ``type(value)`` is in adopted code."""
     kind = stand_ins(value)[-1] if is_traced(value) else type(value)
+    if issubclass(kind, type):  # a metaclass
+        kind = original_class(kind)
     kind = _CONTAINERS.get(kind, kind)
     return type_ if kind is type else _redirect(kind)
 
