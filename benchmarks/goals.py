@@ -72,6 +72,7 @@ COST, START = "gradient cost / function cost, the worst of all", "process start 
 OTHER_ROWS = {TRACED, TRACED_FAST, COST, START}
 """Rows that do not compare the times of two peers."""
 CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
+BUNDLE = "bundle adjustment, 10⁴ observations"
 STORES = "10⁴ stores into an array, in a loop"
 RK4_FAST = RK4 + ", with numba"
 GOALS = (
@@ -118,6 +119,8 @@ GOALS = (
     Goal(RK4_FAST, "rk4", "10000 steps", "jax", "speed", 1, 2, NUMBA),
     Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),
     Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
+    Goal("fluid, 32×32, with numba", "fluid", "32x32", "jax", "speed", 1, None, NUMBA),
+    Goal(f"{BUNDLE}, `sparse_jacobian`", "bundle", "10000 observations", "jax", "speed", 1, None),
     Goal(STORES, "stores", "10000 stores", "jax", "speed", 0.3, 1),
     Goal(STORES, "stores", "10000 stores", "autograd", "speed", 15, 30),
     *[
@@ -131,6 +134,9 @@ GOALS = (
             ("5 bodies, 200 steps", "nbody", "5 bodies", "C"),
             ("50 bodies, 200 steps", "nbody", "50 bodies", "C"),
             ("Jacobian of an arm of 6 joints", "arm", "", "C"),
+            ("Lorenz ensemble, 100 members, 200 steps", "lorenz", "100 members", "C"),
+            ("hand of 26 bones, 544 points", "hand", "544 points", "C"),
+            (BUNDLE, "bundle", "10000 observations by blocks", "C"),
             ("Newton's iteration in a while loop", "newton", "", "C"),
             ("determinant by minors, 6×6", "minors", "6x6", "by hand"),
             ("k-means, gradient", "kmeans", "gradient", "by hand"),
