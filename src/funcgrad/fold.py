@@ -57,7 +57,11 @@ def folded(
         item = pop()
         if item is None:  # above an item whose operands have results
             args, item = pop(), pop()
-            results[key(item)] = step(item, tuple([results[key(arg)] for arg in args]))
+            if len(args) == 2:  # most have: a list would take half as long as the rest
+                x, y = args
+                results[key(item)] = step(item, (results[key(x)], results[key(y)]))
+            else:
+                results[key(item)] = step(item, tuple([results[key(arg)] for arg in args]))
         elif key(item) not in results:
             args = item.args if operands is None else operands(item)
             if args:

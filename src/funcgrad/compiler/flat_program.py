@@ -86,7 +86,8 @@ def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
             steps.append(FlatStep(expr.op, parents, expr.params, expr.type))
         return place
 
-    places = folded(roots, step, where, operands)
+    # (A leaf without operands has no others to leave out.)
+    places = folded(roots, step, where, operands if any([x.op is leaf for x in inputs]) else None)
     return Flat(tuple(steps), len(inputs), tuple(places))
 
 

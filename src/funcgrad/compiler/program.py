@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,16 @@ class Program:
     [np.float64(10.0)]
     """
 
-    __slots__ = ("_compiled", "_interpreted", "_roots", "_runs", "_steps", "inputs", "outputs")
+    __slots__ = (
+        "_compiled",
+        "_interpreted",
+        "_roots",
+        "_runs",
+        "_source_dtypes",
+        "_steps",
+        "inputs",
+        "outputs",
+    )
 
     def __init__(self, outputs: Sequence[Expr], inputs: Sequence[Expr]) -> None:
         self.outputs = tuple(outputs)
@@ -67,6 +77,7 @@ class Program:
         self._runs = 0
         self._roots: tuple[Expr, ...] | None = None
         self._steps: Flat | None = None
+        self._source_dtypes: frozenset[np.dtype[Any]] | None = None
         self._interpreted: _Interpreted | ScalarInterpreter | None = None
         self._compiled: Callable[..., tuple[Any, ...]] | None = None
 
@@ -162,11 +173,19 @@ class Program:
         if self._steps is not None:
             return self._steps
         flat = flatten_program(self.outputs, self.inputs)
+        self._source_dtypes = _source_dtypes(flat)
         if any([step.type.dtype.kind == "O" for step in flat.steps]):
             flat = flatten_program(self._outputs(), self.inputs)
-        if self._compiled is None and len(flat.steps) >= _LARGE:
-            self._steps = flat  # several tiers read it, and making it takes long
+        if self._compiled is None:
+            self._steps = flat  # several tiers read it
         return flat
+
+    @property
+    def source_dtypes(self) -> frozenset[np.dtype[Any]]:
+        """The dtypes of the constants, and of the inputs on which an output depends."""
+        if self._source_dtypes is None:
+            self.flat()
+        return self._source_dtypes or frozenset()
 
     def _interpretable(self) -> _Interpreted | ScalarInterpreter:
         if self._interpreted is None:
@@ -177,6 +196,12 @@ class Program:
                     flat
                 )
         return self._interpreted
+
+
+def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:
+    used = {*flat.results, *chain.from_iterable([step.operands for step in flat.steps])}
+    inputs = [flat.steps[k].type.dtype for k in range(flat.inputs) if k in used]
+    return frozenset(inputs + [step.type.dtype for step in flat.steps if step.op is CONSTANT])
 
 
 # A program is interpreted 2 + instructions/2000 times before it is compiled: compiling takes about as long.

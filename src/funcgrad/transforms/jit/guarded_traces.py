@@ -260,11 +260,13 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         """Whether this trace is the first to combine Python's numbers with arrays of lower precision."""
         if self.specializes_numbers or not any(isinstance(kind, type) for kind in kinds):
             return False
-        results = path[1].program.outputs if isinstance(path[1], SingleProgram) else path[1]
-        exprs = subexpressions(*[q.asked for q in path[0]], *results)
-        specializes = any(
-            e.op in (INPUT, CONSTANT) and e.dtype not in DEFAULT_DTYPES for e in exprs
-        )
+        questions, results, _ = path
+        if isinstance(results, SingleProgram):
+            dtypes = results.program.source_dtypes
+        else:
+            exprs = subexpressions(*[question.asked for question in questions], *results)
+            dtypes = frozenset([e.dtype for e in exprs if e.op in (INPUT, CONSTANT)])
+        specializes = not dtypes <= DEFAULT_DTYPES
         self.specializes_numbers = specializes
         return specializes
 
