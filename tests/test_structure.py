@@ -278,3 +278,16 @@ def test_modules_outside_ops_name_few_operations():
         if len(named) > MORE_NAMED.get(file, MOST_NAMED):
             over[file] = sorted(named)
     assert not over
+
+
+def test_fewer_than_one_parameter_in_ten_is_any():
+    found = []
+    for path in paths():
+        for node in ast.walk(syntax_tree(path)):
+            if isinstance(node, ast.FunctionDef):
+                given = node.args
+                parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+                parameters += [given.vararg, given.kwarg]
+                found += [p for p in parameters if p is not None and p.arg not in ("self", "cls")]
+    untyped = [p for p in found if p.annotation is None or ast.unparse(p.annotation) == "Any"]
+    assert len(untyped) < len(found) / 10

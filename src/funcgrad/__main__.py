@@ -128,7 +128,7 @@ def report(source: str, values: dict[str, Any]) -> str:
 def _check(expr: Expr, values: dict[str, Any]) -> str:
     names = list(variables(expr))
 
-    def f(*args: Any) -> Any:
+    def f(*args: object) -> Any:
         return expr(**dict(zip(names, args, strict=True)))
 
     check_grads(f, tuple([values[name] for name in names]))

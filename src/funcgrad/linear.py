@@ -90,7 +90,7 @@ def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
     If the function returns a map, that map is used instead.
     """
 
-    def edge(z: Array, *inputs: Any) -> LinearMap:
+    def edge(z: Array, *inputs: Array) -> LinearMap:
         d = partial(z, *inputs)
         return d if isinstance(d, LinearMap) else Diagonal(d)
 

@@ -53,6 +53,6 @@ class Decorator(partial[Any]):
         return f"{self.func.__name__}({options})"
 
 
-def function_of(f: Any) -> Any:
+def function_of(f: Callable[..., Any]) -> Any:
     """The function that a transformed function calls; anything else as it is."""
     return f.func if type(f) is Transformed else f

@@ -112,7 +112,7 @@ class AdoptedGlobals(dict[str, Any]):
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
         return {name: self[name] for name in self.original}.items()
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self.original[name] = value
         self.forget(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from threading import RLock
 from types import ModuleType
@@ -28,7 +28,7 @@ class ModuleView(ModuleType):
         value = getattr(self.original, name)
         return value if type(value) in NEVER_REDIRECTED else vars(self)["_redirect"](value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self.original, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -92,8 +92,8 @@ class SecondCopy:
         self,
         name: str,
         globals: Any = None,
-        locals: Any = None,
-        fromlist: Any = (),
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
         full = (

@@ -23,7 +23,7 @@ class ScipyFunction(ArrayFunction):
         return as_adopted(getattr(self.__wrapped__, name))
 
 
-def _seen(value: Any) -> Any:
+def _seen(value: object) -> Any:
     """A result: an array of traced values can be written."""
     if type(value) is Expr:
         return mutable(value)

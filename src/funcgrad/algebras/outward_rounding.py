@@ -20,7 +20,7 @@ EXACT, CORRECT, NEAR = 0, 1, ULPS
 """Units in the last place by which a computed value may be off."""
 
 
-def outward(lo: Any, hi: Any, ulps: int) -> Bounds:
+def outward(lo: Array, hi: Array, ulps: int) -> Bounds:
     """An interval that holds the exact one, of ends that may be off by so many units."""
     if ulps == EXACT:
         return lo, hi
@@ -29,7 +29,7 @@ def outward(lo: Any, hi: Any, ulps: int) -> Bounds:
     return widened(lo, hi, ulps * np.abs(lo) * EPS, ulps * np.abs(hi) * EPS)
 
 
-def widened(lo: Any, hi: Any, below: Any, above: Any) -> Bounds:
+def widened(lo: Array, hi: Array, below: Array, above: Array) -> Bounds:
     """An interval with errors taken off its ends; what underflowed or overflowed included."""
     # inf - inf: an end that overflowed is at least the largest float.
     low = np.where(np.isinf(lo), np.where(lo > 0, _LARGEST, lo), lo - below - _TINY)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.array_subscripts import store_chosen
 from funcgrad.arrays.reference import (
@@ -22,6 +23,7 @@ from funcgrad.arrays.values import converted, fitted_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.registry import functions
 from funcgrad.source import fail
+from funcgrad.typing import Index
 
 
 def _values(cell: Any, values: Any) -> Any:
@@ -78,7 +80,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     store_flat(arr, chosen, values[np.arange(chosen.size) % values.size])
 
 
-def putmask(a: Any, mask: Any, values: Any) -> None:
+def putmask(a: Reference, mask: npt.ArrayLike, values: npt.ArrayLike) -> None:
     """As `numpy.putmask`."""
     chosen = np.flatnonzero(_known(mask, "putmask"))
     given = _values(a, values)
@@ -86,7 +88,12 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         store_flat(a, chosen, given[chosen % given.size])
 
 
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(
+    dst: Reference,
+    src: npt.ArrayLike,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
+    where: npt.ArrayLike = True,
+) -> None:
     """As `numpy.copyto`."""
     lend(src)
     src = unwrapped(src)
@@ -112,7 +119,7 @@ def store_where(cell: Any, value: Any, where: Any) -> None:
     assign(cell, value)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+def put_along_axis(arr: Reference, indices: Index, values: npt.ArrayLike, axis: int | None) -> None:
     """As `numpy.put_along_axis`."""
     places = _known(indices, "put_along_axis")
     shape = layout_of(arr).shape
@@ -126,7 +133,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     store_chosen(arr, tuple(grids), unwrapped(values))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Reference, val: npt.ArrayLike, wrap: bool = False) -> None:
     """As `numpy.fill_diagonal`."""
     like = layout_of(a)
     marked = np.zeros(like.shape, bool)
@@ -150,7 +157,7 @@ IN_PLACE: Mapping[Any, Callable[..., None]] = MappingProxyType(
 """What changes an array in place, in the place of each of these functions of NumPy."""
 
 
-def update_at(ufunc: np.ufunc, a: Reference, indices: Any, values: tuple[Any, ...]) -> None:
+def update_at(ufunc: np.ufunc, a: Reference, indices: Index, values: tuple[Any, ...]) -> None:
     """As `numpy.ufunc.at`: an entry that is named several times is changed as often, in order."""
     like = layout_of(a)
     if ufunc is np.add and values:

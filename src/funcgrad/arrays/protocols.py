@@ -35,7 +35,9 @@ class ArrayProtocols:
 
     __slots__ = ()
 
-    def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(
+        self: Any, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
+    ) -> Any:
         if len(inputs) == 1 and method == "__call__" and not kwargs:
             value = self._value if self._state is None else current(self)
             stand_in = stand_in_of(ufunc) if type(value) is Expr else None
@@ -119,7 +121,7 @@ def _laid_out_as(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return () if ufunc is np.matmul else inputs
 
 
-def _at(ufunc: Any, inputs: tuple[Any, ...]) -> None:
+def _at(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> None:
     cell, index, *values = inputs
     if not isinstance(cell, Reference):
         if holds_expr(unwrapped(inputs)):
@@ -135,7 +137,7 @@ def _at(ufunc: Any, inputs: tuple[Any, ...]) -> None:
 
 
 def _ufunc(
-    cell: Any, ufunc: Any, method: str, inputs: Any, given: list[Any], kwargs: dict[str, Any]
+    cell: Reference, ufunc: Any, method: str, inputs: Any, given: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     """A ufunc with options: into ``out``, ``where`` a condition holds, by one of its methods."""
     given = [functions["array"](item) if isinstance(item, list | tuple) else item for item in given]

@@ -107,14 +107,14 @@ def _read(view: Any, epoch: int) -> None:
     view._state.epoch = epoch
 
 
-def root_of(cell: Any) -> Any:
+def root_of(cell: Reference) -> Any:
     """The array at the end of a chain of views."""
     while cell._state is not None and cell._state.base is not None:
         cell = cell._state.base
     return cell
 
 
-def state_of(cell: Any) -> State:
+def state_of(cell: Reference) -> State:
     """The state of a cell, made when it is first needed."""
     if cell._state is None:
         cell._state = State()
@@ -122,7 +122,7 @@ def state_of(cell: Any) -> State:
     return found
 
 
-def is_numeric(cell: Any) -> bool:
+def is_numeric(cell: Reference) -> bool:
     """Whether an array holds numbers alone."""
     return isinstance(root_of(cell)._value, np.ndarray)
 
@@ -253,7 +253,7 @@ def check_writable(cell: Reference) -> None:
 
 # -- views ---------------------------------------------------------------------------------------
 def view_of(
-    base: Any,
+    base: Reference,
     lens: Lens,
     like: np.ndarray[Any, Any] | None = None,
     read: Any = None,

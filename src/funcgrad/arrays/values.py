@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
@@ -36,7 +37,7 @@ def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> An
     return np.broadcast_to(value, shape)
 
 
-def converted(value: Any, dtype: np.dtype[Any]) -> Any:
+def converted(value: npt.ArrayLike, dtype: np.dtype[Any]) -> Any:
     """A value in another dtype as a store converts it: a float into integers is truncated."""
     if isinstance(value, list | tuple) and holds_expr(value):
         value = functions["array"](value)

@@ -94,7 +94,7 @@ def viewed(
     return type(found)([part(k) for k in range(len(found))]) if several else part(0)
 
 
-def _lens(function: Any, look: Callable[[Any], Any], base: Any) -> Lens:
+def _lens(function: Any, look: Callable[[Any], Any], base: Reference) -> Lens:
     like = layout_of(base)
     if function in (np.real, np.imag) and like.dtype.kind == "c":
         return PartLens(function is np.imag)
@@ -134,7 +134,7 @@ def made_of(cell: Reference, value: object, operands: Sequence[Any] | None) -> A
     return made
 
 
-def lay_out(made: Any, operands: Sequence[Any], elementwise: bool) -> None:
+def lay_out(made: Reference, operands: Sequence[Any], elementwise: bool) -> None:
     """Have a new array laid out as NumPy's result would be: as its operands are, entry by entry."""
     if sum(n > 1 for n in made._value.shape) < 2:
         return

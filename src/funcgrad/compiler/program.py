@@ -28,6 +28,7 @@ from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.rewrite.evaluate import present
 from funcgrad.rewrite.in_place import in_place
 from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.typing import Array
 
 Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
 """A call: what runs, the slots of its operands, that of its result, and those that are dead after it."""
@@ -115,7 +116,7 @@ class Program:
             return self._tiered
         return self.compiled
 
-    def _tiered(self, *values: Any) -> tuple[Any, ...]:
+    def _tiered(self, *values: Array) -> tuple[Any, ...]:
         return tuple([present(value) for value in self.run(values)])
 
     def run(self, values: Sequence[Any]) -> list[Any]:

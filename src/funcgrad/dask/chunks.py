@@ -55,7 +55,7 @@ def chunks_of(who: str, names: Sequence[str], data: Sequence[Any], client: Clien
     return Chunks(parts, rows)
 
 
-def _chunks(who: str, name: str, data: Any, client: Client) -> tuple[list[Any], list[ArrayType]]:
+def _chunks(who: str, name: str, data: object, client: Client) -> tuple[list[Any], list[ArrayType]]:
     if isinstance(data, array.Array):
         return _of_array(who, name, data, client)
     if isinstance(data, bag.Bag):
@@ -100,7 +100,7 @@ def lost_data(
     return None
 
 
-def _futures(part: Any) -> list[Future]:
+def _futures(part: object) -> list[Future]:
     """The futures that a chunk needs."""
     tasks = part.dask.values() if isinstance(part, Delayed) else [part]
     needed = [item for task in tasks for item in (task, *getattr(task, "args", ()))]

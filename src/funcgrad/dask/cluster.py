@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from distributed import Client, default_client
@@ -22,7 +23,7 @@ def chosen_client(who: str, client: Client | None) -> Client:
         ) from None
 
 
-def awaited(client: Client, futures: Any) -> Any:
+def awaited(client: Client, futures: Sequence[Any]) -> Any:
     """The results of futures, which are canceled if they are not waited for to the end."""
     try:
         return client.gather(futures)

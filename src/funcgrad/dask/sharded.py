@@ -67,7 +67,7 @@ def grad(
     both = value_and_grad(loss, reduce, client=client, check_finite=check_finite)
 
     @named_after(loss)
-    def gradient_of(*args: Any) -> Any:
+    def gradient_of(*args: object) -> Any:
         return both(*args)[1]
 
     gradient_of.delayed = lambda *args: both.delayed(*args)[1]  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def hvp(
     Raises as `value_and_grad`.
     """
 
-    def product(params: Any, tangent: Any, *data: Any) -> Any:
+    def product(params: object, tangent: object, *data: object) -> Any:
         return jacobian_module.hvp(lambda p: loss(p, *data), (params,), (tangent,))
 
     return _reduced("hvp", loss, product, reduce, client, check_finite, trees=2)
@@ -116,12 +116,12 @@ def _reduced(
         return run, lengths if mean else [1.0] * len(lengths), sum(lengths) if mean else 1.0
 
     @named_after(loss)
-    def over_chunks(*args: Any) -> Any:
+    def over_chunks(*args: object) -> Any:
         run, weights, whole = started(args)
         found = run.total(weights)
         return run.output.rebuild([divided(k, found, whole) for k in range(len(found))])
 
-    def lazy(*args: Any) -> Any:
+    def lazy(*args: object) -> Any:
         run, weights, whole = started(args)
         total = delayed_value(*run.sums(weights))
         count = len(run.output.leaves)
@@ -158,7 +158,7 @@ def vmap(
     Raises as `value_and_grad`.
     """
 
-    def over_examples(params: Any, *data: Any) -> Any:
+    def over_examples(params: object, *data: object) -> Any:
         return vmap_module.vmap(lambda *example: f(params, *example))(*data)
 
     return _rows("vmap", f, over_examples, client, check_finite)
@@ -175,7 +175,7 @@ def _rows(
     check_function(who, f)
 
     @named_after(f)
-    def over_chunks(*args: Any) -> Any:
+    def over_chunks(*args: object) -> Any:
         run = _run(who, f, function, client, args, 1, check_finite)
         graph, keys = run.tasks([1.0] * len(run.chunks.parts))
         tasks = [delayed_value(graph, key) for key in keys]

@@ -19,7 +19,7 @@ TaskGraph = dict[Hashable, Any]
 def chunk_tasks(
     name: str,
     function: Callable[..., Any],
-    params: Any,
+    params: object,
     places: Sequence[Any],
     parts: Sequence[Sequence[Any]],
 ) -> tuple[TaskGraph, list[Hashable]]:
@@ -50,7 +50,7 @@ def _tasks_of(parts: Iterable[Any]) -> TaskGraph:
     return found
 
 
-def _needed(task: Any) -> frozenset[Hashable]:
+def _needed(task: object) -> frozenset[Hashable]:
     """The keys of the results that a task needs."""
     return task.dependencies if isinstance(task, GraphNode) else frozenset()
 

@@ -20,6 +20,7 @@ from funcgrad.graph import ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import numpy_algebra, result
 from funcgrad.trace.tree_map import tree_add
+from funcgrad.typing import Array
 
 
 class ShardProgram(NamedTuple):
@@ -78,7 +79,7 @@ class ChunkPlace(NamedTuple):
     check_finite: bool
 
 
-def run_chunk(place: ChunkPlace, params: Sequence[Any], *data: Any) -> list[Any]:
+def run_chunk(place: ChunkPlace, params: Sequence[Any], *data: Array) -> list[Any]:
     """The results of a program on one chunk, times the chunk's weight.
 
     Raises TypeError for a chunk of another shape or dtype, FloatingPointError for results that are not
@@ -167,12 +168,12 @@ def divided(index: int, sums: Sequence[Any], whole: float) -> Any:
     return result(only(index, sums) if whole == 1.0 else only(index, sums) / whole)
 
 
-def with_generator(f: Callable[..., Any], item: Any, seed: np.random.SeedSequence) -> Any:
+def with_generator(f: Callable[..., Any], item: object, seed: np.random.SeedSequence) -> Any:
     """``f(item, rng)`` with a generator of its own."""
     return f(item, np.random.default_rng(seed))
 
 
-def chunk_type(data: Any) -> ArrayType:
+def chunk_type(data: object) -> ArrayType:
     """The type of a chunk."""
     known = lift_fully(np.asarray(data))
     return known.type

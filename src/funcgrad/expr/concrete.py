@@ -17,6 +17,7 @@ from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
@@ -41,7 +42,7 @@ def _number(value: Any) -> Any:
     return value.item() if getattr(value, "shape", None) == () else value
 
 
-def index(value: Any) -> Any:
+def index(value: npt.ArrayLike) -> Any:
     """A value as an index, which a bool is, too, where it came in as Python's."""
     return operator.index(_number(value))
 

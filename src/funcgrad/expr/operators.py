@@ -18,11 +18,11 @@ from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import USERS, fail
-from funcgrad.typing import Array
+from funcgrad.typing import Index
 
 
 def _function(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Array, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: object) -> Any:
         return functions[name](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -34,7 +34,7 @@ def _method(name: str) -> Callable[..., Any]:
     """The method of arrays that NumPy has as a function, too, with its arguments in the same order."""
     function = getattr(np, name)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
         if args or kwargs:
             return functions["apply_numpy"](function, (self, *args), kwargs)
         return functions[name](self)
@@ -45,7 +45,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Any, other: npt.ArrayLike) -> Any:
         x, y = (other, self) if reflected else (self, other)
         try:
             made = functions[name](x, y)
@@ -71,7 +71,7 @@ def _in_place(symbol: str) -> Callable[[Any, object], Any]:
     return operator
 
 
-def _beside(made: Any, caller: FrameType) -> Any:
+def _beside(made: npt.ArrayLike, caller: FrameType) -> Any:
     """What an operation on a plain array gives its caller: in adopted code, an array that can be written."""
     return functions["as_in_adopted_code"](made, caller)
 
@@ -83,7 +83,7 @@ _multiply, _reflected_multiply = _operator("multiply"), _operator("multiply", re
 _power, _reflected_power = _operator("power"), _operator("power", reflected=True)
 
 
-def _repeats(number: Any, sequence: object) -> bool:
+def _repeats(number: npt.ArrayLike, sequence: object) -> bool:
     """Whether a product repeats a sequence: it gives way to Python, which asks for the index by itself."""
     return isinstance(sequence, _SEQUENCES) and _is_traced_integer(number)
 
@@ -91,7 +91,7 @@ def _repeats(number: Any, sequence: object) -> bool:
 _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 
-def _is_traced_integer(x: Any) -> bool:
+def _is_traced_integer(x: npt.ArrayLike) -> bool:
     expr: Any = x if isinstance(x, Operators) else None
     return expr is not None and bool(expr.traced) and not expr.shape and expr.dtype.kind in "biu"
 
@@ -127,7 +127,7 @@ def _base(x: Any, exponent: Any) -> Any:
         return x
 
 
-def _typed(value: Any, source: object, beside: Any) -> Any:
+def _typed(value: npt.ArrayLike, source: object, beside: npt.ArrayLike) -> Any:
     """An expression's value, with its dtype where it stands beside an array."""
     is_number = isinstance(source, Operators) and not isinstance(value, np.ndarray | np.generic)
     if is_number and isinstance(beside, np.ndarray | np.generic):
@@ -138,7 +138,7 @@ def _typed(value: Any, source: object, beside: Any) -> Any:
 def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     function = getattr(python, name)
 
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Any, other: npt.ArrayLike) -> Any:
         x, y = concrete_value(self, symbol), concrete_value(other, symbol)
         x, y = _typed(x, self, y), _typed(y, other, x)
         return function(y, x) if swapped else function(x, y)
@@ -163,14 +163,14 @@ class Operators:
     __sub__ = _operator("subtract")
     __rsub__ = _operator("subtract", reflected=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: npt.ArrayLike) -> Any:
         kind = type(other)
         if kind is not float and kind is not type(self) and _repeats(self, other):
             return NotImplemented
         made = _multiply(self, other)
         return _beside(made, sys._getframe(1)) if kind in _ARRAY_LIKES else made
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: npt.ArrayLike) -> Any:
         if type(other) is not float and _repeats(self, other):
             return NotImplemented
         made = _reflected_multiply(self, other)
@@ -227,11 +227,11 @@ class Operators:
         made = _power(_base(self, other), other)
         return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
-    def __rpow__(self: Any, other: Any) -> Any:
+    def __rpow__(self: Any, other: npt.ArrayLike) -> Any:
         made = _reflected_power(self, _base(other, self))
         return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
-    def __round__(self: Any, digits: Any = None) -> Any:
+    def __round__(self: Any, digits: int | None = None) -> Any:
         whole = self.astype(int) if self.dtype.kind == "b" and not self.shape else self
         return functions["round"](whole, 0 if digits is None else digits)
 
@@ -316,7 +316,7 @@ class Operators:
     def __getitem__(self, index: Any) -> Any:
         return functions["getitem"](self, index)
 
-    def __setitem__(self, index: Any, value: object) -> Never:
+    def __setitem__(self, index: Index, value: object) -> Never:
         raise assignment()
 
     def tolist(self: Any) -> Any:
@@ -333,7 +333,7 @@ class Operators:
             raise TypeError("iteration over an expression of shape ()")
         return iter([self[i] for i in range(self.shape[0])])
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: npt.ArrayLike) -> bool:
         return bool(functions["any"](self == item))
 
     def _sympy_(self) -> Never:
@@ -346,7 +346,7 @@ class Operators:
         )
 
     # -- NumPy's protocols ------------------------------------------------------------------------
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             stand_in = stand_in_of(ufunc)
             if stand_in is not None:
@@ -370,7 +370,7 @@ class Operators:
             return NotImplemented
         return functions["apply_numpy"](func, args, kwargs)
 
-    def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: Any = None) -> Any:
+    def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
         # An integer has no gradient that could be cut: NumPy may have its value.
         if self.traced and self.dtype.kind in "biu":
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
@@ -415,26 +415,26 @@ class AtIndex:
     def __repr__(self) -> str:
         return f"({self._expr!r}).at[{self._index!r}]; say how its entries change, as in x.at[i].set(v)"
 
-    def _update(self, how: str, value: Any) -> Any:
+    def _update(self, how: str, value: npt.ArrayLike) -> Any:
         return functions["index_update"](self._expr, self._index, value, how)
 
     def get(self) -> Any:
         """The entries themselves, ``x[index]``."""
         return self._expr[self._index]
 
-    def set(self, value: Any) -> Any:
+    def set(self, value: npt.ArrayLike) -> Any:
         """``x`` with the entries replaced by ``value``."""
         return self._update("set", value)
 
-    def add(self, value: Any) -> Any:
+    def add(self, value: npt.ArrayLike) -> Any:
         """``x`` with ``value`` added to the entries; a repeated index adds each time."""
         return self._update("add", value)
 
-    def multiply(self, value: Any) -> Any:
+    def multiply(self, value: npt.ArrayLike) -> Any:
         """``x`` with the entries multiplied by ``value``."""
         return self._update("multiply", value)
 
-    def min(self, value: Any) -> Any:
+    def min(self, value: npt.ArrayLike) -> Any:
         """``x`` with the entries' minimum with ``value``."""
         return self._update("minimum", value)
 

@@ -27,6 +27,7 @@ from funcgrad.integrate.vector_field import VectorField
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.transforms.control_flow.loops import while_loop
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
 
 RUNNING, FAILED, OUT_OF_STEPS = 0, -1, -2
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
@@ -52,7 +53,7 @@ class Progress(NamedTuple):
     """The number of accepted steps."""
     attempts: Any
 
-    def at(self, t: Any) -> Leaves:
+    def at(self, t: Array) -> Leaves:
         """The state at a time in the last step."""
         return interpolated(self.y_old, self.dense, (t - self.t_old) / self.h_old)
 
@@ -108,7 +109,7 @@ class Integration(NamedTuple):
         """Whether a time is in the last step or before it."""
         return ~(self.direction * (stop_gradient(target) - stop_gradient(s.t)) > 0)
 
-    def states_at(self, s: Progress, t: Any) -> Leaves:
+    def states_at(self, s: Progress, t: Array) -> Leaves:
         """The state at a time; nan if the integration did not reach it."""
         known = (s.status == RUNNING) & self.reached(s, t)
         return [np.where(known, x, np.full((), np.nan, x.dtype)) for x in s.at(t)]
@@ -138,7 +139,7 @@ class Integration(NamedTuple):
         size = factor * np.minimum(size, left)
         stuck = ~accept & ~(size >= 10.0 * spacing)
 
-        def kept(new: Any, old: Any) -> Any:
+        def kept(new: Array, old: Array) -> Any:
             return np.where(accept, new, old)
 
         def kept_leaves(new: Leaves, old: Leaves) -> Leaves:

@@ -21,6 +21,7 @@ from funcgrad.integrate.vector_field import VectorField
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.custom.custom_derivatives import custom_vjp
+from funcgrad.typing import Array
 
 
 def backsolved_states(problem: InitialValueProblem) -> Leaves:
@@ -42,7 +43,7 @@ def backsolved_states(problem: InitialValueProblem) -> Leaves:
         states = solution(start, times, values)
         return states, (states, times, values)
 
-    def backward(residuals: Any, cotangents: Leaves) -> tuple[Any, ...]:
+    def backward(residuals: Sequence[Any], cotangents: Leaves) -> tuple[Any, ...]:
         states, times, values = residuals
         own = with_values([x[0] for x in states], times, values)
         found = _adjoint(own.integration, active, states, times, cotangents)
@@ -66,7 +67,7 @@ def _adjoint(
     integration: Integration,
     active: Sequence[int],
     states: Leaves,
-    times: Any,
+    times: Array,
     cotangents: Leaves,
 ) -> Cotangents:
     """The cotangents of a problem, of those of its states."""
@@ -77,7 +78,7 @@ def _adjoint(
     least = [np.min(x) for x in integration.atol]
     atol = [*integration.atol, *integration.atol, *[least[0]] * (1 + len(active))]
 
-    def to_previous(carry: Leaves, x: Any) -> tuple[Leaves, Any]:
+    def to_previous(carry: Leaves, x: Array) -> tuple[Leaves, Any]:
         y, g, t, before = x
         a = [sum_ + new for sum_, new in zip(carry[:n], g, strict=True)]
         slopes = field(t, y)

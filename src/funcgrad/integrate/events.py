@@ -46,7 +46,7 @@ class Event(NamedTuple):
     def __call__(self, t: Any, y: Leaves) -> Any:
         return self.body.inline([*y, t, *[lift_fully(x, y) for x in self.captured]])[0]
 
-    def occurs(self, before: Any, after: Any) -> Any:
+    def occurs(self, before: Array, after: Array) -> Any:
         """Whether the event lies between two times, of its values there."""
         up, down = (before <= 0) & (after >= 0), (before >= 0) & (after <= 0)
         return up if self.direction > 0 else down if self.direction < 0 else up | down
@@ -154,7 +154,7 @@ def _bisected(event: Event, solution: OdeSolution, steps: Any, before: Any) -> A
     """The fractions of steps at which the event's sign changes."""
     low, high = before * 0.0, before * 0.0 + 1.0
 
-    def halved(_: Any, interval: tuple[Any, Any]) -> tuple[Any, Any]:
+    def halved(_: object, interval: tuple[Any, Any]) -> tuple[Any, Any]:
         low, high = interval
         middle = low + (high - low) / 2
         at = solution.ts[steps] + middle * solution.h[steps]

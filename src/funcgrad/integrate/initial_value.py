@@ -20,6 +20,7 @@ from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
 
 
 def are_traced(values: Sequence[object]) -> bool:
@@ -44,7 +45,7 @@ class InitialValueProblem(NamedTuple):
         """The progress at the last time, and the leaves of the states at all times."""
         first = self.integration.begin(self.start, first_step)
 
-        def to_next(s: Progress, target: Any) -> tuple[Progress, list[Any]]:
+        def to_next(s: Progress, target: Array) -> tuple[Progress, list[Any]]:
             s = s._replace(steps=number(0, np.dtype(np.int64)))
             s = self.integration.advance(s, target)
             late = (s.status == RUNNING) & ~self.integration.reached(s, target)

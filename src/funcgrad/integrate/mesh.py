@@ -20,6 +20,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.vmap import vmap
+from funcgrad.typing import Array
 
 
 class AcceptedSteps(NamedTuple):
@@ -45,7 +46,7 @@ class Mesh(NamedTuple):
     event_times: list[Any]
     event_states: list[Leaves]
 
-    def at(self, times: Any) -> tuple[Any, Leaves]:
+    def at(self, times: Array) -> tuple[Any, Leaves]:
         """Those of the times that the solution reaches, and the states there."""
         ts = self.solution.ts
         forward = self.solution.direction
@@ -119,7 +120,7 @@ def _first(times: Sequence[Any], direction: object) -> Any:
     return found
 
 
-def _ended(solution: OdeSolution, y: Leaves, end: Any) -> tuple[OdeSolution, Leaves]:
+def _ended(solution: OdeSolution, y: Leaves, end: Array) -> tuple[OdeSolution, Leaves]:
     """A solution whose last step ends at another time, and its states."""
     last = solution.in_step(solution.h.shape[0] - 1, end)
     ts = np.concatenate([solution.ts[:-1], end[None]])
@@ -127,14 +128,14 @@ def _ended(solution: OdeSolution, y: Leaves, end: Any) -> tuple[OdeSolution, Lea
     return replace(solution, ts=ts), states
 
 
-def _up_to(solution: OdeSolution, times: Any, steps: Any) -> tuple[Any, Any]:
+def _up_to(solution: OdeSolution, times: Array, steps: Array) -> tuple[Any, Any]:
     """The occurrences of an event without one after the end of the solution."""
     if not times.shape[0] or not bool(solution.direction * (times[-1] - solution.ts[-1]) > 0):
         return times, steps
     return times[:-1], steps[:-1]
 
 
-def _states(times: Any, state: Callable[..., Leaves], like: Leaves, *more: Any) -> Leaves:
+def _states(times: Array, state: Callable[..., Leaves], like: Leaves, *more: Array) -> Leaves:
     """The states at some times."""
     if not times.shape[0]:
         return [x[:0] for x in like]

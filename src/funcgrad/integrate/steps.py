@@ -62,7 +62,7 @@ def astype_of(scalar: Any, leaf: Any) -> Any:
 
 
 def step(
-    method: Method, field: VectorField, t: Any, t_new: Any, y: Leaves, f: Leaves, h: Any
+    method: Method, field: VectorField, t: Array, t_new: Array, y: Leaves, f: Leaves, h: Array
 ) -> Attempt:
     """A step from the state y with slope f at t to ``t_new = t + h``."""
     if isinstance(method, RungeKutta):
@@ -100,12 +100,12 @@ def _explicit(
     return Attempt(y_new, f_new, increments(method.error), dense)
 
 
-def _time(t: Any, t_new: Any, node: float, h: Any) -> Any:
+def _time(t: Array, t_new: Array, node: float, h: Array) -> Any:
     return t_new if node == 1.0 else t + node * h
 
 
 def _rosenbrock(
-    method: Rosenbrock, field: VectorField, t: Any, t_new: Any, y: Leaves, f: Leaves, h: Any
+    method: Rosenbrock, field: VectorField, t: Array, t_new: Array, y: Leaves, f: Leaves, h: Array
 ) -> Attempt:
     types = field.state_types
     matrix, time_slope = _derivatives(field, t, y)

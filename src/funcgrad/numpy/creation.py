@@ -26,6 +26,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shapes
+from funcgrad.typing import Array
 
 _IF_NEEDED = 2
 """The value of NumPy's copy mode IF_NEEDED, which means ``copy=None``."""
@@ -79,7 +80,7 @@ def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:
     return made
 
 
-def _is_as_asked(cell: Any, dtype: Any, order: Any) -> bool:
+def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> bool:
     """Whether an array is what is asked for, so that it need not be copied."""
     same = dtype is None or cell.dtype == np.dtype(dtype)
     flags = cell.flags
@@ -120,7 +121,7 @@ def asarray_chkfinite(
     return made
 
 
-def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+def copy(a: Array, order: Literal["K", "A", "C", "F"] = "K", subok: bool = False) -> Any:
     """As `numpy.copy`: an array of its own."""
     return array(a, copy=True, order=order)
 

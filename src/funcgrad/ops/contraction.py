@@ -240,8 +240,8 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def einsum(
     subscripts: Any,
-    *operands: Any,
-    optimize: Any = False,
+    *operands: npt.ArrayLike,
+    optimize: bool | str | list[Any] = False,
     **rest: object,
 ) -> Any:
     """As `numpy.einsum`, with a string of subscripts, or a list of numbers after each operand.

@@ -14,6 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
@@ -81,7 +82,7 @@ def _sum(terms: list[Any]) -> Any:
     return total
 
 
-def _multiplied(*factors: Any) -> Any:
+def _multiplied(*factors: npt.ArrayLike) -> Any:
     product = factors[0]
     for factor in factors[1:]:
         product = np.matmul(product, factor)

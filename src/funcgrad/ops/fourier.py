@@ -142,7 +142,7 @@ def _cut(x: Array, axis: int, part: slice) -> Any:
     return x[(slice(None),) * axis + (part,)]
 
 
-def _resized(a: Any, count: int, axis: int) -> Any:
+def _resized(a: Array, count: int, axis: int) -> Any:
     """Cut, or filled up with zeros."""
     length = a.shape[axis]
     if count <= length:

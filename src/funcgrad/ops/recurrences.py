@@ -37,13 +37,13 @@ def _recurrence_run(a: Array, b: Array, axis: int) -> Any:
     return z
 
 
-def _of_numbers(a: Any, b: Any) -> list[float]:
+def _of_numbers(a: Array, b: Array) -> list[float]:
     start, *rest = b.tolist()
     pairs = zip(a[1:].tolist(), rest, strict=True)
     return list(accumulate(pairs, lambda z, pair: pair[0] * z + pair[1], initial=start))
 
 
-def _recurrence_decomposed(a: Any, b: Any, axis: int) -> Any:
+def _recurrence_decomposed(a: Array, b: Array, axis: int) -> Any:
     """In log2(n) steps on whole arrays, of which each joins the maps of so many places into one."""
     length, step = np.shape(b)[axis], 1
     while step < length:
@@ -76,7 +76,7 @@ def _slope_edge(z: Array, a: Array, b: Array, *, axis: int) -> LinearMap:
     return _solved(a, axis) @ Diagonal(shifted(z, 1, axis, np.zeros_like))
 
 
-def _recurrence_batch(size: int, batched: Any, a: Array, b: Array, *, axis: int) -> Any:
+def _recurrence_batch(size: int, batched: Sequence[bool], a: Array, b: Array, *, axis: int) -> Any:
     both = np.broadcast_arrays(a, b)  # (One without the batch's axis is repeated.)
     return recurrence_op(*both, axis=axis + 1)
 

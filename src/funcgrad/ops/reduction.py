@@ -389,7 +389,7 @@ def std(
     axis: Axes = None,
     dtype: Any = None,
     ddof: float = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     *,
     where: Any = True,
     mean: Any = None,

@@ -98,7 +98,7 @@ def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def atleast_1d(*arrays: Any) -> Any:
+def atleast_1d(*arrays: npt.ArrayLike) -> Any:
     """As `numpy.atleast_1d`."""
     return _each(arrays, lambda x: x if x.ndim >= 1 else reshape(x, (1,)))
 
@@ -356,7 +356,7 @@ vstack = joiner(0, atleast_2d)
 hstack = joiner(1, atleast_1d)
 
 
-def column_stack(arrays: Any) -> Any:
+def column_stack(arrays: Sequence[Any]) -> Any:
     """As `numpy.column_stack`."""
     exprs = lift_all(list(arrays))
     return concatenate([x if x.ndim > 1 else expand_dims(ravel(x), 1) for x in exprs], axis=1)

@@ -22,7 +22,7 @@ from funcgrad.ops.base.op import Op, spread
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.shape import full_like, zeros_like
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 # -- values --------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def _add_decomposed(x: Array, v: Array, *arrays: Array, spec: Spec) -> Any:
     return x - scatter_op(-v, *arrays, spec=spec, shape=x.shape)
 
 
-def _jax_set(jnp: Any, x: Any, v: Any, *arrays: Array, spec: Spec, unique: bool) -> Any:
+def _jax_set(jnp: FunctionLibrary, x: Any, v: Any, *arrays: Array, spec: Spec, unique: bool) -> Any:
     index = restore(spec, arrays)
     if not unique:  # JAX does not say which value remains: give all the last one
         order = jnp.arange(v.size).reshape(v.shape)

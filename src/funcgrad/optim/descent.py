@@ -30,6 +30,7 @@ from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
 from funcgrad.transforms.grad import value_and_grad
 from funcgrad.transforms.vjp import vjp
+from funcgrad.typing import Array
 
 _OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(
     {
@@ -171,7 +172,7 @@ def _by_least_squares(
             refuse_traced(leaf)
         return ravel(output)
 
-    def both(vector: Any) -> Any:
+    def both(vector: Array) -> Any:
         return residuals_and_jacobian(f, places, vector)
 
     first = residuals(ravel(x))

@@ -85,7 +85,7 @@ def refuse_traced(value: object) -> None:
         )
 
 
-def finite(value: Any, norm: float, step: int) -> float:
+def finite(value: float, norm: float, step: int) -> float:
     """The objective's value as a float, if it and the gradient are finite."""
     refuse_traced(value)
     if not (np.isfinite(value) and np.isfinite(norm)):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from funcgrad.optim.tree_arithmetic import is_complex
 from funcgrad.rewrite.evaluate import result
 from funcgrad.trace.pytree import Tree, flatten_numbers
+from funcgrad.typing import Array
 
 Vector = npt.NDArray[np.float64]
 
@@ -27,7 +28,7 @@ def ravel(tree: Any) -> Any:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _flat(leaf: Any) -> list[Any]:
+def _flat(leaf: Array) -> list[Any]:
     parts = [np.real(leaf), np.imag(leaf)] if is_complex(leaf) else [leaf]
     return [np.reshape(part, (-1,)) for part in parts]
 

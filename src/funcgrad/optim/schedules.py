@@ -51,7 +51,7 @@ def exponential(rate: object, decay: object, every: object = 1) -> Schedule:
     return lambda step: result(rate * decay ** (step / every))
 
 
-def linear(start: object, end: Any, steps: Any) -> Schedule:
+def linear(start: Any, end: Any, steps: float) -> Schedule:
     """From ``start`` to ``end`` in equal parts over a number of steps; then ``end``.
 
     Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a

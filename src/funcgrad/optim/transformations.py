@@ -255,7 +255,7 @@ def scale_by_rms(decay: object = 0.9, eps: object = 1e-8, eps_in_sqrt: bool = Tr
     decay = checked_number("scale_by_rms", "decay", decay, 0.0, 1.0)
     eps = checked_number("scale_by_rms", "eps", eps)
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: Any, state: Any, params: object = None) -> tuple[Any, Any]:
         nu = _mean(decay, state.nu, mapped("update", squared_modulus, grads))
 
         def direction(g: object, v: Array) -> Any:

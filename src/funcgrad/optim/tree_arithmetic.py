@@ -13,6 +13,7 @@ from funcgrad.expr import Expr
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
+from funcgrad.typing import Array
 
 
 def frozen(tree: object) -> Any:
@@ -39,7 +40,7 @@ def is_complex(leaf: Any) -> bool:
     return bool(leaf.dtype.kind == "c" if isinstance(leaf, Expr) else np.iscomplexobj(leaf))
 
 
-def squared_modulus(leaf: Any) -> Any:
+def squared_modulus(leaf: Array) -> Any:
     """The squares of absolute values."""
     return np.real(leaf * np.conj(leaf)) if is_complex(leaf) else leaf * leaf
 

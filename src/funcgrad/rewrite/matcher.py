@@ -23,6 +23,7 @@ from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
 from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
 from funcgrad.rewrite.reading_laws import COLLECTED, COMPLEX_READING, READING, STRUCTURAL_READING
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
+from funcgrad.typing import Array
 
 Check: TypeAlias = tuple[Literal["op", "bind", "same_as", "constant", "literal"], int, Any]
 """An instruction of a compiled pattern: what to check, at which position, and the check's argument.
@@ -416,7 +417,7 @@ def _match(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:
     return bindings
 
 
-def _is_same(value: Any, wanted: Any) -> bool:
+def _is_same(value: Array, wanted: float) -> bool:
     """Whether a constant is the number that a law names, of the same sign where it is zero."""
     return bool(
         value == wanted

@@ -219,7 +219,7 @@ def _integral(body: Body, options: Mapping[str, Any], orders: int) -> Callable[.
     return function
 
 
-def _at(body: Body, end: Any, theta: Sequence[Any]) -> Any:
+def _at(body: Body, end: Array, theta: Sequence[Any]) -> Any:
     """The integrand at a limit; 0 at an infinite one, which does not move."""
     finite = np.isfinite(end)
     (value,) = body.inline([lift_fully(np.where(finite, end, 0.0)), *theta])

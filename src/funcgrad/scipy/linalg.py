@@ -99,13 +99,13 @@ def solve_triangular(
 
 
 @_where_traced
-def eigh(a: Array, b: Any = None, *, eigvals_only: bool = False, **options: Any) -> Any:
+def eigh(a: Array, b: Array | None = None, *, eigvals_only: bool = False, **options: object) -> Any:
     _refuse("eigh", b=b is not None, **{k: v for k, v in options.items() if "subset" in k})
     return np.linalg.eigvalsh(a) if eigvals_only else tuple(np.linalg.eigh(a))
 
 
 @_where_traced
-def eigvalsh(a: Array, b: Any = None, **options: Any) -> Any:
+def eigvalsh(a: Array, b: Array | None = None, **options: object) -> Any:
     return eigh(a, b, eigvals_only=True, **options)
 
 
@@ -122,7 +122,7 @@ def svdvals(a: Array, **_: object) -> Any:
 
 
 @_where_traced
-def qr(a: Array, mode: Any = "full", pivoting: bool = False, **_: Any) -> Any:
+def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any:
     _refuse("qr", pivoting=pivoting)
     form: Any = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
     found: Any = np.linalg.qr(a, form)

@@ -41,7 +41,7 @@ def _ruled(
         found = function(*args)
         return found, (args, found)
 
-    def backward(residuals: Any, cotangent: Array) -> tuple[Any, ...]:
+    def backward(residuals: Sequence[Array], cotangent: Array) -> tuple[Any, ...]:
         args, found = residuals
         return pullback(*args, found, cotangent)
 
@@ -190,7 +190,7 @@ def _eliminated_pullback(a: Array, z: Array, g: Array) -> tuple[Any, ...]:
 _eliminated = _ruled("lu", lambda a: _scipy.lu_factor(a)[0], lambda a: a, _eliminated_pullback)
 
 
-def _triangles(packed: Any) -> tuple[Any, Any]:
+def _triangles(packed: Array) -> tuple[Any, Any]:
     return np.tril(packed, -1) + np.eye(packed.shape[0]), np.triu(packed)
 
 
@@ -285,7 +285,7 @@ def _shifted(row: Array, offset: int) -> Any:
     return np.concatenate([row[-offset:], 0 * row[:-offset]])
 
 
-def _transposed_bands(ab: Any) -> Any:
+def _transposed_bands(ab: Array) -> Any:
     """The transposed matrix in diagonal ordered form: the diagonals in reverse order, shifted."""
     width = ab.shape[0] // 2
     return np.stack([_shifted(ab[r], r - width) for r in reversed(range(2 * width + 1))])
@@ -296,7 +296,7 @@ def _run_banded(ab: Array, b: Array) -> Any:
     return _scipy.solve_banded((width, width), ab, b)
 
 
-def _banded_pullback(ab: Any, b: Any, x: Any, g: Any) -> tuple[Any, ...]:
+def _banded_pullback(ab: Array, b: Array, x: Array, g: Array) -> tuple[Any, ...]:
     w, width = _banded(_transposed_bands(ab), g), ab.shape[0] // 2
     # Entry (j + r - width, j) of the matrix stands in row r and column j.
     rows = [-np.sum(_shifted(w, width - r) * x, axis=1) for r in range(2 * width + 1)]

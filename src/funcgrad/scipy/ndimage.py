@@ -64,7 +64,7 @@ def _wrapped_coordinate(q: Array, n: int, mode: str) -> Any:
     return q
 
 
-def _whole_index(i: Any, n: int, mode: str) -> Any:
+def _whole_index(i: Array, n: int, mode: str) -> Any:
     """The pixel that an index outside the image stands for."""
     if n == 1 or mode in ("nearest", "constant", "grid-constant"):
         return np.clip(i, 0, n - 1)
@@ -80,7 +80,7 @@ def _whole_index(i: Any, n: int, mode: str) -> Any:
     return i % n
 
 
-def _cubic_weights(share: Any) -> list[Any]:
+def _cubic_weights(share: Array) -> list[Any]:
     """The four values of the cubic B-spline at a place between two knots."""
     rest = 1 - share
     return [
@@ -152,7 +152,7 @@ def spline_filter(
 def map_coordinates(
     input: npt.ArrayLike,
     coordinates: npt.ArrayLike,
-    output: Any = None,
+    output: None = None,
     order: int = 3,
     mode: str = "constant",
     cval: float = 0.0,
@@ -189,7 +189,7 @@ _MARGIN = 12
 """The pixels of padding, as SciPy's, before the spline filter of an image that is not extended by it."""
 
 
-def _padded(image: Any, places: Any, mode: str, cval: float) -> tuple[Any, Any]:
+def _padded(image: Array, places: Any, mode: str, cval: float) -> tuple[Any, Any]:
     if mode not in ("nearest", "grid-constant"):
         return image, places
     margins = [(_MARGIN, _MARGIN)] * image.ndim
@@ -231,7 +231,7 @@ def correlate1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
     axis: int = -1,
-    output: Any = None,
+    output: None = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
@@ -258,7 +258,7 @@ def convolve1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
     axis: int = -1,
-    output: Any = None,
+    output: None = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
@@ -294,7 +294,7 @@ def gaussian_filter1d(
     sigma: Any,
     axis: int = -1,
     order: int = 0,
-    output: Any = None,
+    output: None = None,
     mode: str = "reflect",
     cval: float = 0.0,
     truncate: float = 4.0,
@@ -320,13 +320,13 @@ def gaussian_filter(
     input: npt.ArrayLike,
     sigma: Any,
     order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
+    output: None = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
     truncate: float = 4.0,
     *,
-    radius: Any = None,
-    axes: Any = None,
+    radius: int | Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
 ) -> Any:
     """As `scipy.ndimage.gaussian_filter`, in the image and sigma; the radius is that of sigma's value."""
     image: Any = number("gaussian_filter", input)
@@ -343,18 +343,18 @@ def gaussian_filter(
     return image
 
 
-def _uniform(image: Any, size: int, axis: int, mode: str, cval: float, origin: int) -> Any:
+def _uniform(image: Array, size: int, axis: int, mode: str, cval: float, origin: int) -> Any:
     return correlate1d(image, np.full(size, 1 / size), axis, None, mode, cval, origin)
 
 
 @_composed
 def uniform_filter(
     input: npt.ArrayLike,
-    size: Any = 3,
-    output: Any = None,
-    mode: Any = "reflect",
+    size: int | Sequence[int] = 3,
+    output: None = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
-    origin: Any = 0,
+    origin: int | Sequence[int] = 0,
 ) -> Any:
     """As `scipy.ndimage.uniform_filter`."""
     refuse("uniform_filter", output=output)

@@ -8,7 +8,7 @@ starting point is 0. All other names lead to SciPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from inspect import signature
 from typing import Any
@@ -126,11 +126,11 @@ def root_scalar(
     args: Any = (),
     method: str | None = None,
     bracket: Any = None,
-    fprime: Any = None,
-    fprime2: Any = None,
+    fprime: Callable[..., Any] | bool | None = None,
+    fprime2: Callable[..., Any] | bool | None = None,
     x0: Any = None,
     x1: Any = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.root_scalar`; the derivative in the bracket and the starting point is 0."""
     args = tuple_of(args)
@@ -262,7 +262,12 @@ def _minimum(
     slope = back[0] if 0 in back else 0 * body.inputs[0]
     both = Body(body.inputs, [*body.outputs, *substitute_all([slope], one)])
 
-    def run(low: Any, high: Any, x0: Any, *theta: Any) -> Any:
+    def run(
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        x0: npt.ArrayLike,
+        *theta: npt.ArrayLike,
+    ) -> Any:
         def fun(x: Array) -> tuple[float, Any]:
             with np.errstate(all="ignore"):
                 value, gradient = both.program.step([x, *theta])
@@ -281,7 +286,11 @@ def _minimum(
 
 
 def minimize_scalar(
-    fun: Function, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any
+    fun: Function,
+    bracket: Sequence[Any] | None = None,
+    bounds: Sequence[Any] | None = None,
+    args: tuple[object, ...] = (),
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.minimize_scalar`; the derivative in the bracket is 0."""
     args = tuple_of(args)
@@ -314,13 +323,13 @@ def _line_search(bracket: object, bounds: object) -> Function:
 def least_squares(
     fun: Function,
     x0: npt.ArrayLike,
-    jac: Any = "2-point",
+    jac: str | Callable[..., Any] | None = "2-point",
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
     *,
-    loss: Any = "linear",
-    args: Any = (),
-    **options: Any,
+    loss: str | Callable[..., Any] | None = "linear",
+    args: tuple[object, ...] = (),
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.least_squares`, for the loss 'linear'."""
     args = tuple_of(args)
@@ -352,9 +361,9 @@ def curve_fit(
     xdata: Any,
     ydata: npt.ArrayLike,
     p0: npt.ArrayLike | None = None,
-    sigma: Any = None,
+    sigma: npt.ArrayLike | None = None,
     absolute_sigma: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.curve_fit`: the parameters, and their covariance, in the data and sigma."""
     count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)

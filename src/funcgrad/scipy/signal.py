@@ -32,7 +32,7 @@ def _array(who: str, value: npt.ArrayLike) -> Any:
 
 
 # -- convolutions ------------------------------------------------------------------------------------
-def _part(full: Any, mode: str, shapes: Sequence[tuple[int, ...]], axes: Sequence[int]) -> Any:
+def _part(full: Array, mode: str, shapes: Sequence[tuple[int, ...]], axes: Sequence[int]) -> Any:
     """The part of a full convolution that ``mode`` names."""
     if mode == "full":
         return full
@@ -228,7 +228,7 @@ def lfilter(
         state = np.broadcast_to(start, shape).astype(dtype)
     columns = [1] * (rows.ndim - 1)
 
-    def step(state: Any, value: Any) -> tuple[Any, Any]:
+    def step(state: Array, value: Array) -> tuple[Any, Any]:
         """The transposed direct form II."""
         y = top[0] * value + (state[0] if order > 1 else 0.0)
         shifted = np.concatenate([state[1:], 0 * state[:1]])

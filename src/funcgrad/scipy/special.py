@@ -69,7 +69,7 @@ if hasattr(_scipy, "softplus"):
 def logsumexp(
     a: Array,
     axis: Any = None,
-    b: Any = None,
+    b: Array | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
 ) -> Any:

@@ -29,6 +29,7 @@ from funcgrad.show.numbers import label
 from funcgrad.show.text import define, shown, write
 from funcgrad.show.written import ATOM, Written
 from funcgrad.trace.run_formula import evaluate
+from funcgrad.typing import Array
 
 MOST_STEPS = 200
 WIDEST_COLUMN = 40  # characters of a formula in a column
@@ -307,7 +308,7 @@ def _tangent(e: Expr, z: object, args: list[Any], flows: list[Any]) -> Any:
     return _number(total)
 
 
-def _contributions(step: Step, z: object, args: list[Any], cotangent: Any) -> dict[int, Any]:
+def _contributions(step: Step, z: object, args: list[Any], cotangent: Array) -> dict[int, Any]:
     """What each argument's cotangent gains from a node's."""
     e = step.expr
     if e.op.joint is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.show.implicit_casts import is_integer
+from funcgrad.typing import Array
 
 LONGEST_ARRAY = 40  # characters of an array that is written out
 _LARGEST_DENOMINATOR = 99
@@ -42,7 +43,7 @@ def digits(value: Any) -> str:
     return _fraction(value, number) or text if len(text) > 8 else text
 
 
-def _complex_digits(value: Any) -> str:
+def _complex_digits(value: complex | np.generic) -> str:
     """A complex number as Python reads it: its literals are sums, which lose some signs of zeros."""
     real, imag = [
         str(int(part)) if is_integer(float(part)) else str(part)
@@ -58,7 +59,7 @@ def _complex_digits(value: Any) -> str:
     return f"({real}{'' if negative else '+'}{imag}j)"
 
 
-def _fraction(value: Any, number: float) -> str | None:
+def _fraction(value: complex | np.generic, number: float) -> str | None:
     if not 1e-3 < abs(number) < 1e3:
         return None
     simple = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
@@ -79,7 +80,7 @@ def with_dtype(value: Any) -> str:
     return text if name in _PYTHON else f"{name}({text})"
 
 
-def is_identity(array: Any) -> bool:
+def is_identity(array: Array) -> bool:
     """Whether a constant is an identity matrix of float64."""
     square = array.ndim == 2 and array.shape[0] == array.shape[1] > 1
     return bool(square and array.dtype == float and np.array_equal(array, np.eye(len(array))))
@@ -90,7 +91,7 @@ def label(array: Any) -> str:
     return entries(array) if array.ndim else digits(array[()])
 
 
-def entries(array: Any) -> str:
+def entries(array: Array) -> str:
     """The entries of an array between brackets, if they are few; else its type: ``<float64[50]>``."""
     if array.size <= LONGEST_ARRAY:
         text = _nested(array)

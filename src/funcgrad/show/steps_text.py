@@ -46,7 +46,7 @@ MOST_LAWS = 30  # rewrites of one derivative that are listed
 WIDEST = 60  # characters of a formula
 
 
-def steps(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> PrintedText:
+def steps(f: Callable[..., Any] | Expr, /, *args: object, **named: object) -> PrintedText:
     """The steps of backpropagation through a function or a formula, as text: a line a step.
 
     The forward pass computes each node from its operands. Backprop visits the nodes in reverse: each operand

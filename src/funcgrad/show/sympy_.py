@@ -18,6 +18,7 @@ from funcgrad.ops.base.op import columns_of
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple, written_out
 from funcgrad.show.naming import distinct
+from funcgrad.typing import FunctionLibrary
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
 DEEPEST, LARGEST = 150, 20_000
@@ -54,7 +55,7 @@ def to_sympy(expr: Expr) -> Any:
     return fold(expr, _algebra(sympy))
 
 
-def _algebra(sympy: Any) -> Algebra[Any]:
+def _algebra(sympy: FunctionLibrary) -> Algebra[Any]:
     def op(e: Expr, parts: tuple[Any, ...]) -> Any:
         function = in_library(columns_of(e).sympy, sympy, e.dtype.kind)
         if function is None:
@@ -120,7 +121,7 @@ def _number(sympy: Any, array: Any) -> Any:
     return _real(sympy, value)
 
 
-def _real(sympy: Any, value: float) -> Any:
+def _real(sympy: FunctionLibrary, value: float) -> Any:
     if value != value:
         return sympy.nan
     if value in (np.inf, -np.inf):

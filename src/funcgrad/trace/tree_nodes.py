@@ -91,7 +91,7 @@ def _by_fields(names: Iterable[str], marked: Iterable[str]) -> Flatten:
     moving = [name for name in names if name not in marked]
     kept = [name for name in names if name in marked]
 
-    def flatten(tree: Any) -> TreeNode:
+    def flatten(tree: object) -> TreeNode:
         return fields_of(tree, moving, kept)
 
     return flatten

@@ -38,6 +38,7 @@ from funcgrad.transforms.transform_arguments import (
     warn_unreached,
 )
 from funcgrad.transforms.vjp import vjp
+from funcgrad.typing import Array
 
 
 def jacobian(
@@ -171,7 +172,11 @@ def ggnvp(
 
 # -- modes ---------------------------------------------------------------------------------------
 def _jacobian(
-    who: str, how: Any, f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
+    who: str,
+    how: Callable[..., Any],
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
 ) -> Callable[..., Any]:
     check_function(who, f)
     function = f
@@ -200,7 +205,7 @@ def _jacobian(
     return titled(jacobian_of, f, who, f"the partial derivatives of {{}} in argument {argnums}.")
 
 
-def _result(who: str, item: Any) -> Expr:
+def _result(who: str, item: Array) -> Expr:
     root = lift_fully(item)
     if differentiable(root.dtype):
         return root

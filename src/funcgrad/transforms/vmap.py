@@ -113,7 +113,7 @@ def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | Non
     ]
 
 
-def _axes_of_results(out_axes: object, output: Any, count: int) -> list[int | None]:
+def _axes_of_results(out_axes: object, output: object, count: int) -> list[int | None]:
     axes = _prefix("out_axes", out_axes, output)
     if len(axes) != count:
         raise fail(
@@ -123,7 +123,7 @@ def _axes_of_results(out_axes: object, output: Any, count: int) -> list[int | No
     return axes
 
 
-def _prefix(name: str, spec: object, tree: Any) -> list[int | None]:
+def _prefix(name: str, spec: object, tree: object) -> list[int | None]:
     """One axis a leaf, from a tree of axes that is a prefix of the tree of values."""
     if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
         return [spec] * len(flatten(tree).leaves)

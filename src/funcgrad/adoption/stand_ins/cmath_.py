@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.adoption.stand_ins.number_functions import any_traced, where_traced
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import astype
+from funcgrad.typing import Array
 
 
 def _complex(x: Any) -> Any:
@@ -26,15 +27,15 @@ def _log(z: Any, *base: Any) -> Any:
     return whole / np.log(_complex(base[0])) if base else whole
 
 
-def _rect(r: Any, phi: Any) -> Any:
+def _rect(r: Array, phi: Array) -> Any:
     return make_complex(r * np.cos(phi), r * np.sin(phi))
 
 
-def _polar(z: Any) -> tuple[Any, Any]:
+def _polar(z: Array) -> tuple[Any, Any]:
     return np.abs(z), np.angle(_complex(z))
 
 
-def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+def _isclose(a: Array, b: Array, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
     far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
     return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
 

@@ -18,35 +18,36 @@ from funcgrad.adoption.stand_ins.number_functions import any_traced, as_number, 
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype
+from funcgrad.typing import Array
 
 
 def _log(x: Any, *base: Any) -> Any:
     return np.log(x) / np.log(base[0]) if base else np.log(x)
 
 
-def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+def _isclose(a: Array, b: Array, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
     far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
     return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
 
 
-def _ldexp(x: Any, i: int) -> Any:
+def _ldexp(x: Array, i: int) -> Any:
     # By halves: 2.0**i may overflow where the product does not.
     return x * math.ldexp(1.0, i // 2) * math.ldexp(1.0, i - i // 2)
 
 
-def _frexp(x: Any) -> tuple[Any, int]:
+def _frexp(x: Array) -> tuple[Any, int]:
     # The exponent is asked for by value: its derivative is zero.
     exponent = math.frexp(concrete_value(stopped(x), "frexp"))[1]
     return _ldexp(x, -exponent), exponent
 
 
-def _modf(x: Any) -> tuple[Any, Any]:
+def _modf(x: Array) -> tuple[Any, Any]:
     whole = np.trunc(x)
     part = np.where(np.isinf(x), 0.0, x - whole)
     return np.copysign(part, x), whole
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(x: Array, y: Array) -> Any:
     rest = np.fmod(x, y)
     half = np.abs(y) / 2
     # Of two multiples that are equally near, the even one.
@@ -82,7 +83,7 @@ def prod(iterable: Iterable[Any], /, *, start: Any = 1) -> Any:
     return reduce(mul, items, start) if any_traced(start, *items) else math.prod(items, start=start)
 
 
-def hypot(*coordinates: Any) -> Any:
+def hypot(*coordinates: Array) -> Any:
     """As `math.hypot`, of any number of coordinates."""
     if not any_traced(*coordinates):
         return math.hypot(*coordinates)
@@ -105,14 +106,14 @@ def sumprod(p: Iterable[Any], q: Iterable[Any], /) -> Any:
     return fsum([a * b for a, b in pairs])
 
 
-def _float(x: Any) -> Any:
+def _float(x: Array) -> Any:
     return astype(x, float) if any_traced(x) else float(x)
 
 
 def _special(name: str) -> Callable[[Any], Any]:
     """A function of `funcgrad.scipy.special`, which needs SciPy, imported where a traced value enters it."""
 
-    def function(x: Any) -> Any:
+    def function(x: Array) -> Any:
         from funcgrad.scipy import special
 
         return getattr(special, name)(x)

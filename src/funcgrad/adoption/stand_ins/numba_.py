@@ -9,7 +9,7 @@ import numba
 from funcgrad.numpy import vectorize as by_entry_of
 
 
-def jit(*args: Any, **options: Any) -> Any:
+def jit(*args: object, **options: object) -> Any:
     """As `numba.jit`, without compiling: the function itself, or a decorator."""
     if len(args) == 1 and callable(args[0]) and not isinstance(args[0], numba.types.Type):
         return args[0]
@@ -20,7 +20,7 @@ njit = generated_jit = jit
 prange = range
 
 
-def vectorize(*args: Any, **options: Any) -> Any:
+def vectorize(*args: object, **options: object) -> Any:
     """As `numba.vectorize`, without compiling."""
     if len(args) == 1 and callable(args[0]) and not isinstance(args[0], numba.types.Type):
         return by_entry_of(args[0])

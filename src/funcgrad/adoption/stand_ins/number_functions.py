@@ -22,7 +22,7 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
     """A function that is ``own`` on plain numbers, and ``traced`` where an argument is traced."""
 
     @wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         if not any_traced(*args):
             return own(*args, **kwargs)
         return traced(*[as_number(arg, own.__name__) for arg in args], **kwargs)
@@ -30,7 +30,7 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
     return function
 
 
-def as_number(value: Any, asker: str) -> Any:
+def as_number(value: object, asker: str) -> Any:
     """An argument of a function of numbers: an array of one entry is a number, as in Python."""
     value = plain_value(value)
     if not isinstance(value, Expr | np.ndarray) or not value.ndim:

@@ -14,13 +14,14 @@ import numpy as np
 
 from funcgrad.adoption.stand_ins.math_ import fsum
 from funcgrad.adoption.stand_ins.number_functions import any_traced
+from funcgrad.typing import Array
 
 
 def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:
     own = getattr(statistics, traced.__name__)
 
     @wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         # Iterators are read once.
         lists = [list(arg) if isinstance(arg, Iterable) else arg for arg in args]
         held = [
@@ -40,19 +41,19 @@ def _counted(data: Any, least: int, name: str) -> int:
 
 
 @_where_traced
-def mean(data: Any) -> Any:
+def mean(data: Iterable[Any]) -> Any:
     return fsum(data) / _counted(data, 1, "mean")
 
 
 @_where_traced
-def fmean(data: Any, weights: Any = None) -> Any:
+def fmean(data: Iterable[Any], weights: Iterable[Any] | None = None) -> Any:
     if weights is None:
         return fsum(data) / _counted(data, 1, "fmean")
     return fsum([w * x for w, x in zip(list(weights), data, strict=True)]) / fsum(list(weights))
 
 
 @_where_traced
-def geometric_mean(data: Any) -> Any:
+def geometric_mean(data: Iterable[Any]) -> Any:
     return np.exp(fsum([np.log(x) for x in data]) / _counted(data, 1, "geometric_mean"))
 
 
@@ -69,22 +70,22 @@ def _squares(data: Any, center: Any) -> Any:
 
 
 @_where_traced
-def pvariance(data: Any, mu: Any = None) -> Any:
+def pvariance(data: Iterable[Any], mu: Array | None = None) -> Any:
     return _squares(data, mu) / _counted(data, 1, "pvariance")
 
 
 @_where_traced
-def variance(data: Any, xbar: Any = None) -> Any:
+def variance(data: Iterable[Any], xbar: Array | None = None) -> Any:
     return _squares(data, xbar) / (_counted(data, 2, "variance") - 1)
 
 
 @_where_traced
-def pstdev(data: Any, mu: Any = None) -> Any:
+def pstdev(data: Iterable[Any], mu: Array | None = None) -> Any:
     return np.sqrt(_squares(data, mu) / _counted(data, 1, "pstdev"))
 
 
 @_where_traced
-def stdev(data: Any, xbar: Any = None) -> Any:
+def stdev(data: Iterable[Any], xbar: Array | None = None) -> Any:
     return np.sqrt(_squares(data, xbar) / (_counted(data, 2, "stdev") - 1))
 
 
@@ -94,12 +95,12 @@ def _products(x: Any, y: Any) -> Any:
 
 
 @_where_traced
-def covariance(x: Any, y: Any) -> Any:
+def covariance(x: Iterable[Any], y: Iterable[Any]) -> Any:
     return _products(x, y) / (_counted(x, 2, "covariance") - 1)
 
 
 @_where_traced
-def correlation(x: Any, y: Any) -> Any:
+def correlation(x: Iterable[Any], y: Iterable[Any]) -> Any:
     _counted(x, 2, "correlation")
     return _products(x, y) / np.sqrt(_products(x, x) * _products(y, y))
 

@@ -12,6 +12,7 @@ from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
 from funcgrad.ops.base.lazy_import import LazyModule
+from funcgrad.typing import LibraryArray
 
 cupy: Any = LazyModule("cupy")
 
@@ -33,11 +34,13 @@ def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], An
     return constant
 
 
-def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
+def _astype(x: LibraryArray, dtype: np.dtype[Any]) -> Any:
     return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
 
 
-def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+def _scatter(
+    g: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
     whole, index = cupy.zeros(shape, g.dtype), restore(spec, arrays)
     if arrays:
         cupy.add.at(whole, index, g)
@@ -46,7 +49,7 @@ def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     return whole
 
 
-def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+def _logsumexp(x: LibraryArray, axis: tuple[int, ...]) -> Any:
     if not x.size:
         return cupy.log(cupy.sum(cupy.exp(x), axis=axis))
     top = cupy.max(x.real, axis=axis, keepdims=True)

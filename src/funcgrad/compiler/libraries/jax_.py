@@ -18,7 +18,7 @@ from funcgrad.compiler.libraries.jax_sharding import (
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
-from funcgrad.typing import Array
+from funcgrad.typing import Array, LibraryArray
 
 
 def _dtype(dtype: np.dtype[Any]) -> Any:
@@ -40,19 +40,21 @@ def _astype(x: object, dtype: np.dtype[Any]) -> Any:
     return jax.lax.convert_element_type(part, _dtype(dtype))
 
 
-def _cumsum(x: Any, axis: int) -> Any:
+def _cumsum(x: LibraryArray, axis: int) -> Any:
     # As NumPy, which sums small integers in wide ones.
     return jnp.cumsum(x, axis=axis, dtype=jnp.sum(x[:0]).dtype)
 
 
-def _scatter(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+def _scatter(
+    g: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
     truth = g.dtype == bool
     g = g.astype(np.int8) if truth else g
     whole = jnp.zeros(shape, g.dtype).at[restore(spec, arrays)].add(g)
     return whole != 0 if truth else whole
 
 
-def _logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+def _logsumexp(x: LibraryArray, axis: tuple[int, ...]) -> Any:
     if x.size == 0:
         return jnp.log(jnp.sum(jnp.exp(x), axis=axis))
     return jax.scipy.special.logsumexp(x, axis=axis)
@@ -81,7 +83,7 @@ def _loop(
     if holds is not None:
         return varying_while_loop(holds, run, init, fixed)
 
-    def step(state: Any, items: Any) -> Any:
+    def step(state: Sequence[Any], items: Sequence[Any]) -> Any:
         values = run(*state, *items, *fixed)
         return values[:count], values[count:]
 

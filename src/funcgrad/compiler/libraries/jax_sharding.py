@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from funcgrad.ops.base.lazy_import import LazyModule
-from funcgrad.typing import Array
+from funcgrad.typing import Array, LibraryArray
 
 jax: Any = LazyModule("jax")
 jnp: Any = LazyModule("jax.numpy")
@@ -77,13 +77,13 @@ def varying_scan(
 ) -> tuple[Any, Any]:
     """`jax.lax.scan` of a step that reads ``fixed`` as well; its carry varies wherever a later one does."""
 
-    def next_carry(state: Any) -> Any:
+    def next_carry(state: Sequence[Any]) -> Any:
         items = [_as_varying(jnp.zeros(s.shape[1:], s.dtype), _varying_axes(s)) for s in sequences]
         return step(state, items)[0]
 
     carry = _varying_carry(next_carry, init, (*sequences, *fixed))
 
-    def varying(state: Any, items: Any) -> Any:
+    def varying(state: Sequence[Any], items: Sequence[Any]) -> Any:
         later, values = step(state, items)
         return _like(later, carry), values
 
@@ -103,7 +103,7 @@ def varying_while_loop(
     the condition does.
     """
 
-    def condition(state: Any) -> Any:
+    def condition(state: Sequence[Any]) -> Any:
         return holds(*state, *fixed)[0]
 
     carry = _varying_carry(lambda state: run(*state, *fixed), init, fixed)
@@ -141,7 +141,7 @@ def partitioned(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any,
     """
 
     @wraps(run)
-    def over_mesh(*values: Any) -> tuple[Any, ...]:
+    def over_mesh(*values: LibraryArray) -> tuple[Any, ...]:
         meshes = list(map(_explicit_mesh, values))
         first = next((mesh for mesh in meshes if mesh is not None), None)
         if first is None or any([isinstance(x, jax.core.Tracer) for x in values]):
@@ -158,7 +158,7 @@ def partitioned(run: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any,
     return over_mesh
 
 
-def _explicit_mesh(x: Any) -> Any:
+def _explicit_mesh(x: LibraryArray) -> Any:
     """The mesh of an array that has explicit axes, or None."""
     if not hasattr(jax, "set_mesh"):  # versions without it have no explicit axes
         return None
@@ -173,7 +173,7 @@ def _auto_mesh(mesh: Any) -> Any:
     return jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types=kinds)
 
 
-def _over(mesh: Any, x: Any) -> Any:
+def _over(mesh: Any, x: LibraryArray) -> Any:
     """An array over a mesh of the same devices, partitioned as it was."""
     if not isinstance(x.sharding, jax.sharding.NamedSharding):
         return x

@@ -14,7 +14,7 @@ from funcgrad.compiler.libraries.library_codegen import Library
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.ops.base.torch_forms import torch_dtype
-from funcgrad.typing import Array
+from funcgrad.typing import Array, LibraryArray
 
 torch: Any = LazyModule("torch")
 
@@ -86,7 +86,7 @@ def _ruled_function() -> Any:
             ctx.save_for_backward(*operands)
 
         @staticmethod
-        def backward(ctx: Any, *cotangents: Any) -> Any:
+        def backward(ctx: Any, *cotangents: LibraryArray) -> Any:
             wiring = ctx.wiring
             last = wiring.results + wiring.arguments
             operands = ctx.saved_tensors
@@ -105,7 +105,7 @@ def _ruled_function() -> Any:
     return Ruled
 
 
-def _transposed(linear: Callable[..., Any], arguments: Any, given: Any) -> Any:
+def _transposed(linear: Callable[..., Any], arguments: Sequence[Any], given: Sequence[Any]) -> Any:
     """Cotangents through a linear map: by torch's own transposition, which conjugates on both sides."""
     _, pullback = torch.func.vjp(linear, *[torch.zeros_like(x) for x in arguments])
     return [g.conj_physical() for g in pullback(tuple([g.conj_physical() for g in given]))]

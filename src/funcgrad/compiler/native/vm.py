@@ -22,6 +22,7 @@ import numpy as np
 
 from funcgrad.compiler.native import numba_jit
 from funcgrad.compiler.native.bytecode import AS_TRUTH, arity, instructions
+from funcgrad.typing import Array
 
 if getattr(
     numba.config, "DISABLE_JIT", 0
@@ -54,7 +55,7 @@ _U = np.uint64  # unsigned indices avoid numba's test for negative ones
 
 
 @_compiled
-def _each(f: Callable[..., Any], code: Any, v: Any, at: Any, times: Any) -> Any:
+def _each(f: Callable[..., Any], code: Array, v: Array, at: np.uint64, times: np.uint64) -> Any:
     end = at + _U(2) * times
     while at < end:
         v[code[at]] = f(v[code[at + _U(1)]])
@@ -63,7 +64,9 @@ def _each(f: Callable[..., Any], code: Any, v: Any, at: Any, times: Any) -> Any:
 
 
 @_compiled
-def _each_pair(f: Callable[..., Any], code: Any, v: Any, at: Any, times: Any) -> Any:
+def _each_pair(
+    f: Callable[..., Any], code: Array, v: Array, at: np.uint64, times: np.uint64
+) -> Any:
     end = at + _U(3) * times
     while at < end:
         v[code[at]] = f(v[code[at + _U(1)]], v[code[at + _U(2)]])
@@ -72,7 +75,9 @@ def _each_pair(f: Callable[..., Any], code: Any, v: Any, at: Any, times: Any) ->
 
 
 @_compiled
-def _each_triple(f: Callable[..., Any], code: Any, v: Any, at: Any, times: Any) -> Any:
+def _each_triple(
+    f: Callable[..., Any], code: Array, v: Array, at: np.uint64, times: np.uint64
+) -> Any:
     end = at + _U(4) * times
     while at < end:
         v[code[at]] = f(v[code[at + _U(1)]], v[code[at + _U(2)]], v[code[at + _U(3)]])
@@ -86,7 +91,7 @@ def _product(code: Any, v: Any, at: Any) -> Any:
 
 
 @_compiled
-def _sums(signed: object, code: Any, v: Any, at: Any, times: Any) -> Any:
+def _sums(signed: object, code: Array, v: Array, at: np.uint64, times: np.uint64) -> Any:
     while times:
         times -= _U(1)
         out, end = code[at], at + _U(2) + (_U(3) if signed else _U(2)) * code[at + _U(1)]
@@ -104,7 +109,7 @@ def _sums(signed: object, code: Any, v: Any, at: Any, times: Any) -> Any:
 
 
 @_compiled
-def _short_sums(count: int, code: Any, v: Any, at: Any, times: Any) -> Any:
+def _short_sums(count: int, code: Array, v: Array, at: np.uint64, times: np.uint64) -> Any:
     end = at + _U(1 + 2 * count) * times
     while at < end:
         total = _product(code, v, at + _U(1)) + _product(code, v, at + _U(3))
@@ -118,7 +123,7 @@ def _short_sums(count: int, code: Any, v: Any, at: Any, times: Any) -> Any:
 
 
 @_compiled
-def _softplus_and_sigmoid(code: Any, v: Any, at: Any, times: Any) -> Any:
+def _softplus_and_sigmoid(code: Array, v: Array, at: np.uint64, times: np.uint64) -> Any:
     end = at + _U(3) * times
     while at < end:
         x = v[code[at + _U(2)]]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.typing import Array
+
 BITS = {np.dtype("float64"): np.dtype("int64"), np.dtype("float32"): np.dtype("int32")}
 """The integers as wide as each dtype for which this is done."""
 
@@ -30,7 +32,7 @@ def masked(condition: Any, x: Any, out: Any = None) -> Any:
     return out
 
 
-def chosen(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
+def chosen(condition: Any, x: Any, y: Array, out: Any = None) -> Any:
     """The entries of ``x`` where the condition is true, else of ``y``. ``out`` is no operand.
 
     >>> chosen(np.array([True, False, True]), np.array([-1.5, np.inf, np.nan]), np.array(2.0))
@@ -46,7 +48,7 @@ def chosen(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
     return out
 
 
-def affine(x: object, y: Any) -> tuple[Any, Any] | None:
+def affine(x: object, y: Array) -> tuple[Any, Any] | None:
     """Numbers a and b such that condition*a + b selects x or y exactly, if there are."""
     with np.errstate(all="ignore"):
         a = x - y
@@ -55,7 +57,7 @@ def affine(x: object, y: Any) -> tuple[Any, Any] | None:
     return (a, y) if exact else None
 
 
-def tamed(x: Any) -> Any:
+def tamed(x: Array) -> Any:
     """``x`` itself if all of it is finite; else a new array, with 0 for what is not.
 
     >>> tamed(np.array([1.0, np.inf, np.nan]))

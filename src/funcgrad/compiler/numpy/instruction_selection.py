@@ -6,6 +6,7 @@ whether its value is a new array, and whether the function takes ``out=``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.index_spec import Spec, restore
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.indexing import getitem_op
+from funcgrad.typing import Array
 
 
 def select_instructions(flat: Flat) -> Plan:
@@ -69,12 +71,12 @@ def _copied_entries(number: int, step: FlatStep, operands: tuple[int, ...]) -> C
     return Call(function, operands, step.type, "new", step.params)
 
 
-def copied_entries(x: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
+def copied_entries(x: Array, spec: Spec, shape: tuple[int, ...]) -> Any:
     """``x[index]`` as an array of its own."""
     return x[restore(spec, ())].copy()
 
 
-def is_foreign(run: Any) -> bool:
+def is_foreign(run: Callable[..., Any]) -> bool:
     """Whether a function is user code, which may read NumPy's error state."""
     home = str(getattr(run, "__module__", "")).partition(".")[0]
     return not isinstance(run, np.ufunc) and home not in ("funcgrad", "numpy")
@@ -174,7 +176,7 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
 
 
 def broadcast_copy(
-    x: object, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None
+    x: object, shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None = None
 ) -> np.ndarray[Any, Any]:
     """A broadcast copy, for which `numpy.broadcast_to` gives a view: a sixth of its time, if small.
 

@@ -21,6 +21,7 @@ from funcgrad.ops import shape
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.contraction import matmul_op
+from funcgrad.typing import Array
 
 # The last axis is at most so long, the one before at least so many times as long, and the array no smaller.
 _MAX_LAST, _MIN_RATIO, _MIN_ENTRIES = 32, 8, 1 << 12
@@ -150,7 +151,7 @@ def _is_wide(type: ArrayType) -> bool:
 
 
 # -- writing -----------------------------------------------------------------------------------------
-def contiguous(x: Any, out: Any = None) -> Any:
+def contiguous(x: Array, out: Array | None = None) -> Any:
     """The array in the order of its axes in memory, whatever order it had."""
     out = aligned(x.shape, x.dtype) if out is None else out
     out[...] = x

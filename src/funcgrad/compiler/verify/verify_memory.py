@@ -180,7 +180,7 @@ class Machine:
             return self.new(term)
         return self.new(term, *[place for ref in refs for place in ref.places])
 
-    def argument(self, node: Any, env: Env) -> Ref | str:
+    def argument(self, node: ast.expr, env: Env) -> Ref | str:
         if isinstance(node, ast.Name) and node.id[0] == "d" and node.id[1:].rstrip("s").isdecimal():
             return node.id
         if isinstance(node, ast.Tuple | ast.Constant):

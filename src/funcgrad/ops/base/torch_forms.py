@@ -17,7 +17,7 @@ from funcgrad.ops.base.index_spec import restore
 from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.ops.reduction import rooted, squared
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, LibraryArray
 
 _torch: Any = LazyModule("torch")
 
@@ -40,7 +40,7 @@ def astype(x: Any, dtype: np.dtype[Any]) -> Any:
     return part.to(torch_dtype(dtype))
 
 
-def imag(x: Any) -> Any:
+def imag(x: LibraryArray) -> Any:
     """As `numpy.imag`."""
     return x.imag if x.is_complex() else _torch.zeros_like(x)
 
@@ -83,7 +83,7 @@ def _ordered(compare: Callable[..., Any], strict: Callable[..., Any], x: Any, y:
 
 
 # -- along axes: for torch, no axes mean all of them --------------------------------------------------------
-def sum_over(x: Any, axis: tuple[int, ...]) -> Any:
+def sum_over(x: LibraryArray, axis: tuple[int, ...]) -> Any:
     """As `numpy.sum` over a tuple of axes."""
     return _as_unsigned(x, _torch.sum(x, dim=axis) if axis else _torch.sum(x.unsqueeze(0), dim=0))
 
@@ -130,7 +130,7 @@ def norm(x: object, axis: tuple[int, ...]) -> Any:
     return rooted(_torch, sum_over(squared(_torch, x), axis))
 
 
-def logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
+def logsumexp(x: LibraryArray, axis: tuple[int, ...]) -> Any:
     """The logarithm of the sum of exponentials over a tuple of axes."""
     if not x.numel():
         return _torch.log(sum_over(_torch.exp(x), axis))
@@ -142,7 +142,9 @@ def logsumexp(x: Any, axis: tuple[int, ...]) -> Any:
 
 
 # -- indexing ------------------------------------------------------------------------------------
-def getitem(x: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+def getitem(
+    x: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
     """An indexed tensor, as NumPy indexes arrays."""
     x, spec = _with_positive_steps(x, spec)
     if not arrays:
@@ -151,7 +153,7 @@ def getitem(x: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     return x[restore(spec, arrays)]
 
 
-def _with_positive_steps(x: Any, spec: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _with_positive_steps(x: LibraryArray, spec: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """Slices of negative step, which torch refuses, as slices of positive step of the flipped axes."""
     if not any([isinstance(item, tuple) and (item[3] or 1) < 0 for item in spec]):
         return x, spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ def elementwise_from_edges(
     ufunc: np.ufunc,
     *edges: Any,
     infix: tuple[str, int] | None = None,
-    notation: Any = None,
+    notation: Callable[..., Any] | None = None,
     columns: Columns = EMPTY,
 ) -> Op:
     """An elementwise operation from its ufunc and edges that are linear maps, not partial derivatives."""

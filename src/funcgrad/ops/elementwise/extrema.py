@@ -19,7 +19,7 @@ from funcgrad.typing import Array
 def _routed(wins: Callable[..., Any], first: bool) -> Any:
     """The edge of one operand of maximum or minimum: all to the winner, half to each at a tie."""
 
-    def edge(z: Any, x: Array, y: Array) -> LinearMap:
+    def edge(z: Array, x: Array, y: Array) -> LinearMap:
         a, b = (x, y) if first else (y, x)
         return Diagonal(mask(wins(a, b), np.where(a == b, np.full_like(z, 0.5), np.ones_like(z))))
 

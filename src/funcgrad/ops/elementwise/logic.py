@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -39,7 +40,7 @@ def _comparison(
     symbol: str,
     latex: str,
     relation: str,
-    compare: Any,
+    compare: Callable[..., Any],
     torch: str,
 ) -> Op:
     return Comparison(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,7 +125,9 @@ def _imag_edge(z: Array, x: Array) -> LinearMap:
     return Structural(np.imag, lambda g: g * x.dtype.type(-1j))
 
 
-def _part(name: str, run: Any, edge: Any, columns: Columns = EMPTY) -> Op:
+def _part(
+    name: str, run: Callable[..., Any], edge: Callable[..., Any], columns: Columns = EMPTY
+) -> Op:
     infer: Any = _part_loop
     return Elementwise(name=name, run=run, infer=infer, edges=(edge,), columns=columns)
 

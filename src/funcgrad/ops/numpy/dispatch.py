@@ -196,7 +196,7 @@ def where(condition: object, *branches: Any) -> Any:
     return selection.where(condition, *branches)
 
 
-def size(x: Any, axis: int | None = None) -> int:
+def size(x: Array, axis: int | None = None) -> int:
     """As `numpy.size`."""
     return int(x.size if axis is None else x.shape[axis])
 

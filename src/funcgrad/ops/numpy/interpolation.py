@@ -114,7 +114,7 @@ def _inner_weights(h: Array, k: int) -> tuple[Any, Any, Any]:
     return -k / (h * (h + k)), (k - h) / (h * k), h / (k * (h + k))
 
 
-def _outer_slopes(f: Any, axis: int, steps: Any) -> tuple[Any, Any]:
+def _outer_slopes(f: Array, axis: int, steps: Any) -> tuple[Any, Any]:
     """Those of the parabolas of the first three samples and the last three, at the ends."""
     first = [slice_axis(f, axis, slice(i, i + 1)) for i in range(3)]
     last = [slice_axis(f, axis, slice(f.shape[axis] - i, f.shape[axis] - i + 1)) for i in (3, 2, 1)]
@@ -132,7 +132,7 @@ def _end_weights(h: Array, k: Any) -> tuple[Any, Any, Any]:
 
 # -- what lies between ---------------------------------------------------------------------------
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
 ) -> Any:
     """As `numpy.interp`, differentiable in all three; at a knot it has the slope to the right of it.
 
@@ -214,7 +214,7 @@ _KEPT: dict[str, Callable[[int, int], tuple[int, int]]] = {
 }
 
 
-def _two_vectors(name: str, a: Any, v: Any, mode: Any) -> tuple[Any, Any]:
+def _two_vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
     a, v = lift_all((a, v))
     a, v = (np.atleast_1d(astype(x, np.result_type(a.dtype, v.dtype))) for x in (a, v))
     if mode not in _KEPT:
@@ -246,7 +246,7 @@ def _convolved(a: Array, v: Array, kept: tuple[int, int]) -> Any:
     return np.concatenate(parts)
 
 
-def _overlap(row: Any, turned: Any, starts: Any, known: slice) -> Any:
+def _overlap(row: Array, turned: Array, starts: Array, known: slice) -> Any:
     """Sums of products where one vector reaches beyond the other, whose entries are the known ones.
 
     What is beyond is 0, and so is what it would be multiplied by: it may be infinite.

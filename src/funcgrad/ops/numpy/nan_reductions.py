@@ -184,7 +184,7 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
 
 
 def nanpercentile(
-    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: Any = False
+    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.nanpercentile`: see `nanquantile`."""
     return nanquantile(
@@ -197,7 +197,7 @@ def nanpercentile(
 
 
 def nanquantile(
-    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: Any = False
+    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.nanquantile`, differentiable in ``a`` and, by the method linear, in ``q``."""
     if method not in PLACES:

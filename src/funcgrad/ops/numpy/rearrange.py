@@ -42,7 +42,7 @@ def roll(x: object, shift: Any, axis: Axis = None) -> Any:
     return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
 
 
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(x: Any, repeats: Array, axis: int | None = None) -> Any:
     """As `numpy.repeat`: one count for all entries, or one for each."""
     x = lift_fully(x)
     if axis is None or x.ndim == 0:
@@ -57,7 +57,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return reshape(wide, (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :]))
 
 
-def tile(x: Any, reps: Any) -> Any:
+def tile(x: Any, reps: int | Sequence[int]) -> Any:
     """As `numpy.tile`."""
     x = lift_fully(x)
     counts = (reps,) if isinstance(reps, int) else tuple(reps)

@@ -70,7 +70,7 @@ def _alike(values: Sequence[Any]) -> list[Any]:
 _WEAK = (int, float, complex)
 
 
-def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
     """As `numpy.choose`; in the mode raise, an index that is out of range is an error if it is known."""
     index = lift_fully(a)
     if index.dtype.kind not in "biu":

@@ -20,7 +20,12 @@ from funcgrad.typing import Array, Axes, Axis
 
 
 def average(
-    x: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+    x: Any,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
 ) -> Any:
     """As `numpy.average`."""
     x = inexact(x)
@@ -166,7 +171,7 @@ def _between(rows: Any, place: Any, weak: bool) -> Any:
     return lerp(below, above, share)
 
 
-def lerp(below: Any, above: Any, share: Any) -> Any:
+def lerp(below: Array, above: Array, share: Array) -> Any:
     """The number at a share of the way from below to above, computed from the nearer end, as in NumPy.
 
     From an end to an infinity the way is from below, and no inf - inf where the number is an end itself.

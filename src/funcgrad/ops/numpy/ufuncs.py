@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import operation_table
@@ -24,7 +25,7 @@ from funcgrad.ops.base.axes import axes_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.by_value import answered
 from funcgrad.source import fail
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, Axes, Index
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
     "add": reduction.sum,
@@ -201,7 +202,7 @@ def _folded(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) ->
     return np.expand_dims(result, axes) if keepdims else result
 
 
-def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Any:
+def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
     x = lift_fully(x)
     place = normalize_axis_index(axis, x.ndim)
     scan = _SCANNERS.get(ufunc.__name__)
@@ -229,7 +230,9 @@ def _scanned(ufunc: np.ufunc, x: Array, axis: int) -> Any:
     return x
 
 
-def _reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+def _reduceat(
+    ufunc: np.ufunc, x: Any, indices: Index, axis: int = 0, dtype: npt.DTypeLike | None = None
+) -> Any:
     x = lift_fully(x)
     place = normalize_axis_index(axis, x.ndim)
     starts = np.asarray(concrete_value(indices, f"{ufunc.__name__}.reduceat")).tolist()

@@ -24,7 +24,7 @@ from funcgrad.ops.special.incomplete import (
     gammainccinv,
 )
 from funcgrad.ops.special.special_function import inverse_partials, special_function
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 # -- gamma, chi-square and Poisson ---------------------------------------------------------------
@@ -127,7 +127,7 @@ def _fdtr_partials(sign: float) -> tuple[Callable[..., Any], ...]:
 
 
 def _mp_fdtr(upper: bool) -> Callable[..., Any]:
-    def function(mp: Any, n: Any, d: Any, x: Any) -> Any:
+    def function(mp: FunctionLibrary, n: Any, d: Any, x: Any) -> Any:
         p = n * x / (d + n * x)
         ends = (p, 1) if upper else (0, p)
         return mp.betainc(n / 2, d / 2, *ends, regularized=True)

@@ -48,7 +48,7 @@ def _interval_polygamma(iv: FunctionLibrary, x: Array, order: int) -> Any:
     return _widened(iv, _polygamma_run(bottom, order), _polygamma_run(top, order), x)
 
 
-def _widened(iv: Any, lo: Array, hi: Any, x: Any) -> Any:
+def _widened(iv: FunctionLibrary, lo: Array, hi: Array, x: Array) -> Any:
     """Bounds of values right of 0, within 32 units of 1 or of their own size; no bounds elsewhere."""
     off = [32 * iv.EPS * (1.0 + iv.size_of(end)) for end in (lo, hi)]
     lo, hi = iv.widened(lo, hi, *off)

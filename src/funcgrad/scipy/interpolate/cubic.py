@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def _spline_slopes(x: Array, y: Array, bc_type: Any) -> Any:
     return _solved(matrix, right)
 
 
-def _is(condition: Any, name: str) -> bool:
+def _is(condition: object, name: str) -> bool:
     return isinstance(condition, str) and condition == name
 
 
@@ -118,11 +118,13 @@ def _inner_rows(
     return matrix, 3 * (after * chord[:-1] + before * chord[1:])
 
 
-def _one(value: Any) -> Any:
+def _one(value: Array) -> Any:
     return np.reshape(value, (1,))
 
 
-def _end_row(condition: Any, width: Array, chord: Array, sign: float = 1.0) -> tuple[Any, Any, Any]:
+def _end_row(
+    condition: Sequence[Any], width: Array, chord: Array, sign: float = 1.0
+) -> tuple[Any, Any, Any]:
     """Two entries of the row of an end, and its right side; of the last end with reversed data."""
     if _is(condition, "not-a-knot"):
         both = width[0] + width[1]

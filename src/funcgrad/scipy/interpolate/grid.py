@@ -232,7 +232,7 @@ def _nearest_corner(grid: Sequence[Array], values: Array, points: Array) -> Any:
 def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:
     own = getattr(_scipy, traced.__name__)
 
-    def function(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
+    def function(x: Array, tck: Any, der: int = 0, ext: int = 0) -> Any:
         given = (tck.t, tck.c, tck.k) if hasattr(tck, "tck") else tck
         if not holds_expr([x, *given]):
             return own(x, tck, der, ext)
@@ -244,7 +244,7 @@ def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_plain_or
-def splev(x: npt.ArrayLike, tck: Any, der: int = 0, ext: int = 0) -> Any:
+def splev(x: npt.ArrayLike, tck: tuple[Any, ...], der: int = 0, ext: int = 0) -> Any:
     """As `scipy.interpolate.splev`, also in the points, the knots and the coefficients."""
     t, c, k = real("splev", tck[0]), real("splev", tck[1]), int(tck[2])
     q = real("splev", x)

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as _scipy
 
 from funcgrad.ops.base.op import lift_fully
@@ -52,12 +53,12 @@ class _Traced:
         """As SciPy's method."""
         return _product(self, other) if holds_expr(other) else super().dot(other)  # type: ignore[misc]
 
-    def _matmul_dispatch(self, other: Any, *args: Any, **kwargs: Any) -> Any:
+    def _matmul_dispatch(self, other: Any, *args: object, **kwargs: object) -> Any:
         if holds_expr(other):
             return _product(self, other)
         return super()._matmul_dispatch(other, *args, **kwargs)  # type: ignore[misc]
 
-    def multiply(self, other: Any) -> Any:
+    def multiply(self, other: npt.ArrayLike) -> Any:
         """As SciPy's method; with a traced factor, a dense result."""
         if holds_expr(other):
             return self.toarray() * number("sparse matrix", other)  # type: ignore[attr-defined]

@@ -36,7 +36,7 @@ def _beyond_underflow(small: Array, other: Array, tail: Callable[..., Any], *arg
     tiny = np.logical_and(small < _TINY, other > 0.5)
     usual = log_where_small(np.where(tiny, 0.25, small), other)
 
-    def far(usual: Any, tiny: Any, *args: Any) -> Any:
+    def far(usual: Array, tiny: Array, *args: Array) -> Any:
         return np.where(tiny, tail(*args), usual)
 
     def near(usual: object, tiny: object, *args: object) -> Any:

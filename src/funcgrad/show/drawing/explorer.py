@@ -82,9 +82,9 @@ class Page:
 def explore(
     f: Callable[..., Any] | Expr,
     /,
-    *args: Any,
+    *args: object,
     path: str | PathLike[str] | None = None,
-    **named: Any,
+    **named: object,
 ) -> Page:
     """A page that draws a program, steps through backpropagation, and shows its derivatives.
 

@@ -150,7 +150,7 @@ def _tokens(graph: _Graph) -> Any:
     return np.array(found)
 
 
-def _runs(tokens: Any) -> list[tuple[int, int, int]]:
+def _runs(tokens: Sequence[object]) -> list[tuple[int, int, int]]:
     """Start, length and period of stretches that consist of repetitions, those that save most first."""
     found = []
     for period in range(1, min(len(tokens) // 2, LONGEST_PERIOD) + 1):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def cut_label(line: str, most: int = WIDEST_LABEL) -> str:
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
-def number_label(value: Any) -> str:
+def number_label(value: complex | np.generic) -> str:
     """A value or a gradient in a node: four significant digits of a number, a short text of an array.
 
     >>> number_label(-2.0), number_label(2 / 3), number_label(-0.0), number_label(np.zeros((9, 9)))

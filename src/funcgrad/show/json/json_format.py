@@ -44,6 +44,7 @@ from funcgrad.show.functions import is_tuple, stored_bodies
 from funcgrad.show.json.json_params import dtype_of, mistake, pack, short_text, unpack
 from funcgrad.show.json.validate_node import check_node
 from funcgrad.show.naming import array_of, distinct, places
+from funcgrad.typing import Array
 
 FORMAT, VERSION = "funcgrad", 1
 _ENTRIES = ("op", "parents", "params", "shape", "dtype")
@@ -123,7 +124,7 @@ def _op_name(expr: Expr) -> str:
     return str(op.name)
 
 
-def _bytes(array: Any) -> dict[str, str]:
+def _bytes(array: Array) -> dict[str, str]:
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return {"base64": base64.b64encode(little.tobytes()).decode("ascii")}
 

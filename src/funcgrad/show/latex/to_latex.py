@@ -287,7 +287,7 @@ def _number(value: Any) -> Written:
     return Written(shown, UNARY if shown.startswith("-") else ATOM)
 
 
-def _complex_number(value: Any) -> Written:
+def _complex_number(value: complex | np.generic) -> Written:
     """The sum of both parts, without a part that is zero."""
     if value.imag == 0:
         return _number(value.real)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Never
+from typing import Never
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from funcgrad.ops.elementwise.arithmetic import negative
 from funcgrad.show.naming import array_of
 from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
 from funcgrad.show.written import ATOM, UNARY, Written, parenthesized
+from funcgrad.typing import Array
 
 
 def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Written]:
@@ -78,7 +79,7 @@ def _is_short(text: str) -> bool:
     return text.isidentifier() or text.replace(".", "", 1).isdigit()
 
 
-def _math_number(array: Any) -> Written:
+def _math_number(array: Array) -> Written:
     value = array.item()
     if isinstance(value, float) and not math.isfinite(value):
         return Written(f'float("{value}")', ATOM - 1)

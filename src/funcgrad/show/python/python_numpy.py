@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of, operands
 from funcgrad.show.python.control_flow_source import Routines, called
 from funcgrad.show.written import ATOM, UNARY, Written, parenthesized
+from funcgrad.typing import Array
 
 LITERAL = 100  # entries of an array that is written out
 
@@ -83,7 +84,7 @@ def _unwritten(expr: Expr) -> ValueError:
     return unknown(params["problem"].who if "problem" in params else expr.op.name, "NumPy")
 
 
-def _numpy_infix(infix: Any, args: tuple[Expr, ...], parts: list[Written]) -> Written:
+def _numpy_infix(infix: Sequence[Any], args: tuple[Expr, ...], parts: list[Written]) -> Written:
     symbol, binding = infix
     left, right = [
         _weak(arg, other) or part
@@ -106,7 +107,7 @@ def _weak(arg: Expr, other: Expr) -> Written | None:
     return Written(repr(value), UNARY if repr(value)[0] == "-" else ATOM) if exact else None
 
 
-def _literal(array: Any) -> str:
+def _literal(array: Array) -> str:
     """An array as source that gives back every bit of it."""
     dtype = array.dtype
     plain = dtype.isnative and (dtype.kind in "iub" or (dtype.kind == "f" and dtype.itemsize <= 8))

@@ -22,6 +22,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transformed import Decorator
 from funcgrad.transforms.transform_arguments import check_function, named_after, titled
+from funcgrad.typing import Array
 
 Policy = str | int | Sequence[str]
 
@@ -76,7 +77,7 @@ def checkpoint(
     return titled(checkpointed, f, "checkpoint", "{}, computed again by its derivatives.")
 
 
-def name(x: Any, label: str) -> Any:
+def name(x: Array, label: str) -> Any:
     """The same value, with a name: its label in tables, pictures, gradient maps and orders.
 
     A policy of `checkpoint` may list the names of values in a traced function. No node is added to a formula,

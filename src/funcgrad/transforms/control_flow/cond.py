@@ -106,7 +106,7 @@ def _branch(
     return shape.rebuild(values)
 
 
-def _of_the_caller(output: Any) -> Any:
+def _of_the_caller(output: object) -> Any:
     """What a branch returned that was called at once, with Python's numbers, as a loop returns them."""
     tree = flatten(output)
     if not any([isinstance(leaf, np.generic) for leaf in tree.leaves]):

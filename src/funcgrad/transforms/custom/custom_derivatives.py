@@ -30,6 +30,7 @@ from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.transform_arguments import positions
+from funcgrad.typing import Array
 
 ORDERS = 3
 """The highest derivative of a function whose rule calls it: the rule is expanded so many times."""
@@ -51,7 +52,7 @@ def _refuse(_: object) -> Any:
 class _NoDerivative(LinearMap):
     """A missing derivative: an error when it runs, not when it is built, since most never run."""
 
-    def apply(self, v: Any) -> Any:
+    def apply(self, v: Array) -> Any:
         return _beyond(v)
 
     def transpose(self, g: Any) -> Any:

@@ -125,7 +125,7 @@ def _solving(
     return titled(solve, f, who, f"the {kind} of {{}}, from a start and parameters.")
 
 
-def _real(who: str, item: Any) -> Expr:
+def _real(who: str, item: Array) -> Expr:
     x = lift_fully(item)
     if x.dtype.kind in "iub":
         x = x.astype(float)
@@ -181,7 +181,7 @@ def _concatenated(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
 
-def _split(vector: Any, types: Sequence[ArrayType]) -> list[Expr]:
+def _split(vector: Array, types: Sequence[ArrayType]) -> list[Expr]:
     """The inverse of `_concatenated`: the parts of a vector, with the given types."""
     parts, place = [], 0
     for type in types:

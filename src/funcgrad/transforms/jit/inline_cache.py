@@ -235,7 +235,7 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
     return tests
 
 
-def _is_scalar(kind: Any) -> bool:
+def _is_scalar(kind: object) -> bool:
     return isinstance(kind, tuple) and kind[0] == "scalar"
 
 

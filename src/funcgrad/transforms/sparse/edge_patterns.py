@@ -19,6 +19,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops import indexing, stores
 from funcgrad.ops.base.op import Elementwise, columns_of
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 Facts: TypeAlias = tuple[Any, ...]
 """The facts about each operand of a node: indices, or a mask of nonzeros; None if nothing is known."""
@@ -75,7 +76,7 @@ def facts(roots: Sequence[Expr], given: Mapping[int, Any]) -> dict[int, Facts]:
     return found
 
 
-def _discrete(value: Any) -> Any:
+def _discrete(value: Array) -> Any:
     """An index or a condition; None of other values, since these may differ in each call."""
     return value if value is not None and np.asarray(value).dtype.kind in "iub" else None
 
@@ -259,7 +260,7 @@ def _contracted(
     return matrix(rows[keep], columns[keep], area)
 
 
-def _aligned(array: Any, term: str, letters: str) -> Any:
+def _aligned(array: Array, term: str, letters: str) -> Any:
     """An array with an axis for each letter, of length 1 for letters that its term lacks."""
     order = sorted(range(len(term)), key=lambda i: letters.index(term[i]))
     missing = tuple(i for i, c in enumerate(letters) if c not in term)
