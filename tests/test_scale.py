@@ -109,6 +109,13 @@ def array_function(n):
     return lambda v: sums(n, v)
 
 
+def tiny_products(n):
+    y = fg.var("x")
+    for _ in range(n):
+        y = np.sin(y) * 1e-60
+    return y
+
+
 def joined(n):
     def f(x):
         powers = [x]
@@ -143,6 +150,7 @@ WORK = {
     "substitute": (mixed_formula, lambda e: fg.substitute(e, x=2.0)),
     "gradient": (mixed_formula, fg.gradient),
     "gradient of sums": (sums_formula, fg.gradient),
+    "gradient of tiny products": (tiny_products, fg.gradient),
     "backprop": (mixed_formula, fg.backprop),
     "grad": (scalar_function, lambda f: fg.grad(f)(0.3)),
     "grad of sums": (array_function, lambda f: fg.grad(f)(np.ones(3))),

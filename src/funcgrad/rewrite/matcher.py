@@ -80,6 +80,8 @@ def _compiled_patterns(op: Op, mode: Mode, dtype: str) -> tuple[CompiledPattern,
         if limited and "c" not in names:
             continue
         allowed = _is_far_from_overflow if limited else _always
+        if law.holds == "for readers" and not limited and "c" in names:
+            allowed = _is_only_constant
         default = _has_finite_constants if "c" in names else _always
         accepted = _ACCEPTED.get(law.holds, default)
         compiled = dict.fromkeys(_checks(root, order) for order in _orders(root))
@@ -178,6 +180,16 @@ def _has_normal_constants(found: dict[str, Any], new: Expr) -> bool:
 
 def _is_far_from_overflow(found: dict[str, Any]) -> bool:
     return bool(1 <= abs(found["c"]) <= 1024)
+
+
+def _is_only_constant(found: dict[str, Any]) -> bool:
+    """Whether x, a factor beside the constant c, begins with no constant.
+
+    It does where the product of the two is not normal. If c was moved, each constant of a long chain would
+    pass through all of these.
+    """
+    x = found["x"]
+    return x.op is not arithmetic.multiply or value_of(x.args[0]) is None
 
 
 def _constants(found: dict[str, Any], new: Expr) -> list[Any]:
