@@ -324,6 +324,29 @@ def test_the_page_works_in_a_notebooks_frame(visit, tmp_path):
     assert frame.locator("#say").text_content() == "Press the right arrow to begin."
 
 
+def test_a_frame_that_has_no_size_at_first_shows_the_graph(visit, tmp_path):
+    """As in JupyterLab, which makes the frame of a cell before it has a place for it."""
+    page = fg.explore(EXPR, x=0.7, y=1.0)
+    tab = visit(page)
+    hidden = f'<div id="cell" style="display:none">{page._repr_html_()}</div>'
+    (tmp_path / "notebook.html").write_text(hidden, encoding="utf-8")
+    tab.goto((tmp_path / "notebook.html").as_uri())
+    tab.frame_locator("iframe").locator("#say", has_text="Done").wait_for(state="attached")
+    tab.evaluate("document.getElementById('cell').style.display = 'block'")
+    tab.frame_locator("iframe").locator("#graph").wait_for(state="visible")
+    (frame,) = tab.frames[1:]
+    frame.wait_for_function(
+        """() => { const canvas = document.getElementById('graph');
+          if (!canvas.width) return false;
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          const paper = data.slice(0, 3).join();
+          let other = 0;
+          for (let k = 0; k < data.length; k += 4) other += data.slice(k, k + 3).join() !== paper;
+          return other > data.length / 4 / 20; }""",
+        timeout=20_000,
+    )
+
+
 @pytest.mark.slow
 def test_a_frame_of_2000_nodes_takes_less_than_a_sixtieth_of_a_second(visit):
     expr = X

@@ -62,6 +62,7 @@ export class Graph {
     this.selected = -1;
     this.zoom = zoom().scaleExtent([0.02, 4]).clickDistance(4).on("zoom", (event) => {
       this.transform = event.transform;
+      this.isFitted = false;
       this.redraw();
     });
     select(canvas).call(this.zoom).on("dblclick.zoom", null);
@@ -163,6 +164,8 @@ export class Graph {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
     }
+    // The frame of a notebook has no size at first.
+    if (this.isFitted) this.fit();
     this.redraw();
   }
 
@@ -172,12 +175,15 @@ export class Graph {
 
   /** The whole graph in view; of a very long one, its end at a scale that can be read. */
   fit() {
+    this.isFitted = true; // until it is moved
+    if (!this.width || !this.height) return;
     const { width, height } = this.drawing;
     const room = this.height - TOOLS - 12;
     const whole = Math.min((this.width - 24) / width, room / height, 1.4);
     const k = Math.max(whole, Math.min(0.5, (this.width - 24) / width));
     const y = height * k <= room ? TOOLS + (room - height * k) / 2 : this.height - height * k - 12;
     this.#move(zoomIdentity.translate((this.width - width * k) / 2, y).scale(k));
+    this.isFitted = true;
   }
 
   scale(factor) {
@@ -188,7 +194,7 @@ export class Graph {
   bring(node) {
     const id = this.scene.visible(node, this.open);
     const box = this.drawing.boxes.get(id) ?? this.boxesOf.get(node)?.[0];
-    if (!box) return;
+    if (!box || !this.width) return;
     const { x, y, k } = this.transform;
     const margin = 30;
     const needed = (center, size, offset, room) => {
