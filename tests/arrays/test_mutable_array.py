@@ -382,3 +382,30 @@ def test_arrays_of_objects_are_numpys_own_and_hold_expressions():
     np.testing.assert_array_equal(fg.jit(fg.grad(f))(np.ones(3)), [2.0, 2.0, 8.0])
     for made in (fnp.array(["a", "b"]), fnp.zeros(2, [("u", float)]), fnp.ones(2, object)):
         assert type(made) is np.ndarray
+
+
+@pytest.mark.parametrize("part", [lambda a: a.imag, np.imag, lambda a: a.T.imag.T])
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (0, 2)])
+def test_the_imaginary_part_of_real_numbers_is_zero(part, shape):
+    x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+
+    @fg.adopt
+    def f(x):
+        a = x * x
+        found = part(a)
+        assert found.shape == shape
+        assert found.dtype == float
+        return np.sum(found * 3.0 + np.real(a) + a.real)
+
+    value, slope = fg.value_and_grad(f)(x)
+    assert value == 2.0 * np.sum(x * x)
+    assert slope.tolist() == (4.0 * x).tolist()
+
+
+def test_real_numbers_have_no_imaginary_part_to_set():
+    def f(x):
+        x.imag = 1.0
+        return np.sum(x)
+
+    with pytest.raises(TypeError, match="array does not have imaginary part to set"):
+        fg.grad(fg.adopt(f))(np.ones(3))

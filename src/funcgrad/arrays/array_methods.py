@@ -100,6 +100,8 @@ def _attribute(name: str, function: Any = None) -> property:
 
 def _part(name: str, function: Callable[..., Any]) -> property:
     def store(self: Any, value: object) -> None:
+        if name == "imag" and self.dtype.kind != "c":
+            raise fail(TypeError, "array does not have imaginary part to set")
         getattr(self, name)[...] = value
 
     return _attribute(name, function).setter(store)

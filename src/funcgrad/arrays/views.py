@@ -96,7 +96,8 @@ def viewed(
 
 def _lens(function: Any, look: Callable[[Any], Any], base: Reference) -> Lens:
     like = layout_of(base)
-    if function in (np.real, np.imag) and like.dtype.kind == "c":
+    # The imaginary part of real numbers is zero: it has none of their entries.
+    if function is np.imag or (function is np.real and like.dtype.kind == "c"):
         return PartLens(function is np.imag)
     return FunctionLens(look, like.shape)
 
