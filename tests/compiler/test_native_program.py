@@ -147,3 +147,30 @@ def test_a_program_that_runs_for_long_is_compiled_before_it_runs(compiled):
 
     fg.jit(loss)(np.linspace(0.1, 1.0, 3))
     assert len(compiled) == 1
+
+
+def test_what_is_told_of_a_function_that_has_run(compiled):
+    @fg.jit
+    def f(x):
+        return fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x) if np.sum(x) > 0 else x
+
+    x = np.linspace(0.1, 1.0, 3)
+    assert "the loop around body1: " in f.lower(x).machine_code
+    while not compiled:
+        f(x)
+    f(x)
+    assert f.lower(x).machine_code == "the program: machine code"
+    assert f.lower(-x).machine_code == "the program: NumPy: by estimate, it is as fast"
+    assert f.lower(np.ones(4)).machine_code.startswith("the program: NumPy for about ")
+
+
+def test_a_number_beside_an_array_without_a_broadcast():
+    def loss(p, starts):
+        def last(x):
+            return fg.scan(lambda x, _: (x + 0.01 * (p[0] * (x[::-1] - x)), None), x, length=5)[0]
+
+        return np.sum(fg.vmap(last)(starts) ** 2)
+
+    p, starts = np.array([2.0]), np.linspace(0.1, 1.0, 8).reshape(4, 2)
+    found = fg.jit(fg.grad(loss), native=True)(p, starts)
+    np.testing.assert_allclose(found, fg.grad(loss)(p, starts), rtol=1e-12)

@@ -14,6 +14,7 @@ from pyrsistent import pmap, pvector
 import funcgrad as fg
 from funcgrad.expr import subexpressions
 from funcgrad.trace.pytree import flatten
+from funcgrad.transforms.control_flow import loops
 from funcgrad.transforms.control_flow.loops import fori_loop, scan, while_loop
 from tests.default_slice import examples
 
@@ -560,3 +561,41 @@ def test_checkpoints_of_a_fori_loop(checkpoint):
 def test_a_checkpoint_needs_known_bounds():
     with pytest.raises(ValueError, match="fori_loop: expected bounds that are known"):
         fg.vmap(lambda n: fori_loop(0, n, lambda i, v: v + i, 0, checkpoint="sqrt"))(np.arange(3))
+
+
+def counted(x, n=7):
+    """A loop whose body depends on the number of the iteration, in an index and by itself."""
+
+    def body(i, state):
+        y, total = state
+        return y * np.sin(total * i) + x[i % 3], total + np.sum(y)
+
+    y, total = fg.fori_loop(2, n, body, (x, x[0]))
+    return np.sum(y) * total
+
+
+def test_long_loops_count_in_their_state(monkeypatch):
+    x = np.array([0.3, -0.5, 0.7])
+    rows = [
+        lambda: counted(x),
+        lambda: fg.grad(counted)(x),
+        lambda: fg.hessian(counted)(x),
+        lambda: fg.jvp(counted, (x,), (x * x,))[1],
+        lambda: fg.vmap(fg.grad(counted))(np.stack([x, 2 * x])),
+        lambda: fg.jit(fg.grad(counted))(x),
+        lambda: fg.fori_loop(5, 2, lambda i, y: y + i, 1.0),
+        lambda: fg.fori_loop(np.int32(1), np.int64(4), lambda i, y: y + i, 1),
+        lambda: fg.fori_loop(0, 9, lambda i, y: y + i * x, x, checkpoint="sqrt"),
+        lambda: fg.from_json(fg.to_json(fg.trace(counted, x))).key == fg.trace(counted, x).key,
+    ]
+    want = [row() for row in rows]
+    monkeypatch.setattr(loops, "_COUNTED", 0)
+    for row, wanted in zip(rows, want, strict=True):
+        found = row()
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_loop_of_any_length_takes_no_memory_for_its_numbers():
+    expr = fg.trace(lambda x: fg.fori_loop(0, 10**15, lambda i, y: y * i, x), 1.0)
+    assert expr.shape == ()

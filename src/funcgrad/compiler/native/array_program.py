@@ -107,7 +107,7 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
         return ElementForm(_cast)
     operands = [flat.steps[k] for k in step.operands]
     types = ", ".join([str(x.type) for x in operands])
-    if not operands or any([x.type.shape != step.type.shape for x in operands]):
+    if not operands or any([x.type.shape not in (step.type.shape, ()) for x in operands]):
         raise UnsupportedError(f"{op.name} of {types}")
     kind = operands[-1].type.dtype.kind
     constants = tuple([_constant(flat, k) for k in step.operands])
@@ -392,7 +392,10 @@ class ArrayProgram:
             found = form.build(self, step, [self.values[k] for k in step.operands], index)
         else:
             given = [
-                numbers[k] if k in numbers else self.values[k].at(w, index) for k in step.operands
+                numbers[k]
+                if k in numbers
+                else self.values[k].at(w, index if self.values[k].shape else ())
+                for k in step.operands
             ]
             if isinstance(form, Reduce):
                 axes = dict(step.params)["axis"]

@@ -100,6 +100,11 @@ class DeferredCode:
         """Run in NumPy from now on."""
         self._code, self.reason, self._finished = None, reason, True
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is machine code by now."""
+        return self._code is not None
+
     def explanation(self) -> str:
         """How the function runs, and why."""
         if self._code is None:

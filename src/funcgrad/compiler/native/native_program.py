@@ -100,3 +100,9 @@ def entry_lines(flat: Flat) -> tuple[Sequence[str], dict[str, Any]]:
         "machine = later.function()",
         f"if machine is not None: return machine({given})",
     ], {"later": later}
+
+
+def native_program_of(run: Callable[..., Any]) -> NativeProgram | None:
+    """What a function with these `entry_lines` calls."""
+    later = run.__globals__.get("later")
+    return later if isinstance(later, NativeProgram) else None

@@ -329,9 +329,22 @@ def fori_loop(
             (first, init_val),
         )
         return value
+    count = int(upper) - int(lower)
+    if count > _COUNTED:
+
+        def counted(state: tuple[Any, Any], _: None) -> tuple[Any, Any]:
+            return (state[0] + 1, body_fun(*state)), ()
+
+        start = np.arange(lower, upper, count)[0], init_val
+        return _scan("fori_loop", counted, start, None, count, checkpoint=checkpoint)[0][1]
     iterations = np.arange(lower, max(lower, upper))
 
     def step(value: object, i: int) -> tuple[Any, Any]:
         return body_fun(i, value), ()
 
     return _scan("fori_loop", step, init_val, iterations, None, checkpoint=checkpoint)[0]
+
+
+# Iterations beyond which a loop counts them in its state: an array of their numbers, which lets what depends
+# on them alone be computed before the loop, would take 32 MB and more.
+_COUNTED = 1 << 22

@@ -276,7 +276,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         if self.has_static():
             inner, dynamic, named = self.specialize(args, kwargs)
             return inner.lower(*dynamic, **named)
-        from funcgrad.transforms.jit.lowered_stages import stages
+        from funcgrad.transforms.jit.lowered_stages import program_of, stages
 
         fresh = _PathRecorder(self.f, self.static, self.native)
         fresh(args, kwargs)
@@ -285,7 +285,12 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
                 TypeError,
                 "lower: expected arguments of which the result is computed, but got others",
             )
-        return stages(*fresh.path)
+        running = [
+            program_of(self.entries[key].tree, fresh.path[1])
+            for key in fresh.entries
+            if key in self.entries
+        ]
+        return stages(*fresh.path, *running)
 
     def latest_source(self) -> str:
         """The source of the program of the last trace."""

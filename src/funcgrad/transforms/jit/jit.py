@@ -50,8 +50,9 @@ def jit(
     With the extra ``fast``, a program of small arrays becomes machine code when it has run for about as
     long as compiling takes (0.1 to a few seconds). With ``native=True`` it does so when it is traced, and
     the call raises a TypeError that names what machine code has no form for. A program of numbers without
-    loops runs as Python, which is called faster. ``lower(*args).machine_code`` tells which parts are or
-    become machine code, and why the others do not.
+    loops runs as Python, which is called faster. ``lower(*args).machine_code`` tells which parts of the
+    program for these arguments are machine code by now or become it, and why the others do not;
+    ``explain_misses()`` tells of traces alone.
 
     >>> import funcgrad as fg
     >>> @jit

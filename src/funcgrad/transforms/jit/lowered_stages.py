@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad.compiler.flat_program import Flat, flatten_program, source_text
 from funcgrad.compiler.native.native_loop import NativeLoop
-from funcgrad.compiler.native.native_program import NativeProgram
+from funcgrad.compiler.native.native_program import NativeProgram, native_program_of
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.numpy_pipeline import make_plan, run_step_passes
 from funcgrad.compiler.print_ir import Inner, Steps, closed_below, input_names
@@ -24,8 +24,21 @@ from funcgrad.transforms.jit.guard_tree import GuardTree, NodeProgram, Question,
 from funcgrad.transforms.jit.stage_text import Guard, Lowered, are_different, last_line
 
 
-def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered:
-    """The stages of a tree's path; ``derived``: its results are a derivative's, which is simple already."""
+def program_of(tree: GuardTree, asked: Sequence[Question]) -> Program | None:
+    """The program of a tree's path, if it has the path."""
+    node = tree.root
+    for question in asked:
+        node = None if node is None else node.children.get(answer_key(question.answer))
+    return None if node is None or node.step is None else node.step.program
+
+
+def stages(
+    tree: GuardTree, asked: Sequence[Question], derived: bool, running: Program | None = None
+) -> Lowered:
+    """The stages of a tree's path; ``derived``: its results are a derivative's, which is simple already.
+
+    What is machine code is told of the program that is ``running``, if there is one.
+    """
     node, guards = tree.root, []
     for question in asked:
         if node is None or node.step is None:
@@ -57,12 +70,12 @@ def stages(tree: GuardTree, asked: Sequence[Question], derived: bool) -> Lowered
         tuple(moved),
         *_run(program, input_names(given)),
         constant,
-        _machine_code(program),
+        _machine_code(program if running is None else running),
     )
 
 
 def _machine_code(program: Program) -> str:
-    """A line for the program, and one for each of its loops."""
+    """A line for the program, and one for each of its loops, unless they are machine code with it."""
     kind = program.compiled.__code__.co_filename.split()[1]
     if kind != "array":
         how = {"machine": "machine code", "bytecode": "bytecode"}.get(kind, "Python, on numbers")
@@ -71,7 +84,10 @@ def _machine_code(program: Program) -> str:
     closed = closed_below(flat)
     bodies = closed[0].steps.bodies if closed else {}
     ready = run_step_passes(flatten_program(program._outputs(), program.inputs))
-    lines = [f"the program: {NativeProgram(ready).later.explanation()}"]
+    later = (native_program_of(program.compiled) or NativeProgram(ready)).later
+    lines = [f"the program: {later.explanation()}"]
+    if later.is_compiled:
+        return lines[0]
     for params in {
         step.params: dict(step.params) for step in flat.steps if step.op is loop_op
     }.values():
