@@ -165,12 +165,27 @@ def test_what_is_told_of_a_function_that_has_run(compiled):
 
 
 def test_a_number_beside_an_array_without_a_broadcast():
-    def loss(p, starts):
-        def last(x):
-            return fg.scan(lambda x, _: (x + 0.01 * (p[0] * (x[::-1] - x)), None), x, length=5)[0]
+    def loss(p, starts):  # in its gradient NumPy broadcasts the 0 of 0 - sum
+        def step(x, _):
+            return x + 0.01 * np.stack([x[1] * x[0] - p * x[0], x[0]]), None
 
-        return np.sum(fg.vmap(last)(starts) ** 2)
+        return np.sum(fg.vmap(lambda x: fg.scan(step, x, None, length=5)[0])(starts) ** 2)
 
-    p, starts = np.array([2.0]), np.linspace(0.1, 1.0, 8).reshape(4, 2)
-    found = fg.jit(fg.grad(loss), native=True)(p, starts)
-    np.testing.assert_allclose(found, fg.grad(loss)(p, starts), rtol=1e-12)
+    starts = np.linspace(0.1, 1.0, 8).reshape(4, 2)
+    found = fg.jit(fg.grad(loss), native=True)(2.0, starts)
+    np.testing.assert_allclose(found, fg.grad(loss)(2.0, starts), rtol=1e-12)
+
+
+def test_what_llvm_puts_into_vectors_wrongly_is_compiled_without():
+    def loss(p, starts):  # LLVM 22 makes a module of its gradient that is not valid
+        def slope(x):
+            return np.stack([x[1] * x[0] - p * x[0], x[0]])
+
+        def step(x, _):
+            return x + 0.01 * slope(x + 0.1 * slope(x)), None
+
+        return np.sum(fg.vmap(lambda x: fg.scan(step, x, None, length=5)[0])(starts) ** 2)
+
+    starts = np.linspace(0.1, 1.0, 8).reshape(4, 2)
+    found = fg.jit(fg.grad(loss), native=True)(2.0, starts)
+    np.testing.assert_allclose(found, fg.grad(loss)(2.0, starts), rtol=1e-12)

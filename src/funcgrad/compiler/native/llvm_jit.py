@@ -67,6 +67,24 @@ def optimize(module: Any, target: Any, arrays: bool = True) -> None:
         passes.detach()
 
 
+def _optimized(text: str, target: Any, arrays: bool) -> Any:
+    """The module of a text after LLVM's passes.
+
+    LLVM 22 may use values before it defines them where it puts code without loops into vectors, and code
+    generation ends the process for a module that is not valid; so the result is verified as well.
+
+    Raises:
+        RuntimeError: the text, or what LLVM made of it, is not valid.
+    """
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text)
+    module.verify()
+    optimize(module, target, arrays)
+    module.verify()
+    return module
+
+
 def compile_llvm(
     text: str, called: Iterable[str], operands: int, kept: Sequence[object], arrays: bool = True
 ) -> Callable[..., int]:
@@ -84,9 +102,10 @@ def compile_llvm(
         for name in called:
             if not name.startswith("llvm."):
                 llvm.add_symbol(name, _address(name))
-        module = llvm.parse_assembly(text)
-        module.verify()
-        optimize(module, target, arrays)
+        try:
+            module = _optimized(text, target, arrays)
+        except RuntimeError:
+            module = _optimized(text, target, arrays=False)
         engine = llvm.create_mcjit_compiler(module, target)
         engine.finalize_object()
         address = engine.get_function_address("run")

@@ -329,15 +329,16 @@ def fori_loop(
             (first, init_val),
         )
         return value
-    count = int(upper) - int(lower)
+    past: Any = max(lower, upper)
+    count = int(past) - int(lower)
     if count > _COUNTED:
 
         def counted(state: tuple[Any, Any], _: None) -> tuple[Any, Any]:
             return (state[0] + 1, body_fun(*state)), ()
 
-        start = np.arange(lower, upper, count)[0], init_val
+        start = np.arange(lower, past, count)[0], init_val
         return _scan("fori_loop", counted, start, None, count, checkpoint=checkpoint)[0][1]
-    iterations = np.arange(lower, max(lower, upper))
+    iterations = np.arange(lower, past)
 
     def step(value: object, i: int) -> tuple[Any, Any]:
         return body_fun(i, value), ()
