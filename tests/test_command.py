@@ -13,6 +13,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.__main__ import main
+from funcgrad.show.kinks import kinks
 from funcgrad.show.parse_formula import FormulaError, parse
 from funcgrad.show.shell import WELCOME, start
 
@@ -155,6 +156,64 @@ def test_a_variable_called_path_is_no_file(capsys, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("formula", "value", "message"),
+    [
+        (
+            "abs(x)",
+            "0",
+            "abs(x) has a kink at x = 0: its slopes are -1 and 1, and the derivative is 0 by conv",
+        ),
+        (
+            "maximum(x - 1, 0)*x",
+            "1",
+            "maximum(x - 1, 0) has a kink at x - 1 = 0: its slopes are 0 and 1, and",
+        ),
+        (
+            "max(x)",
+            "[1, 3, 3]",
+            "max(x) has a kink at x = [1., 3., 3.]: its slopes are 0 and 1, and the deriv",
+        ),
+        (
+            "where(x > 0, x, 0)",
+            "0",
+            "where(x > 0, x, 0) has a kink at x = 0: its slopes are 0 and 1",
+        ),
+        ("floor(x)", "1", "floor(x) jumps at x = 1; the derivative is 0 by convention"),
+        ("abs(x)", "1e-4", "abs(x) has a kink near x = 0.0001; the derivative is 1 by convention"),
+    ],
+)
+def test_check_names_kinks(capsys, formula, value, message):
+    code, out, err = run(capsys, "check", formula, f"x={value}")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"funcgrad: check: expected values away from kinks, but {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_smooth_program_has_no_kink():
+    x = fg.var("x")
+    for smooth in (np.exp(30 * x), x**3, np.tanh(20 * x), 1 / (x + 2), x * 1e9, fg.const(0.0) * x):
+        assert list(kinks(smooth, {"x": 0.0})) == []
+    with pytest.raises(
+        AssertionError, match=r"away from kinks, but abs\(x\) has a kink at x = 0: its slopes"
+    ):
+        fg.check_grads(lambda x: abs(x), (0.0,))
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_output_goes_to_a_file(capsys, tmp_path, place):
+    file = tmp_path / "page.html"
+    arguments = ["explore", "x*y", "x=1", "y=2"]
+    arguments[place:place] = ["-o", str(file)]
+    assert run(capsys, *arguments) == (0, "", "")
+    assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
+    code, _, err = run(capsys, "explore", "x*y", "-o")
+    assert (code, err) == (
+        2,
+        "funcgrad: expected a file after -o, but got none; write funcgrad svg 'x**2' -o x.svg\n",
+    )
+
+
 def test_the_picture_shows_values(capsys):
     shown = run(capsys, "svg", "x*x", "x=3")[1]
     assert ">9</text>" in shown
@@ -219,6 +278,24 @@ def test_a_traceback_in_the_prompt_has_the_lines_that_were_typed():
     assert "write fg.grad\n" in done.stderr
     assert done.stderr.rstrip().splitlines()[-2].startswith("TypeError: float(): expected a number")
     assert "sequence" not in done.stderr  # NumPy's own words
+
+
+def test_a_prompt_shows_functions_by_name():
+    typed = "def f(x):\n    return x*x\n\njit(f)\njit(grad(f))\ngrad(f)\n_(3.0)\njit(f)\n_(3.0)\nnp.sin\n"
+    found = subprocess.run(
+        [sys.executable, "-m", "funcgrad"], input=typed, capture_output=True, text=True, timeout=60
+    )
+    shown = found.stdout.replace(">>> ", "").replace("... ", "").split()
+    assert shown == [
+        "jit(f)",
+        "jit(grad(f))",
+        "grad(f)",
+        "6.0",
+        "jit(f)",
+        "9.0",
+        "<ufunc",
+        "'sin'>",
+    ]
 
 
 def test_a_traceback_in_ipython_has_the_lines_that_were_typed():

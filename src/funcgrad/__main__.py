@@ -26,6 +26,7 @@ from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.drawing.explorer import explore
 from funcgrad.show.drawing.svg import to_svg
 from funcgrad.show.explain import explain
+from funcgrad.show.kinks import kinks
 from funcgrad.show.latex.to_latex import to_latex
 from funcgrad.show.parse_formula import FormulaError, names_in, parse
 from funcgrad.show.python.to_python import to_python
@@ -51,7 +52,8 @@ commands that need none:
   svg      a picture                latex    the formula in LaTeX
   explore  a page to step through   python   the source of a Python function
 
-options: -h, --help; --version; --completion (for bash: source <(funcgrad --completion))
+options: -o FILE writes there what would be printed; -h, --help; --version;
+         --completion (for bash: source <(funcgrad --completion))
 
   funcgrad "sqrt(x**2 + exp(x**2))" x=0.7
   funcgrad steps "sum(tanh(w*x))" w=0.5 x=[1,2,3]
@@ -69,7 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_OPTIONS[asked]())
         return 0
     try:
-        print_text(_output(given))
+        given, file = _file(given)
+        output = _output(given)
+        if file is None:
+            print_text(output)
+        else:
+            Path(file).write_text(output, encoding="utf-8")
     except (FormulaError, TypeError, ValueError, AssertionError, IndexError, OSError) as error:
         print(f"funcgrad: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2
@@ -88,6 +95,18 @@ _OPTIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "--completion": _completion,
     }
 )
+
+
+def _file(given: list[str]) -> tuple[list[str], str | None]:
+    """The arguments without ``-o FILE``, and the file."""
+    at = next((i for i, argument in enumerate(given) if argument in ("-o", "--output")), None)
+    if at is None:
+        return given, None
+    if len(given) < at + 2 or len(given) < 3:
+        raise FormulaError(
+            "expected a file after -o, but got none; write funcgrad svg 'x**2' -o x.svg"
+        )
+    return given[:at] + given[at + 2 :], given[at + 1]
 
 
 def _output(given: list[str]) -> str:
@@ -131,7 +150,13 @@ def _check(expr: Expr, values: dict[str, Any]) -> str:
     def f(*args: object) -> Any:
         return expr(**dict(zip(names, args, strict=True)))
 
-    check_grads(f, tuple([values[name] for name in names]))
+    try:
+        check_grads(f, tuple([values[name] for name in names]))
+    except AssertionError:
+        kink = next(kinks(expr, values), None)
+        if kink is None:
+            raise
+        raise AssertionError(f"check: expected values away from kinks, but {kink}") from None
     return "first and second derivatives agree with finite differences, in forward and reverse mode"
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.algebras.arguments_of import subject
+from funcgrad.show.kinks import kinks
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -37,7 +39,8 @@ def check_grads(
     arguments in double precision and to the root of the machine epsilon for others, ``atol`` to a hundredth
     of it.
 
-    Raises AssertionError with both numbers if a derivative is wrong, TypeError if ``args`` is not a tuple,
+    Raises AssertionError with both numbers if a derivative is wrong, or with the operation that has a kink
+    where they differ for that reason; TypeError if ``args`` is not a tuple,
     ValueError for an unknown mode.
 
     >>> check_grads(np.sin, (0.5,), order=3)
@@ -52,7 +55,22 @@ def check_grads(
     rng = np.random.default_rng(seed)
     rtol = _tolerance(args) if rtol is None else rtol
     atol = rtol / 100 if atol is None else atol
-    _check(f, tuple(args), order, tuple(modes), rtol, atol, rng, "")
+    try:
+        _check(f, tuple(args), order, tuple(modes), rtol, atol, rng, "")
+    except AssertionError as error:
+        kink = _kink(f, args)
+        if kink is None:
+            raise
+        raise AssertionError(
+            f"check_grads: expected arguments away from kinks, but {kink}; check beside it"
+        ) from error
+
+
+def _kink(f: Callable[..., Any], args: Sequence[Any]) -> str | None:
+    """A kink of an operation of f at its arguments, or so near that finite differences meet it."""
+    given = subject("check_grads", f, args, {})
+    found = (kink for root in given.roots for kink in kinks(root, given.by_name))
+    return next(found, None)
 
 
 def _tolerance(args: Sequence[Any]) -> float:

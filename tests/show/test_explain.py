@@ -94,7 +94,9 @@ def test_what_cannot_be_explained_is_refused():
         explain(fg.var("a", (2,)), a=[1.0, 2.0])
     with pytest.raises(TypeError, match="expected values for x, but got none"):
         explain(X * 2)
-    with pytest.raises(TypeError, match="explain: expected an expression, but got int"):
+    with pytest.raises(
+        TypeError, match="explain: expected a function or an expression, but got int"
+    ):
         explain(3)
     assert explain(fg.const(2.0)).endswith("Gradient: there are no variables")
 

@@ -95,7 +95,9 @@ def test_a_gradient_of_a_network_computes_the_same():
 
 
 def test_what_cannot_be_stored_is_refused():
-    with pytest.raises(TypeError, match="to_json: expected an expression, but got float"):
+    with pytest.raises(
+        TypeError, match="to_json: expected a function or an expression, but got float"
+    ):
         to_json(1.0)
     leaf = all_ops()["leaf"]
     running = assemble_node(leaf, (X,), (("scope", object()), ("place", 0)), X.type)

@@ -303,7 +303,9 @@ def test_shared_parts_are_named_and_a_long_program_is_cut():
     assert len(text) < 4000
     assert r"\vdots" in text
     balanced(text)
-    with pytest.raises(TypeError, match="to_latex: expected an expression, but got list"):
+    with pytest.raises(
+        TypeError, match="to_latex: expected a function or an expression, but got list"
+    ):
         to_latex([])
 
 

@@ -82,7 +82,9 @@ def test_what_sympy_has_not_is_refused():
         to_sympy(np.sum(fg.var("a", (3,))))
     with pytest.raises(ValueError, match=r"numbers as constants, but got an array of float64\[2\]"):
         to_sympy(X * np.array([1.0, 2.0]))
-    with pytest.raises(TypeError, match="to_sympy: expected an expression, but got float"):
+    with pytest.raises(
+        TypeError, match="to_sympy: expected a function or an expression, but got float"
+    ):
         to_sympy(1.0)
 
 

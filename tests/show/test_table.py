@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 import funcgrad as fg
@@ -23,9 +24,47 @@ def test_values_that_are_missing_are_named(face):
         TypeError, match=f"{name}: expected values by name or in a dict, but got fl"
     ):
         face(X * Y, 1.0)
-    with pytest.raises(TypeError, match=f"{name}: expected an expression, but got function; make"):
-        face(lambda x: x)
+    with pytest.raises(
+        TypeError, match=f"{name}: expected a function or an expression, but got float"
+    ):
+        face(3.0)
     assert str(face(X * Y, {X: 1.0, "y": 2.0})) == str(face(X * Y, {"x": 1.0}, y=2.0))
+
+
+@pytest.mark.parametrize("face", [fg.table, fg.explain, fg.steps], ids=lambda f: f.__name__)
+def test_a_function_is_shown_at_its_arguments(face):
+    def f(x, y):
+        return x * y + np.sin(x)
+
+    shown = str(face(X * Y + np.sin(X), x=2.0, y=3.0))
+    assert str(face(f, 2.0, 3.0)) == str(face(f, 2.0, y=3.0)) == str(face(f, x=2.0, y=3.0)) == shown
+    assert "leaf" not in str(face(fg.grad(f), 2.0, 3.0))
+    for args in ((), (1.0,), (1.0, 2.0, 3.0)):
+        message = f"{face.__name__}: expected the arguments of the function, but got {len(args)}: "
+        with pytest.raises(TypeError, match=message):
+            face(f, *args)
+
+
+def test_formulas_of_functions_at_arguments():
+    def f(x):
+        return x**2 if x > 0 else -x
+
+    assert str(fg.to_latex(f, 2.0)) == "x^{2}"
+    assert str(fg.to_latex(f, -2.0)) == "-x"
+    assert str(fg.to_latex(fg.grad(f), 2.0)) == "2 x"
+    assert str(fg.to_latex(lambda d: d["a"] * d["b"], {"a": 1.0, "b": 2.0})) == r"d_{a} \, d_{b}"
+    assert fg.from_json(fg.to_json(f, 2.0)).key == fg.trace(f, 2.0).key
+    assert ">4.0<" in fg.to_svg(f, x=2.0) or ">4<" in fg.to_svg(f, x=2.0)
+    for face in (fg.to_latex, fg.to_json, fg.to_sympy):
+        with pytest.raises(
+            TypeError, match=f"{face.__name__}: expected an expression alone, but got fl"
+        ):
+            face(X, 2.0)
+    for face in (fg.to_python, fg.to_dot, fg.simplify, fg.gradient, fg.backprop, fg.edges):
+        with pytest.raises(
+            TypeError, match=rf"{face.__name__}: .* write {face.__name__}\(trace\(f, 2"
+        ):
+            face(f)
 
 
 def test_the_walk_names_constants_where_they_tell_more_than_their_place():

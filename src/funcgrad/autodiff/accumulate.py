@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, as_derived, by_key
+from funcgrad.expr import Expr, as_derived, by_key, no_expression
 from funcgrad.expr.registry import functions
 from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
@@ -346,9 +346,7 @@ def _varied(exprs: Mapping[Key, Expr], keys: Iterable[Key]) -> set[Key]:
 
 def _check_root(expr: Expr) -> None:
     if not isinstance(expr, Expr):
-        raise TypeError(
-            f"backprop: expected an expression, but got {type(expr).__name__}; make one of var('x')"
-        )
+        raise no_expression("backprop", expr)
     if not differentiable(expr.dtype):
         raise fail(TypeError, f"backprop: expected a float expression, but got {expr.type}")
 

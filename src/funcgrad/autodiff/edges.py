@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import reached_keys
-from funcgrad.expr import Expr, by_key, const, var
+from funcgrad.expr import Expr, by_key, const, no_expression, var
 from funcgrad.fold import Edge
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.highlighted import highlighted
@@ -134,10 +134,7 @@ def edges(expr: Expr) -> Edges:
     [1.0, 1.0]*cos(v)
     """
     if not isinstance(expr, Expr):
-        raise fail(
-            TypeError,
-            f"edges: expected an expression, but got {type(expr).__name__}; make one of var('x')",
-        )
+        raise no_expression("edges", expr)
     return Edges(_edges(expr))
 
 

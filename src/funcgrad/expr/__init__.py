@@ -60,6 +60,7 @@ __all__ = [
     "labeled",
     "make",
     "mark_simple",
+    "no_expression",
     "operation_table",
     "rebuild",
     "same",
@@ -294,6 +295,12 @@ def vars(
     for name in split_names(names):
         check_name("vars", name)
     return tuple([var(name, shape, dtype) for name in split_names(names)])
+
+
+def no_expression(who: str, value: object) -> Any:
+    """The error for what is no expression, with what makes one of it."""
+    hint = f"write {who}(trace(f, 2.0))" if callable(value) else "make one of var('x')"
+    return fail(TypeError, f"{who}: expected an expression, but got {type(value).__name__}; {hint}")
 
 
 def same(a: object, b: object) -> bool:

@@ -16,7 +16,15 @@ from copy import copy
 from operator import is_
 from typing import Any
 
-from funcgrad.expr import Expr, as_derived, is_simple, mark_simple, rebuild, subexpressions
+from funcgrad.expr import (
+    Expr,
+    as_derived,
+    is_simple,
+    mark_simple,
+    no_expression,
+    rebuild,
+    subexpressions,
+)
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.ops.base.op import fit
@@ -30,7 +38,6 @@ from funcgrad.rewrite.matcher import (
     rewrite,
     rewrite_single_use,
 )
-from funcgrad.source import fail
 
 # Rewrites that one node may go through before it is left as it is.
 BUDGET = 40
@@ -51,10 +58,7 @@ def simplify(expr: Expr) -> Expr:
     6*x
     """
     if not isinstance(expr, Expr):
-        raise fail(
-            TypeError,
-            f"simplify: expected an expression, but got {type(expr).__name__}; make one of var('x')",
-        )
+        raise no_expression("simplify", expr)
     return simplify_all([expr], mode="formula")[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from funcgrad.expr import Expr, is_simple, mark_simple, rebuild
+from funcgrad.expr import Expr, is_simple, mark_simple, no_expression, rebuild
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, Key
@@ -34,10 +34,7 @@ def substitute(
     3.0**2 + 3
     """
     if not isinstance(expr, Expr):
-        raise fail(
-            TypeError,
-            f"substitute: expected an expression, but got {type(expr).__name__}; make one of var('x')",
-        )
+        raise no_expression("substitute", expr)
     by_name = variables(expr) if named or replacements else {}
     given: dict[Key, Expr] = {}
     for target, new in [*(replacements or {}).items(), *named.items()]:

@@ -7,7 +7,7 @@ The nodes are named v0, v1, … in topological order; t is a tangent, z a cotang
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +26,7 @@ from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.functions import Function, operands_written, way_back
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.numbers import label
+from funcgrad.show.program_at import program_at
 from funcgrad.show.text import define, shown, write
 from funcgrad.show.written import ATOM, Written
 from funcgrad.trace.run_formula import evaluate
@@ -54,17 +55,18 @@ class Pullback(NamedTuple):
     """Between scalars, the formula of the local derivative."""
 
 
-def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> PrintedText:
-    """The steps of forward and of reverse accumulation through an expression, as text.
+def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> PrintedText:
+    """The steps of forward and of reverse accumulation through an expression or a function, as text.
 
-    Values are given as to `evaluate`. Forward, each node's value is computed from its parents', and,
+    ``f`` is an expression, with the values of its variables by name or in a dict, or a function, with its
+    arguments by position or by name. Forward, each node's value is computed from its parents', and,
     beside it, the tangent for a change of the first variable. In reverse, each node's cotangent is
     pulled back along the edges to its parents, where contributions are added; so the cotangent of a
     variable is the gradient in it. The cotangent of the root is 1. A loop, a branch or a call is one step;
     its value, tangent and cotangent are tuples, in which 0 stands for what nothing reaches.
 
     Raises ValueError for more than 200 nodes; TypeError for values that do not fit, for a root that is
-    not a real number, and for what is no expression.
+    not a real number, and if ``f`` is neither.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -79,13 +81,14 @@ def explain(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: obj
       v1: z0 += z1*cos(v0) = 3
     Gradient: df/dx = z0 = 3, df/dy = z2 = 0
     """
+    expr, values = program_at("explain", f, args, named)
     nodes = distinct(expr, "explain", MOST_STEPS, "explain a part of it, or use table")
     if expr.shape or expr.dtype.kind != "f":
         raise TypeError(
             f"explain: expected a real number as root, but got {expr.type}; sum it first"
         )
-    check_values("explain", nodes, values, named)
-    known = evaluate_all(expr, values, **named)
+    check_values("explain", nodes, values, {})
+    known = evaluate_all(expr, values)
     found = [known[e.key] for e in nodes]
     functions, defined = functions_of(nodes)
     steps = tell(nodes, functions)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, by_key, subexpressions
+from funcgrad.expr import Expr, by_key, no_expression, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
@@ -30,10 +30,7 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
     Raises TypeError for what is no expression, and ValueError for more nodes than ``most``.
     """
     if not isinstance(expr, Expr):
-        raise TypeError(
-            f"{who}: expected an expression, but got {type(expr).__name__}; make one with "
-            "var('x') or trace(f, x)"
-        )
+        raise no_expression(who, expr)
     found = by_key(expr) | {e.key: e for e in reversed(subexpressions(expr)) if e.label}
     if most is not None and len(found) > most:
         raise ValueError(

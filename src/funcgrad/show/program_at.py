@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.algebras.arguments_of import subject
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, rebuild
+from funcgrad.fold import folded
+from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.naming import check_values
 from funcgrad.source import fail
@@ -43,24 +45,56 @@ def program_at(
         raise fail(
             TypeError,
             f"{who}: expected a function or an expression, but got {type(f).__name__}; "
-            f"write {who}(f, x=2.0)",
+            f"write {who}(f, 2.0), or {who}(e) for an expression",
         )
-    if named:
-        args = _by_position(f, args, named)
+    args = _by_position(who, f, args, named)
     given = subject(who, f, args, {})
     if len(given.roots) != 1:
         raise fail(
             TypeError,
             f"{who}: expected a function that returns one number, but got {len(given.roots)} results",
         )
-    return given.roots[0], given.by_name
+    return _without_leaves(given.roots[0]), given.by_name
+
+
+def _without_leaves(root: Expr) -> Expr:
+    """A program without the marks of inner derivatives, which are identities."""
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        return args[0] if expr.op is leaf else rebuild(expr, args)
+
+    return folded([root], step)[0]
+
+
+def formula_at(who: str, f: Callable[..., Any] | Expr, args: Sequence[Any]) -> Expr:
+    """The expression itself, or the one result of a function, for displays that show no values.
+
+    Raises TypeError if ``f`` is neither, for values beside an expression, and for arguments that do not fit.
+    """
+    if isinstance(f, Expr) and args:
+        kinds = ", ".join([type(arg).__name__ for arg in args])
+        raise fail(
+            TypeError, f"{who}: expected an expression alone, but got {kinds}, too; write {who}(e)"
+        )
+    return f if isinstance(f, Expr) else program_at(who, f, args, {})[0]
 
 
 def _by_position(
-    f: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
+    who: str, f: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
 ) -> Sequence[Any]:
     """The arguments of a call in order; the arguments of a ufunc have no names but those it is known by."""
     known = parameter_names(f, len(args) + len(named))
     if isinstance(f, np.ufunc) and set(known[len(args) :]) == named.keys():
         return [*args, *[named[name] for name in known[len(args) :]]]
-    return inspect.signature(f).bind(*args, **named).args
+    try:
+        signature = inspect.signature(f)
+    except ValueError:  # a function in C without one
+        return args
+    try:
+        return signature.bind(*args, **named).args
+    except TypeError as error:
+        raise fail(
+            TypeError,
+            f"{who}: expected the arguments of the function, but got {len(args) + len(named)}: {error}; "
+            f"write {who}(f, 2.0)",
+        ) from None

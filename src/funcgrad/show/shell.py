@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import code
 import sys
+from collections.abc import Callable
 from functools import reduce
 from importlib.util import find_spec
 from types import FunctionType, ModuleType, TracebackType
@@ -45,7 +47,29 @@ def start(package: ModuleType) -> None:
             from rich import pretty
 
             pretty.install()
+    sys.displayhook = _named(sys.displayhook)
     _Console(names).interact(banner=welcome, exitmsg="")
+
+
+def _named(display: Callable[[object], object]) -> Callable[[object], object]:
+    """A prompt's display, by which compiled functions print as their names."""
+
+    def shown(value: object) -> None:
+        called = _name_of_ours(value)
+        if called is None:
+            display(value)
+        else:
+            print(called)
+            vars(builtins)["_"] = value
+
+    return shown
+
+
+def _name_of_ours(value: object) -> str | None:
+    """The name of a function that a transform made, such as ``jit(grad(f))``; else None."""
+    if not isinstance(value, FunctionType) or value.__name__.isidentifier() or not is_ours(value):
+        return None
+    return value.__name__
 
 
 class _Console(code.InteractiveConsole):
@@ -110,8 +134,7 @@ def load_ipython_extension(shell: Any) -> None:
     """Let IPython print compiled functions by their names, and tracebacks with the lines that were typed."""
 
     def name(function: FunctionType, printer: Any, cycle: bool) -> None:
-        called = function.__name__
-        printer.text(repr(function) if called.isidentifier() or not is_ours(function) else called)
+        printer.text(_name_of_ours(function) or repr(function))
 
     shell.display_formatter.formatters["text/plain"].for_type(FunctionType, name)
 

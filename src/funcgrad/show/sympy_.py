@@ -18,27 +18,30 @@ from funcgrad.ops.base.op import columns_of
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple, written_out
 from funcgrad.show.naming import distinct
+from funcgrad.show.program_at import formula_at
 from funcgrad.typing import FunctionLibrary
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
 DEEPEST, LARGEST = 150, 20_000
 
 
-def to_sympy(expr: Expr) -> Any:
-    """The expression as SymPy's: variables become symbols of their names, without assumptions.
+def to_sympy(f: Callable[..., Any] | Expr, /, *args: Any) -> Any:
+    """An expression, or a function at arguments, as SymPy's: variables become symbols of their names.
 
-    Whole numbers become integers; others keep the digits that they have. SymPy puts terms in its own
-    order and may simplify: ``x - x`` is 0. Calls are written out, and branches become `Piecewise`.
+    Symbols have no assumptions. Whole numbers become integers; others keep the digits that they have. SymPy
+    puts terms in its own order and may simplify: ``x - x`` is 0. Calls are written out, and branches become
+    `Piecewise`.
 
     Raises ImportError where SymPy is not installed; ValueError for operations that it has not (those
-    that combine or move entries, and loops), and for what is too deep or too large for it; TypeError for
-    what is no expression.
+    that combine or move entries, and loops), and for what is too deep or too large for it; TypeError if ``f``
+    is neither.
 
     >>> import sympy, funcgrad as fg
     >>> x = fg.var("x")
     >>> to_sympy(fg.sin(x) ** 2 / 3).diff(sympy.Symbol("x"))
     2*sin(x)*cos(x)/3
     """
+    expr = formula_at("to_sympy", f, args)
     distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")
     expr = written_out(expr, LARGEST, "to_sympy")
     nodes = distinct(expr, "to_sympy", LARGEST, "use to_latex to see it")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import backprop
@@ -13,6 +13,7 @@ from funcgrad.html_table import html_table
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.naming import check_values, distinct
+from funcgrad.show.program_at import program_at
 from funcgrad.show.text import shown
 
 
@@ -60,13 +61,14 @@ def _cells(row: Row) -> tuple[str, ...]:
     return str(row.place), op, parents, _cell(row.value), _cell(row.gradient)
 
 
-def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: object) -> Table:
-    """The nodes of a scalar expression in topological order, each with its value and the gradient there.
+def table(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Table:
+    """The nodes of a scalar program in topological order, each with its value and the gradient there.
 
-    Values are given as to `evaluate`. The gradient of a node is the derivative of the root in it; a
-    dash means zero.
+    ``f`` is an expression, with the values of its variables by name or in a dict, or a function, with its
+    arguments by position or by name. The gradient of a node is the derivative of the root in it; a dash means
+    zero.
 
-    Raises TypeError if ``expr`` is no expression, or a variable has no value or one of another type.
+    Raises TypeError if ``f`` is neither, or a variable has no value or one of another type.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -77,12 +79,13 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: objec
     2     multiply  0, 1  6      1
     3     add       2, 1  9      1
     """
+    expr, values = program_at("table", f, args, named)
     nodes = {e.key: e for e in distinct(expr, "table")}
-    check_values("table", list(nodes.values()), values, named)
+    check_values("table", list(nodes.values()), values, {})
     place = {key: i for i, key in enumerate(nodes)}
     cotangents = backprop(expr).map
-    known = evaluate_all(expr, values, **named)
-    slopes = _values(expr, cotangents, values, named)
+    known = evaluate_all(expr, values)
+    slopes = _values(expr, cotangents, values)
     return Table(
         Row(
             i,
@@ -96,10 +99,10 @@ def table(expr: Expr, values: Mapping[Any, Any] | None = None, /, **named: objec
     )
 
 
-def _values(expr: Expr, cotangents: Any, values: Any, named: dict[str, Any]) -> dict[Any, Any]:
+def _values(expr: Expr, cotangents: Any, values: Mapping[Any, Any]) -> dict[Any, Any]:
     """The numbers that the cotangents come to, their common parts run once."""
     keys = [key for key, value in cotangents.items() if isinstance(value, Expr)]  # not of a tuple
-    variables, arrays = inputs_of(expr, values, named)
+    variables, arrays = inputs_of(expr, values, {})
     simple = simplify_all([cotangents[key] for key in keys], mode="derivative")
     program = lower(simple, variables)
     return {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}

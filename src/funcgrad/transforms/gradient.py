@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from funcgrad.autodiff.accumulate import cotangents
-from funcgrad.expr import Expr, as_derived, var
+from funcgrad.expr import Expr, as_derived, no_expression, var
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.node_names import labels
@@ -34,10 +34,11 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
     (2*x*y, {'x': 2*x*y, 'y': x**2})
     """
 
-    if not isinstance(expr, Expr) or expr.shape:
-        kind = expr.type if isinstance(expr, Expr) else type(expr).__name__
+    if not isinstance(expr, Expr):
+        raise no_expression("gradient", expr)
+    if expr.shape:
         raise fail(
-            TypeError, f"gradient: expected a scalar expression, but got {kind}; sum it first"
+            TypeError, f"gradient: expected a scalar expression, but got {expr.type}; sum it first"
         )
     names = variables(expr)
     tree = flatten_with_static(

@@ -58,7 +58,7 @@ def number_annotations(
         known = evaluate_all(root, values, **named)
         found = [number_label(present(known[e.key])) for e in nodes]
         return Annotations(found, [""] * len(nodes), {}, [])
-    rows = table(root, values, **named)
+    rows = table(root, values or {}, **named)
     gradients = ["" if row.gradient is None else number_label(row.gradient) for row in rows]
     slopes, others = {}, []
     for i, at in arcs:

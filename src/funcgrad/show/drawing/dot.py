@@ -48,7 +48,7 @@ def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
       n1 -> n2 [label="1"]
     }
     """
-    if not isinstance(gradient, bool):
+    if isinstance(expr, Expr) and not isinstance(gradient, bool):
         raise TypeError(
             f"to_dot: expected a bool for gradient, but got {type(gradient).__name__}; "
             "write to_dot(e), or to_svg(e, x=2.0) for a picture with values"

@@ -8,7 +8,7 @@ for plain classes, so that browsers, CairoSVG and librsvg draw the same.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -39,6 +39,7 @@ from funcgrad.show.drawing.layered_layout import Point, arrange
 from funcgrad.show.drawing.style import NAME_SIZE, SMALL_SIZE, stylesheet
 from funcgrad.show.functions import Function
 from funcgrad.show.naming import distinct, places
+from funcgrad.show.program_at import program_at
 from funcgrad.show.text import text
 from funcgrad.source import fail
 
@@ -61,7 +62,7 @@ class Picture(str):
 
 
 def to_svg(
-    expr: Expr,
+    expr: Callable[..., Any] | Expr,
     path: str | PathLike[str] | None = None,
     values: Mapping[Any, Any] | None = None,
     /,
@@ -87,9 +88,11 @@ def to_svg(
     The picture has a title and a description for those who do not see it, and can be read on light and on
     dark.
 
+    A function is drawn at its arguments, given by name: ``to_svg(f, x=2.0)``.
+
     Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and for another direction,
-    TypeError if ``expr`` is no expression, ``path`` no name of a file or the values do not fit, OSError if
-    the file cannot be written.
+    TypeError if ``expr`` is no expression and no function, ``path`` no name of a file or the values do not
+    fit, OSError if the file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -108,6 +111,9 @@ def to_svg(
     if direction not in ("down", "right"):
         raise ValueError(f'to_svg: expected direction "down" or "right", but got {direction!r}')
     most = MOST_UNFOLDED if fold is None else MOST_SVG
+    if callable(expr) and not isinstance(expr, Expr):
+        expr, values = program_at("to_svg", expr, (), {**(values or {}), **named})
+        named = {}
     nodes = distinct(expr, "to_svg", most, "draw a part of it, or use to_dot with Graphviz")
     folding = fold_nodes(nodes, fold)
     if values is not None or named:

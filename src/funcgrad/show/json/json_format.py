@@ -29,7 +29,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Never
 
@@ -44,6 +44,7 @@ from funcgrad.show.functions import is_tuple, stored_bodies
 from funcgrad.show.json.json_params import dtype_of, mistake, pack, short_text, unpack
 from funcgrad.show.json.validate_node import check_node
 from funcgrad.show.naming import array_of, distinct, places
+from funcgrad.show.program_at import formula_at
 from funcgrad.typing import Array
 
 FORMAT, VERSION = "funcgrad", 1
@@ -51,13 +52,13 @@ _ENTRIES = ("op", "parents", "params", "shape", "dtype")
 
 
 # -- writing -------------------------------------------------------------------------------------
-def to_json(expr: Expr) -> PrintedText:
-    """The program as JSON text, one node a line, for a file or another process; see `from_json`.
+def to_json(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
+    """An expression, or a function at arguments, as JSON text, one node a line; see `from_json`.
 
     Equal programs give equal texts. Arrays that a trace captured by reference are stored by content.
 
-    Raises TypeError for what cannot be stored: an operation from outside the package, or a leaf of a
-    trace that is still running.
+    Raises TypeError if ``f`` is neither, and for what cannot be stored: an operation from outside the
+    package, or a leaf of a trace that is still running.
 
     >>> import funcgrad as fg
     >>> print(to_json(fg.var("x") * 2))
@@ -68,6 +69,7 @@ def to_json(expr: Expr) -> PrintedText:
     {"op": "multiply", "parents": [0, 1], "params": [], "shape": [], "dtype": "<f8"}
     ]}
     """
+    expr = formula_at("to_json", f, args)
     nodes = distinct(expr, "to_json")
     bodies = stored_bodies([expr])
     place = {body: i for i, body in enumerate(bodies)}

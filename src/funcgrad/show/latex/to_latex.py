@@ -9,7 +9,7 @@ none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from funcgrad.show.latex.latex_operations import (
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits
+from funcgrad.show.program_at import formula_at
 from funcgrad.show.text import FIRST, LAST, SHORTEST_SHARED, letters
 from funcgrad.show.written import COMPARISON, Written
 
@@ -68,17 +69,19 @@ _ESCAPES = {c: f"\\{c}" for c in "#$%&_{}"} | {
 }
 
 
-def to_latex(expr: Expr) -> PrintedText:
-    r"""The formula in LaTeX's mathematics, without dollar signs.
+def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
+    r"""The formula in LaTeX's mathematics, without dollar signs, of an expression or a function at arguments.
 
     Parts that are shared, or long, get names in a block; of a long program, the middle is left out.
 
-    Raises TypeError for what is no expression.
+    Raises TypeError for what is neither.
 
     >>> import funcgrad as fg
     >>> x, alpha = fg.var("x_1"), fg.var("alpha")
     >>> print(to_latex(fg.exp(-x**2 / 2) / fg.sqrt(alpha)))
     \frac{e^{\frac{-x_{1}^{2}}{2}}}{\sqrt{\alpha}}
+    >>> print(to_latex(lambda x: x**2 * fg.sin(x), 2.0))
+    x^{2} \, \sin\left(x\right)
     >>> y = alpha**2 + 1
     >>> print(to_latex(fg.sin(y) * y))
     \begin{aligned}
@@ -86,7 +89,7 @@ def to_latex(expr: Expr) -> PrintedText:
     \text{in }\phantom{a} &\phantom{{}={}} \sin\left(a\right) \, a
     \end{aligned}
     """
-    distinct(expr, "to_latex")
+    expr = formula_at("to_latex", f, args)
     given = given_names([expr])
     (expr,), is_derived = reading([expr])
     nodes = distinct(expr, "to_latex")
