@@ -258,7 +258,7 @@ def test_the_names_of_a_formula_are_for_users():
     listed = set(dir(x))
     assert {"shape", "key", "graph", "parents", "at", "__add__"} <= listed
     assert not [name for name in listed if name.startswith("_") and not name.startswith("__")]
-    assert not listed & {"traced", "source"}
+    assert not listed & {"traced", "source", "backward", "diff"}
 
 
 def test_functions_of_a_prompt_have_names_though_no_module_holds_them():

@@ -85,8 +85,8 @@ CASES = [
     (lambda: np.linalg.norm(M, 3), ValueError, "norm: expected ord 'fro', 'nuc', 1"),
     # -- running
     (lambda: (X * V)(x=1.0), TypeError, r"evaluate: expected values for x, v, but got x"),
-    (lambda: X(1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float; write f\(x=2.0\)"),
-    (lambda: X(1.0, 2.0), TypeError, r"evaluate: expected values by name or in a dict, but got tuple"),
+    (lambda: X(1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float; write e\(x=2.0\)"),
+    (lambda: X(1.0, 2.0), TypeError, r"evaluate: expected values by name or in a dict, but got float, float; write e\("),
     (lambda: fg.evaluate(X, 1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float"),
     (lambda: fg.backprop(X)(1.0), TypeError, r"evaluate: expected values by name or in a dict, but got float"),
     (lambda: V(v=np.ones(2)), TypeError, r"evaluate: expected float64\[3\] for v, but got float64\[2\]"),
@@ -103,7 +103,7 @@ CASES = [
     (lambda: fg.substitute(X, x=V), TypeError, r"expected float64 in the place of x, but got"),
     # -- derivatives
     (lambda: fg.grad(3), TypeError, r"grad: expected a function, but got int; write grad\(f\)\(x\)"),
-    (lambda: fg.grad(X), TypeError, r"but got an expression; write gradient\(expr, x\)"),
+    (lambda: fg.grad(X), TypeError, r"but got an expression; write gradient\(e, x\)"),
     (lambda: fg.vjp(3, 1.0), TypeError, "vjp: expected a function"),
     (lambda: fg.grad(lambda x: x)(np.ones(2)), TypeError, r"grad: expected f to return a real scalar, but got float64\[2\]; sum it"),
     (lambda: fg.grad(lambda x: "a")(1.0), TypeError, "real scalar, but got str"),

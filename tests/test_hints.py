@@ -67,6 +67,33 @@ x, y = fg.var("x"), fg.var("y")
             TypeError,
             r"but got none; write grad\(f\)\(2.0\), not grad\(f\)\(x=2.0\)",
         ),
+        (lambda: (x**2).diff(x), AttributeError, r"no attribute 'diff'; write fg.gradient\(e, x\)"),
+        (
+            lambda: (x * y).backward(),
+            AttributeError,
+            r"no attribute 'backward'; write fg.gradient\(e\), or",
+        ),
+        (lambda: x.grad, AttributeError, r"no attribute 'grad'; write fg.gradient\(e, x\)"),
+        (lambda: x.sin(), AttributeError, r"no attribute 'sin'; write np.sin\(x\)"),
+        (
+            lambda: x.value,
+            AttributeError,
+            r"a constant node has a value, .* input 'x'; write e\(x=2.0\) for a",
+        ),
+        (lambda: fg.expand, AttributeError, r"write fg.simplify\(expr\)$"),
+        (lambda: (x * y)(1.0, 2.0), TypeError, r"got float, float; write e\(x=2.0, y=2.0\)"),
+        (
+            lambda: fg.jit(x * y),
+            TypeError,
+            r"jit: .* got an expression; write e\(x=2.0\), which runs",
+        ),
+        (lambda: fg.vmap(x * y), TypeError, r"vmap: .* got an expression; write e\(x=np.linspace"),
+        (
+            lambda: float(x * y),
+            TypeError,
+            r"stands for any value; .*write e\(x=2.0\) for its value at x = 2",
+        ),
+        (lambda: max(x, y), TypeError, r"stands for any value; .* np.maximum\(a, b\) for a choice"),
         (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),
     ],
 )

@@ -218,7 +218,10 @@ def _name(step: Node | Term) -> str:
 
 def _value(step: Node | Term) -> np.ndarray[Any, Any]:
     if step.op is not CONSTANT:
-        raise AttributeError(f"only a constant node has a value, but this is {step.op.name!r}")
+        which = f"input {_name(step)!r}" if step.op is INPUT else repr(step.op.name)
+        raise AttributeError(
+            f"only a constant node has a value, but this is {which}; write e(x=2.0) for a value at x = 2"
+        )
     array: np.ndarray[Any, Any] = step.params[0][1].array.view()
     array.flags.writeable = False
     return array

@@ -28,6 +28,7 @@ from funcgrad.expr.node import (
     mark_simple,
 )
 from funcgrad.expr.operators import Operators
+from funcgrad.expr.other_libraries import OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.fold import folded
 from funcgrad.graph import (
@@ -72,7 +73,7 @@ __all__ = [
 ]
 
 
-class Expr(Operators, Questions, ExprBase):
+class Expr(Operators, Questions, OtherLibraries, ExprBase):
     """An expression: a pointed graph, written like a NumPy array.
 
     Attributes: ``op``, ``args`` (the expressions it is applied to), ``params``, ``type``; ``shape``,
@@ -147,7 +148,7 @@ class Expr(Operators, Questions, ExprBase):
 
     def __dir__(self) -> list[str]:
         """The names for users: without what displays and transforms write beside a node."""
-        own = frozenset(("traced", "source"))
+        own = {"traced", "source", *OtherLibraries.__dict__}
         return [
             name
             for name in super().__dir__()

@@ -273,12 +273,17 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
     # NumPy's own error follows where an array's element is set: the remedy is to be read first.
     found = remedy() if asker in ("float()", "complex()") else ""
     instead = f"{found}; " if found else ""
+    remedies = (
+        "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
+        "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its values"
+        if expr.traced
+        else "write e(x=2.0) for its value at x = 2, np.where(condition, a, b) or np.maximum(a, b) for a "
+        "choice, np.sin for math.sin, and np.stack([...]) for an array of formulas"
+    )
     return fail(
         TypeError,
         f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; {instead}"
-        "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
-        "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its "
-        f"values{shown}",
+        f"{remedies}{shown}",
         USERS,
     )
 

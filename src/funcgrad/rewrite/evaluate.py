@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,19 +121,30 @@ def values_by_name(
     if values is not None and not isinstance(values, Mapping):
         raise fail(
             TypeError,
-            f"evaluate: expected values by name or in a dict, but got {type(values).__name__}; "
-            "write f(x=2.0)",
+            f"evaluate: expected values by name or in a dict, but got {_kinds(values)}; write "
+            f"e({_sample(wanted)})",
         )
     given = by_name(values or {}, named)
     missing = [name for name in wanted if name not in given]
     if missing:
         got = ", ".join(given) or "none"
-        sample = ", ".join([f"{name}=2.0" for name in list(wanted)[:3]])
         raise fail(
             TypeError,
-            f"evaluate: expected values for {', '.join(wanted)}, but got {got}; write f({sample})",
+            f"evaluate: expected values for {', '.join(wanted)}, but got {got}; write "
+            f"e({_sample(wanted)})",
         )
     return {name: given[name] for name in wanted}
+
+
+def _kinds(values: object) -> str:
+    """The types of values that were given by position: of several, as a tuple."""
+    given = values if isinstance(values, tuple) else (values,)
+    return ", ".join([type(value).__name__ for value in given])
+
+
+def _sample(wanted: Iterable[str]) -> str:
+    """Values for the first of the variables, as they are given in a call."""
+    return ", ".join([f"{name}=2.0" for name in list(wanted)[:3]])
 
 
 def by_name(values: Mapping[Any, Any], named: Mapping[str, Any]) -> dict[str, Any]:

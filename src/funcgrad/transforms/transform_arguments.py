@@ -22,10 +22,20 @@ from funcgrad.transformed import Transformed, function_of
 
 
 # -- functions -----------------------------------------------------------------------------------
+def _for_formulas(who: str) -> str:
+    """What does to an expression as the transform does to a function."""
+    if who == "jit":
+        return "e(x=2.0), which runs a compiled program, or to_python(e)"
+    if who == "vmap":
+        return "e(x=np.linspace(0, 1, 5)), which maps over the values"
+    return "gradient(e, x)"
+
+
 def check_function(who: str, f: Callable[..., Any]) -> None:
     if isinstance(f, Expr):
         raise fail(
-            TypeError, f"{who}: expected a function, but got an expression; write gradient(expr, x)"
+            TypeError,
+            f"{who}: expected a function, but got an expression; write {_for_formulas(who)}",
         )
     if not callable(f):
         raise fail(
