@@ -125,8 +125,6 @@ def compare(results: Results, seconds: float, count: int) -> Found:
 
     A round measures all peers one after another, so that a slow minute of the machine slows all of them.
     """
-    # Compiles the bytecode VM, which happens once for each installation. Without numba this fails.
-    _python("-c", "import funcgrad.compiler.native.vm")
     found: Found = {}
     for name, family in FAMILIES.items():
         for size in family.SIZES:

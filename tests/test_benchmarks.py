@@ -72,24 +72,24 @@ def test_numba_is_measured_where_it_is_asked_for_only():
         benchmarks.checked("work", [wrong], 1e-7)
 
 
-def test_without_numba_rows_say_so(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)  # as where it is not installed
+def test_without_llvmlite_rows_say_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite", None)  # as where it is not installed
     there = {"steady": 1.0, "first": 2.0}
     absent = measure.case("rk4", "20 steps", NUMBA, "0.001")
-    assert absent == {"absent": "numba is not installed"}
+    assert absent == {"absent": "llvmlite is not installed"}
     rounds = [{"funcgrad": there, NUMBA: absent, "jax": there}]
     goal = next(goal for goal in goals.GOALS if goal.work == goals.RK4_FAST)
     row = goals._row(goal, rounds)
     assert (row.measured, row.reached, row.note) == (
         None,
         "not measured",
-        "numba is not installed",
+        "llvmlite is not installed",
     )
     table = page.peer_table({("rk4", "10000 steps"): rounds}, page._time, page._ratio)
     cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines()[2:]]
     assert cells == [
         ["RK4 on numbers 10000 steps", "1.00 s", ""],
-        ["RK4 on numbers 10000 steps, with numba", "numba is not installed", ""],
+        ["RK4 on numbers 10000 steps, with numba", "llvmlite is not installed", ""],
     ]
 
 

@@ -57,8 +57,8 @@ def with_numba(peer: Callable[[Any], Work], native: bool = True) -> Callable[[An
     """
 
     def measured(given: Any) -> Work:
-        if find_spec("numba") is None:
-            raise AbsentError("numba is not installed")
+        if find_spec("llvmlite") is None:
+            raise AbsentError("llvmlite is not installed")
         return peer(given)._replace(warm=200, native=native)
 
     return measured

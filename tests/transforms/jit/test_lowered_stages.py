@@ -16,8 +16,7 @@ from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler import flat_program as codegen
 from funcgrad.compiler.call_ir import bytes_of
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.native import bytecode
-from funcgrad.compiler.native import numba_jit as native
+from funcgrad.compiler.native import bytecode, llvm_jit
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
@@ -312,7 +311,7 @@ def test_guards():
 
 
 def test_bytecode(monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     monkeypatch.setattr(bytecode, "LEAST", 0)
     lowered = jit(lambda x: np.exp(x) * 0.125 + x).lower(2.0)
     assert lowered.schedule == text(
@@ -326,9 +325,9 @@ def test_bytecode(monkeypatch):
     assert "run_vm(code, registers)" in lowered.source
 
 
-def test_without_numba_large_programs_are_python(monkeypatch):
+def test_without_llvmlite_large_programs_are_python(monkeypatch):
     monkeypatch.setattr(bytecode, "LEAST", 0)
-    monkeypatch.setattr(native, "available", lambda: False)
+    monkeypatch.setattr(llvm_jit, "llvm_available", lambda: False)
     lowered = jit(lambda x: np.exp(x) * 0.375 + x).lower(2.0)
     assert lowered.schedule == ""
     assert "schedule" not in repr(lowered)

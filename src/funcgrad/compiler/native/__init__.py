@@ -1,1 +1,1 @@
-"""The backend that runs scalar programs and loops as machine code, if numba is installed."""
+"""The backend that runs scalar programs and loops as machine code, if llvmlite is installed."""

@@ -9,25 +9,23 @@ added in the order of the program. No source is generated.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, count
-from string import Formatter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, build
-from funcgrad.compiler.native import numba_jit
+from funcgrad.compiler.native import llvm_jit, vm_instructions
 from funcgrad.compiler.native.disassembler import disassembled
+from funcgrad.compiler.native.vm_instructions import AS_TRUTH, UNCHANGED, arity, instruction_of
 from funcgrad.compiler.python.scalar_ops import native_template
-from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import EMPTY, ScalarUse
 from funcgrad.ops.base.op import Op, astype, broadcast_to
 from funcgrad.ops.elementwise import arithmetic, exponential
 
-# The fewest steps for which bytecode is made: the Python of smaller programs compiles in less time than numba
-# takes to import.
+# The fewest steps for which bytecode is made: the Python of smaller programs compiles in less time than the
+# VM.
 LEAST = 5000
 
 ProductTerm: TypeAlias = tuple[int, int, bool]
@@ -54,14 +52,16 @@ def compile_bytecode(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     The program is on numbers, or, for a batch of inputs, on vectors of one length, entry by entry.
     """
     rows = _length(flat)
-    if len(flat.steps) < LEAST or rows is None or not numba_jit.available():
+    if len(flat.steps) < LEAST or rows is None or not llvm_jit.llvm_available():
         return None
-    try:
-        from funcgrad.compiler.native import vm  # imports numba, or loads its machine code
-    except Exception:  # numba fails in many ways, and none is worth an error
-        return None
-    program = lower_to_bytecode(flat, vm.OPCODES)
+    program = lower_to_bytecode(flat)
     if program is None:
+        return None
+    from funcgrad.compiler.native.vm import virtual_machine
+
+    try:
+        vm = virtual_machine()
+    except RuntimeError:  # LLVM refuses its code
         return None
     kinds = [flat.steps[i].type.dtype.kind for i in flat.results]
     bound = {"code": program.code, "initial": program.registers, "places": program.results}
@@ -83,7 +83,7 @@ def compile_bytecode(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     else:
         text = _NUMBERS.format(flat.inputs, "results" if "b" not in kinds else _TRUTHS)
         bound |= {"run_vm": vm.run, "truths": [kind == "b" for kind in kinds]}
-    shown = disassembled(program.code.tolist(), program.constants, vm.WIDTHS)
+    shown = disassembled(program.code.tolist(), program.constants, vm_instructions.widths())
     return build("bytecode", f"# {len(program.code)} words of bytecode:\n{shown}\n{text}", bound)
 
 
@@ -127,30 +127,6 @@ def _length(flat: Flat) -> int | None:
 
 
 # -- instruction selection: an instruction is the native template of an operation -----------------------
-AS_TRUTH = "({0} != 0.0)"
-"""The instruction of a cast to bool. Truth values are numbers already, so that other casts need none."""
-_SAME = "{0}"
-
-
-def instructions() -> list[str]:
-    """The templates of all operations that the VM has instructions for, each once."""
-    every: Mapping[str, Any] = operation_table.ops
-    ops = [op for op in every.values() if op.columns.vm]
-    texts = [_instruction(op, kind, len(op.edges)) for kind in "fb" for op in ops]
-    return list(dict.fromkeys([text for text in texts if text is not None and text != _SAME]))
-
-
-@lru_cache(maxsize=1024)
-def _instruction(op: Op, kind: str, operands: int) -> str | None:
-    return native_template(op, ScalarUse(kind, {}, (None,) * operands))
-
-
-@lru_cache(maxsize=1024)
-def arity(template: str) -> int:
-    """The number of operands of a template."""
-    return 1 + max([int(name) for _, name, _, _ in Formatter().parse(template) if name], default=-1)
-
-
 def _selected(flat: Flat, step: FlatStep, opcodes: Mapping[str, int]) -> str | None:
     """The instruction of a step; empty if its value is its operand's, None if there is none."""
     op, dtype = step.op, step.type.dtype
@@ -163,12 +139,12 @@ def _selected(flat: Flat, step: FlatStep, opcodes: Mapping[str, int]) -> str | N
         return None
     if op is astype:
         return "" if dtype.kind == "f" or kind == "b" else AS_TRUTH
-    template = _instruction(op, kind, len(step.operands))
+    template = instruction_of(op, kind, len(step.operands))
     if callable(op.columns.scalar):  # which may be simpler for a constant operand
         constants = tuple([_constant(flat, k) for k in step.operands])
         special = native_template(op, ScalarUse(kind, {}, constants))
-        template = special if special == _SAME or special in opcodes else template
-    if template == _SAME:
+        template = special if special == UNCHANGED or special in opcodes else template
+    if template == UNCHANGED:
         return ""
     return template if template in opcodes else None
 
@@ -198,7 +174,7 @@ def _selection(flat: Flat, opcodes: Mapping[str, int]) -> list[str] | None:
 
 
 def _of_floats(op: Op, operands: int) -> str:
-    return _instruction(op, "f", operands) or ""
+    return instruction_of(op, "f", operands) or ""
 
 
 _ADD, _SUBTRACT = _of_floats(arithmetic.add, 2), _of_floats(arithmetic.subtract, 2)
@@ -261,8 +237,9 @@ class _SumsOfProducts:
 
 
 # -- code ----------------------------------------------------------------------------------------
-def lower_to_bytecode(flat: Flat, opcodes: Mapping[str, int]) -> Bytecode | None:
+def lower_to_bytecode(flat: Flat) -> Bytecode | None:
     """The bytecode of a program; None if the VM lacks an instruction for one of its operations."""
+    opcodes = vm_instructions.opcodes()
     names = _selection(flat, opcodes)
     if names is None:
         return None

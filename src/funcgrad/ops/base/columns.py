@@ -109,7 +109,7 @@ class Columns:
     transcendental: bool = False
     """Whether the template approximates the value, so that libraries differ in the last bits."""
     native: Mapping[str, str] | None = None
-    """Templates for numba by kind, where it reads that of ``scalar`` differently, or not at all."""
+    """Templates for machine code by kind, where it reads that of ``scalar`` differently, or not at all."""
     machine: str | None = None
     """Its form in machine code, if that is no template: a name in `funcgrad.compiler.native.array_forms`.
 

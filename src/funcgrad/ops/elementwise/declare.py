@@ -14,7 +14,7 @@ from funcgrad.ops.base.promotion import ufunc_loop
 
 # Integers of Python wrap as those of int64 do.
 WRAPPED = "((({} + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000)"
-# For numba, arithmetic on unsigned numbers: LLVM assumes that signed ones do not overflow.
+# For machine code, arithmetic on unsigned numbers, which wraps around.
 NATIVE_WRAPPED = "int64({})"
 NATIVE_NEGATED = NATIVE_WRAPPED.format("uint64(0) - uint64({0})")
 BOTH, EITHER, DIFFER = "({0} and {1})", "({0} or {1})", "({0} is not {1})"
