@@ -262,6 +262,23 @@ def test_large_programs_are_drawn_with_few_boxes(name, direction):
     assert is_clear(svg)
 
 
+def test_beside_a_group_the_names_of_many_values_stand_in_one_box():
+    rng = np.random.default_rng(0)
+    values = list(fg.vars("a b c"))
+    while len(values) < 400:
+        i, j = rng.choice(len(values), 2, replace=False)
+        values.append(
+            (values[i] * values[j], values[i] + values[j], np.sin(values[i]))[rng.integers(3)]
+        )
+    svg = fg.to_svg(sum(values[-40:], values[-41]))
+    boxes = re.findall(r'<g class="fg-node ([^"]*)">(.*?)</g>', svg)
+    named = [re.findall("<text[^>]*>([^<]*)", inner) for kind, inner in boxes if "again" in kind]
+    together = [", ".join(lines).split(", ") for lines in named if ", " in lines[0]]
+    assert len(together) > 5
+    assert all(len(set(names)) == len(names) > 3 for names in together)
+    assert len(boxes) < 100
+
+
 def test_folding_can_be_turned_off_and_limits_are_told():
     expr = unrolled(8)
     nodes = len(fg.toposort(expr))

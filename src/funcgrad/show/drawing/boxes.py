@@ -21,6 +21,8 @@ from funcgrad.show.drawing.style import NAME_SIZE, SMALL_SIZE
 
 MOST_USERS_OF_INPUT = 3  # that share one box
 MOST_USERS_OF_VALUE = 6
+MOST_NAMES = 3  # boxes with a name beside a group; of more, the names stand in one
+NAMES_IN_ROW = 8
 PLAIN_TYPE = "float64"  # is not written: numbers are that unless something else is said
 
 Role: TypeAlias = Literal["name", "type", "value", "gradient", "note"]
@@ -107,13 +109,22 @@ def boxes_of(source: DrawnProgram, folding: Folding) -> Boxes:
     home: dict[int, int] = {}
     seen: Counter[int] = Counter()
     for k, (group, of) in enumerate(zip(groups, folding.parents, strict=True)):
+        again = []
         for p in dict.fromkeys(of):
             seen[p] += 1
-            again = p in repeated and seen[p] > sharing[p].direct
-            if again or p not in home:
+            if p in repeated and seen[p] > sharing[p].direct:
+                again.append(p)
+            elif p not in home:
                 home[p] = _add(
-                    result, _box(source, folding, groups[p], p in repeated, again), (), []
+                    result, _box(source, folding, groups[p], p in repeated, False), (), []
                 )
+        again.sort()
+        named = [_box(source, folding, groups[p], True, True) for p in again]
+        if group.kind != "node" and len(again) > MOST_NAMES:
+            home |= dict.fromkeys(again, _add(result, _names(named), (), []))
+            of = tuple({home[p]: p for p in of}.values())  # one edge from the names
+        else:
+            home |= {p: _add(result, box, (), []) for p, box in zip(again, named, strict=True)}
         if of or not users[k]:  # an input or a constant is drawn with its first user
             texts = [_text(source, group, at) for at in range(len(of))]
             box = _box(source, folding, group, k in repeated, False)
@@ -134,6 +145,17 @@ def _sharing(source: DrawnProgram, group: Group) -> _Sharing:
         return _Sharing(1, 1)
     is_leaf = not e.args and group.kind in ("node", "inputs")
     return _Sharing(MOST_USERS_OF_INPUT, 1) if is_leaf else _Sharing(MOST_USERS_OF_VALUE, 3)
+
+
+def _names(boxes: Sequence[Box]) -> Box:
+    """One box with the names of several that are drawn elsewhere."""
+    names = [box.lines[0].text for box in boxes]
+    rows = range(0, len(names), NAMES_IN_ROW)
+    lines = [Line("name", ", ".join(names[k : k + NAMES_IN_ROW])) for k in rows]
+    kind: Literal["input", "group"] = (
+        "input" if all([box.kind == "input" for box in boxes]) else "group"
+    )
+    return Box(kind, f"fg-{kind} fg-again", tuple(lines))
 
 
 def _add(result: Boxes, box: Box, parents: tuple[int, ...], texts: list[str]) -> int:
