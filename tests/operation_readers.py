@@ -116,7 +116,7 @@ FURTHER = {
     **{f"modfresnel{sign}_{part}": (0.37,) for sign in "pm" for part in "fk"},
 }
 COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"}
-NO_EDGE = {"gammasgn", *IN_ARGUMENT_ALONE, *IN_SOME} - {"lpmv"}
+NO_EDGE = {"gammasgn", *IN_ARGUMENT_ALONE, *IN_SOME}
 SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 """SciPy's special functions, and the functions that their derivatives are made of."""
 

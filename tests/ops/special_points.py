@@ -158,7 +158,10 @@ MORE_ARGUMENTS = {
     "pbdv_d": [(0.37, 1.6)],
     "pbdv_dp": [(0.37, 1.6)],
     "hurwitz_zeta": [(2.5, 0.37), (1.6, 30.0)],
-    "eval_gegenbauer": [(3.0, 0.7, 0.37), (0.5, 0.7, 0.37)],
+    "lpmv": [(1, 2.0, 0.37), (2, 3.0, -0.7), (2, 1.7, -0.6)],
+    "smirnov": [(5, 0.37), (40, 0.1), (3, 0.9), (12, 1e-3)],
+    "smirnov_slope": [(5, 0.37), (40, 0.1)],
+    "eval_gegenbauer": [(0.0, 0.0, 0.37), (3.0, 0.7, 0.37), (0.5, 0.7, 0.37)],
     "eval_chebyt": DEGREES,
     "eval_chebyu": DEGREES,
     "eval_chebyc": DEGREES,
@@ -205,12 +208,9 @@ WITHOUT_MPMATH = {
     "pbvv_yp": [(1.3, 0.37), (0.4, 1.6)],
     "pbwa_y": [(1.3, 0.37), (0.4, 1.6)],
     "pbwa_yp": [(1.3, 0.37), (0.4, 1.6)],
-    "lpmv": [(1.0, 2.0, 0.37), (2.0, 3.0, -0.7)],
     "ellipj_am": [(0.37, 0.6), (2.5, 0.3)],
     "kolmogi": [(0.37,), (0.99,)],
-    "smirnov": [(5, 0.37), (40, 0.1)],
     "smirnovi": [(5, 0.37)],
-    "smirnov_slope": [(5, 0.37)],
     "pdtrik": [(0.37, 2.5)],
     "bdtrik": [(0.37, 5.3, 0.4)],
     "bdtrin": [(2.2, 0.37, 0.35)],
@@ -238,13 +238,13 @@ POINTS = {name: [(x,) for x in points] for name, points in ONE_ARGUMENT.items()}
 SLICE = ["erfcx", "log_ndtr", "gammainc", "betainc", "boxcox", "rgamma", "beta"]
 """The operations of the default run."""
 
-IN_ARGUMENT_ALONE = ("lpmv", "wright_bessel", "pbvv_y", "pbvv_yp", "pbwa_y", "pbwa_yp")
-IN_ARGUMENT_ALONE += ("log_wright_bessel", "smirnov", "smirnovi", *MATHIEU)
+IN_ARGUMENT_ALONE = ("wright_bessel", "pbvv_y", "pbvv_yp", "pbwa_y", "pbwa_yp")
+IN_ARGUMENT_ALONE += ("log_wright_bessel", "smirnovi", *MATHIEU)
 """Functions that are not differentiated in their parameters."""
 IN_SOME = {
     "besselpoly": (0,),
     **dict.fromkeys(("chndtr", "chndtrix", "chndtrinc"), (0, 2)),
-    **dict.fromkeys(("mathieu_a", "mathieu_b", "chndtridf", "smirnov_slope"), ()),
+    **dict.fromkeys(("mathieu_a", "mathieu_b", "chndtridf"), ()),
     **dict.fromkeys(("nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit"), ()),
     **dict.fromkeys(("ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn"), ()),
 }

@@ -15,7 +15,7 @@ OPS = operation_table.ops
 mp.mp.dps = 15
 
 
-EXPENSIVE = ("owens_t", "k0", "k1", "k0e", "k1e", "kv", "kve", "kn", "yv", "yn", "y0", "y1")
+EXPENSIVE = ("owens_t", "k0", "k1", "k0e", "k1e", "kv", "kve", "kn", "yv", "yn", "y0", "y1", "lpmv")
 """Operations whose function takes mpmath seconds: 40 digits are computed."""
 
 
@@ -279,3 +279,70 @@ def test_a_real_order_at_a_complex_argument_has_a_real_derivative(name, part):
     np.testing.assert_allclose(backward, forward, rtol=1e-14)
     np.testing.assert_allclose(backward, (f(v + 1e-6) - f(v - 1e-6)) / 2e-6, rtol=1e-7)
     assert fg.hessian(lambda v: np.sum(f(v)))(v).dtype == float
+
+
+EDGES = {
+    # Calls, a place of differentiation, the first and the second derivative there.
+    "rgamma at a pole": (scipy.special.rgamma, (0.0,), 0, 1.0, 2 * np.euler_gamma),
+    "rgamma at -3": (scipy.special.rgamma, (-3.0,), 0, -6.0, 12 * scipy.special.psi(4.0)),
+    "rgamma beside a pole": (scipy.special.rgamma, (1e-200,), 0, 1.0, 2 * np.euler_gamma),
+    "gdtrc at 0 in the shape": (scipy.special.gdtrc, (1.7, 0.85, 0.0), 1, 0.0, 0.0),
+    "gdtr at 0 in the rate": (scipy.special.gdtr, (1.7, 0.85, 0.0), 0, 0.0, 0.0),
+    "gammainc at infinity": (scipy.special.gammainc, (0.85, np.inf), 0, 0.0, 0.0),
+    "betaincc at 0": (scipy.special.betaincc, (0.85, 0.6, 0.0), 0, 0.0, 0.0),
+    "betainc at 1": (scipy.special.betainc, (0.85, 0.6, 1.0), 1, 0.0, 0.0),
+    "log_ndtr at 40": (scipy.special.log_ndtr, (40.0,), 0, 1.4609e-348, 0.0),
+    "log_ndtr at 1e200": (scipy.special.log_ndtr, (1e200,), 0, 0.0, 0.0),
+    "beip at 0": (scipy.special.beip, (0.0,), 0, 0.5, 0.0),
+    "bei at 0": (scipy.special.bei, (0.0,), 0, 0.0, 0.5),
+    "berp at 0": (scipy.special.berp, (0.0,), 0, 0.0, -3 / 8 * 0.0),
+    "it2struve0 at 0": (scipy.special.it2struve0, (0.0,), 0, -2 / np.pi, 0.0),
+    "stdtr near 0": (scipy.special.stdtr, (3.0, 1e-200), 1, 0.3675525969478614, 0.0),
+    "stdtr at infinity": (scipy.special.stdtr, (3.0, np.inf), 0, 0.0, 0.0),
+    "a polynomial of degree 0": (scipy.special.eval_gegenbauer, (0.0, 0.0, 0.3), 1, 0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_derivatives_at_the_edges_of_a_domain(name):
+    function, args, place, first, second = EDGES[name]
+
+    def f(x):
+        return function(*[x if k == place else arg for k, arg in enumerate(args)])
+
+    x = args[place]
+    close = {"rel": 1e-10, "abs": 1e-15}
+    assert fg.grad(f)(x) == pytest.approx(first, **close)
+    assert fg.jvp(f, (x,), (1.0,))[1] == pytest.approx(first, **close)
+    assert fg.grad(fg.grad(f))(x) == pytest.approx(second, **close)
+    assert fg.jvp(fg.grad(f), (x,), (1.0,))[1] == pytest.approx(second, **close)
+
+
+def test_the_t_distribution_at_0_has_a_mixed_derivative():
+    slope = fg.grad(lambda t: fg.grad(lambda df: scipy.special.stdtr(df, t))(3.0))(0.0)
+    h = 1e-4
+    density = lambda df: fg.grad(lambda t: scipy.special.stdtr(df, t))(0.0)  # noqa: E731
+    assert slope == pytest.approx((density(3 + h) - density(3 - h)) / (2 * h), rel=1e-6)
+    assert fg.grad(density)(3.0) == pytest.approx(slope, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pdtr", "pdtrc", "pdtri", "bdtr"])
+def test_negative_counts_are_refused_as_by_scipy(name):
+    own = getattr(scipy.special, name)
+    rest = (3, 0.3) if name == "bdtr" else (0.3,)
+    for k in (-1, 0, 2):
+        found = fg.value_and_grad(lambda p, k=k: own(k, *rest[:-1], p))(0.3)[0]
+        np.testing.assert_allclose(found, own(k, *rest), rtol=1e-14)
+    for y in (1.0, 1.5):
+        found = fg.value_and_grad(lambda y: scipy.special.pdtri(2, y))(y)[0]
+        np.testing.assert_array_equal(found, scipy.special.pdtri(2, y))
+
+
+def test_float_power_at_one_half_takes_no_root():
+    x = np.array([-np.inf, -0.0, 0.0, 4.0])
+    for f in (lambda x: np.float_power(x, 0.5), lambda x: np.float_power(x, np.array([0.5]))):
+        for found in (fg.jit(f)(x), fg.vmap(f)(x.reshape(4, 1)).ravel(), fg.jvp(f, (x,), (x,))[0]):
+            np.testing.assert_array_equal(found, f(x))
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(f(x)))
+        slopes = fg.grad(lambda x, f=f: np.sum(f(x[1:])))(x)
+        np.testing.assert_array_equal(slopes, [0.0, np.inf, np.inf, 0.25])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from funcgrad import expr as expr_module
 from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT
 from funcgrad.ops import (
     contraction,
     decompositions,
@@ -181,10 +182,15 @@ def _last(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _float_power(x: npt.ArrayLike, y: npt.ArrayLike) -> Any:
-    """As `numpy.float_power`: in double precision at least."""
-    x, y = op.lift_all((x, y))
-    dtype = np.result_type(x.dtype, y.dtype, float)
-    return arithmetic.power(shape.astype(x, dtype), shape.astype(y, dtype))
+    """As `numpy.float_power`: in double precision at least, with no root of -inf and -0 at 1/2."""
+    given = op.lift_all((x, y))
+    dtype = np.result_type(given[0].dtype, given[1].dtype, float)
+    base, exponent = (shape.astype(item, dtype) for item in given)
+    found = arithmetic.power(base, exponent)
+    is_known = dtype.kind == "f" and exponent.op is CONSTANT and exponent.size == 1
+    if is_known and np.all(exponent.value == 0.5):
+        return np.where(np.isneginf(base), np.inf, found) + 0.0
+    return found
 
 
 def where(condition: object, *branches: Any) -> Any:

@@ -6,14 +6,14 @@ Derivatives in the argument are functions of the neighboring orders; those in a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import rgamma
-from funcgrad.ops.special.special_function import by_mpmath, special_function
+from funcgrad.ops.special.special_function import by_mpmath, removable, special_function
 from funcgrad.source import fail
 from funcgrad.typing import Array, FunctionLibrary
 
@@ -319,20 +319,40 @@ def itairy(x: Array) -> tuple[Any, ...]:
     return itairy_ai(x), itairy_bi(x), itairy_ain(x), itairy_bin(x)
 
 
-def _second(x: Array, slope: Array, other: Array) -> Any:
-    """The second derivative of a Kelvin function by their equation (DLMF 10.61)."""
-    zero = x == 0
-    return other - np.where(zero, 0.0, slope / np.where(zero, 1.0, x))
+def _second(x: Array, slope: Array, other: Array, series: Sequence[float]) -> Any:
+    """The second derivative of a Kelvin function by their equation (DLMF 10.61).
+
+    ``series`` is that of slope/x.
+    """
+    return other - removable(x, series, lambda u: slope / u, 1.0)
+
+
+_BERP_SERIES = [
+    c
+    for k in range(5)
+    for c in (
+        0.0,
+        0.0,
+        (-1) ** (k + 1) * (k + 1) / math.factorial(2 * k + 2) ** 2 / 4 ** (2 * k + 1),
+        0.0,
+    )
+]
+_BEIP_SERIES = [
+    c
+    for k in range(5)
+    for c in ((-1) ** k * (k + 0.5) / math.factorial(2 * k + 1) ** 2 / 16**k, 0.0, 0.0, 0.0)
+]
+"""The power series of berp(x)/x and beip(x)/x (DLMF 10.65)."""
 
 
 ber: Op = special_function("ber", lambda z, x: berp(x), mpmath=lambda mp, x: mp.ber(0, x))
 bei: Op = special_function("bei", lambda z, x: beip(x), mpmath=lambda mp, x: mp.bei(0, x))
 ker: Op = special_function("ker", lambda z, x: kerp(x), mpmath=lambda mp, x: mp.ker(0, x))
 kei: Op = special_function("kei", lambda z, x: keip(x), mpmath=lambda mp, x: mp.kei(0, x))
-berp: Op = special_function("berp", lambda z, x: _second(x, z, -bei(x)))
-beip: Op = special_function("beip", lambda z, x: _second(x, z, ber(x)))
-kerp: Op = special_function("kerp", lambda z, x: _second(x, z, -kei(x)))
-keip: Op = special_function("keip", lambda z, x: _second(x, z, ker(x)))
+berp: Op = special_function("berp", lambda z, x: _second(x, z, -bei(x), _BERP_SERIES))
+beip: Op = special_function("beip", lambda z, x: _second(x, z, ber(x), _BEIP_SERIES))
+kerp: Op = special_function("kerp", lambda z, x: -kei(x) - z / x)
+keip: Op = special_function("keip", lambda z, x: ker(x) - z / x)
 
 
 def kelvin(x: Array) -> tuple[Any, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.special.error_functions import ndtri
-from funcgrad.ops.special.gamma import beta
+from funcgrad.ops.special.gamma import beta, digamma_difference
 from funcgrad.ops.special.incomplete import (
     beta_density,
     beta_moment,
@@ -32,7 +34,7 @@ def _gdtr(name: str, sign: float) -> Op:
     upper = sign < 0
     return special_function(
         name,
-        lambda z, a, b, x: sign * x * gamma_density(b, a * x),
+        lambda z, a, b, x: mask(x != 0, sign * x * gamma_density(b, a * x)),
         lambda z, a, b, x: gamma_moment(b, a * x, 1, upper),
         lambda z, a, b, x: sign * a * gamma_density(b, a * x),
         mpmath=lambda mp, a, b, x: (
@@ -70,19 +72,24 @@ def chdtriv(p: Array, x: Array) -> Any:
     return 2.0 * gdtrib(1.0, p, 0.5 * x)
 
 
+def _above_count(k: Array) -> Any:
+    """The least whole number above a count, and NaN for a negative one."""
+    return np.where(k < 0, math.nan, np.floor(k) + 1.0)
+
+
 def pdtri(k: Array, y: Array) -> Any:
     """The inverse of `pdtr` in m, not differentiated in the count. As `scipy.special.pdtri`."""
-    return gammainccinv(np.floor(k) + 1.0, y)
+    return gammainccinv(_above_count(k), np.where(y < 1, y, math.nan))
 
 
 def pdtr(k: Array, m: Array) -> Any:
     """The Poisson distribution function, not differentiated in the count. As `scipy.special.pdtr`."""
-    return gammaincc(np.floor(k) + 1.0, m)
+    return gammaincc(_above_count(k), m)
 
 
 def pdtrc(k: Array, m: Array) -> Any:
     """The Poisson survival function, not differentiated in the count. As `scipy.special.pdtrc`."""
-    return gammainc(np.floor(k) + 1.0, m)
+    return gammainc(_above_count(k), m)
 
 
 # -- beta, F, t and binomial ---------------------------------------------------------------------
@@ -144,12 +151,14 @@ def _stdtr_slopes(df: Array, t: Array) -> tuple[Any, Any]:
     """The derivatives of the t distribution function in df and t: t squared has an F distribution."""
     one = np.ones_like(t)
     _, in_d, in_x = _fdtr_partials(1.0)
-    zero = t == 0
-    s = np.where(zero, 1.0, t)
+    near, far = np.abs(t) < 1e-100, np.isinf(t)
+    s = np.where(near | far, 1.0, t)
     away = 0.5 * np.sign(s) * in_d(t, one, df, s * s)
     slope = np.abs(s) * in_x(t, one, df, s * s)
     center = 1.0 / (np.sqrt(df) * beta(0.5 * df, 0.5))
-    return np.where(zero, 0.0, away), np.where(zero, center, slope)
+    tilt = 0.5 * t * center * (digamma_difference(0.5 * df, 0.5) - 1.0 / df)
+    in_df = np.where(near, tilt, np.where(far, 0.0, away))
+    return in_df, np.where(near, center, np.where(far, 0.0, slope))
 
 
 stdtr: Op = special_function(
@@ -168,7 +177,7 @@ stdtridf: Op = special_function("stdtridf", *inverse_partials(lambda: stdtr, 2, 
 
 def bdtr(k: Array, n: Array, p: Array) -> Any:
     """The binomial distribution function, not differentiated in the count. As `scipy.special.bdtr`."""
-    return betaincc(np.floor(k) + 1.0, n - np.floor(k), p)
+    return betaincc(_above_count(k), n - np.floor(k), p)
 
 
 def bdtrc(k: Array, n: Array, p: Array) -> Any:

@@ -112,7 +112,7 @@ ndtr: Op = special_function(
 )
 log_ndtr: Op = special_function(
     "log_ndtr",
-    lambda z, x: math.sqrt(2.0 / math.pi) / erfcx(x * -math.sqrt(0.5)),
+    lambda z, x: _log_ndtr_slope(x),
     mpmath=lambda mp, x: _mp_log_ndtr(mp, x),
     sympy=lambda sp, x: sp.log(sp.erfc(-x / sp.sqrt(2)) / 2),
     jax="log_ndtr",
@@ -131,6 +131,13 @@ ndtri_exp: Op = special_function(
     lambda z, x: math.sqrt(0.5 * math.pi) * erfcx(z * -math.sqrt(0.5)),
     mpmath=lambda mp, x: -mp.sqrt(2) * _mp_inverse_erfc(mp, 2 * mp.exp(x)),
 )
+
+
+def _log_ndtr_slope(x: Array) -> Any:
+    """The density over `ndtr`: from 10 on, where that is 1 to all digits, the density."""
+    right = x > 10.0
+    scaled = erfcx(np.where(right, 0.0, x) * -math.sqrt(0.5))
+    return np.where(right, np.exp(-0.5 * x * x) / _ROOT_TAU, math.sqrt(2.0 / math.pi) / scaled)
 
 
 def _mp_log_ndtr(mp: FunctionLibrary, x: Array) -> Any:

@@ -48,12 +48,14 @@ rgamma: Op = special_function(
 
 
 def _rgamma_slope(z: Array, x: Array) -> Any:
+    """-z*digamma(x); left of 1/2, where digamma has poles, the derivative of gamma(1 - x)*sin(pi*x)/pi."""
     if np.iscomplexobj(x):
         return -z * complex_digamma(x)
-    pole = (x <= 0) & (x == np.floor(x))
-    parity = 1.0 - 2.0 * np.where(pole, x % 2.0, 0.0)
-    slope = -z * digamma(np.where(pole, 0.5, x))
-    return np.where(pole, parity * gamma(np.where(pole, 1.0 - x, 1.0)), slope)
+    left = x < 0.5
+    y, whole = np.where(left, x, 0.0), np.round(np.where(left, x, 0.0))
+    angle, parity = math.pi * (y - whole), 1.0 - 2.0 * (whole % 2.0)
+    turned = np.cos(angle) - digamma(1.0 - y) * np.sin(angle) / math.pi
+    return np.where(left, parity * gamma(1.0 - y) * turned, -z * digamma(np.where(left, 0.5, x)))
 
 
 # -- quotients -----------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.special.partial_derivatives import partial_derivative
 from funcgrad.ops.special.special_function import special_function
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 
 def _kolmogorov_slope(x: Array) -> Any:
@@ -36,6 +37,28 @@ kolmogorov: Op = special_function(
     ),
 )
 kolmogi: Op = special_function("kolmogi", lambda z, p: 1.0 / _kolmogorov_slope(z))
-smirnov_slope: Op = special_function("smirnov_slope", None, "d", ufunc="_smirnovp")
-smirnov: Op = special_function("smirnov", None, lambda z, n, d: smirnov_slope(n, d))
+
+
+def _mp_smirnov(mp: FunctionLibrary, n: Array, d: Array) -> Any:
+    """By the sum over the places at which the distributions may be d apart."""
+    count, total = int(n), mp.mpf(0)
+    for j in range(int(mp.floor(count * (1 - d))) + 1):
+        total += (
+            mp.binomial(count, j)
+            * (d + mp.mpf(j) / count) ** (j - 1)
+            * (1 - d - mp.mpf(j) / count) ** (count - j)
+        )
+    return d * total
+
+
+smirnov_slope: Op = special_function(
+    "smirnov_slope",
+    None,
+    lambda z, n, d: partial_derivative("smirnov", (0, 2), n, d),
+    ufunc="_smirnovp",
+    mpmath=lambda mp, n, d: mp.diff(lambda d: _mp_smirnov(mp, n, d), d),
+)
+smirnov: Op = special_function(
+    "smirnov", None, lambda z, n, d: smirnov_slope(n, d), mpmath=_mp_smirnov
+)
 smirnovi: Op = special_function("smirnovi", None, lambda z, n, p: 1.0 / smirnov_slope(n, z))

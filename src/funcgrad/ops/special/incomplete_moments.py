@@ -84,7 +84,7 @@ def gamma_log_moment(a: Array, x: Array, order: int, upper: bool) -> Any:
 def _gamma_block(a: Array, x: Array, order: int, upper: bool) -> Array:
     valid = (a > 0) & (x >= 0) & np.isfinite(a)
     inside = valid & (x > 0) & np.isfinite(x)
-    b, t = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
+    b, t = np.where(valid, a, 1.0), np.where(inside, x, 1.0)
     deviation = log_minus_digamma_at(b, t)
     early = (b < 1.0) & (deviation > 0) & (deviation <= 1.0 / b)
     lower = (deviation <= 0) | early
@@ -138,7 +138,7 @@ def beta_log_moment(a: Array, b: Array, x: Array, orders: tuple[int, int], upper
 def _beta_block(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bool) -> Array:
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & np.isfinite(a) & np.isfinite(b)
     inside = valid & (x > 0) & (x < 1)
-    c, d, t = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
+    c, d, t = np.where(valid, a, 1.0), np.where(valid, b, 1.0), np.where(inside, x, 0.5)
     s = 1.0 - t
     first, second = beta_deviation(c, d, t, s), beta_deviation(d, c, s, t)
     # Below the point, the first logarithm is below its mean, or the second one above its own.

@@ -143,7 +143,19 @@ it2j0y0_j: Op = special_function(
 it2j0y0_y: Op = special_function("it2j0y0_y", lambda z, x: -y0(x) / x, ufunc="it2j0y0", part=1)
 itstruve0: Op = special_function("itstruve0", lambda z, x: struve(0.0, x))
 itmodstruve0: Op = special_function("itmodstruve0", lambda z, x: modstruve(0.0, x))
-it2struve0: Op = special_function("it2struve0", lambda z, x: -struve(0.0, x) / x)
+_STRUVE_SERIES = [
+    c
+    for k in range(6)
+    for c in (2 / math.pi * (-1) ** k / math.prod(range(1, 2 * k + 2, 2)) ** 2, 0.0)
+]
+
+
+def _struve_quotient(x: Array) -> Any:
+    """struve(0, x)/x, by its power series (DLMF 11.2.1) near 0."""
+    return removable(x, _STRUVE_SERIES, lambda u: struve(0.0, u) / u, 0.5)
+
+
+it2struve0: Op = special_function("it2struve0", lambda z, x: -_struve_quotient(x))
 
 
 def _i0_quotient(square: Array) -> Any:

@@ -24,7 +24,9 @@ eval_gegenbauer: Op = special_function(
     by_mpmath("eval_gegenbauer", 0),
     by_mpmath("eval_gegenbauer", 1),
     lambda z, n, a, x: _degree_less(n, 2.0 * a, lambda k: eval_gegenbauer(k, a + 1.0, x)),
-    mpmath="gegenbauer",
+    mpmath=lambda mp, n, a, x: (
+        mp.binomial(n + 2 * a - 1, n) * mp.hyp2f1(-n, n + 2 * a, a + mp.mpf(1) / 2, (1 - x) / 2)
+    ),
 )
 eval_chebyu: Op = special_function(
     "eval_chebyu",
@@ -115,8 +117,9 @@ eval_jacobi: Op = special_function(
 lpmv: Op = special_function(
     "lpmv",
     None,
-    None,
+    by_mpmath("lpmv", 1),
     lambda z, m, v, x: (v * x * z - (v + m) * lpmv(m, v - 1.0, x)) / (x * x - 1.0),
+    mpmath=lambda mp, m, v, x: mp.legenp(v, m, x),
 )
 
 
