@@ -7,6 +7,7 @@ are named, and writes what `funcgrad.supports` reads and docs/support.md.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -300,10 +301,22 @@ def store(rows: Iterable[Row]) -> None:
 
 
 if __name__ == "__main__":
-    names = [name for name in sys.argv[1:] if not name.startswith("-")]
-    rows = measured(names)
-    if "--write" in sys.argv:
-        known = stored() if names else {}
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a function; all, in minutes, if none is given"
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write docs/support.md and what funcgrad.supports reads",
+    )
+    given = parser.parse_args()
+    unknown = sorted(set(given.names) - support_calls.calls().keys())
+    if unknown:
+        parser.error(f"expected names of functions, such as cumprod, but got {', '.join(unknown)}")
+    rows = measured(given.names)
+    if given.write:
+        known = stored() if given.names else {}
         store((known | {row.name: row for row in rows}).values())
     for row in rows:
         shown = "".join("y" if ok else "-" for ok in row.holds)

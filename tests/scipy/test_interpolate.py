@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.interpolate
+import scipy.sparse.linalg
 
 import funcgrad as fg
 from funcgrad.scipy import interpolate
@@ -51,6 +52,10 @@ CASES = {
     )(q),
     "interp1d of rows": lambda m, x, y, q: m.interp1d(x, y * TWO.T, axis=-1)(0.2 + q * 0.5),
     "interp1d cubic": lambda m, x, y, q: m.interp1d(x, y, kind="cubic")(0.2 + q * 0.5),
+    "interp1d quadratic": lambda m, x, y, q: m.interp1d(X, y, kind="quadratic")(0.2 + q * 0.5),
+    "interp1d quadratic of rows": lambda m, x, y, q: m.interp1d(
+        X, y * TWO.T, kind=2, fill_value="extrapolate"
+    )(0.97 * q),
     "interp1d nearest": lambda m, x, y, q: m.interp1d(x, y, kind="nearest")(0.2 + q * 0.5),
     "interp1d previous": lambda m, x, y, q: m.interp1d(x, y, kind="previous")(0.2 + q * 0.5),
     "interp1d next": lambda m, x, y, q: m.interp1d(x, y, kind="next")(0.2 + q * 0.5),
@@ -148,6 +153,24 @@ def test_points_alone_are_traced():
         assert jitted.explain_misses().endswith("the first call with these types")
 
 
+@pytest.mark.parametrize(("method", "shape"), [("cubic", (4, 5)), ("quintic", (6, 7, 2))])
+def test_splines_on_a_grid(method, shape):
+    """SciPy's values, if it solves for the coefficients directly, and their slopes."""
+    grid = tuple([np.sort(np.cos(3.0 * np.arange(n))) for n in shape[:2]])
+    table, points = np.cos(np.arange(np.prod(shape))).reshape(shape), POINTS * 0.2
+
+    def value(module, table, points, **options):
+        return module.RegularGridInterpolator(grid, table, method, **options)(points)
+
+    wanted = value(scipy.interpolate, table, points, solver=scipy.sparse.linalg.spsolve)
+    np.testing.assert_allclose(
+        fg.jit(lambda q: value(interpolate, table, q))(points), wanted, rtol=1e-11, atol=1e-12
+    )
+    fg.check_grads(lambda t, q: value(interpolate, t, q), (table, points), order=2)
+    far = fg.jit(lambda q: value(interpolate, table, q))(points + 9.0)
+    assert np.isnan(far).all()
+
+
 def test_complex_data():
     def part(t):
         return np.imag(interpolate.CubicSpline(X, Y * np.exp(1j * t))(0.5))
@@ -158,9 +181,11 @@ def test_complex_data():
 
 def test_what_is_not_supported_is_refused():
     with pytest.raises(TypeError, match="interp1d: expected a kind among"):
-        fg.grad(lambda t: interpolate.interp1d(X, Y * t, kind="quadratic")(0.5))(1.0)
+        fg.grad(lambda t: interpolate.interp1d(X, Y * t, kind=4)(0.5))(1.0)
+    with pytest.raises(TypeError, match="interp1d: expected a plain grid for splines of degree 2"):
+        fg.grad(lambda t: interpolate.interp1d(X * t, Y, kind="quadratic")(0.5))(1.0)
     with pytest.raises(TypeError, match="RegularGridInterpolator: expected the method"):
-        fg.grad(lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "cubic")(POINTS)[0])(
+        fg.grad(lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "pchip")(POINTS)[0])(
             1.0
         )
     with pytest.raises(ValueError, match="CubicSpline: expected n >= 2 abscissae"):

@@ -64,6 +64,27 @@ FULL = {
     "solveh_banded lower": lambda m, a, b: m.solveh_banded(
         np.array([[2.0, 1.5, 1.8], [0.3, 0.2, 0.0]]) * a[0, 0], b[0], lower=True
     ),
+    **{
+        f"generalized eigenvalues, type {kind}": lambda m, a, b, kind=kind: m.eigh(
+            a + a.T, b @ b.T + np.eye(3), type=kind, eigvals_only=True
+        )
+        for kind in (1, 2, 3)
+    },
+    "generalized eigenvectors": lambda m, a, b: m.eigh(a + a.T, b @ b.T + np.eye(3))[1] ** 2,
+    "generalized eigenvectors, type 2": lambda m, a, b: (
+        m.eigh(a + a.T, b @ b.T + np.eye(3), type=2)[1] ** 2
+    ),
+    "generalized eigenvectors, type 3": lambda m, a, b: (
+        m.eigh(a + a.T, b @ b.T + np.eye(3), type=3)[1] ** 2
+    ),
+    "one triangle of each": lambda m, a, b: m.eigvalsh(a, b @ b.T + 3 * np.eye(3), lower=False),
+    "eigenvalues of a pencil": lambda m, a, b: np.sort(np.abs(m.eigvals(a, b @ b.T + np.eye(3)))),
+    "solve_continuous_are": lambda m, a, b: m.solve_continuous_are(
+        a, b[:, :2], b @ b.T + np.eye(3), np.eye(2) * a[0, 0]
+    ),
+    "solve_discrete_are": lambda m, a, b: m.solve_discrete_are(
+        0.3 * a, b[:, :2], b @ b.T + np.eye(3), np.eye(2) * a[0, 0]
+    ),
     "toeplitz": lambda m, a, b: m.toeplitz(a[0], b[1]),
     "toeplitz symmetric": lambda m, a, b: m.toeplitz(a[0]),
     "hankel": lambda m, a, b: m.hankel(a[0], b[1]),
@@ -136,6 +157,8 @@ def test_polar_of_equal_singular_values():
 
 
 def test_what_is_not_supported_is_refused():
+    with pytest.raises(TypeError, match="solve_continuous_are: e=True is not supported"):
+        fg.grad(lambda t: linalg.solve_continuous_are(t * A, A, A, A, e=A)[0, 0])(1.0)
     with pytest.raises(TypeError, match="schur: expected plain values"):
         fg.grad(lambda t: linalg.schur(t * A)[0][0, 0])(1.0)
     with pytest.raises(

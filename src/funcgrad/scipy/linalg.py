@@ -98,10 +98,55 @@ def solve_triangular(
     return np.linalg.solve(np.conj(part) if trans in (2, "C") else part, b)
 
 
+def _hermitian(a: Any, lower: bool) -> Any:
+    """The hermitian matrix one of whose triangles is that of a."""
+    low = np.tril(a) if lower else np.conj(np.swapaxes(np.triu(a), -1, -2))
+    return low + np.conj(np.swapaxes(np.tril(low, -1), -1, -2))
+
+
 @_where_traced
-def eigh(a: Array, b: Array | None = None, *, eigvals_only: bool = False, **options: object) -> Any:
-    _refuse("eigh", b=b is not None, **{k: v for k, v in options.items() if "subset" in k})
-    return np.linalg.eigvalsh(a) if eigvals_only else tuple(np.linalg.eigh(a))
+def eigh(
+    a: Array,
+    b: Array | None = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    type: int = 1,
+    **options: object,
+) -> Any:
+    # With b = l @ l^H, each problem with b is one without it (as LAPACK's hegst).
+    _refuse("eigh", **{k: v for k, v in options.items() if "subset" in k})
+    if b is None:
+        triangle: Any = "L" if lower else "U"
+        if eigvals_only:
+            return np.linalg.eigvalsh(a, triangle)
+        return tuple(np.linalg.eigh(a, triangle))
+    left, inner = np.linalg.cholesky(_hermitian(b, lower)), _hermitian(a, lower)
+    adjoint = np.conj(np.swapaxes(left, -1, -2))
+    if type == 1:
+        half = np.linalg.solve(left, inner)
+        inner = np.linalg.solve(left, np.conj(np.swapaxes(half, -1, -2)))
+    else:
+        inner = adjoint @ inner @ left
+    if eigvals_only:
+        return np.linalg.eigvalsh(inner)
+    w, v = np.linalg.eigh(inner)
+    return w, left @ v if type == 3 else np.linalg.solve(adjoint, v)
+
+
+@_where_traced
+def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
+    _refuse("eigvals", homogeneous_eigvals=options.get("homogeneous_eigvals"))
+    return np.linalg.eigvals(a if b is None else np.linalg.solve(b, a)) + 0j
+
+
+@_where_traced
+def eig(a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object) -> Any:
+    _refuse("eig", left=left, homogeneous_eigvals=options.get("homogeneous_eigvals"))
+    if not right:
+        return eigvals(a, b)
+    w, v = np.linalg.eig(a if b is None else np.linalg.solve(b, a))
+    return w + 0j, v
 
 
 @_where_traced

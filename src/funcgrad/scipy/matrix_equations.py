@@ -15,7 +15,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, number, real, taken
+from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.source import fail
 from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
@@ -111,6 +111,74 @@ def solve_discrete_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike, method: str | No
     b = (adjoint - eye) @ inverse
     c = 2 * np.linalg.solve(matrix + eye, right) @ inverse
     return solve_sylvester(np.conj(b.T), b, -c)
+
+
+# -- Riccati's equations ---------------------------------------------------------------------------------
+def _continuous_pullback(
+    a: Array, b: Array, q: Array, r: Array, x: Array, g: Array
+) -> tuple[Any, ...]:
+    """With k = inv(r) b.T x and c = a - b k, c.T dx + dx c is what da, db, dq and dr add to the equation."""
+    k = np.linalg.solve(r, b.T @ x)
+    c = a - b @ k
+    w = _sylvester(c, c.T, (g + g.T) / 2)
+    return -2 * (x @ w), 2 * (x @ w @ k.T), -w, -(k @ w @ k.T)
+
+
+def _discrete_pullback(
+    a: Array, b: Array, q: Array, r: Array, x: Array, g: Array
+) -> tuple[Any, ...]:
+    """With k = inv(r + b.T x b) b.T x a and c = a - b k, dx - c.T dx c is what the others add."""
+    k = np.linalg.solve(r + b.T @ x @ b, b.T @ x @ a)
+    c = a - b @ k
+    w = solve_discrete_lyapunov(c, (g + g.T) / 2)
+    return 2 * (x @ c @ w), -2 * (x @ c @ w @ k.T), w, k @ w @ k.T
+
+
+_continuous_are = _ruled(
+    "solve_continuous_are", _scipy.solve_continuous_are, lambda a, b, q, r: a, _continuous_pullback
+)
+_discrete_are = _ruled(
+    "solve_discrete_are", _scipy.solve_discrete_are, lambda a, b, q, r: a, _discrete_pullback
+)
+
+
+def _riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
+    refuse(who, e=None if e is None else True, s=None if s is None else True)
+    return solve(*_arrays(who, *[real(who, value) for value in given]))
+
+
+@_composed
+def solve_continuous_are(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    q: npt.ArrayLike,
+    r: npt.ArrayLike,
+    e: Any = None,
+    s: Any = None,
+    balanced: bool = True,
+) -> Any:
+    """As `scipy.linalg.solve_continuous_are`, for real matrices without e and s.
+
+    >>> import funcgrad as fg
+    >>> one = np.array([[1.0]])
+    >>> fg.grad(lambda q: solve_continuous_are(0 * one, one, q, one)[0, 0])(4 * one)
+    array([[0.25]])
+    """
+    return _riccati("solve_continuous_are", _continuous_are, (a, b, q, r), e, s)
+
+
+@_composed
+def solve_discrete_are(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    q: npt.ArrayLike,
+    r: npt.ArrayLike,
+    e: Any = None,
+    s: Any = None,
+    balanced: bool = True,
+) -> Any:
+    """As `scipy.linalg.solve_discrete_are`, for real matrices without e and s."""
+    return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s)
 
 
 # -- matrix functions -----------------------------------------------------------------------------------

@@ -17,7 +17,12 @@ from funcgrad.scipy.interpolate.piecewise import along
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-_KINDS = ("linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero", "cubic")
+_KINDS = (
+    *("linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero"),
+    *("quadratic", "cubic"),
+)
+_DEGREES = {"cubic": 3, "quintic": 5}
+"""The degrees of the splines on grids."""
 
 
 def _cell(grid: Array, q: Array) -> tuple[Any, Any]:
@@ -30,7 +35,8 @@ def _cell(grid: Array, q: Array) -> tuple[Any, Any]:
 class interp1d:  # noqa: N801
     """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the points x.
 
-    ``kind`` is 'linear', 'nearest', 'nearest-up', 'previous', 'next', 'zero' or 'cubic'. A traced point
+    ``kind`` is 'linear', 'nearest', 'nearest-up', 'previous', 'next', 'zero', 'quadratic' (at
+    plain abscissae) or 'cubic'. A traced point
     outside the range gives nan where SciPy raises ValueError for a plain one.
 
     >>> import funcgrad as fg
@@ -56,7 +62,9 @@ class interp1d:  # noqa: N801
             else None
         )
         kind = (
-            {0: "zero", 1: "linear", 3: "cubic"}.get(kind, kind) if isinstance(kind, int) else kind
+            {0: "zero", 1: "linear", 2: "quadratic", 3: "cubic"}.get(kind, kind)
+            if isinstance(kind, int)
+            else kind
         )
         self.kind, self.fill_value = kind, fill_value
         if plain:
@@ -115,6 +123,8 @@ class interp1d:  # noqa: N801
         x, y = self.x, self.y
         if self.kind == "cubic":
             return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
+        if self.kind == "quadratic":
+            return np.tensordot(_spline_weights("interp1d", x, 2, q), y, 1)
         if self.kind in ("linear", "slinear"):
             # As SciPy: a point on a knot belongs to the cell on its left.
             place = np.clip(np.searchsorted(x, q), 1, x.shape[0] - 1) - 1
@@ -138,8 +148,9 @@ class interp1d:  # noqa: N801
 class RegularGridInterpolator:
     """As `scipy.interpolate.RegularGridInterpolator`, also in the values, the grid and the points.
 
-    ``method`` is 'linear', 'slinear' or 'nearest' for traced values. A traced point outside the grid gives
-    nan where SciPy raises ValueError for a plain one.
+    ``method`` is 'linear', 'slinear', 'nearest', or on a plain grid 'cubic' or 'quintic', for traced values.
+    SciPy solves for the coefficients of splines by iteration, to about 1e-6; here they have all digits.
+    A traced point outside the grid gives nan where SciPy raises ValueError for a plain one.
     """
 
     def __init__(
@@ -168,11 +179,12 @@ class RegularGridInterpolator:
         if self.own is not None and not holds_expr(xi):
             return self.own(xi, method, **options)
         method = self.method if method is None else method
-        if method not in ("linear", "slinear", "nearest") or options:
+        if method not in ("linear", "slinear", "nearest", "cubic", "quintic") or options:
             raise fail(
                 TypeError,
-                "RegularGridInterpolator: expected the method 'linear', 'slinear' or 'nearest' for traced "
-                f"values, but got {method!r}" + "".join(f" and {name}" for name in options),
+                "RegularGridInterpolator: expected the method 'linear', 'slinear', 'nearest', 'cubic' or "
+                f"'quintic' for traced values, but got {method!r}"
+                + "".join(f" and {name}" for name in options),
             )
         if isinstance(xi, tuple):
             xi = np.stack(np.broadcast_arrays(*xi), axis=-1)
@@ -185,8 +197,11 @@ class RegularGridInterpolator:
             )
         points = q.reshape(-1, len(self.grid))
         grid, values = self._rising()
-        value = _nearest_corner if method == "nearest" else _multilinear
-        found = value(grid, values, points)
+        if method in _DEGREES:
+            found = _spline(grid, values, points, _DEGREES[method])
+        else:
+            value = _nearest_corner if method == "nearest" else _multilinear
+            found = value(grid, values, points)
         rest = values.shape[len(grid) :]
         if self.fill_value is not None:
             inside: Any = True
@@ -218,6 +233,30 @@ def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:
             weight = weight * (share if up else 1 - share)
         total = total + along(weight, axes) * taken(values, tuple(places))
     return total
+
+
+def _spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
+    """The spline of a degree through data at x is these weights, points times data, applied to the data."""
+    if holds_expr(x):
+        raise fail(
+            TypeError,
+            f"{who}: expected a plain grid for splines of degree {degree}, but it is traced; write "
+            "CubicSpline, which is differentiated in its abscissae",
+        )
+    own = _scipy.make_interp_spline(x, np.eye(x.shape[0]), degree)
+    return _bspline(own.t, own.c, degree, q, 0)
+
+
+def _spline(grid: Sequence[Array], values: Array, points: Array, degree: int) -> Any:
+    """A product of splines along the axes: each point's weights along each axis in turn."""
+    found: Any = None
+    for k, axis in enumerate(grid):
+        weights = _spline_weights("RegularGridInterpolator", axis, degree, points[:, k])
+        if found is None:
+            found = np.tensordot(weights, values, 1)
+        else:
+            found = np.einsum("pi,pi...->p...", weights, found)
+    return found
 
 
 def _nearest_corner(grid: Sequence[Array], values: Array, points: Array) -> Any:
@@ -272,5 +311,6 @@ def _bspline(t: Array, c: Array, k: int, q: Array, nu: int) -> Any:
         for j in range(k, r - 1, -1):
             left, right = taken(t, place - k + j), taken(t, place + 1 + j - r)
             share = (q - left) / (right - left)
+            share = share.reshape((*share.shape, *[1] * (c.ndim - 1)))
             d[j] = (1 - share) * d[j - 1] + share * d[j]
     return d[k]
