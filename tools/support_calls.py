@@ -183,6 +183,7 @@ _SPECIAL_ARGUMENTS = (
 
 
 _SPECIAL_CALLS = {
+    "lpmv": "1, 2, x",
     **dict.fromkeys(("bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"), "2, 5, x"),
     **dict.fromkeys(("expn", "kn", "yn"), "2, y"),
     **dict.fromkeys(("pbvv", "pbwa"), "0.5, x"),
