@@ -141,7 +141,9 @@ def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
 
 
 @_where_traced
-def eig(a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object) -> Any:
+def eig(
+    a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object
+) -> Any:
     _refuse("eig", left=left, homogeneous_eigvals=options.get("homogeneous_eigvals"))
     if not right:
         return eigvals(a, b)
