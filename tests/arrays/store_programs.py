@@ -228,6 +228,8 @@ class Program:
         shape = self.names[name].shape
         size = self.names[name].size
         lengths = self._pick([(-1,), (size,), (2, -1), (-1, 2), (1, size), (size, 1), (3, -1)])
+        # NumPy's einsum reads beyond an empty array whose axes differ.
+        diagonal = f"np.einsum('ii->i', {name})" if size else f"{name}.diagonal()"
         return str(
             self._pick(
                 [f"{new} = {name}[{self._basic(shape)}]"] * 6
@@ -250,7 +252,7 @@ class Program:
                     f"{new} = {name}.real",
                     f"{new} = np.atleast_2d({name})",
                     f"{new} = {name}.view()",
-                    f"{new} = np.einsum('ii->i', {name})",
+                    f"{new} = {diagonal}",
                     f"{new} = np.diag({name})",
                     f"{new} = list({name})[-1]",
                     f"{new} = {name}.flatten()",

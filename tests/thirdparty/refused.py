@@ -7,17 +7,21 @@ from types import MappingProxyType
 
 REFUSED = MappingProxyType(
     {
+        "a bytes-like object is required": ("bezier_curve",),
         "array: expected numbers": (
             "HydroErr.spearman_r",
             "bct.eigenvector_centrality_und",
             "bct.subgraph_centrality",
             "networkx_laplacian",
             "networkx_pagerank",
+            "nmrglue.process.proc_base.qart",
             "patsy_bs",
             "skspatial_line_projection",
             "skspatial_plane_distance",
             "skspatial_triangle_area",
         ),
+        "bool(): expected a number": ("iapws_95",),
+        "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),
         "dct": ("python_speech_features.base.mfcc",),
@@ -27,6 +31,9 @@ REFUSED = MappingProxyType(
 
 WRONG = MappingProxyType(
     {
+        "hsluv.hpluv_to_rgb": "0, with a warning: the package rounds its result to 10 decimals",
+        "hsluv.hsluv_to_rgb": "0, with a warning: the package rounds its result to 10 decimals",
+        "pyriemann.utils.mean.mean_riemann": "that of an iteration, one step behind the value",
         "tmm_unpolarized": "nan, as in JAX: 0, the cotangent of an entry that nothing reads, times infinity",
     }
 )

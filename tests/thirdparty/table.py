@@ -1,6 +1,18 @@
 """All rows of the table."""
 
-from tests.thirdparty import rows_geometry, rows_physics, rows_statistics
+from tests.thirdparty import (
+    rows_color,
+    rows_geometry,
+    rows_physics,
+    rows_science,
+    rows_statistics,
+)
 from tests.thirdparty.case import Case
 
-CASES: list[Case] = [*rows_physics.ROWS, *rows_geometry.ROWS, *rows_statistics.ROWS]
+CASES: list[Case] = [
+    *rows_physics.ROWS,
+    *rows_geometry.ROWS,
+    *rows_statistics.ROWS,
+    *rows_science.ROWS,
+    *rows_color.ROWS,
+]
