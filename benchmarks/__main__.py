@@ -26,7 +26,7 @@ from benchmarks import ablation, chains, measure, never_hurts
 from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
-from benchmarks.work import FAMILIES, NUMBA
+from benchmarks.work import FAMILIES, NATIVE
 from funcgrad.compiler.pass_options import PASSES
 
 ENVIRONMENT = {
@@ -37,7 +37,7 @@ ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
 }
 # Modules are imported from bytecode, as when they are installed; no program comes from a cache.
-DROPPED = ("PYTHONDONTWRITEBYTECODE", "FUNCGRAD_CACHE", "NUMBA_DISABLE_JIT")
+DROPPED = ("PYTHONDONTWRITEBYTECODE", "FUNCGRAD_CACHE")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 LONG = 20.0
 """Seconds of a peer's first call beyond which it takes part in one round only."""
@@ -45,7 +45,7 @@ LONG = 20.0
 
 def smoke(peer: str) -> dict[str, Any]:
     """The figures of a peer on the small size of each family."""
-    if peer == NUMBA:
+    if peer == NATIVE:
         _compile_small_work()
     return {
         name: measure.case(name, family.SMOKE, peer, "0.001")
@@ -109,14 +109,14 @@ def _start(*task: str, without: str = "") -> subprocess.Popen[str]:
 
 
 def checked(where: str, rounds: list[Round], rtol: float) -> list[Round]:
-    """The rounds, if all peers agree, and no row without numba used it."""
+    """The rounds, if all peers agree, and no row without llvmlite used it."""
     reference = rounds[0]["funcgrad"]["check"]
     for entry in rounds:
         for peer, found in entry.items():
             if "check" in found and not measure.agree(reference, found["check"], rtol):
                 raise SystemExit(f"{peer} and funcgrad differ on {where}")
-            if found.get("numba") and peer != NUMBA:
-                raise SystemExit(f"{peer} on {where}: numba was used")
+            if found.get("machine_code") and peer != NATIVE:
+                raise SystemExit(f"{peer} on {where}: llvmlite was used")
     return rounds
 
 
@@ -189,8 +189,8 @@ def main(arguments: list[str]) -> None:
     """Print the tables, or the answer of one task."""
     measure.pin()
     if arguments[:1] == ["--task"]:
-        if NUMBA not in arguments:
-            measure.hide_numba()
+        if NATIVE not in arguments:
+            measure.hide_compiler()
         if arguments[1] == "serve":
             ablation.serve(*arguments[2:])
         else:

@@ -15,9 +15,9 @@ from subprocess import Popen
 from typing import Any
 
 from benchmarks.measure import CLOCK
-from benchmarks.work import FAMILIES, NUMBA
+from benchmarks.work import FAMILIES, NATIVE
 
-PEERS = ("funcgrad", NUMBA)
+PEERS = ("funcgrad", NATIVE)
 BATCH = 0.02
 """Seconds of a batch of calls."""
 Ask = Callable[..., Any]

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from benchmarks.work import FAMILIES, NUMBA
+from benchmarks.work import FAMILIES, NATIVE
 
 Round = dict[str, dict[str, Any]]
 Found = dict[tuple[str, str], list[Round]]
@@ -28,7 +28,7 @@ class Goal(NamedTuple):
     reach: float | None
     beyond: float | None
     ours: str = "funcgrad"
-    """The peer that is measured: funcgrad without numba, or with it."""
+    """The peer that is measured: funcgrad without llvmlite, or with it."""
 
 
 class Row(NamedTuple):
@@ -65,24 +65,24 @@ class Row(NamedTuple):
 
 
 TINY, GRAPH = "tiny scalar gradient, a call", "graph of 10⁴ scalar operations"
-FAST = GRAPH + ", with numba"
+FAST = GRAPH + ", with llvmlite"
 TRACED = GRAPH + ": trace, gradient, lowering (first call)"
-TRACED_FAST = TRACED + ", with numba"
+TRACED_FAST = TRACED + ", with llvmlite"
 COST, START = "gradient cost / function cost, the worst of all", "process start to first gradient"
 OTHER_ROWS = {TRACED, TRACED_FAST, COST, START}
 """Rows that do not compare the times of two peers."""
 CHAIN, RK4, NET = "elementwise chain", "RK4 on numbers, 10⁴ steps", "784-256-128-10 network"
 BUNDLE = "bundle adjustment, 10⁴ observations"
 STORES = "10⁴ stores into an array, in a loop"
-RK4_FAST = RK4 + ", with numba"
+RK4_FAST = RK4 + ", with llvmlite"
 GOALS = (
     Goal(TINY, "tiny", "", "by hand", "time", 1.5, 1.15),
     Goal(TINY, "tiny", "", "jax", "speed", 10, 18),
     Goal(TINY, "tiny", "", "autograd", "speed", 300, 600),
     Goal(GRAPH, "graph", "10000", "torch", "speed", 40, 75),
-    Goal(FAST, "graph", "10000", "torch", "speed", 500, 750, NUMBA),
-    Goal(FAST, "graph", "10000", "casadi", "speed", 1.5, 2.3, NUMBA),
-    Goal(FAST, "graph", "10000", "C", "time", 2.2, 1.3, NUMBA),
+    Goal(FAST, "graph", "10000", "torch", "speed", 500, 750, NATIVE),
+    Goal(FAST, "graph", "10000", "casadi", "speed", 1.5, 2.3, NATIVE),
+    Goal(FAST, "graph", "10000", "C", "time", 2.2, 1.3, NATIVE),
     *[
         Goal(f"array of {n}, elementwise", "elementwise", n, "by hand", "speed", 1, 1.4)
         for n in ("1", "10", "100")
@@ -116,10 +116,10 @@ GOALS = (
     Goal("LSTM, 100 steps, h=64, B=1", "lstm", "B=1", "jax", "speed", 0.5, 1),
     Goal("LSTM, 100 steps, h=64, B=16", "lstm", "B=16", "jax", "speed", 0.8, 1),
     Goal(RK4, "rk4", "10000 steps", "jax", "speed", 1 / 30, 1 / 15),
-    Goal(RK4_FAST, "rk4", "10000 steps", "jax", "speed", 1, 2, NUMBA),
+    Goal(RK4_FAST, "rk4", "10000 steps", "jax", "speed", 1, 2, NATIVE),
     Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),
     Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
-    Goal("fluid, 32×32, with numba", "fluid", "32x32", "jax", "speed", 1, None, NUMBA),
+    Goal("fluid, 32×32, with llvmlite", "fluid", "32x32", "jax", "speed", 1, None, NATIVE),
     Goal(f"{BUNDLE}, `sparse_jacobian`", "bundle", "10000 observations", "jax", "speed", 1, None),
     Goal(STORES, "stores", "10000 stores", "jax", "speed", 0.3, 1),
     Goal(STORES, "stores", "10000 stores", "autograd", "speed", 15, 30),
@@ -147,7 +147,7 @@ GOALS = (
             ("Black-Scholes and greeks, 10⁶ options", "options", "1000000", "by hand"),
         )
         for more, ours in [
-            (", with numba", NUMBA) if NUMBA in FAMILIES[family].PEERS else ("", "funcgrad")
+            (", with llvmlite", NATIVE) if NATIVE in FAMILIES[family].PEERS else ("", "funcgrad")
         ]
         for goal in (
             Goal(f"{name}{more}", family, size, "jax", "speed", 1, None, ours),
@@ -163,7 +163,7 @@ def rows(found: Found, starts: dict[str, list[float]]) -> list[Row]:
     after = 1 + max(i for i, goal in enumerate(GOALS) if goal.family == "graph")
     made[after:after] = [
         _traced(TRACED, found["graph", "10000"], "funcgrad"),
-        _traced(TRACED_FAST, found["graph", "10000"], NUMBA),
+        _traced(TRACED_FAST, found["graph", "10000"], NATIVE),
     ]
     made.append(_costs(found))
     made.append(_start(starts))
@@ -214,7 +214,7 @@ def _costs(found: Found) -> Row:
     costs = {
         (*key, more): cost
         for key, rounds in found.items()
-        for ours, more in (("funcgrad", ""), (NUMBA, ", with numba"))
+        for ours, more in (("funcgrad", ""), (NATIVE, ", with llvmlite"))
         if (cost := cost_of(rounds, ours)) is not None
     }
     worst = max(costs, key=lambda key: costs[key])

@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work import FAMILIES, NUMBA, AbsentError, Work
+from benchmarks.work import FAMILIES, NATIVE, AbsentError, Work
 from benchmarks.work.base import as_it_is, natively
 
 LIBRARIES = {"sympy": "sympy", "casadi": "casadi", "torch": "torch"}
 LIBRARIES |= {
     "funcgrad": "funcgrad",
-    NUMBA: "funcgrad",
+    NATIVE: "funcgrad",
     "autograd": "autograd.numpy",
     "jax": "jax.numpy",
 }
 CLOCK = time.process_time
 """CPU time: on one core, wall time without that of other processes."""
 
-COMPILERS = ("numba", "llvmlite")
-"""The modules of the extra `fast`."""
+COMPILER = "llvmlite"
+"""The module of the extra `fast`."""
 
 SECONDS = 0.3
 """Seconds of a measurement."""
@@ -49,10 +49,9 @@ def pin() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def hide_numba() -> None:
-    """Make imports of numba and of llvmlite, which it is made of, fail, as if they were not installed."""
-    for name in COMPILERS:
-        sys.modules[name] = None  # type: ignore[assignment]
+def hide_compiler() -> None:
+    """Make imports of llvmlite fail, as if it were not installed."""
+    sys.modules[COMPILER] = None  # type: ignore[assignment]
 
 
 def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
@@ -60,8 +59,8 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
 
     ``first`` is the first call, including tracing, differentiation and compilation. ``warm`` is the time of
     the calls beyond the steady state until they reach it, such as compilation at the second call. Libraries
-    are imported before, except numba and llvmlite, which funcgrad imports when it compiles. ``numba`` is
-    whether it did.
+    are imported before, except llvmlite, which funcgrad imports when it compiles. ``machine_code`` is whether
+    it did.
 
     Where the steady state is that of machine code, which is compiled apart, ``warm`` counts until plain `jit`
     has reached it; it is left out if that takes longer than `PATIENCE`. ``native`` is whether it is so.
@@ -95,7 +94,7 @@ def case(family: str, size: str, peer: str, seconds: str) -> dict[str, Any]:
         for _ in range(work.warm):
             _finished(work, work.function)
         found["function"] = median_time(work.function, work, float(seconds), None)
-    return found | {"numba": any(sys.modules.get(name) is not None for name in COMPILERS)}
+    return found | {"machine_code": sys.modules.get(COMPILER) is not None}
 
 
 def _cpu_time() -> float:

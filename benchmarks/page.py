@@ -11,7 +11,7 @@ from benchmarks.chains import CHAINS
 from benchmarks.goals import Found, Round, Row, absent, cost_of, median_of, ratio_of
 from benchmarks.measure import PATIENCE, SECONDS
 from benchmarks.why import WHY
-from benchmarks.work import FAMILIES, NUMBA
+from benchmarks.work import FAMILIES, NATIVE
 
 HEADER = """\
 # Performance
@@ -27,25 +27,24 @@ funcgrad is measured as its users write it: `fg.jit(fg.grad(f))` or `fg.jit(fg.v
 functions; SymPy prints the derivative by `lambdify(..., cse=True)`; "by hand" is NumPy or `math`,
 and the tape in C is compiled by `cc -O3`.
 
-"With numba" is funcgrad with the extra `fast`, which affects programs of thousands of operations on
-numbers, loops and small arrays; all other rows are measured in processes that cannot import numba. Its
+"With llvmlite" is funcgrad with the extra `fast`, which affects programs of thousands of operations on
+numbers, loops and small arrays; all other rows are measured in processes that cannot import llvmlite. Its
 steady state is that of machine code, by `fg.jit(f, native=True)`; plain `fg.jit(f)` reaches the same when
 it has run for about as long as compiling takes, and its first calls are those of the tables below.
-{not_native}{numba}
+{not_native}{llvmlite}
 """
 NOT_NATIVE = (
     "Without a form in machine code, and so as plain `fg.jit(f)` after two hundred calls: {}. "
 )
 ROUNDS = ("Each peer was measured once.", "Each peer was measured {} times.")
-NUMBA_IS = "The version is numba {}."
-NO_NUMBA = "It is not installed, so its rows are not measured."
+LLVMLITE_IS = "The version is llvmlite {}."
+NO_LLVMLITE = "It is not installed, so its rows are not measured."
 GOALS = """\
 ## Goals
 
 "reach" is the goal, "beyond" a more ambitious one. "≤" marks funcgrad's time over the peer's, "≥" the peer's
-time over funcgrad's. All rows but the first calls are of the steady state. With numba a loop reaches it late:
-it runs as Python until that has taken about as long as compiling, here at about the fortieth call, and is
-measured after two hundred.
+time over funcgrad's. All rows but the first calls are of the steady state. With llvmlite it is that of
+machine code, which plain `fg.jit(f)` reaches when it has run for about as long as compiling takes.
 """
 PLOT = """\
 ![Each row's speed over the peer it is measured against](performance.svg)
@@ -61,23 +60,22 @@ of the function itself, compiled in the same way.
 FIRST = """\
 ## First call
 
-Seconds until the first result, including tracing, differentiation and compilation. With numba they include
-importing it and loading the machine code of the bytecode VM, but not compiling that code, which takes some
-seconds once for each installation.
+Seconds until the first result, including tracing, differentiation and compilation. With llvmlite they include
+importing it and, for programs of thousands of operations on numbers, compiling the bytecode VM.
 """
 WARM = """\
 ## Until the steady state
 
 Seconds that the first calls take beyond the steady state: tracing and compiling, also at later calls than the
-first. With numba they include the calls of plain `fg.jit(f)` before a program is compiled to machine code,
+first. With llvmlite they include the calls of plain `fg.jit(f)` before a program is compiled to machine code,
 which run as Python; the cell is empty where these take more than {patience:.0f} seconds, or where machine
 code is not what plain `fg.jit(f)` chooses.
 """
 MEMORY = """\
 ## Memory
 
-Megabytes of growth of the process at its peak over all calls, without imports and data. With numba, the
-import of numba counts.
+Megabytes of growth of the process at its peak over all calls, without imports and data. With llvmlite, its
+import counts.
 """
 CHAIN_TEXT = """\
 ## Cost of a node
@@ -121,7 +119,7 @@ def _header(machine: str, command: str, found: Found) -> str:
     numbers = [
         _title(*key)
         for key, rounds in found.items()
-        if rounds[0].get(NUMBA, {}).get("native", True) is False
+        if rounds[0].get(NATIVE, {}).get("native", True) is False
     ]
     count = max([len(rounds) for rounds in found.values()])
     return HEADER.format(
@@ -129,7 +127,7 @@ def _header(machine: str, command: str, found: Found) -> str:
         command=command,
         rounds=ROUNDS[count > 1].format(count),
         not_native=NOT_NATIVE.format("; ".join(numbers)) if numbers else "",
-        numba=_numba(),
+        llvmlite=_llvmlite(),
     )
 
 
@@ -137,11 +135,11 @@ def _title(family: str, size: str) -> str:
     return f"{FAMILIES[family].TITLE} {size}".rstrip()
 
 
-def _numba() -> str:
+def _llvmlite() -> str:
     try:
-        return NUMBA_IS.format(version("numba"))
+        return LLVMLITE_IS.format(version("llvmlite"))
     except PackageNotFoundError:
-        return NO_NUMBA
+        return NO_LLVMLITE
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:
@@ -225,18 +223,18 @@ def _megabytes(rounds: Sequence[Round], peer: str) -> str | None:
 def peer_table(
     found: Found, figure: Cell, ratio: Ratio | None = None, more: tuple[str, Cell] | None = None
 ) -> str:
-    """A table with a row for each piece of work, and one with numba if that is measured; a column a peer.
+    """A table with a row for each piece of work, and one with llvmlite if that is measured; a column a peer.
 
-    Without ``ratio``, peers have figures, which are not repeated in the row with numba.
+    Without ``ratio``, peers have figures, which are not repeated in the row with llvmlite.
     """
     names = dict.fromkeys([peer for module in FAMILIES.values() for peer in module.PEERS])
-    peers = [name for name in names if name not in ("funcgrad", NUMBA)]
+    peers = [name for name in names if name not in ("funcgrad", NATIVE)]
     extra = [] if more is None else [more]
     own = [figure, *[cell for _, cell in extra]]
     lines = []
     for (family, size), rounds in found.items():
         title = _title(family, size)
-        for ours, name in (("funcgrad", title), (NUMBA, f"{title}, with numba")):
+        for ours, name in (("funcgrad", title), (NATIVE, f"{title}, with llvmlite")):
             if ours in rounds[0]:
                 theirs = [_their(rounds, peer, ours, figure, ratio) for peer in peers]
                 cells = [*[cell(rounds, ours) or "" for cell in own], *theirs]
@@ -246,7 +244,7 @@ def peer_table(
 
 
 def _their(rounds: Sequence[Round], peer: str, ours: str, figure: Cell, ratio: Ratio | None) -> str:
-    if peer not in rounds[0] or absent(rounds, ours) or (ratio is None and ours == NUMBA):
+    if peer not in rounds[0] or absent(rounds, ours) or (ratio is None and ours == NATIVE):
         return ""
     shown = figure(rounds, peer) if ratio is None else ratio(rounds, peer, ours)
     return shown or absent(rounds, peer)

@@ -65,7 +65,7 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         (
             TRACED_FAST,
             "",
-        ): f"{_TRACED}; building the bytecode takes 0.4 s, loading numba and its machine code 0.4",
+        ): f"{_TRACED}; building the bytecode takes 0.4 s, loading llvmlite and its machine code 0.4",
         **{(f"array of {n}, elementwise", ""): _SHORT for n in (1, 10, 100)},
         **{(f"{CHAIN}, 10{power}", ""): _CHAIN for power in "⁵⁶⁷"},
         **{(f"{NET}, {dtype}", ""): _PRODUCTS for dtype in ("float64", "float32")},

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import __main__ as benchmarks
 from benchmarks import goals, measure, never_hurts, page, why
-from benchmarks.work import FAMILIES, NUMBA
+from benchmarks.work import FAMILIES, NATIVE
 
 
 def test_digests_agree_on_the_same_arrays_only():
@@ -60,24 +60,26 @@ def test_the_ratio_is_taken_round_by_round():
     assert goals.ratio_of(rounds, "jax") == 6.0
     assert goals.ratio_of(rounds, "torch") == 4.0
     assert goals.ratio_of([{"funcgrad": quick, "jax": {"absent": "not installed"}}], "jax") is None
-    assert goals.ratio_of([{"funcgrad": quick, NUMBA: slow, "jax": slow}], "jax", NUMBA) == 1.0
+    assert goals.ratio_of([{"funcgrad": quick, NATIVE: slow, "jax": slow}], "jax", NATIVE) == 1.0
 
 
-def test_numba_is_measured_where_it_is_asked_for_only():
+def test_llvmlite_is_measured_where_it_is_asked_for_only():
     found = {"check": measure.digest(1.5), "steady": 1.0}
-    rounds = [{"funcgrad": {**found, "numba": False}, NUMBA: {**found, "numba": True}}]
+    rounds = [
+        {"funcgrad": {**found, "machine_code": False}, NATIVE: {**found, "machine_code": True}}
+    ]
     assert benchmarks.checked("work", rounds, 1e-7) == rounds
-    wrong = {**rounds[0], "funcgrad": {**found, "numba": True}}
-    with pytest.raises(SystemExit, match="funcgrad on work: numba was used"):
+    wrong = {**rounds[0], "funcgrad": {**found, "machine_code": True}}
+    with pytest.raises(SystemExit, match="funcgrad on work: llvmlite was used"):
         benchmarks.checked("work", [wrong], 1e-7)
 
 
 def test_without_llvmlite_rows_say_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)  # as where it is not installed
     there = {"steady": 1.0, "first": 2.0}
-    absent = measure.case("rk4", "20 steps", NUMBA, "0.001")
+    absent = measure.case("rk4", "20 steps", NATIVE, "0.001")
     assert absent == {"absent": "llvmlite is not installed"}
-    rounds = [{"funcgrad": there, NUMBA: absent, "jax": there}]
+    rounds = [{"funcgrad": there, NATIVE: absent, "jax": there}]
     goal = next(goal for goal in goals.GOALS if goal.work == goals.RK4_FAST)
     row = goals._row(goal, rounds)
     assert (row.measured, row.reached, row.note) == (
@@ -89,13 +91,13 @@ def test_without_llvmlite_rows_say_so(monkeypatch):
     cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines()[2:]]
     assert cells == [
         ["RK4 on numbers 10000 steps", "1.00 s", ""],
-        ["RK4 on numbers 10000 steps, with numba", "llvmlite is not installed", ""],
+        ["RK4 on numbers 10000 steps, with llvmlite", "llvmlite is not installed", ""],
     ]
 
 
-def test_with_numba_peers_are_compared_with_that():
+def test_with_native_peers_are_compared_with_that():
     names = {"steady": 1.0}, {"steady": 0.5}, {"steady": 2.0}
-    rounds = [dict(zip(("funcgrad", NUMBA, "autograd"), names, strict=True))]
+    rounds = [dict(zip(("funcgrad", NATIVE, "autograd"), names, strict=True))]
     table = page.peer_table({("rk4", "10000 steps"): rounds}, page._time, page._ratio)
     cells = [[cell.strip() for cell in line.split("|")[2:4]] for line in table.splitlines()]
     assert cells == [
@@ -130,13 +132,13 @@ def test_calls_with_and_without_jit_are_told_apart(monkeypatch):
 
 def test_the_page_tells_how_machine_code_was_measured():
     pytest.importorskip("llvmlite")
-    pytest.importorskip("numba")
-    found = measure.case("newton", "", NUMBA, "0.001")
+    pytest.importorskip("llvmlite")
+    found = measure.case("newton", "", NATIVE, "0.001")
     assert found["native"]
     slower = {**found, "native": False}
-    header = page._header("a machine", "python -m benchmarks", {("newton", ""): [{NUMBA: slower}]})
+    header = page._header("a machine", "python -m benchmarks", {("newton", ""): [{NATIVE: slower}]})
     assert "as plain `fg.jit(f)` after two hundred calls: Newton" in header
     assert "Each peer was measured once." in header
-    header = page._header("", "", {("newton", ""): [{NUMBA: found}] * 3})
+    header = page._header("", "", {("newton", ""): [{NATIVE: found}] * 3})
     assert "plain `fg.jit(f)` after" not in header
     assert "Each peer was measured 3 times." in header

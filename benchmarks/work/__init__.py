@@ -36,7 +36,7 @@ from benchmarks.work import (
     stores,
     tiny,
 )
-from benchmarks.work.base import NUMBA, AbsentError, Work
+from benchmarks.work.base import NATIVE, AbsentError, Work
 
 FAMILIES = MappingProxyType(
     {
@@ -68,4 +68,4 @@ FAMILIES = MappingProxyType(
     }
 )
 
-__all__ = ["FAMILIES", "NUMBA", "AbsentError", "Work"]
+__all__ = ["FAMILIES", "NATIVE", "AbsentError", "Work"]

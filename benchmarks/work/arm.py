@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import NUMBA, Work, with_numba
+from benchmarks.work.base import NATIVE, Work, with_native
 from benchmarks.work.base import jax as jax_library
 from benchmarks.work.c_library import address, compiled
 
@@ -156,7 +156,7 @@ def c(args: tuple[Any]) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-NUMBA = "funcgrad with numba"
-"""The peer that has the extra `fast`. From all others numba is hidden, as if it were not installed."""
+NATIVE = "funcgrad with llvmlite"
+"""The peer that has the extra `fast`. From all others llvmlite is hidden, as if it were not installed."""
 
 
 class AbsentError(Exception):
@@ -49,7 +49,7 @@ def with_funcgrad(loss: Callable[..., Any], args: tuple[Any, ...]) -> Work:
     return Work(fg.jit(fg.value_and_grad(loss)), args, fg.jit(loss))
 
 
-def with_numba(peer: Callable[[Any], Work], native: bool = True) -> Callable[[Any], Work]:
+def with_native(peer: Callable[[Any], Work], native: bool = True) -> Callable[[Any], Work]:
     """funcgrad on the same work, with the extra `fast`.
 
     What is ``native`` is measured in the steady state as `natively` compiles it; the programs of others

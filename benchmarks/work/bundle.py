@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import NUMBA, AbsentError, Work, with_numba
+from benchmarks.work.base import NATIVE, AbsentError, Work, with_native
 from benchmarks.work.base import jax as jax_library
 from benchmarks.work.c_library import address, compiled
 
@@ -172,7 +172,7 @@ def c(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(blocks),
+    NATIVE: with_native(blocks),
     "jax": jax,
     "torch": torch,
     "C": c,

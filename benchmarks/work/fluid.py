@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.work.base import (
-    NUMBA,
+    NATIVE,
     Work,
     with_autograd,
     with_funcgrad,
     with_jax,
-    with_numba,
+    with_native,
     with_torch,
 )
 from benchmarks.work.base import jax as jax_library
@@ -133,7 +133,7 @@ def torch(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

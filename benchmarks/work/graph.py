@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import NUMBA, AbsentError, Work, jax, with_numba
+from benchmarks.work.base import NATIVE, AbsentError, Work, jax, with_native
 from benchmarks.work.tape import compiled_tape
 
 SIZES = ("10000",)
@@ -153,7 +153,7 @@ def c(given: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad, native=False),
+    NATIVE: with_native(funcgrad, native=False),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,

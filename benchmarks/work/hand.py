@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.work.base import (
-    NUMBA,
+    NATIVE,
     Work,
     with_autograd,
     with_funcgrad,
     with_jax,
-    with_numba,
+    with_native,
     with_torch,
 )
 from benchmarks.work.base import jax as jax_library
@@ -175,7 +175,7 @@ def c(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import NUMBA, Work, with_funcgrad, with_jax, with_numba, with_torch
+from benchmarks.work.base import NATIVE, Work, with_funcgrad, with_jax, with_native, with_torch
 from benchmarks.work.base import jax as jax_library
 from benchmarks.work.c_library import address, compiled
 
@@ -126,7 +126,7 @@ def c(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "jax": jax,
     "torch": torch,
     "C": c,

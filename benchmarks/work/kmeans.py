@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import NUMBA, Work, with_numba
+from benchmarks.work.base import NATIVE, Work, with_native
 from benchmarks.work.base import jax as jax_library
 
 SIZES = ("gradient", "Hessian-vector")
@@ -98,7 +98,7 @@ def by_hand(given: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "jax": jax,
     "torch": torch,
     "by hand": by_hand,

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.work.base import (
-    NUMBA,
+    NATIVE,
     Work,
     jax,
     with_autograd,
     with_funcgrad,
-    with_numba,
+    with_native,
     with_torch,
 )
 
@@ -79,7 +79,7 @@ def by_hand(args: tuple[Any]) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import NUMBA, Work, with_autograd, with_funcgrad, with_numba, with_torch
+from benchmarks.work.base import NATIVE, Work, with_autograd, with_funcgrad, with_native, with_torch
 from benchmarks.work.base import jax as jax_library
 from benchmarks.work.c_library import address, compiled
 
@@ -125,7 +125,7 @@ def c(args: tuple[Any]) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.work.base import (
-    NUMBA,
+    NATIVE,
     Work,
     jax,
     with_autograd,
     with_funcgrad,
-    with_numba,
+    with_native,
     with_torch,
 )
 
@@ -171,7 +171,7 @@ def _pulled(h: float, x: float, v: float, mu: float, dx: float, dv: float) -> An
 
 PEERS = {
     "funcgrad": funcgrad,
-    NUMBA: with_numba(funcgrad),
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,
