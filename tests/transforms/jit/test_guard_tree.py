@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.trace import pytree
 from funcgrad.transforms.jit import guard_tree as guards
+from tests.default_slice import examples
 
 
 # -- guards written out ----------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def test_answers_in_any_order_are_those_of_the_plain_function(f, data):
                     np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 12), floats), min_size=1, max_size=8))
 def test_loops_on_whole_numbers(calls):
     jitted, power = fg.jit(collatz), fg.jit(polynomial)

@@ -578,7 +578,7 @@ def test_the_loops_that_are_shown_are_those_that_run(start, monkeypatch):
 
 
 # -- sizes -------------------------------------------------------------------------------------------
-def chain(x, count=33_400):
+def chain(x, count=12_000):
     y = x
     for _ in range(count):
         y = np.sin(y) * x + y
@@ -586,12 +586,12 @@ def chain(x, count=33_400):
 
 
 @pytest.mark.parametrize("x", one_in(2, [0.5, np.ones(3)]), ids=["numbers", "arrays"])
-def test_a_hundred_thousand_steps(x):
+def test_tens_of_thousands_of_steps(x):
     lowered = jit(chain).lower(x)
-    assert len(lowered.steps) > 100_000
+    assert len(lowered.steps) > 36_000
     start = time.process_time()
     found = repr(lowered)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
     assert len(found.splitlines()) < 5 * (MOST + 3)
     assert max(map(len, found.splitlines())) < 200
     assert "%39 = sin %38 : float64" in found
