@@ -250,3 +250,52 @@ def test_selection_is_exact(size, dtype):
 def test_unknown_variables_are_an_error():
     with pytest.raises(ValueError, match="expected every variable among the inputs, but got 'y'"):
         compile_arrays([fg.var("x") + fg.var("y")], [fg.var("x")])
+
+
+def source_of(*roots, inputs):
+    return numpy_source(select_instructions(flatten_program(roots, inputs)))
+
+
+def test_a_program_that_raises_no_floating_point_error_enters_no_context():
+    x = fg.var("x", 3)
+    for made in (np.isfinite(x), -x, np.logical_not(x), x.reshape(3, 1), x):
+        assert "quiet" not in source_of(made, inputs=[x])
+    for made in (np.exp(x), x + x, np.isfinite(x * x)):
+        assert "quiet" in source_of(made, inputs=[x])
+
+
+SPECIAL = [0.0, -0.0, 1.5, -3.25, np.inf, -np.inf, np.nan, 3e38, 1e-45]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "longdouble"])
+def test_numbers_below_double_precision_run_as_scalars_with_the_same_bits(dtype):
+    x, y = (fg.var(name, dtype=dtype) for name in "xy")
+    roots = [x + y, x - y, x * y, x / y, np.exp(x), np.maximum(x, y), x < y, x]
+    assert "is not ndarray" not in source_of(*roots, inputs=[x, y])
+    run = compile_arrays(roots, [x, y])
+    with np.errstate(all="ignore"):
+        values = np.array(SPECIAL).astype(dtype)
+        for a in values:
+            for b in values:
+                whole = [np.asarray(a), np.asarray(b)]
+                expected = [a + b, a - b, a * b, a / b, np.exp(a), np.maximum(a, b), a < b, a]
+                for given in ([a, b], whole, [float(a), float(b)]):
+                    found = run(*given)
+                    assert list(map(repr, found)) == list(map(repr, interpret_row(expected)))
+                    assert not any(isinstance(value, np.ndarray) for value in found)
+                    assert [str(np.signbit(v)) for v in found[:4] if not np.isnan(v)] == [
+                        str(np.signbit(v)) for v in expected[:4] if not np.isnan(v)
+                    ]
+
+
+def interpret_row(values):
+    return [bool(value) if value.dtype == bool else value for value in values]
+
+
+def test_a_number_beside_arrays_and_in_a_routine_stays_a_0d_array():
+    x, v = fg.var("x", dtype="float32"), fg.var("v", 2, dtype="float32")
+    for made in (x * v, np.where(x > 0, x, 1), x.reshape(1), x[None]):
+        text = source_of(made, inputs=[x, v])
+        assert "if type(x0) is not ndarray" in text
+        found = compile_arrays([made], [x, v])(np.float32(2), np.ones(2, "f"))[0]
+        assert np.array_equal(found, made(x=np.float32(2), v=np.ones(2, "f")))

@@ -658,3 +658,36 @@ def test_keys_that_a_dict_takes_for_one_stay_what_they_are():
     for key in (1, True, 1.0, "1"):
         (found,) = f({key: 3.0})
         assert type(found) is type(key)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("args", [(2.0, 3.0), (np.ones(2), np.arange(2.0)), (np.float32(2), 1.5)])
+def test_a_list_or_tuple_of_results_is_made_without_a_tree(kind, args):
+    f = jit(lambda x, y: kind([x * y, x + y, x]))
+    expected = f.__wrapped__(*args)
+    for _ in range(3):
+        found = f(*args)
+        assert type(found) is kind
+        assert [np.asarray(a).tolist() for a in found] == [np.asarray(a).tolist() for a in expected]
+        if kind is list:
+            found.append("of the caller")
+    held = [value for value in f.__code__.co_consts if hasattr(value, "__dict__")]
+    trees = [name for value in held for name in vars(value) if name.startswith("rebuild")]
+    assert [vars(value)[name] for value in held for name in trees] in ([], [list])
+
+
+def test_trees_that_only_look_like_lists_are_put_together_as_they_are():
+    Pair = namedtuple("Pair", "a b")
+    for made in (
+        lambda x: Pair(x, 2 * x),
+        lambda x: [x, [x]],
+        lambda x: [(x,)],
+        lambda x: [x, "text"],
+        lambda x: (x, x),
+        lambda x: [],
+        lambda x: (),
+    ):
+        f = jit(made)
+        for _ in range(3):
+            assert f(2.0) == made(2.0)
+            assert type(f(2.0)) is type(made(2.0))

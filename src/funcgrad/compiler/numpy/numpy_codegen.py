@@ -7,7 +7,7 @@ the text of one call. No other module writes a call as Python.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -52,14 +52,20 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
     """
     names = [f"x{i}" for i in range(plan.inputs)]
     kernels = [kernel_source(kernel) for kernel in kernels_of(plan)]
-    lines = [*kernels, f"def body({', '.join(names)}):"]
-    for name, call in zip(names, plan.calls, strict=False):
-        if not call.type.shape:
-            dtype = dtype_symbol(call.type.dtype)
+    direct = not first and not any([_may_warn(call) for call in plan.calls])
+    lines = [*kernels, f"def {'run' if direct else 'body'}({', '.join(names)}):"]
+    numbers = _number_inputs(plan)
+    for i, name in enumerate(names):
+        type, dtype = plan.calls[i].type, dtype_symbol(plan.calls[i].type.dtype)
+        if i in numbers:
+            test = f"type({name}) is not {_type_symbol(type.dtype)}"
+            lines.append(f"    if {test}: {name} = asarray({name}, {dtype})[()]")
+        elif not type.shape:
             lines.append(f"    if type({name}) is not ndarray: {name} = asarray({name}, {dtype})")
     schedule = assign_buffers(plan)
     written = [line for placed in schedule.placed for line in _lines(plan, placed)]
-    results = "".join([f"{_returned(result)}, " for result in schedule.returned]).rstrip()
+    plain = {names[i] for i in numbers}
+    results = "".join([f"{_returned(result, plain)}, " for result in schedule.returned]).rstrip()
     returned = f"({results})"
     if schedule.pooled:
         held = ", ".join([f"p{i}" for i in range(len(schedule.pooled))])
@@ -70,12 +76,43 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
         written.append("pool.append(held)")
         returned = "returned"
     lines.extend([f"    {line}" for line in [*written, f"return {returned}"]])
+    if direct:
+        return "\n".join(lines) + "\n"
     lines.extend([f"def run({', '.join(names)}):", *[f"    {line}" for line in first]])
     if plan.foreign:
         lines.append(f"    with errstate(all='ignore'): return body({', '.join(names)})")
     else:
         lines.append(f"    return quiet.copy().run({', '.join(['body', *names])})")
     return "\n".join(lines) + "\n"
+
+
+_SIGNS = (np.negative, np.positive, np.fabs, np.copysign, np.signbit)
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_not, np.logical_xor)
+_SILENT = frozenset((*_SIGNS, *_LOGICAL, np.isfinite, np.isnan, np.isinf))
+"""Functions that never raise a floating-point error, so that NumPy has nothing to warn of."""
+
+
+def _may_warn(call: Call) -> bool:
+    """Whether NumPy may warn of a floating-point error in a call."""
+    if call.form is CallForm.ENTRYWISE:
+        return call.function.run not in _SILENT
+    views = (CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM)
+    return call.form not in (CallForm.INPUT, CallForm.CONSTANT, *views)
+
+
+def _number_inputs(plan: Plan) -> frozenset[int]:
+    """The inputs that run as NumPy's scalars: only calls of ufuncs among scalars read them.
+
+    A 0-d array takes ten times as long there. Arithmetic on complex scalars may differ in a bit.
+    """
+    elsewhere: set[int] = set()
+    for call in plan.calls:
+        entrywise = call.form is CallForm.ENTRYWISE and isinstance(call.function.run, np.ufunc)
+        if call.type.shape or not entrywise:
+            elsewhere.update(call.operands)
+    types = [call.type for call in plan.calls[: plan.inputs]]
+    reals = [i for i, type in enumerate(types) if not type.shape and type.dtype.kind == "f"]
+    return frozenset(reals) - elsewhere
 
 
 def _lines(plan: Plan, placed: Placed) -> list[str]:
@@ -163,7 +200,9 @@ def _index(spec: tuple[Any, ...], arrays: Sequence[str] = ()) -> str:
     return f"{', '.join(parts)}," if parts else "..."
 
 
-def _returned(result: Returned) -> str:
+def _returned(result: Returned, numbers: Collection[str]) -> str:
+    if result.how == "scalar" and result.name in numbers:
+        return result.name
     forms = {"copy": "array({})", "present": "present({})", "item": "{}.item()", "scalar": "{}[()]"}
     return forms.get(result.how, "{}").format(result.name)
 
@@ -206,6 +245,10 @@ def dtype_symbol(dtype: np.dtype[Any]) -> str:
     return f"d{dtype.num}{'' if dtype.isnative else 's'}"
 
 
+def _type_symbol(dtype: np.dtype[Any]) -> str:
+    return f"t{dtype.num}"
+
+
 def _blocks_symbol(kernel: str) -> str:
     return f"blocks{kernel.removeprefix('block')}"
 
@@ -216,6 +259,7 @@ def bindings(plan: Plan) -> dict[str, Any]:
     for call in plan.calls:
         symbol, form, run, _ = call.function
         bound[dtype_symbol(call.type.dtype)] = call.type.dtype
+        bound[_type_symbol(call.type.dtype)] = call.type.dtype.type
         if form is CallForm.CONSTANT:
             # Among scalars NumPy's scalars are fast; beside arrays 0-d arrays are.
             bound[symbol] = run

@@ -275,6 +275,11 @@ class Machine:
         for node in statements:
             self.where = f"body, line {node.lineno}: {ast.unparse(node)}"
             match node:
+                case ast.If(
+                    body=[ast.Assign(targets=[ast.Name(id=number)], value=ast.Subscript())]
+                ):
+                    term = env[number].term  # an input as a number, which nothing writes to
+                    env[number] = of(Buffer("own", self.terms.types.get(term), term))
                 case ast.If():  # an input that is no array is made one
                     pass
                 case ast.Delete(targets=targets):
@@ -415,7 +420,7 @@ def check_memory(before: Plan, plan: Plan, text: str, stage: str = "memory") -> 
     machine.learn(before)
     expected = machine.expected(before)
     functions = {f.name: f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef)}
-    got = machine.body(functions["body"], functions)
+    got = machine.body(functions.get("body", functions["run"]), functions)
     wanted = [expected[i] for i in before.results]
     must_be(stage, "results", "as many as", len(wanted), len(got))
     for k, (a, b) in enumerate(zip(wanted, got, strict=True)):

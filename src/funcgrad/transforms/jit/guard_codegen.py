@@ -85,8 +85,11 @@ def _ends(
     if node.reading is None:
         if node.rebuild is first:
             return [(f"return {results[0]}", 0)]
+        items = ", ".join([*results, ""]).rstrip()
+        if node.rebuild in (list, tuple):
+            return [(f"return [{items}]" if node.rebuild is list else f"return ({items})", 0)]
         objects[f"rebuild{number}"] = node.rebuild
-        return [(f"return rebuild{number}(({', '.join([*results, ''])}))", 0)]
+        return [(f"return rebuild{number}(({items}))", 0)]
     children = list(node.children.items())
     if not {bool, int}.issuperset(type(answer) for answer, _ in children):
         return None

@@ -242,7 +242,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return concretize(output, leaves), None
         types = [row[2] for row in program.rows if row[0] is INPUT]
         own = found.named(types, program.inputs, arrays_of(seen), origins)
-        rebuild = rebuilder(shape, leaves_of((args, kwargs)))
+        rebuild = rebuilder(output, shape, leaves_of((args, kwargs)))
         if derived:
             return None, ([], derived, rebuild)
         exprs = instantiate(program.rows, own)

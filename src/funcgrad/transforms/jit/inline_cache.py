@@ -167,6 +167,8 @@ class InlineCache:
         call = f"run({', '.join([f'x{i}' if i < count else f'a{i}' for i in inputs])})"
         if single:
             return [f"return {call}[0]"]
+        if root.rebuild is tuple:
+            return [f"return {call}"]
         objects["rebuild"] = root.rebuild
         return [f"return rebuild({call})"]
 

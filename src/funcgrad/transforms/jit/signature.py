@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -91,10 +92,12 @@ def structure(tree: Any) -> Any:
     return type(tree), spec, tuple([structure(item) for item in items])
 
 
-def rebuilder(shape: Tree, given: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+def rebuilder(output: object, shape: Tree, given: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
     """A function from the values of f's traced results to f's whole result, with its other leaves.
 
-    ``given`` are the leaves of the arguments, of which the static ones are the same in each call.
+    It is `first`, `list` or `tuple` itself if that does it. ``output`` is f's traced result, ``shape`` the
+    same taken apart. ``given`` are the leaves of the arguments, of which the static ones are the same in
+    each call.
     """
     if _is_single(shape):
         return first
@@ -104,6 +107,9 @@ def rebuilder(shape: Tree, given: Sequence[Any]) -> Callable[[Sequence[Any]], An
         for item in shape.leaves
     ]
     if not any(kept):
+        for kind in (list, tuple):
+            if type(output) is kind and _same(output, shape.leaves):
+                return kind
         whole: Callable[[Sequence[Any]], Any] = shape.rebuild
         return whole
 
@@ -137,6 +143,10 @@ def _is_single(shape: Tree) -> bool:
         and isinstance(shape.leaves[0], Expr)
         and shape.rebuild(shape.leaves) is shape.leaves[0]
     )
+
+
+def _same(items: Sequence[Any], leaves: Sequence[Any]) -> bool:
+    return len(items) == len(leaves) and all(map(operator.is_, items, leaves))
 
 
 def _own(value: object) -> Any:
