@@ -63,6 +63,26 @@ x, y = fg.var("x"), fg.var("y")
             r"a list is a tree .* write np.array\(\[...\]\) for",
         ),
         (
+            lambda: fg.vmap(np.sin)(range(3)),
+            ValueError,
+            r"arrays to map over, but got range; write np.arange\(3\)",
+        ),
+        (lambda: fg.vmap(np.sin)(), ValueError, "but got nothing; write"),
+        (
+            lambda: fg.gradient(x**2, x, x),
+            TypeError,
+            r"the variables as one argument, but got 2; write gradient\(e, \(x, y\)\)",
+        ),
+        (lambda: fg.trace(np.sin), TypeError, r"of f, but got none; write trace\(f, 2.0\)"),
+        (lambda: fg.trace(lambda v: v), TypeError, r"of f, but got none; write trace\(f, 2.0\)"),
+        (lambda: fg.hessian(x**2), TypeError, r"^hessian: .* got an expression"),
+        (lambda: fg.hessian(np.sin)(True), TypeError, r"^hessian: expected float"),
+        (
+            lambda: np.array([x, y]),
+            TypeError,
+            r"; write np.stack\(\[...\]\) for an array of expressions, or fg.adopt\(f\) for",
+        ),
+        (
             lambda: fg.grad(np.sin)(),
             TypeError,
             r"but got none; write grad\(f\)\(2.0\), not grad\(f\)\(x=2.0\)",
@@ -100,6 +120,40 @@ x, y = fg.var("x"), fg.var("y")
 def test_the_error_says_what_to_write(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt()
+
+
+def test_a_function_without_arguments_is_traced():
+    assert fg.trace(lambda: 3.0)() == 3.0
+    assert fg.trace(lambda v=3.0: v)() == 3.0
+
+
+@pytest.mark.parametrize("how", [fg.grad, fg.jit, lambda f: fg.grad(fg.grad(f))])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_that_is_meant_as_an_array_has_a_note(how, kind):
+    with pytest.raises(TypeError, match="unsupported operand") as info:
+        how(lambda v: np.sum(v**2))(kind([1.0, 2.0]))
+    (note,) = info.value.__notes__
+    assert note.endswith("write np.array([...]) for an array")
+
+
+def test_another_error_has_no_note():
+    with pytest.raises(TypeError, match="NoneType") as info:
+        fg.grad(lambda v: v[0] ** None)([1.0, 2.0])
+    assert not getattr(info.value, "__notes__", ())
+
+
+@pytest.mark.parametrize("value", [1, 1.5, -0.0, 2**60, True, np.float64(2.0)])
+@pytest.mark.parametrize("how", ["set", "add"])
+def test_a_stored_number_is_written_as_it_is(value, how):
+    a = np.arange(3.0, dtype=np.float32)
+    made = fg.trace(lambda a: getattr(a.at[0], how)(value), a)
+    text = str(made)
+    assert "float" not in text
+    assert "int" not in text
+    number = eval(text.partition(how)[2], {"array": np.array})
+    again = fg.trace(lambda a: getattr(a.at[0], how)(number), a)
+    assert np.array_equal(again(a=a), made(a=a))
+    assert np.signbit(again(a=a)).tolist() == np.signbit(made(a=a)).tolist()
 
 
 def test_a_name_that_is_near_is_suggested_once_in_any_prompt():

@@ -377,15 +377,12 @@ class Operators:
         raise fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
-            f"gradient; {remedy() or _BUILD}",
+            f"gradient; {remedy() or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
         )
 
 
-_BUILD = (
-    "write fg.adopt(f) for the function, or np.stack([...]) or funcgrad.numpy.array([...]), full or arange "
-    "to build an array of expressions, x.at[i].set(v) to store into one, and funcgrad.const(a)[i] to index "
-    "an array with an expression"
-)
+_BUILD = "write np.stack([...]) for an array of expressions, or fg.adopt(f) for the function"
+_INDEX = "write np.stack([...]) for an array of expressions, or fg.const(a)[i] to index an array"
 
 
 class At:

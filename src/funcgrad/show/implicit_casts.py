@@ -20,6 +20,7 @@ from funcgrad.ops.base.promotion import OperandKind, elementwise_types
 from funcgrad.ops.elementwise import selection
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import concatenate_op, reshape_op
+from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.show.functions import operands_written
 
 MOST_PEELED = 3  # casts and broadcasts, one on top of the other, that are left out
@@ -49,6 +50,8 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
     stacked = stacked_operands(expr)
     if stacked is not None:
         return stacked
+    if expr.op is index_set_op or expr.op is index_add_op:
+        return tuple(map(_stored_number, expr.args))
     if not isinstance(expr.op, Elementwise) or (expr.op is make_complex and expr.shape):
         return tuple([Operand(arg) for arg in operands_written(expr)])
     op: Op = expr.op
@@ -62,6 +65,13 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
         if operands is not None:
             return operands
     return tuple([Operand(arg) for arg in args])
+
+
+def _stored_number(expr: Expr) -> Operand:
+    """An operand of a store, which casts a number to the dtype of its array: ``x.at[0].set(1)``."""
+    inner = expr.args[0] if expr.op is astype else expr
+    kinds = _number_kinds(inner) if inner is not expr else ()
+    return Operand(inner, kinds[0]) if kinds else Operand(expr)
 
 
 def stacked_operands(expr: Expr) -> tuple[Operand, ...] | None:

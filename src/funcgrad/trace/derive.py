@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from inspect import signature
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
@@ -168,8 +171,28 @@ def trace(f: Callable[..., Any], *args: object) -> Any:
         raise fail(
             TypeError, f"trace: expected a function, but got {type(f).__name__}; write trace(f, x)"
         )
+    if not args and _has_parameters(f):
+        raise fail(
+            TypeError,
+            "trace: expected the arguments of f, but got none; write trace(f, 2.0), or trace(f, x)",
+        )
     output, leaves = run_on_leaves(f, args, {})
     return closed_tree(output, leaves)
+
+
+def _has_parameters(f: Callable[..., Any]) -> bool:
+    """Whether f cannot be called without arguments, as far as that is known."""
+    if isinstance(f, np.ufunc):
+        return True
+    try:
+        given = signature(f)
+    except ValueError:  # some functions in C
+        return False
+    try:
+        given.bind()
+    except TypeError:
+        return True
+    return False
 
 
 def closed_tree(output: object, leaves: Sequence[Expr]) -> Any:

@@ -136,6 +136,18 @@ def run_on_leaves(
         scope.refusal = None  # its traceback refers to this frame
 
 
+def _explain_list(error: TypeError, args: Sequence[Any]) -> None:
+    """Add to Python's refusal of a list, if f was given one, that an array may be meant."""
+    kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
+    note = (
+        "a list or a tuple of numbers is a tree of them, on which NumPy's arithmetic does not work: "
+        "write np.array([...]) for an array"
+    )
+    refused = any([f"'{kind}'" in str(error) for kind in kinds])
+    if refused and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
 # -- adoption: levels that are known ---------------------------------------------------------------
 KEPT, AS_IT_IS, ADOPTED, WRITABLE = -1, 0, 1, 2
 """Levels of adoption: a function of a module that is never adopted, one that runs as it is, one that is
@@ -320,6 +332,8 @@ def _adopted_where_needed(
     try:
         return call(level)
     except Exception as error:
+        if isinstance(error, TypeError):
+            _explain_list(error, args)
         later = functions["level_after"](f, level, error)
         if later is None:
             raise

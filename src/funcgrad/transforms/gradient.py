@@ -19,14 +19,15 @@ from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten_with_static
 
 
-def gradient(expr: Expr, wrt: object = None) -> Any:
+def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
 
     ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
     its structure. Without ``wrt``, a dict with the gradient for each variable. A tuple prints what its
     formulas share once.
 
-    Raises TypeError if ``expr`` is not a scalar expression, or ``wrt`` names no variable or node.
+    Raises TypeError if ``expr`` is not a scalar expression, if ``wrt`` names no variable or node, or if
+    several are given that are no tuple.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -39,6 +40,12 @@ def gradient(expr: Expr, wrt: object = None) -> Any:
     if expr.shape:
         raise fail(
             TypeError, f"gradient: expected a scalar expression, but got {expr.type}; sum it first"
+        )
+    if others:
+        raise fail(
+            TypeError,
+            f"gradient: expected the variables as one argument, but got {1 + len(others)}; "
+            "write gradient(e, (x, y))",
         )
     names = variables(expr)
     tree = flatten_with_static(

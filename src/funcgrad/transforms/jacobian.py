@@ -118,7 +118,8 @@ def hessian(
     """
     if f is None:
         return Decorator(hessian, argnums=argnums, has_aux=has_aux)
-    made = jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
+    rows = _jacobian("hessian", _reverse, f, argnums, has_aux)
+    made = _jacobian("hessian", _forward, rows, argnums, has_aux)
     return titled(made, f, "hessian", f"the second derivatives of {{}} in argument {argnums}.")
 
 

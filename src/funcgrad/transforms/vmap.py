@@ -54,6 +54,13 @@ def vmap(
     @named_after(f)
     def mapped(*args: Array, **kwargs: object) -> Any:
         whole = flatten((args, kwargs))
+        if not whole.leaves:
+            kinds = " and ".join([type(arg).__name__ for arg in args]) or "nothing"
+            raise fail(
+                ValueError,
+                f"vmap: expected arrays to map over, but got {kinds}; write np.arange(3), or "
+                "np.array([...]) for the examples",
+            )
         for value in whole.leaves:
             refuse_others("vmap", value)
         given = _axes_of_arguments(in_axes, args)
