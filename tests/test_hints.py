@@ -156,6 +156,11 @@ def test_a_stored_number_is_written_as_it_is(value, how):
     assert np.signbit(again(a=a)).tolist() == np.signbit(made(a=a)).tolist()
 
 
+def test_a_stored_value_is_broadcast_by_the_store():
+    made = fg.trace(lambda a, v: a.at[1:].set(2).at[:, 0].add(v), np.ones((3, 2)), 1.5)
+    assert str(made) == "a.at[1:].set(2).at[:, 0].add(v)"
+
+
 def test_a_name_that_is_near_is_suggested_once_in_any_prompt():
     """Python's own prompt suggests one, IPython's and a notebook's do not."""
     done = subprocess.run(

@@ -248,6 +248,20 @@ WRITTEN = [
     (np.sum(fg.var("a", (3, 4)), axis=0), r"\operatorname{sum}_{0}\left(a\right)"),
     (np.sum(fg.var("a", (3, 4))), r"\operatorname{sum}\left(a\right)"),
     (X + np.array([1.0, 2.0]), r"x + \begin{bmatrix} 1 & 2 \end{bmatrix}"),
+    (np.reshape(fg.var("v", (2,)), (2, 1)), r"\operatorname{reshape}_{2 \times 1}\left(v\right)"),
+    (np.reshape(fg.var("v", (1,)), ()), r"\operatorname{reshape}_{()}\left(v\right)"),
+    (np.sum(fg.var("a", (3, 4)), axis=0, keepdims=True),
+     r"\operatorname{reshape}_{1 \times 4}\left(\operatorname{sum}_{0}\left(a\right)\right)"),
+    (fg.var("v", (3,)).at[0].set(X + 1), r"v\left[0 \mapsto x + 1\right]"),
+    (fg.var("v", (3,)).at[1:].set(2), r"v\left[1{:} \mapsto 2\right]"),
+    (fg.var("v", (3,)).at[[2, 0]].add(X), r"v\left[\begin{bmatrix} 2 & 0 \end{bmatrix} "
+     r"\mathrel{{+}{=}} x\right]"),
+    (fg.gradient(np.sum(fg.var("v", (3,))[np.array([0, 0])] ** 2), "v"), r"\mathbf{0}_{3}\left["
+     r"\begin{bmatrix} 0 & 0 \end{bmatrix} \mathrel{{+}{=}} 2 "
+     r"v_{\begin{bmatrix} 0 & 0 \end{bmatrix}}\right]"),
+    (np.linalg.eigvalsh(fg.var("A", (2, 2))), r"\operatorname{eigh}\left(A\right)_{0}"),
+    (np.linalg.eigvalsh(fg.var("A", (2, 2)), "U"),
+     r"{\operatorname{eigh}_{\mathrm{U}}\left(A\right)}_{0}"),
     (fg.var("e") + np.exp(X), r"e + \exp\left(x\right)"),
 ]  # fmt: skip
 

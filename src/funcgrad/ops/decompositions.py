@@ -19,7 +19,7 @@ import numpy.typing as npt
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.matrix_stacks import (
     eye_like,
     hermitian_from,
@@ -134,6 +134,7 @@ eigh_op: Op = Op(
     notation=lambda x, triangle: f"eigh({x})" if triangle == "L" else f"eigh({x}, {triangle!r})",
     columns=Columns(
         flops=matrix_flops(lambda n: 9 * n**3),
+        latex=Form("hermitian"),
         numpy="np.linalg.eigh({0}, {triangle})",
         libraries={"any": lambda xp, a, triangle: tuple(xp.linalg.eigh(a, triangle))},
     ),

@@ -170,6 +170,7 @@ scatter_op = Op(
     columns=Columns(
         flops=each_entry(1),
         interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
+        latex=Form("scattered"),
         machine="scatter_add",
         numpy=_scatter_source,
         libraries={"torch": f"{TORCH_FORMS}:scatter_add"},

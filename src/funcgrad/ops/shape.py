@@ -43,6 +43,7 @@ reshape_op = Op(
     moves=True,
     columns=Columns(
         scalar=any_kind("{0}"),
+        latex=Form("reshaped"),
         machine="reshape",
         numpy="np.reshape({0}, {shape})",
         libraries={"any": lambda xp, x, shape: xp.reshape(x, shape)},

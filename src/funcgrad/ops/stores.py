@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Identity, LinearMap, Structural
-from funcgrad.ops.base.columns import TORCH_FORMS, Columns, no_flops
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, no_flops
 from funcgrad.ops.base.index_batching import batched_entries
 from funcgrad.ops.base.index_spec import Spec, index_source, index_text, restore
 from funcgrad.ops.base.op import Op, spread
@@ -172,6 +172,7 @@ index_set_op: Op = Op(
         decompose=_set_decomposed,
         flops=no_flops,
         interval=lambda iv, x, v, *at, **params: iv.stored(_set_run, x, v, at, **params),
+        latex=Form("set"),
         machine="index_set",
         numpy=_source(_SET, _SET),
         libraries={"torch": f"{TORCH_FORMS}:index_set", "jax": _jax_set},
@@ -190,6 +191,7 @@ index_add_op: Op = Op(
     columns=Columns(
         decompose=_add_decomposed,
         flops=lambda z: z.args[1].size,
+        latex=Form("increased"),
         machine="index_add",
         numpy=_source("z.__setitem__({index}, z[{index}] + v)", "np.add.at(z, {index}, v)"),
         libraries={"torch": f"{TORCH_FORMS}:index_add", "jax": _jax_add},

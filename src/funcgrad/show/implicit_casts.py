@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import CONSTANT
-from funcgrad.ops.base.op import Elementwise, Op, astype, broadcast_to
+from funcgrad.ops.base.op import Elementwise, Op, astype, broadcast_to, columns_of
 from funcgrad.ops.base.promotion import OperandKind, elementwise_types
 from funcgrad.ops.elementwise import selection
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import concatenate_op, reshape_op
-from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.show.functions import operands_written
 
 MOST_PEELED = 3  # casts and broadcasts, one on top of the other, that are left out
@@ -50,8 +49,9 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
     stacked = stacked_operands(expr)
     if stacked is not None:
         return stacked
-    if expr.op is index_set_op or expr.op is index_add_op:
-        return tuple(map(_stored_number, expr.args))
+    if expr.args and columns_of(expr).sparsity == "stored":
+        base, value, *arrays = expr.args
+        return (Operand(base), _stored(value), *map(Operand, arrays))
     if not isinstance(expr.op, Elementwise) or (expr.op is make_complex and expr.shape):
         return tuple([Operand(arg) for arg in operands_written(expr)])
     op: Op = expr.op
@@ -67,11 +67,12 @@ def written_operands(expr: Expr) -> tuple[Operand, ...]:
     return tuple([Operand(arg) for arg in args])
 
 
-def _stored_number(expr: Expr) -> Operand:
-    """An operand of a store, which casts a number to the dtype of its array: ``x.at[0].set(1)``."""
-    inner = expr.args[0] if expr.op is astype else expr
-    kinds = _number_kinds(inner) if inner is not expr else ()
-    return Operand(inner, kinds[0]) if kinds else Operand(expr)
+def _stored(value: Expr) -> Operand:
+    """What a store broadcasts to its entries, and, of a number, casts: ``x.at[0].set(1)``."""
+    x = value.args[0] if value.op is broadcast_to else value
+    inner = x.args[0] if x.op is astype else x
+    kinds = _number_kinds(inner) if inner is not value else ()
+    return Operand(inner, kinds[0]) if kinds else Operand(x)
 
 
 def stacked_operands(expr: Expr) -> tuple[Operand, ...] | None:

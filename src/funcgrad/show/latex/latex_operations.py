@@ -131,8 +131,49 @@ def _transposed(expr: Expr, parts: list[Written]) -> Written | None:
     return Written(rf"{latex_parenthesized(parts[0], ATOM)}^{{\top}}", POWER)
 
 
+def _reshaped(expr: Expr, parts: list[Written]) -> Written:
+    lengths = r" \times ".join(map(str, expr.shape)) or "()"
+    return Written(rf"\operatorname{{reshape}}_{{{lengths}}}\left({parts[0].text}\right)", CALL)
+
+
+def _hermitian(expr: Expr, parts: list[Written]) -> Written:
+    """A function of a matrix, with the triangle that it reads if that is not the lower one."""
+    below = "" if dict(expr.params)["triangle"] == "L" else r"_{\mathrm{U}}"
+    head = rf"\operatorname{{{escaped(expr.op.name)}}}{below}"
+    return Written(rf"{head}\left({parts[0].text}\right)", CALL)
+
+
 def _indexed(expr: Expr, parts: list[Written]) -> Written:
-    rest = iter([p.text for p in parts[1:]])
+    below = _index(expr, parts[1:])
+    return Written(_subscripted(latex_parenthesized(parts[0], ATOM), below), ATOM)
+
+
+def _stored(sign: str) -> LatexWriter:
+    """An array with entries changed, as a function at some of its arguments: v[0 ↦ 2]."""
+
+    def write(expr: Expr, parts: list[Written]) -> Written:
+        base = latex_parenthesized(parts[0], ATOM)
+        return _changed(base, _index(expr, parts[2:]), sign, parts[1])
+
+    return write
+
+
+def _scattered(expr: Expr, parts: list[Written]) -> Written:
+    lengths = r" \times ".join(map(str, expr.shape)) or "()"
+    zeros = rf"\mathbf{{0}}_{{{lengths}}}"
+    return _changed(zeros, _index(expr, parts[1:]), _INCREASED, parts[0])
+
+
+def _changed(base: str, index: str, sign: str, value: Written) -> Written:
+    return Written(rf"{base}\left[{index} {sign} {latex_parenthesized(value, SUM)}\right]", CALL)
+
+
+_INCREASED = r"\mathrel{{+}{=}}"
+
+
+def _index(expr: Expr, arrays: list[Written]) -> str:
+    """The index of an operation on entries, as it stands between brackets."""
+    rest = iter([p.text for p in arrays])
     items = []
     for item in dict(expr.params)["spec"]:
         if isinstance(item, tuple):
@@ -142,7 +183,7 @@ def _indexed(expr: Expr, parts: list[Written]) -> Written:
             items.append(next(rest))
         else:
             items.append({"new": r"\mathrm{new}", "...": r"\ldots"}.get(item, str(item)))
-    return Written(_subscripted(latex_parenthesized(parts[0], ATOM), ", ".join(items)), ATOM)
+    return ", ".join(items)
 
 
 def _subscripted(head: str, below: object) -> str:
@@ -186,6 +227,11 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "cases": _cases,
         "transposed": _transposed,
         "indexed": _indexed,
+        "reshaped": _reshaped,
+        "hermitian": _hermitian,
+        "set": _stored(r"\mapsto"),
+        "increased": _stored(_INCREASED),
+        "scattered": _scattered,
         "part": _part,
         "parts": _complex_parts,
         "tuple": _tuple,
