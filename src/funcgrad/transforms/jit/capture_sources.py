@@ -209,7 +209,10 @@ def in_class(kind: type, key: str) -> Any:
 
 def owner_of(kind: type, key: str) -> type | None:
     """The class, of a class and its bases, in whose namespace a name is found."""
-    return next((base for base in kind.__mro__ if key in vars(base)), None)
+    for base in kind.__mro__:
+        if key in vars(base):
+            return base
+    return None
 
 
 class Contents(NamedTuple):

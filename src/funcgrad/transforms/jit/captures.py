@@ -52,7 +52,6 @@ from funcgrad.transforms.jit.capture_sources import (
     has_namespace,
     key_of,
     namespace,
-    owner_of,
     same_items,
     seen,
 )
@@ -158,22 +157,38 @@ class Bound(NamedTuple):
 def _places(f: Callable[..., Any]) -> list[Any]:
     """The places that a callable, and the functions that it names, depend on."""
     names: frozenset[str] = frozenset()
+    owners = _Owners()
     while True:
-        search = _Search(names)
+        search = _Search(names, owners)
         search.run(f)
         if search.met <= names:
+            search.add_absent()
             return list(search.found.values())
         names |= search.met
+
+
+class _Owners(dict[type, dict[str, type]]):
+    """The names in a class and its bases, with the class in whose namespace each is found."""
+
+    def __missing__(self, kind: type) -> dict[str, type]:
+        found: dict[str, type] = {}
+        for base in reversed(kind.__mro__):
+            found |= dict.fromkeys(vars(base), base)
+        self[kind] = found
+        return found
 
 
 class _Search:
     """The walk over what a callable reaches, along attributes with some names.
 
-    ``found`` are the places, ``met`` the names that occur in the functions on the way.
+    ``found`` are the places, ``met`` the names that occur in the functions on the way. A search with too few
+    names ends at the last function that is looked into: no later one adds to ``met``.
     """
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str], owners: _Owners) -> None:
+        self.given = names
         self.names = sorted(names)
+        self.owners = owners
         self.probes = not names.isdisjoint(_PROBING)
         self.whole = not names.isdisjoint(_READING_ALL)
         self.found: dict[Any, Any] = {}
@@ -181,6 +196,7 @@ class _Search:
         self.waiting: deque[tuple[Any, str, bool, Bound]] = deque()
         self.done: set[Any] = set()
         self.kept: list[Any] = []  # so that ids stay their own
+        self.assignable: list[tuple[Any, str]] = []
         self.functions = 0
 
     def run(self, f: Callable[..., Any]) -> None:
@@ -217,6 +233,8 @@ class _Search:
                 self._add(starmap(Fixed, given.items()))
                 if bound.args and "super" in item.__code__.co_names:
                     self._add(_inherited(bound.args[0], item.__code__.co_names))
+                if self.functions == MOST_FUNCTIONS and not self.met <= self.given:
+                    self.waiting.clear()
         else:
             self._add(self._parts(item, label))
 
@@ -256,38 +274,52 @@ class _Search:
                     elif name in home:  # it is not bound anew
                         self._reach(home[name], f"{label}.{name}")
         elif isinstance(item, type):
+            owners = self.owners[item]
             for name in self.names:
-                yield from self._of_class(item, item, name, f"{label}.{name}")
+                if name in owners:
+                    yield from self._of_class(item, item, name, f"{label}.{name}")
         elif type(item) not in _WITHOUT_ATTRIBUTES:
             yield from self._of_instance(item, label)
 
     def _of_instance(self, item: Any, label: str) -> Iterator[Any]:
-        own = namespace(item)
-        names = self.names
+        own, owners = namespace(item), self.owners[type(item)]
+        names, assignable = self.names, has_namespace(item)
         ours = type(item).__module__.startswith(
             "funcgrad."
         )  # such as a function with a custom rule
         if self.whole or ours or isinstance(item, UserDict | UserList):
-            if has_namespace(item):
+            if assignable:
                 yield Contents(f"{label}.__dict__", own)
-            names = [*names, *[name for name in own if name not in names]]
+            names = [*names, *[name for name in own if name not in self.given]]
+        if assignable:
+            self.assignable.append((item, label))
         for name in names:
-            place = InstanceMember(f"{label}.{name}", item, name)
-            in_it = place.get() is not ABSENT
-            in_class = owner_of(type(item), name) is not None
-            if in_it or ((in_class or self.probes) and has_namespace(item)):
-                yield place
-            if in_class and not in_it:
-                yield from self._of_class(type(item), item, name, place.name)
+            if name in own or name in owners:
+                place = InstanceMember(f"{label}.{name}", item, name)
+                in_it = name in own or place.get() is not ABSENT
+                if in_it or assignable:
+                    yield place
+                if not in_it:
+                    yield from self._of_class(type(item), item, name, place.name)
         for method in _implicit_methods(type(item)):
             self.waiting.append((MethodType(method, item), label, False, Bound()))
+
+    def add_absent(self) -> None:
+        """Add the attributes that instances have not, where code asks for such; they lead no further."""
+        if self.probes:
+            for item, label in self.assignable:
+                own, owners = namespace(item), self.owners[type(item)]
+                for name in self.names:
+                    if name not in own and name not in owners:
+                        place = InstanceMember(f"{label}.{name}", item, name)
+                        self.found.setdefault(key_of(place), place)
 
     def _of_class(self, kind: type, holder: object, name: str, label: str) -> Iterator[Any]:
         """What a class gives for an attribute of ``holder``: its place, and the functions that compute it.
 
         Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
         """
-        owner = owner_of(kind, name)
+        owner = self.owners[kind].get(name)
         if owner is None or _installed(sys.modules.get(owner.__module__)):
             return
         value = vars(owner)[name]
