@@ -66,3 +66,117 @@ def test_arcsinh_of_very_large_numbers(x):
     assert fg.grad(lambda t: np.real(np.arcsinh(t * (1 + 1j))))(0.5) == pytest.approx(
         np.real((1 + 1j) / np.sqrt((0.5 + 0.5j) ** 2 + 1)), rel=1e-13
     )
+
+
+@pytest.mark.parametrize("x", [np.inf, 1.0, -0.0, -np.inf])
+@pytest.mark.parametrize("y", [np.inf, -np.inf])
+def test_arctan2_is_flat_at_infinity(x, y):
+    for a, b in ((x, y), (y, x)):
+        wanted = np.array([np.copysign(0.0, b), np.copysign(0.0, -a)])
+        found = np.array(fg.grad(np.arctan2, (0, 1))(a, b))
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+        assert fg.jvp(np.arctan2, (a, b), (1.0, 1.0))[1] == 0.0
+        assert fg.grad(fg.grad(np.arctan2))(a, b) == 0.0
+        assert fg.jit(fg.grad(np.arctan2))(a, b) == 0.0
+
+
+def _poch(x, m):
+    return mp.gamma(x + m) * mp.rgamma(x)
+
+
+def _binom(n, k):
+    return mp.gamma(n + 1) * mp.rgamma(k + 1) * mp.rgamma(n - k + 1)
+
+
+def _elliprc(x, y):
+    return mp.elliprc(x, y) if y > 0 else mp.sqrt(x / (x - y)) * mp.elliprc(x - y, -y)
+
+
+POLES = {
+    "poch": (
+        _poch,
+        (0,),
+        [
+            (0.0, 2.0),
+            (-2.0, 0.5),
+            (1e-30, 0.5),
+            (-3.0, 4.0),
+            (-2.3, -0.9),
+            (0.2, 0.1),
+            (-5.0, 20.0),
+        ],
+    ),
+    "binom": (
+        _binom,
+        (0, 1),
+        [
+            (5.0, -1.0),
+            (2.5, -1.0),
+            (5.0, 6.0),
+            (2.5, 3.5),
+            (5.0, -1 + 1e-9),
+            (-0.3, -0.9),
+            (5.0, 5.9),
+        ],
+    ),
+    "elliprc": (
+        _elliprc,
+        (0, 1),
+        [(1.0, 2.0), (1.0, 1.0), (3.0, 3.0 + 1e-9), (1.0, 1e10), (1.0, -2.0), (0.1, -3.0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POLES)
+def test_derivatives_at_poles_and_cuts(name):
+    exact, places, points = POLES[name]
+    f = getattr(scipy.special, name)
+    for point in points:
+        for place in places:
+            orders = [tuple([n * (k == place) for k in range(2)]) for n in (1, 2)]
+            with mp.workdps(60):
+                first, second = (mp.diff(exact, tuple(map(mp.mpf, point)), n) for n in orders)
+            slope = fg.grad(f, place)
+            assert slope(*point) == pytest.approx(float(first), rel=1e-10)
+            assert fg.grad(slope, place)(*point) == pytest.approx(float(second), rel=1e-8)
+            tangents = tuple([float(k == place) for k in range(2)])
+            assert fg.jvp(f, point, tangents)[1] == pytest.approx(float(first), rel=1e-10)
+
+
+@pytest.mark.parametrize("x", [-3.0, -3.0 + 1e-9, -1.0, 0.0, -2.7])
+def test_poch_of_whole_numbers_of_factors(x):
+    slope = fg.grad(scipy.special.poch)
+    assert slope(x, 2.0) == pytest.approx(2 * x + 1, rel=1e-12)
+    assert slope(x, -2.0) == pytest.approx((3 - 2 * x) / ((x - 1) * (x - 2)) ** 2, rel=1e-12)
+    assert fg.grad(slope)(x, 2.0) == pytest.approx(2.0, rel=1e-10)
+    assert fg.grad(slope)(np.float32(-1.0), np.float32(2.0)).dtype == np.float32
+
+
+def test_elliprc_and_log_wright_bessel_of_very_large_numbers():
+    slope = fg.grad(scipy.special.elliprc, 1)
+    assert slope(1.0, 1e200) == pytest.approx(-np.pi / 4 * 1e-300, rel=1e-12)
+    slope = fg.grad(scipy.special.log_wright_bessel, 2)
+    assert slope(1.0, 1.0, 1e200) == pytest.approx(1e-100, rel=1e-14)
+    assert slope(0.0, 1.5, 1e200) == 1.0
+    with mp.workdps(40):
+        s = 2 * mp.sqrt(mp.mpf(1e11))
+        exact = 2 * mp.besseli(1, s) / mp.besseli(0, s) / s
+    assert slope(1.0, 1.0, 1e11) == pytest.approx(float(exact), rel=1e-11)
+    assert fg.grad(slope, 2)(1.0, 1.0, 1e200) == pytest.approx(-5e-301, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "args"),
+    [
+        ("nbdtr", 2, (0.0, 0.0, 0.3)),
+        ("nbdtrc", 2, (-1.0, 2.0, 0.3)),
+        ("nbdtr", 2, (1.0, 0.0, 0.3)),
+        ("jve", 1, (-np.inf, 1.0)),
+        ("jve", 1, (1.5, 2.0)),
+    ],
+)
+def test_values_of_traced_arguments_are_scipys(name, place, args):
+    f = getattr(scipy.special, name)
+    found, _ = fg.jvp(lambda x: f(*args[:place], x, *args[place + 1 :]), (args[place],), (1.0,))
+    np.testing.assert_array_equal(found, f(*args))

@@ -208,9 +208,11 @@ arctanh = elementwise(
 )
 
 
-def _over_square(x: Array, r: Array) -> Any:
-    """x/r**2, also where the square overflows or underflows."""
-    return x / r / r
+def _over_square(part: Array, x: Array, y: Array) -> Any:
+    """part/(x**2 + y**2), also where a square overflows or underflows, and 0 at infinity."""
+    far = np.isinf(x) | np.isinf(y)
+    r = np.hypot(np.where(far, 1, x), np.where(far, 1, y))
+    return np.where(far, np.copysign(0, part), part) / r / r
 
 
 # -- two operands, and units of angles -------------------------------------------------------------
@@ -218,8 +220,8 @@ def _over_square(x: Array, r: Array) -> Any:
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
-    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(y, np.hypot(x, y))),
-    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(-x, np.hypot(x, y))),
+    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(y, x, y)),
+    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(-x, x, y)),
     columns=function(
         "atan2",
         operands=2,

@@ -59,6 +59,13 @@ def _scaled(sign: float) -> Callable[..., Any]:
 jv: Op = special_function(
     "jv", by_mpmath("jv", 0), _neighbors(lambda: jv, 1.0, -1.0), mpmath="besselj", sympy="besselj"
 )
+jve_of_real: Op = special_function(
+    "jve_of_real",
+    by_mpmath("jv", 0),
+    _neighbors(lambda: jve_of_real, 1.0, -1.0),
+    ufunc="jve",
+    mpmath="besselj",
+)
 yv: Op = special_function(
     "yv", by_mpmath("yv", 0), _neighbors(lambda: yv, 1.0, -1.0), mpmath="bessely", sympy="bessely"
 )
@@ -363,11 +370,11 @@ def kelvin(x: Array) -> tuple[Any, ...]:
 
 
 def jve(v: Array, z: Array) -> Any:
-    """`jv` of real numbers, whose scaling factor is 1. As `scipy.special.jve`.
+    """`jv` of real numbers, whose scaling factor is 1. As `scipy.special.jve`, NaN at huge orders.
 
     Raises TypeError for complex numbers, at which the scaled function has no complex derivative.
     """
-    return jv(v, _real("jve", z))
+    return jve_of_real(v, _real("jve", z))
 
 
 def yve(v: Array, z: Array) -> Any:

@@ -195,14 +195,20 @@ def nbdtri(k: Array, n: Array, y: Array) -> Any:
     return betaincinv(n, np.floor(k) + 1.0, y)
 
 
+def _negative_binomial(k: Array, n: Array) -> tuple[Any, Any]:
+    """n and the number of failures plus 1; NaN where SciPy's value is NaN."""
+    finite = (n > 0) & (n < np.inf)
+    return np.where(finite, n, np.nan), np.where((k > -1) & (k < np.inf), np.trunc(k), np.nan) + 1.0
+
+
 def nbdtr(k: Array, n: Array, p: Array) -> Any:
     """The negative binomial distribution function, not differentiated in k. As `scipy.special.nbdtr`."""
-    return betainc(n, np.floor(k) + 1.0, p)
+    return betainc(*_negative_binomial(k, n), p)
 
 
 def nbdtrc(k: Array, n: Array, p: Array) -> Any:
     """The negative binomial survival function, not differentiated in k. As `scipy.special.nbdtrc`."""
-    return betaincc(n, np.floor(k) + 1.0, p)
+    return betaincc(*_negative_binomial(k, n), p)
 
 
 # -- normal --------------------------------------------------------------------------------------

@@ -29,7 +29,10 @@ elliprd: Op = special_function(
     "elliprd", *[by_mpmath("elliprd", k) for k in range(3)], mpmath="elliprd"
 )
 elliprc: Op = special_function(
-    "elliprc", *[by_mpmath("elliprc", k) for k in range(2)], mpmath="elliprc"
+    "elliprc",
+    lambda z, x, y: _elliprc_slope(z, x, y, 0),
+    lambda z, x, y: _elliprc_slope(z, x, y, 1),
+    mpmath="elliprc",
 )
 elliprg: Op = special_function(
     "elliprg", *[by_mpmath("elliprg", k) for k in range(3)], mpmath="elliprg"
@@ -37,6 +40,20 @@ elliprg: Op = special_function(
 elliprj: Op = special_function(
     "elliprj", *[by_mpmath("elliprj", k) for k in range(4)], mpmath="elliprj"
 )
+
+
+def _elliprc_slope(z: Array, x: Array, y: Array, argument: int) -> Any:
+    """By R_D, as R_C(x, y) is R_F(x, y, y); for the principal value at y < 0, by the differential
+    equations of R_C, which do not cancel there.
+    """
+    cut = y < 0 if not np.iscomplexobj(x) and not np.iscomplexobj(y) else np.zeros_like(y, bool)
+    below, above = np.where(cut, y, -1.0), np.where(cut, 1.0, y)
+    inner = np.where(cut, x, 1.0)
+    if argument == 0:
+        value = (1.0 / np.sqrt(inner) - z) / (2.0 * (inner - below))
+        return np.where(cut, value, -elliprd(above, above, x) / 6.0)
+    value = (below * z - np.sqrt(inner)) / (2.0 * below * (inner - below))
+    return np.where(cut, value, -elliprd(x, above, above) / 3.0)
 
 
 # -- complete integrals --------------------------------------------------------------------------

@@ -58,6 +58,47 @@ def _rgamma_slope(z: Array, x: Array) -> Any:
     return np.where(left, parity * gamma(1.0 - y) * turned, -z * digamma(np.where(left, 0.5, x)))
 
 
+def _turn(x: Array) -> tuple[Any, Any]:
+    """sin(pi*x) and cos(pi*x), exact at integers."""
+    whole = np.round(x)
+    parity, angle = 1.0 - 2.0 * (whole % 2.0), math.pi * (x - whole)
+    return parity * np.sin(angle), parity * np.cos(angle)
+
+
+def _binom_slope(z: Array, n: Array, k: Array, argument: int) -> Any:
+    """By digamma; left of k = 0 and right of k = n, where it has poles, by its reflection (DLMF 5.5.4)."""
+    low = (n > -1.0) & (k < -0.75)
+    high = (n > -1.0) & (n - k < -0.75)
+    chosen = low | high if argument else high
+    away = np.where(chosen, np.where(low, -k, k - n), 1.0)
+    top, count = np.where(chosen, n, 0.0), np.where(chosen, 0.0, k)
+    rest = np.where(chosen, 1.0, n)
+    turned = _turn(away)[1] * beta(top + 1.0, away)
+    if argument == 0:
+        usual = digamma_difference(rest - count + 1.0, count)
+        return np.where(chosen, z * digamma_difference(away, top + 1.0 - away) - turned, z * usual)
+    usual = digamma_difference(count + 1.0, rest - 2.0 * count)
+    reflected = z * digamma_difference(away, top + 1.0) - turned
+    return np.where(chosen, np.where(low, reflected, -reflected), z * usual)
+
+
+def _poch_slope(z: Array, x: Array, m: Array) -> Any:
+    """The derivative in x by digamma; where it has poles, at x < 1/4, by the derivative of 1/gamma, or by
+    the reflection of digamma where the poles of the two gamma functions may coincide (DLMF 5.5.4).
+    """
+    left = (x < 0.25) & (x > -170.0) & (m > -170.0)
+    over, under = left & (x + m >= 0.5), left & (x + m < 0.5)
+    a, b = np.where(over, x, 0.0), np.where(over, m, 1.0)
+    across = z * digamma(a + b) + gamma(a + b) * _rgamma_slope(rgamma(a), a)
+    c, d = np.where(under, x, 0.0), np.where(under, m, 0.25)
+    whole = d == np.round(d)
+    d_turned = np.where(whole, 0.25, d)
+    apart = gamma(c + d_turned) * gamma(1.0 - c) * _turn(d_turned)[0] / _turn(c + d_turned)[0]
+    below = z * digamma_difference(1.0 - c, -d) + np.where(whole, 0.0, apart)
+    e, f = np.where(left, 1.0, x), np.where(left, 1.0, m)
+    return np.where(over, across, np.where(under, below, z * digamma_difference(e, f)))
+
+
 # -- quotients -----------------------------------------------------------------------------------
 beta: Op = special_function(
     "beta",
@@ -77,14 +118,14 @@ betaln: Op = special_function(
 )
 binom: Op = special_function(
     "binom",
-    lambda z, n, k: z * digamma_difference(n - k + 1.0, k),
-    lambda z, n, k: z * digamma_difference(k + 1.0, n - 2.0 * k),
+    lambda z, n, k: _binom_slope(z, n, k, 0),
+    lambda z, n, k: _binom_slope(z, n, k, 1),
     mpmath="binomial",
     sympy="binomial",
 )
 poch: Op = special_function(
     "poch",
-    lambda z, x, m: z * digamma_difference(x, m),
+    lambda z, x, m: _poch_slope(z, x, m),
     lambda z, x, m: z * digamma(x + m),
     mpmath="rf",
     sympy="rf",

@@ -58,8 +58,22 @@ log_wright_bessel: Op = special_function(
     "log_wright_bessel",
     "a",
     "b",
-    lambda z, a, b, x: np.exp(log_wright_bessel(a, a + b, x) - z),
+    lambda z, a, b, x: _log_wright_bessel_slope(z, a, b, x),
 )
+
+
+def _log_wright_bessel_slope(z: Array, a: Array, b: Array, x: Array) -> Any:
+    """The quotient of two functions; far out, where their logarithms cancel, its asymptotic series."""
+    power = np.where((a > 0) & (x > 0), a * x, 1.0) ** (1.0 / (1.0 + a))
+    far = power > 1e5 * (1.0 + b * b)
+    u = 1.0 / np.where(far, power, 1.0)
+    second = (12.0 * b * (1.0 + a - b) - (1.0 + 2.0 * a) * (2.0 + a)) / (24.0 * (1.0 + a))
+    series = u**a * (1.0 + a / (1.0 + a) * u * (0.5 - b + second * u))
+    near = np.where(far, 1.0, x)
+    quotient = np.exp(log_wright_bessel(a, a + b, near) - np.where(far, 0.0, z))
+    return np.where(a == 0, 1.0, np.where(far, series, quotient))
+
+
 wrightomega: Op = special_function(
     "wrightomega",
     lambda z, x: z / (1.0 + z),
