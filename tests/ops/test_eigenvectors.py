@@ -57,8 +57,27 @@ def test_roots_of_a_polynomial():
     fg.check_grads(f, (np.array([-0.3, 0.2, 1.0]),), order=1)
 
 
-def test_equal_eigenvalues_do_not_turn():
-    assert np.all(np.isfinite(fg.jacobian(lambda a: np.linalg.eig(a)[1])(np.eye(3))))
+# The second has two equal eigenvalues, up to rounding errors.
+EQUAL = {"exactly": np.eye(3), "nearly": REAL @ np.diag([2.0, 2.0, 0.7]) @ np.linalg.inv(REAL)}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_vectors_of_equal_eigenvalues_have_no_derivative(name):
+    a = EQUAL[name]
+
+    def of_vectors(a):
+        return np.sum(np.real(np.linalg.eig(a)[1]) * np.arange(9.0).reshape(3, 3))
+
+    def of_one(a):
+        return np.real(np.linalg.eigvals(a)[1]) ** 2
+
+    turn = np.arange(9.0).reshape(3, 3)
+    assert np.isnan(fg.grad(of_vectors)(a)).all()
+    assert np.isnan(fg.jvp(of_vectors, (a,), (turn,))[1])
+    assert np.isnan(fg.hvp(of_one, (a,), (turn,))).any()
+
+
+def test_sums_over_equal_eigenvalues_have_first_derivatives():
     trace = fg.grad(lambda a: np.sum(np.linalg.eigvals(a)))(np.eye(3))
     np.testing.assert_allclose(trace, np.eye(3), atol=1e-15)
 

@@ -61,7 +61,7 @@ def _diagonal(x: Array) -> Any:
     return np.sum(x * eye_like(x), axis=-1)
 
 
-def _differences(s: Array, size: int) -> Any:
+def differences(s: Array, size: int) -> Any:
     """s_j - s_i, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
     found = _row(s) - _column(s)
     if not s.shape[-1]:
@@ -70,7 +70,7 @@ def _differences(s: Array, size: int) -> Any:
     return mask(np.abs(found) > size * np.finfo(s.dtype).eps * stopped(largest), found)
 
 
-def _off_diagonal(x: Array, y: Array) -> Any:
+def off_diagonal(x: Array, y: Array) -> Any:
     """x/y, and 0 on the diagonal; where y is 0, it is 0 if x is, and NaN otherwise."""
     return determined_quotient(mask(1 - eye_like(x) != 0, x), y)
 
@@ -104,16 +104,16 @@ def _eigh_type(a: ArrayType, triangle: str) -> Any:
 def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
     """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
     w, v = _part(z, 0), _part(z, 1)
-    gaps = _differences(w, w.shape[-1])
+    gaps = differences(w, w.shape[-1])
 
     def forward(da: Array) -> Parts:
         x = _multiplied(mH(v), da, v)
-        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, _off_diagonal(x, gaps))})
+        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, off_diagonal(x, gaps))})
 
     def backward(g: Parts) -> Any:
         if 1 not in g.of:
             return np.matmul(mT(mH(v)) * _row(g.of[0]), mT(v)) if 0 in g.of else None
-        turned = _off_diagonal(np.matmul(mT(v), g.of[1]), gaps)
+        turned = off_diagonal(np.matmul(mT(v), g.of[1]), gaps)
         if 0 in g.of:
             turned = turned + _on_diagonal(g.of[0])
         return _multiplied(mT(mH(v)), turned, mT(v))
@@ -197,7 +197,7 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
     u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
     m, n = np.shape(a)[-2:]
     is_complex = a.dtype.kind == "c"
-    apart, together = _differences(s, max(m, n)), _row(s) + _column(s)
+    apart, together = differences(s, max(m, n)), _row(s) + _column(s)
 
     def outside(x: Array, y: Array) -> Any:
         """y less what of it lies in the space of x."""
@@ -211,8 +211,8 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
 
     def forward(da: Array) -> Parts:
         x = _multiplied(mH(u), da, v)
-        alike = _off_diagonal((x + mH(x)) * 0.5, apart)
-        opposed = _off_diagonal((x - mH(x)) * 0.5, together)
+        alike = off_diagonal((x + mH(x)) * 0.5, apart)
+        opposed = off_diagonal((x - mH(x)) * 0.5, together)
         du, dv = np.matmul(u, alike + opposed), np.matmul(v, alike - opposed)
         if is_complex:
             du = du + u * over(_row(1j * np.imag(_diagonal(x))))
@@ -243,8 +243,8 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
             if n > m:
                 outer.append(mH(np.matmul(over(outside_back(v, gv)), mT(u))))
         if alike:
-            half = 0.5 * _off_diagonal(_sum(alike), apart)
-            rest = 0.5 * _off_diagonal(_sum(opposed), together)
+            half = 0.5 * off_diagonal(_sum(alike), apart)
+            rest = 0.5 * off_diagonal(_sum(opposed), together)
             inner.append(half + mH(half) + rest - mH(rest))
         if not inner:
             return None

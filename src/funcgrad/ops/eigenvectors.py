@@ -15,7 +15,8 @@ from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices, matrix_flops, mT, of_stacks
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise.selection import mask, stopped
+from funcgrad.ops.decompositions import differences, off_diagonal
+from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array
 
@@ -42,15 +43,13 @@ def _eig_run(a: Array) -> tuple[Any, Any]:
 
 
 def _eig_edge(z: Array, a: Array) -> LinearMap:
-    """With x = v^-1 da v: dw is its diagonal, and dv = v (x / (w_j - w_i))."""
+    """With x = v^-1 da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
     w, v = pick_op(z, index=0), pick_op(z, index=1)
-    distance = np.expand_dims(w, -2) - np.expand_dims(w, -1)
-    apart = distance != 0
-    gaps = mask(apart, 1 / np.where(apart, distance, np.ones_like(distance)))
+    gaps = differences(w, w.shape[-1])
 
     def forward(da: Array) -> Parts:
         x = np.linalg.solve(v, np.matmul(da, v))
-        return Parts({0: np.sum(x * eye_like(x), axis=-1), 1: np.matmul(v, gaps * x)})
+        return Parts({0: np.sum(x * eye_like(x), axis=-1), 1: np.matmul(v, off_diagonal(x, gaps))})
 
     def backward(g: Parts) -> Any:
         terms = []
@@ -58,7 +57,7 @@ def _eig_edge(z: Array, a: Array) -> LinearMap:
             row = np.expand_dims(g.of[0], -2)
             terms.append(row * eye_like(v))
         if 1 in g.of:
-            terms.append(gaps * np.matmul(mT(v), g.of[1]))
+            terms.append(off_diagonal(np.matmul(mT(v), g.of[1]), gaps))
         if not terms:
             return None
         inner = terms[0] if len(terms) == 1 else terms[0] + terms[1]
@@ -85,8 +84,9 @@ eig_op: Op = Op(
 def eig(a: Array) -> EigResult:
     """As `numpy.linalg.eig`; whether the eigenvalues of a real matrix are all real is asked.
 
-    If that cannot be asked, as under `vmap`, the results are complex. Vectors of equal eigenvalues are taken
-    not to turn into each other; the matrix must have as many independent eigenvectors as rows.
+    If that cannot be asked, as under `vmap`, the results are complex. Vectors of equal eigenvalues have
+    no derivative, as those of `numpy.linalg.eigh`: a function that uses it has the derivative NaN. The matrix
+    must have as many independent eigenvectors as rows.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.eig(a)[0][0])(np.array([[2.0, 1.0], [0.0, 1.0]]))
