@@ -5,7 +5,7 @@ from collections import UserDict, UserList, deque
 
 import pytest
 
-from funcgrad.transforms.jit import captures
+from funcgrad.transforms.jit import capture_search
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Contents,
@@ -15,6 +15,7 @@ from funcgrad.transforms.jit.capture_sources import (
     namespace,
     owner_of,
 )
+from funcgrad.transforms.jit.captures import CapturedVariables
 from tests.transforms.jit.test_captured_instances import Model
 
 
@@ -25,7 +26,7 @@ class Unending(deque):
         """Keep all items."""
 
 
-class Exhaustive(captures._Search):
+class Exhaustive(capture_search._Search):
     """The oracle: each round runs to its end, and looks up each name in each instance and its classes."""
 
     def __init__(self, *given):
@@ -47,20 +48,22 @@ class Exhaustive(captures._Search):
                 yield place
             if in_class and not in_it:
                 yield from self._of_class(type(item), item, name, place.name)
-        for method in captures._implicit_methods(type(item)):
-            self.waiting.append((types.MethodType(method, item), label, False, captures.Bound()))
+        for method in capture_search._implicit_methods(type(item)):
+            self.waiting.append(
+                (types.MethodType(method, item), label, False, capture_search.Bound())
+            )
 
 
 def watched(f):
     """The keys of the places that are watched, and their names."""
-    held = captures.CapturedVariables(f).values()
+    held = CapturedVariables(f).values()
     return {key_of(item.place): item.place.name for item in held}
 
 
 def same_as_exhaustive(f, monkeypatch):
     found = watched(f)
     with monkeypatch.context() as patch:
-        patch.setattr(captures, "_Search", Exhaustive)
+        patch.setattr(capture_search, "_Search", Exhaustive)
         assert found == watched(f)
     return found
 
@@ -148,7 +151,7 @@ def test_the_places_of_methods_are_those_of_the_exhaustive_search(name, monkeypa
 
 def test_the_warning_of_too_many_values_and_the_places_stay(monkeypatch):
     home = package(5, 0)
-    monkeypatch.setattr(captures, "MOST_VALUES", 30)
+    monkeypatch.setattr(capture_search, "MOST_VALUES", 30)
     with pytest.warns(UserWarning, match="more than 30 values"):
         same_as_exhaustive(home.first, monkeypatch)
 
@@ -161,7 +164,7 @@ def test_an_attribute_that_is_absent_is_looked_up_in_the_last_round_only(monkeyp
         made.append(given)
         return InstanceMember(*given)
 
-    monkeypatch.setattr(captures, "InstanceMember", counted)
+    monkeypatch.setattr(capture_search, "InstanceMember", counted)
     found = watched(home.first)
     absent = sum([key[0] is InstanceMember for key in found])
     assert absent > 500

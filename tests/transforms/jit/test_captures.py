@@ -12,8 +12,9 @@ import toolz
 
 import funcgrad as fg
 from funcgrad import jit
-from funcgrad.transforms.jit import captures as watch
+from funcgrad.transforms.jit import capture_search as watch
 from funcgrad.transforms.jit.capture_sources import FEWEST
+from funcgrad.transforms.jit.captures import CapturedVariables
 
 SIZES = [3, 20_000]
 
@@ -208,8 +209,7 @@ def test_what_is_taken_from_modules():
 # -- what is not looked into ---------------------------------------------------------------------
 def test_installed_packages_are_taken_to_stay_as_they_are():
     places = {
-        item.place.name
-        for item in watch.CapturedVariables(lambda x: np.sum(toolz.identity(x))).values()
+        item.place.name for item in CapturedVariables(lambda x: np.sum(toolz.identity(x))).values()
     }
     assert places == {"sum"}  # which a global could hide
     assert all(map(watch._installed, [np, sys, functools]))
@@ -223,7 +223,7 @@ def test_only_so_many_functions_are_looked_into():
     assert f(2.0) == 2.0
     home["A0"] = 3.0
     assert f(2.0) == 6.0
-    assert len(watch.CapturedVariables(home["f0"]).values()) == 2 * watch.MOST_FUNCTIONS
+    assert len(CapturedVariables(home["f0"]).values()) == 2 * watch.MOST_FUNCTIONS
 
 
 def test_objects_that_answer_to_any_name_do_no_harm():

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.python import scalar_ops as templates
+from funcgrad.transforms.jit.capture_search import is_ours
 from funcgrad.transforms.jit.capture_sources import ClosureCell, Snapshot
-from funcgrad.transforms.jit.captures import CapturedVariables, is_ours
+from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.guard_codegen import lines_of
 from funcgrad.transforms.jit.guard_tree import INT64_MAX, INT64_MIN, TraceNode, first
 from funcgrad.transforms.jit.signature import SCALAR_TYPES
