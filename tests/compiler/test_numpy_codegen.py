@@ -299,3 +299,48 @@ def test_a_number_beside_arrays_and_in_a_routine_stays_a_0d_array():
         assert "if type(x0) is not ndarray" in text
         found = compile_arrays([made], [x, v])(np.float32(2), np.ones(2, "f"))[0]
         assert np.array_equal(found, made(x=np.float32(2), v=np.ones(2, "f")))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128", "int8", "bool"])
+def test_a_stack_of_numbers_is_one_call(dtype):
+    x, v = fg.var("x", dtype=dtype), fg.var("v", 3, dtype=dtype)
+    numbers = [x, v[0], v[2], np.array(1, dtype)]
+    for made in (np.stack(numbers), np.stack([np.stack(numbers)] * 2)):
+        text = source_of(made, inputs=[x, v])
+        assert "reshape" not in text
+        assert text.count(" = f") == made.ndim
+        for number in np.array(SPECIAL[:7] if dtype[0] in "fc" else [0, 1, -1]).astype(dtype):
+            row = np.array([number, -0.0 if dtype[0] == "f" else 0, number]).astype(dtype)
+            for value in (number, np.asarray(number)):
+                found = compile_arrays([made], [x, v])(value, row)[0]
+                expected = np.array([number, row[0], row[2], np.array(1, dtype)], dtype)
+                assert found.dtype == dtype
+                assert found.tobytes() == expected.tobytes() * (found.size // 4)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_stacked_rows_have_the_layout_of_numpys(size):
+    v, w = fg.var("v", (size, 4)), fg.var("w", size)
+    made = np.stack([v[:, 1], w, -w, v[::-1, 0]])
+    assert "reshape" not in source_of(made, inputs=[v, w])
+    a, b = np.arange(4.0 * size).reshape(size, 4), np.ones(size)
+    found = compile_arrays([made], [v, w])(a, b)[0]
+    expected = np.stack([a[:, 1], b, -b, a[::-1, 0]])
+    assert found.flags.owndata
+    assert (found.shape, found.strides) == (expected.shape, expected.strides)
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_other_concatenations_stay():
+    v = fg.var("v", 1)
+    w = fg.var("w", (2, 2))
+    for made in (
+        np.concatenate([v, v.reshape(1), 2 * v]),
+        np.stack([v, v], 1),
+        np.stack([w, w]),
+        np.concatenate([v.reshape(1, 1), w[0].reshape(2, 1)]),
+    ):
+        a, b = np.array([3.0]), np.arange(4.0).reshape(2, 2)
+        found = compile_arrays([made], [v, w])(a, b)[0]
+        assert found.tolist() == np.asarray(made(v=a, w=b)).tolist()
+    assert fg.jit(lambda x: np.stack([x]))(2.0).tolist() == [2.0]

@@ -24,7 +24,7 @@ from funcgrad.compiler.call_ir import (
 )
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
-from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant
+from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant, stack_call
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.index_spec import Spec, restore
 from funcgrad.ops.base.op import Elementwise, broadcast_to
@@ -113,7 +113,7 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
         return put(made, Call(function, operands, step.type, "in_place_ok", step.params))
     if name in ("where", "mask"):
         return _select_selection(made, step, operands)
-    return put(made, _call(made, step, operands))
+    return put(made, stack_call(made, step, operands) or _call(made, step, operands))
 
 
 def _entrywise(

@@ -1,4 +1,7 @@
-"""Expansion of operations into several NumPy calls that take ``out=``: softplus, sigmoid, logsumexp, norm."""
+"""Expansion of operations into several NumPy calls that take ``out=``: softplus, sigmoid, logsumexp, norm.
+
+A stack, which is made of several operations, becomes one call.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +77,35 @@ def _norm(calls: list[Call], step: FlatStep, x: int) -> int:
     squares = _apply(calls, calls[x].type, np.square, x)
     total = put(calls, reduction(np.add, dict(step.params)["axis"], squares, step.type))
     return _apply(calls, step.type, np.sqrt, total)
+
+
+def stack_call(calls: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call | None:
+    """One call for a concatenation of numbers or rows that have each been given a first axis, else None."""
+    if step.op.name != "concatenate" or dict(step.params)["axis"] != 0:
+        return None
+    rows = _stacked_rows(calls, operands)
+    function = Callee(f"f{len(calls)}", CallForm.ROUTINE, array_of_rows, "stack")
+    params = (("dtype", step.type.dtype),)
+    return Call(function, rows, step.type, "new", params) if rows else None
+
+
+def _stacked_rows(calls: list[Call], operands: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers or rows that a concatenation stacks, or none if it joins other things."""
+    if any([calls[k].form is not CallForm.RESHAPE for k in operands]):
+        return ()
+    rows = tuple([calls[k].operands[0] for k in operands])
+    shapes = [calls[k].type.shape for k in rows]
+    stacked = [(1, *shape) for shape in shapes] == [calls[k].type.shape for k in operands]
+    return rows if stacked and len(shapes[0]) < 2 else ()
+
+
+def array_of_rows(*rows: object, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of numbers or rows: `numpy.concatenate` on a view of each takes up to seven times as long.
+
+    >>> array_of_rows(np.float64(1.5), np.array(2.5), dtype=np.dtype(float))
+    array([1.5, 2.5])
+    """
+    return np.array(rows, dtype)
 
 
 STAGES: dict[str, Callable[[list[Call], FlatStep, int], int]] = {
