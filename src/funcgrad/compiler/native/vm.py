@@ -1,7 +1,8 @@
-"""The register VM for large programs on numbers, which LLVM compiles once a process, in 0.3 s.
+"""The register VM for large programs on numbers, which LLVM compiles once a process.
 
 Bytecode is an array of words, a sequence of runs: an opcode, how many times it is executed, and for each time
 the registers of its result and of its operands (`vm_instructions`). Truth values are 1.0 or 0.0.
+Compiling the VM takes 0.4 to 0.6 s on a loaded machine.
 Floating-point errors give infinities and NaN, as in NumPy, and no operation is contracted or reordered.
 
 Compiling large straight-line programs to machine code of their own does not pay: of the gradient of a graph
