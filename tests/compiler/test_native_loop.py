@@ -424,6 +424,28 @@ def test_numbers_and_truths_come_back_as_python_numbers(called):
     assert called
 
 
+def test_numbers_of_float32_keep_their_dtype(called):
+    def f(x, n):
+        return fg.fori_loop(0, 50, lambda i, s: s * np.float32(0.9) - np.float32(0.5), x), n + 1
+
+    jitted = fg.jit(f)
+    want = f(np.float32(-0.0), 2)
+    for _ in range(5):
+        got = jitted(np.float32(-0.0), 2)
+        assert got == want
+        assert [type(x) for x in got] == [np.float32, int]
+    assert called
+
+
+def test_a_loop_of_no_iterations_inside():
+    def f(x, n):
+        return fg.fori_loop(0, n, lambda _, s: s * 2.0, x) - 1.0
+
+    assert fg.jit(f, native=True, static_argnums=1)(-0.0, 0) == -1.0
+    with pytest.raises(TypeError, match="no form"):
+        fg.jit(lambda x: fg.scan(lambda c, _: (c, c), x, length=0), native=True)(1.0)
+
+
 def test_infinities_where_python_raises(called):
     f = fg.jit(lambda x, y: fg.scan(lambda s, _: (s * s, None), x, length=30)[0] / y)
     for _ in range(5):

@@ -26,7 +26,7 @@ class OperandLayout:
     [[0, 2], [1]]
     """
 
-    __slots__ = ("_arrays", "_numbers", "_places", "holders", "types")
+    __slots__ = ("_arrays", "_numbers", "_places", "_single", "holders", "types")
 
     def __init__(self, types: Sequence[ArrayType]) -> None:
         self.types = types
@@ -39,6 +39,7 @@ class OperandLayout:
         self.holders = [*numbers.values(), *[[i] for i, _ in self._arrays]]
         """Of each array the values that it holds, one entry each, or the one value that it is."""
         places = {i: (k, at) for k, held in enumerate(self.holders) for at, i in enumerate(held)}
+        self._single = [type.dtype == np.float32 for type in types]
         self._places = [
             (places[i][0], None if type.shape else places[i][1]) for i, type in enumerate(types)
         ]
@@ -63,8 +64,13 @@ class OperandLayout:
         return [arrays[k] if at is None else arrays[k][at] for k, at in self._places[:count]]
 
     def unpack_for_python(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """All values that arrays hold; numbers are Python's."""
-        return tuple([arrays[k] if at is None else arrays[k].item(at) for k, at in self._places])
+        """All values that arrays hold; numbers are Python's, those of float32 NumPy's."""
+        return tuple(
+            [
+                arrays[k] if at is None else arrays[k][at] if kept else arrays[k].item(at)
+                for (k, at), kept in zip(self._places, self._single, strict=True)
+            ]
+        )
 
 
 def loop_operands(flat: Flat, spec: LoopSpec) -> OperandLayout:
