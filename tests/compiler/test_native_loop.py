@@ -446,6 +446,16 @@ def test_a_loop_of_no_iterations_inside():
         fg.jit(lambda x: fg.scan(lambda c, _: (c, c), x, length=0), native=True)(1.0)
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, fg.jit])
+def test_a_loop_with_empty_outputs(transform):
+    def f(x):
+        return fg.scan(lambda c, v: (c * 0.5 + 1.0, v * c), 1.0, x)
+
+    carry, output = transform(f)(np.zeros((3, 0)))
+    assert carry == 1.875
+    assert output.shape == (3, 0)
+
+
 def test_infinities_where_python_raises(called):
     f = fg.jit(lambda x, y: fg.scan(lambda s, _: (s * s, None), x, length=30)[0] / y)
     for _ in range(5):

@@ -71,7 +71,7 @@ class NativeLoop:
         ]
         arrays = len(self._layout.holders) + len(self._outputs)
         self._chunk = max(int(UNINTERRUPTED / max(cost.native, 1.0)), 1)
-        self._first = max(_FIRST // max([type.size for type in self._outputs], default=1), 1)
+        self._first = max(_FIRST // max([1, *[type.size for type in self._outputs]]), 1)
         pays = cost.native <= cost.numpy
         self._iteration = max(cost.numpy, 1.0)
         self.later = DeferredCode(self._write, arrays, cost.compiling, pays, at_once, _PATIENCE)
