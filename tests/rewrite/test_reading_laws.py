@@ -130,6 +130,41 @@ READINGS = {
         lambda: fg.gradient(np.prod(V[1:]), V),
         "zeros((3,)).at[1:].add(prod(v[1:3])/v[1:3])",
     ),
+    "products_of_others along an axis": (
+        lambda: fg.gradient(np.sum(W * np.prod(M, axis=0)), M),
+        "w*prod(m, axis=0)/m",
+    ),
+    "products_of_others along the last axis": (
+        lambda: fg.gradient(np.sum(np.prod(M, axis=1, keepdims=True) ** 2), M),
+        "2*prod(m, axis=1, keepdims=True)**2/m",
+    ),
+    "products_of_others in both axes": (lambda: fg.gradient(np.prod(M), M), "prod(m)/m"),
+    "products_of_others in three axes": (
+        lambda: fg.gradient(np.sum(np.prod(fg.var("c", (2, 3, 2)), axis=1)), "c"),
+        "prod(c, axis=1, keepdims=True)/c",
+    ),
+    "product_of_moved": (lambda: 2 * np.prod(M.T, axis=1), "2*prod(m, axis=0)"),
+    "transposed_entrywise": (lambda: (np.reshape(W, (3, 1)) * M.T).T, "m*w"),
+    "sorted_back": (
+        lambda: fg.gradient(np.sum(W * np.sort(V)), V),
+        "let a = argsort(argsort(v, axis=0, kind='stable'), axis=0, kind='stable')\nin w[a]",
+    ),
+    "sorted_back of rows": (
+        lambda: fg.gradient(np.sum(W * np.sort(M)), M),
+        "let a = argsort(argsort(m, axis=1, kind='stable'), axis=1, kind='stable')\n"
+        "in broadcast_to(w, (3, 3))[[[0], [1], [2]], a]",
+    ),
+    "sorted_back of ones": (lambda: fg.gradient(np.sum(np.sort(V)), V), "ones(3)"),
+    "triangle": (
+        lambda: fg.gradient(np.sum(np.linalg.eigvalsh(M)), M),
+        "let a = eigh(m)[1] @ eigh(m)[1].T\nin tril(a + a.T, -1) + a*eye(3)",
+    ),
+    "triangle above": (lambda: np.triu(M * 2), "triu(2*m)"),
+    "real_part": (
+        lambda: fg.gradient(np.linalg.eigvalsh(M, "U")[0], M),
+        "let a = eigh(m, 'U')[1]\n    b = a*reshape([1.0, 0.0, 0.0], shape=(1, 3)) @ a.T\n"
+        "in triu(b + b.T, 1) + b*eye(3)",
+    ),
     "needless_axes of a mean": (lambda: fg.gradient(np.var(V), V), "2*(v - sum(v)/3)/3"),
     "solution_of_vector": (lambda: fg.gradient(V @ np.linalg.solve(M, W), W), "solve(m.T, v)"),
     "product_of_vectors": (

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
-from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
@@ -181,56 +180,6 @@ def _entries_of_constant(expr: Expr) -> Expr | None:
     return const(expr.op.run(x.params[0][1].array, **dict(expr.params)))
 
 
-def _products_of_others(expr: Expr) -> Expr | None:
-    """For each entry of a vector v the product of all others = prod(v)/v."""
-    moved = [x.op in _MOVES for x in expr.args]
-    if expr.ndim != 1 or not 2 <= expr.size <= _MOST_BITS or not any(moved):
-        return None
-    found = folded([expr], _factors_of_entries, operands=_moved)[0]
-    if found is None or found.vector is None:
-        return None
-    every = int(np.bitwise_or.reduce(found.bits))
-    start = (every & -every).bit_length() - 1
-    own = (1 << np.arange(expr.size)) << start
-    if not np.array_equal(found.bits, np.sum(own) - own):
-        return None
-    v = found.vector if expr.type == found.vector.type else found.vector[start : start + expr.size]
-    return reduction.prod_op(v, axis=(0,)) / v  # type: ignore[no-any-return]
-
-
-def _moved(expr: Expr) -> tuple[Expr, ...]:
-    joined = expr.op is arithmetic.multiply and any([x.op in _MOVES for x in expr.args])
-    return expr.args if (joined or expr.op in _MOVES) and value_of(expr) is None else ()
-
-
-class _Factors(NamedTuple):
-    """Entries that are products of entries of a vector: the bits of each say of which."""
-
-    vector: Expr | None
-    bits: Any
-
-
-def _factors_of_entries(expr: Expr, parts: tuple[_Factors | None, ...]) -> _Factors | None:
-    if value_of(expr) == 1:
-        return _Factors(None, np.zeros(expr.shape, np.int64))
-    if not parts:
-        fits = expr.ndim == 1 and expr.size <= _MOST_BITS
-        return _Factors(expr, 1 << np.arange(expr.size)) if fits else None
-    found = [part for part in parts if part is not None]
-    vectors = {part.vector.key: part.vector for part in found if part.vector is not None}
-    if len(found) < len(parts) or len(vectors) != 1:
-        return None
-    bits = [part.bits for part in found]
-    (vector,) = vectors.values()
-    if expr.op is not arithmetic.multiply:
-        return _Factors(vector, expr.op.run(*bits, **dict(expr.params)))
-    return None if np.any(bits[0] & bits[1]) else _Factors(vector, bits[0] | bits[1])
-
-
-_MOVES = (shape.concatenate_op, shape.reshape_op, indexing.getitem_op)
-_MOST_BITS = 60
-
-
 def _share_of_ties(expr: Expr) -> Expr | None:
     """where(p, x/sum(where(p, 1, 0)), 0) = x*p/sum(p)."""
     p, value = expr.args
@@ -338,7 +287,7 @@ READING_ELEMENTWISE: tuple[ReadingLaw, ...] = (_before_broadcast,)
 ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "add": (_entries_in_zeros,),
-        "multiply": (_outer_product, _products_of_others),
+        "multiply": (_outer_product,),
         "exp": (_softmax,),
         "broadcast_to": (_needless_axes,),
         "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _number_in_sum),

@@ -34,6 +34,7 @@ from funcgrad.rewrite.monomials import (
     unbroadcast,
 )
 from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw
+from funcgrad.rewrite.reading_axis_laws import AXIS_READING
 from funcgrad.rewrite.reading_matrix_laws import MATRIX_READING
 from funcgrad.rewrite.structural_laws import value_of
 
@@ -217,7 +218,7 @@ _SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "bitwise_or": (_either_way,),
     }
 )
-_TABLES = (MATRIX_READING, ARRAY_READING, _SCALAR_READING)
+_TABLES = (MATRIX_READING, ARRAY_READING, AXIS_READING, _SCALAR_READING)
 STRUCTURAL_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         name: tuple([law for table in _TABLES for law in table.get(name, ())])

@@ -11,9 +11,10 @@ from funcgrad.expr import Expr, const
 from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, determinants, indexing, shape, solve
 from funcgrad.ops.base import op
+from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.monomials import Monomial, monomial, product_of, terms_of, unbroadcast
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
-from funcgrad.rewrite.reading_ops import outer_op
+from funcgrad.rewrite.reading_ops import outer_op, tril_op, triu_op
 from funcgrad.rewrite.structural_laws import value_of
 
 
@@ -26,6 +27,24 @@ def _transposed_product(expr: Expr) -> Expr | None:
     if a.ndim != 2 or b.ndim != 2:
         return None
     return contraction.matmul_op(_transpose(b), _transpose(a))  # type: ignore[no-any-return]
+
+
+def _transposed_entrywise(expr: Expr) -> Expr | None:
+    """(x*A.T).T = x.T*A, for the outer product of a column with ones, too."""
+    (x,) = expr.args
+    if not _is_transposed(expr) or x.op not in (arithmetic.multiply, arithmetic.divide):
+        return None
+    if not any([_is_transposed(arg) for arg in x.args]):
+        return None
+    return x.op(*[_transposed_operand(arg) for arg in x.args])  # type: ignore[no-any-return]
+
+
+def _transposed_operand(x: Expr) -> Expr:
+    if x.op is op.broadcast_to and not x.args[0].shape:
+        return op.broadcast_to(x.args[0], shape=x.shape[::-1])  # type: ignore[no-any-return]
+    if x.op is op.broadcast_to and (column := _column(x.args[0])) is not None:
+        return op.broadcast_to(column, shape=x.shape[::-1])  # type: ignore[no-any-return]
+    return _transpose(x)
 
 
 def _transpose(expr: Expr) -> Expr:
@@ -101,6 +120,25 @@ def _ones_on_the_diagonal(expr: Expr) -> Expr | None:
     made = expr.op.run(ones, *[a.params[0][1].array for a in arrays], **dict(expr.params))
     eye = np.eye(*expr.shape, dtype=expr.dtype)
     return const(eye) if np.array_equal(made, eye) else None
+
+
+def _triangle(expr: Expr) -> Expr | None:
+    """where(<True below the diagonal>, A, 0) = tril(A, -1)."""
+    p, x = expr.args
+    if p.op is not CONSTANT or p.ndim != 2 or max(p.shape) < 2:
+        return None
+    mask = p.params[0][1].array
+    for cut, made in ((np.tril, tril_op), (np.triu, triu_op)):
+        for k in (0, -1, 1):
+            if np.array_equal(mask, cut(np.ones(p.shape, bool), k)):
+                return made(x, k=k)  # type: ignore[no-any-return]
+    return None
+
+
+def _real_part(expr: Expr) -> Expr | None:
+    """real(x) = x for a real x."""
+    (x,) = expr.args
+    return x if x.type == expr.type else None
 
 
 def _cofactors_by_inverse(expr: Expr) -> Expr | None:
@@ -214,8 +252,10 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "multiply": (_cofactors_of_two,),
         "concatenate": (_cofactors_of_three,),
         "scatter_add": (_ones_on_the_diagonal,),
+        "mask": (_triangle,),
+        "real": (_real_part,),
         "reshape": (_solution_of_vector,),
-        "transpose": (_transposed_product,),
+        "transpose": (_transposed_product, _transposed_entrywise),
         "matmul": (
             _identity_matrix,
             _product_of_vectors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,3 +36,17 @@ softmax_op = Op(
     infer=same_type,
     notation=lambda x, axis: f"softmax({x}, axis={axis})" if axis else f"softmax({x})",
 )
+
+
+def _triangle_of(name: str, run: Callable[..., Any]) -> Op:
+    return Op(
+        name=name,
+        run=run,
+        infer=same_type,
+        notation=lambda x, k: f"{name}({x}, {k})" if k else f"{name}({x})",
+        columns=Columns(latex=Form("triangle")),
+    )
+
+
+tril_op = _triangle_of("tril", lambda x, k: np.tril(x, k))
+triu_op = _triangle_of("triu", lambda x, k: np.triu(x, k))

@@ -143,6 +143,12 @@ def _hermitian(expr: Expr, parts: list[Written]) -> Written:
     return Written(rf"{head}\left({parts[0].text}\right)", CALL)
 
 
+def _triangle(expr: Expr, parts: list[Written]) -> Written:
+    k = dict(expr.params)["k"]
+    head = rf"\operatorname{{{expr.op.name}}}" + (f"_{{{k}}}" if k else "")
+    return Written(rf"{head}\left({parts[0].text}\right)", CALL)
+
+
 def _indexed(expr: Expr, parts: list[Written]) -> Written:
     below = _index(expr, parts[1:])
     return Written(_subscripted(latex_parenthesized(parts[0], ATOM), below), ATOM)
@@ -229,6 +235,7 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "indexed": _indexed,
         "reshaped": _reshaped,
         "hermitian": _hermitian,
+        "triangle": _triangle,
         "set": _stored(r"\mapsto"),
         "increased": _stored(_INCREASED),
         "scattered": _scattered,

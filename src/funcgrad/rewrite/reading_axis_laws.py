@@ -1,0 +1,179 @@
+"""Reading laws of products along an axis, and of sorted arrays: see `funcgrad.rewrite.reading_laws`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.fold import folded
+from funcgrad.graph import CONSTANT, Key, unnested
+from funcgrad.ops import indexing, reduction, scans_and_sorts, shape
+from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.structural_laws import value_of
+
+
+def _products_of_others(expr: Expr) -> Expr | None:
+    """The product of all other entries along an axis, for each entry of an array v = prod(v, axis)/v."""
+    moved = [x.op in _MOVES for x in expr.args]
+    if not expr.ndim or not 2 <= expr.size <= _MOST_BITS or not any(moved):
+        return None
+    factors = list(unnested(expr, lambda x: x.args if x.op is arithmetic.multiply else ()))
+    parts = folded(factors, _factors_of_entries, operands=_moved)
+    groups: dict[Key, list[int]] = {}
+    for i, part in enumerate(parts):
+        if part is not None and part.vector is not None:
+            groups.setdefault(part.vector.key, []).append(i)
+    for places in groups.values():
+        found = parts[places[0]]
+        for i in places[1:]:
+            found = _joined([found, parts[i]])
+        others = None if found is None else _others(found, expr)
+        if others is not None:
+            rest = [x for i, x in enumerate(factors) if i not in places]
+            return math.prod(rest, start=others)
+    return None
+
+
+def _others(found: _Factors, expr: Expr) -> Expr | None:
+    """The products of all others as a formula, in the layout of an expression."""
+    v = found.vector
+    if v is None or v.dtype != expr.dtype:
+        return None
+    bits = (1 << np.arange(v.size)).reshape(v.shape)
+    if v.ndim == 1 and expr.ndim == 1 and v.type != expr.type:
+        every = int(np.bitwise_or.reduce(found.bits))
+        start = (every & -every).bit_length() - 1
+        v, bits = v[start : start + expr.size], bits[start : start + expr.size]
+    whole = tuple(range(v.ndim))
+    for axes in {whole: None} | {(k,): None for k in whole}:
+        others = np.bitwise_or.reduce(bits, axis=axes, keepdims=True) - bits
+        if np.any(others) and (order := _order(others, found.bits)) is not None:
+            joined = [1 if k in axes else n for k, n in enumerate(v.shape)]
+            quotient = shape.reshape(reduction.prod_op(v, axis=axes), joined) / v
+            return _ordered(quotient, order) if order else shape.reshape(quotient, -1)
+    return None
+
+
+def _order(bits: Any, wanted: Any) -> tuple[int, ...] | None:
+    """The axes in whose order bits are those wanted; no axes if they are when flat, and None if never."""
+    if bits.ndim <= _MOST_AXES:
+        for axes in permutations(range(bits.ndim)):
+            if np.array_equal(bits.transpose(axes), wanted):
+                return axes
+    return () if np.array_equal(bits.ravel(), wanted) else None
+
+
+_MOST_AXES = 4
+
+
+def _ordered(x: Expr, axes: tuple[int, ...]) -> Expr:
+    return x if axes == tuple(range(x.ndim)) else shape.transpose(x, axes)
+
+
+def _moved(expr: Expr) -> tuple[Expr, ...]:
+    joined = expr.op is arithmetic.multiply and any([x.op in _MOVES for x in expr.args])
+    return expr.args if (joined or expr.op in _MOVES) and value_of(expr) is None else ()
+
+
+class _Factors(NamedTuple):
+    """Entries that are products of entries of a vector: the bits of each say of which."""
+
+    vector: Expr | None
+    bits: Any
+
+
+def _factors_of_entries(expr: Expr, parts: tuple[_Factors | None, ...]) -> _Factors | None:
+    if value_of(expr) == 1:
+        return _Factors(None, np.zeros(expr.shape, np.int64))
+    if not parts:
+        fits = 0 < expr.size <= _MOST_BITS
+        own: Any = (1 << np.arange(expr.size)).reshape(expr.shape)
+        return _Factors(expr, own) if fits else None
+    if expr.op is arithmetic.multiply:
+        return _joined(parts)
+    vector = _vector_of(parts)
+    bits = [part.bits for part in parts if part is not None]
+    return None if vector is None else _Factors(vector, expr.op.run(*bits, **dict(expr.params)))
+
+
+def _joined(parts: Sequence[_Factors | None]) -> _Factors | None:
+    """A product of two; None if an entry is a factor of both."""
+    vector = _vector_of(parts)
+    bits = [part.bits for part in parts if part is not None]
+    if vector is None or np.any(bits[0] & bits[1]):
+        return None
+    return _Factors(vector, bits[0] | bits[1])
+
+
+def _vector_of(parts: Sequence[_Factors | None]) -> Expr | None:
+    """The one array of whose entries there are products; None if there are several, or others."""
+    found = [part for part in parts if part is not None]
+    vectors = {part.vector.key: part.vector for part in found if part.vector is not None}
+    return next(iter(vectors.values())) if len(found) == len(parts) and len(vectors) == 1 else None
+
+
+_MOVES = (shape.concatenate_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+_MOST_BITS = 60
+
+
+def _product_of_moved(expr: Expr) -> Expr | None:
+    """prod(v.T, axis=1) = prod(v, axis=0); prod(reshape(v, (n,))) = prod(v)."""
+    (x,) = expr.args
+    axes = dict(expr.params)["axis"]
+    if x.op is shape.reshape_op and not expr.shape and x.size:
+        inner = x.args[0]
+        return reduction.prod_op(inner, axis=tuple(range(inner.ndim)))  # type: ignore[no-any-return]
+    if x.op is not shape.transpose_op:
+        return None
+    moved = dict(x.params)["axes"]
+    within = sorted([moved[k] for k in axes])
+    kept = [k for k in moved if k not in within]
+    if kept != sorted(kept):
+        return None
+    return reduction.prod_op(x.args[0], axis=tuple(within))  # type: ignore[no-any-return]
+
+
+def _sorted_back(expr: Expr) -> Expr | None:
+    """zeros.at[argsort(v)].add(w) = w[argsort(argsort(v))]: the inverse of a permutation is its argsort."""
+    g, *arrays = expr.args
+    spec = dict(expr.params)["spec"]
+    if g.shape != expr.shape or spec != ("array",) * expr.ndim:
+        return None
+    own = [k for k, order in enumerate(arrays) if order.op is scans_and_sorts.argsort_op]
+    if len(own) != 1 or arrays[own[0]].ndim < expr.ndim:
+        return None
+    if dict(arrays[own[0]].params)["axis"] != own[0]:
+        return None
+    places = np.ogrid[tuple([slice(n) for n in expr.shape])]
+    for k, (order, place) in enumerate(zip(arrays, places, strict=True)):
+        if k not in own and not _is_constant(order, place):
+            return None
+    if value_of(g) is not None:
+        return g
+    arrays[own[0]] = scans_and_sorts.argsort_op(arrays[own[0]], axis=own[0])
+    return indexing.getitem_op(g, *arrays, spec=spec, shape=expr.shape)  # type: ignore[no-any-return]
+
+
+def _is_constant(expr: Expr, array: Any) -> bool:
+    if expr.op is not CONSTANT or expr.ndim > array.ndim:
+        return False
+    return np.array_equal(
+        expr.params[0][1].array.reshape((1,) * (array.ndim - expr.ndim) + expr.shape), array
+    )
+
+
+AXIS_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        "multiply": (_products_of_others,),
+        "prod": (_product_of_moved,),
+        "scatter_add": (_sorted_back,),
+    }
+)
+"""The laws by operation."""
