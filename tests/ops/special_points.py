@@ -126,6 +126,7 @@ MORE_ARGUMENTS = {
     "inv_boxcox": [(1.6, 0.37), (-2.5, 0.37), (1e8, 2.0), (2.5, 1e-12), (1e-9, 3.0)],
     "inv_boxcox1p": [(1.6, 0.37), (-2.5, 0.37), (1e8, 2.0), (2.5, 1e-12), (1e-9, 3.0)],
     "jv": ORDERS,
+    "jve_of_real": ORDERS,
     "yv": ORDERS[:3],
     "iv": ORDERS,
     "kv": ORDERS,

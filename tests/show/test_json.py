@@ -466,6 +466,11 @@ def exponential_of_hermitian(a):
     return fg.simplify((v * np.exp(w)[..., None, :]) @ np.conj(np.swapaxes(v, -1, -2)))
 
 
+def orthogonal_factor(a):
+    u, _, vh = np.linalg.svd(a)
+    return fg.simplify(u @ vh)
+
+
 FACTORIZATIONS = {
     "eig": (lambda a: np.linalg.eig(a)[1], SQUARE),
     "eigh": (lambda a: np.linalg.eigh(a)[1], SQUARE),
@@ -473,7 +478,8 @@ FACTORIZATIONS = {
     "eigvalsh": (np.linalg.eigvalsh, SQUARE),
     "function of a hermitian matrix": (exponential_of_hermitian, SQUARE),
     "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0], ANY),
-    "full svd": (lambda a: np.linalg.svd(a)[1], ANY),
+    "full svd": (lambda a: np.linalg.svd(a[..., :-1])[1], SQUARE),
+    "function of singular values": (orthogonal_factor, SQUARE),
     "svdvals": (np.linalg.svdvals, ANY),
     "nuclear norm": (lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)), ANY),
     "spectral norm": (lambda a: np.linalg.norm(a, 2, axis=(-2, -1)), ANY[:4]),
