@@ -59,7 +59,9 @@ WHOLE = 16
 
 def stepwise(flat: Flat, args: Any, special: bool = False) -> list[Any]:
     """The values of all steps as machine code, each compared with NumPy's on the operands that it had."""
-    kept = [i for i in range(flat.inputs, len(flat.steps)) if flat.steps[i].type.dtype.kind != "O"]
+    types = [step.type for step in flat.steps]  # (A result has a dtype and a known length.)
+    made = [i for i in range(flat.inputs, len(types)) if types[i].dtype.kind != "O"]
+    kept = [i for i in made if min(types[i].shape, default=0) >= 0]
     spec = LoopSpec(0, flat.inputs, 1)
     run = NativeLoop(flat._replace(results=tuple(kept)), None, spec, at_once=True).function()
     assert run is not None
