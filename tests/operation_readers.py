@@ -84,7 +84,6 @@ def programs():
         "hermitian_function": of_function(_root_of_hermitian, SQUARE),
         "singular_function": of_function(_orthogonal_factor, SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
-        "full_svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE[:, :2]),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
         "call": of_function(fg.checkpoint(np.sin), 0.7),
         "branch": of_function(lambda x: fg.cond(x > 0, np.sin, np.cos, x), 0.7),

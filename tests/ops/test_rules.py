@@ -38,7 +38,6 @@ def test_every_operation_has_samples():
             "hermitian_function",
             "singular_function",
             "svd",
-            "full_svd",
             "qr",
         }
         == OPS.keys()

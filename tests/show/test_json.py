@@ -478,7 +478,6 @@ FACTORIZATIONS = {
     "eigvalsh": (np.linalg.eigvalsh, SQUARE),
     "function of a hermitian matrix": (exponential_of_hermitian, SQUARE),
     "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0], ANY),
-    "full svd": (lambda a: np.linalg.svd(a[..., :-1])[1], SQUARE),
     "function of singular values": (orthogonal_factor, SQUARE),
     "svdvals": (np.linalg.svdvals, ANY),
     "nuclear norm": (lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)), ANY),

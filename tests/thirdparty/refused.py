@@ -22,6 +22,7 @@ REFUSED = MappingProxyType(
         ),
         "bool(): expected a number": ("iapws_95",),
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
+        "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),
         "dct": ("python_speech_features.base.mfcc",),
         "vectorize: a signature is not supported": ("pymanopt_stiefel_retraction",),

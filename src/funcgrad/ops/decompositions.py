@@ -188,17 +188,13 @@ def _svd_type(a: ArrayType) -> Any:
 
 
 def _svd_edge(z: Array, a: Array) -> LinearMap:
-    return _svd_map(a, _part(z, 0), _part(z, 1), _part(z, 2))
-
-
-def _svd_map(a: Array, u: Array, s: Array, vh: Array) -> Structural:
     """With x = u^H da v: ds is its diagonal, and u, v turn so that the rest of x stays 0 (Townsend 2016).
 
     The hermitian part of x turns u and v alike, by p/(s_j - s_i), and the rest of it turns them apart, by
     q/(s_j + s_i). What of da lies outside the spaces of u and v turns these out of themselves, by its
     quotient with s. Phases are put into u. A quotient 0/0 is 0, and x/0 is NaN.
     """
-    v = mH(vh)
+    u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
     m, n = np.shape(a)[-2:]
     is_complex = a.dtype.kind == "c"
     apart, together = differences(s, max(m, n)), _row(s) + _column(s)
@@ -276,66 +272,10 @@ svd_op: Op = Op(
 )
 
 
-def _full_svd_type(a: ArrayType) -> Any:
-    *stack, m, n = a.shape
-    values = ArrayType((*stack, min(m, n)), real_dtype(a.dtype))
-    return TupleType(
-        (ArrayType((*stack, m, m), a.dtype), values, ArrayType((*stack, n, n), a.dtype))
-    )
-
-
-def _full_svd_edge(z: Array, a: Array) -> LinearMap:
-    """That of the singular vectors; `_complement` differentiates the others."""
-    u, s, vh = (_part(z, k) for k in range(3))
-    k = s.shape[-1]
-    thin = _svd_map(a, u[..., :k], s, vh[..., :k, :])
-
-    def forward(da: Array) -> Parts:
-        du, ds, dvh = (thin.apply(da).of[place] for place in range(3))
-        zeros = np.zeros_like(u[..., k:]), np.zeros_like(vh[..., k:, :])
-        wide, high = np.concatenate([du, zeros[0]], -1), np.concatenate([dvh, zeros[1]], -2)
-        return Parts({0: wide, 1: ds, 2: high})
-
-    def backward(g: Parts) -> Any:
-        cuts = {0: (..., slice(k)), 1: (...,), 2: (..., slice(k), slice(None))}
-        return thin.transpose(Parts({place: part[cuts[place]] for place, part in g.of.items()}))
-
-    return Structural(forward, backward)
-
-
-full_svd_op: Op = Op(
-    name="full_svd",
-    run=lambda a: tuple(np.linalg.svd(a)),
-    infer=_full_svd_type,
-    edges=(_full_svd_edge,),
-    batch=of_stacks(lambda: full_svd_op),
-    columns=Columns(
-        flops=_svd_flops,
-        numpy="np.linalg.svd({0})",
-        libraries={"any": lambda xp, a: tuple(xp.linalg.svd(a))},
-    ),
-)
-
-
-def _completed(u: Array, count: int) -> Any:
-    """The first columns, and the others as an orthonormal basis of the complement that turns with them.
-
-    The basis is the one that LAPACK chose, projected and made orthonormal again.
-    """
-    first, rest = u[..., :count], stopped(u[..., count:])
-    rest = rest - _multiplied(first, mH(first), rest)
-    factor = np.linalg.cholesky(np.matmul(mH(rest), rest))
-    return np.concatenate([first, mH(np.linalg.solve(factor, mH(rest)))], axis=-1)
-
-
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """As `numpy.linalg.svd`.
-
-    With ``full_matrices=True``, the vectors beside the singular ones are an arbitrary basis of the
-    complement: the derivative is right for what does not depend on this choice, such as the projection on the
-    complement.
+    """As `numpy.linalg.svd` of a square matrix, or with ``full_matrices=False``.
 
     Vectors of equal singular values, and vectors of a singular value of 0, have no derivative: a function
     that uses it has the derivative NaN. A singular value of 0 has the derivative of u^H a v.
@@ -346,13 +286,12 @@ def svd(
            [0.8]])
     """
     a = matrices("svd", a, square=hermitian)
-    m, n = a.shape[-2:]
-    if full_matrices and compute_uv and m != n:
-        full = full_svd_op(a)
-        u, s, vh = (_part(full, i) for i in range(3))
-        if m > n:
-            return SVDResult(_completed(u, n), s, vh)
-        return SVDResult(u, s, mH(_completed(mH(vh), m)))
+    if full_matrices and compute_uv and a.shape[-1] != a.shape[-2]:
+        raise fail(
+            ValueError,
+            f"svd: expected full_matrices=False for {a.type}, but got True; the vectors beside the "
+            "singular ones are arbitrary, and have no derivative",
+        )
     node = svd_op(a)
     return SVDResult(*[_part(node, i) for i in range(3)]) if compute_uv else _part(node, 1)
 
