@@ -166,7 +166,7 @@ def test_arguments_are_named_once_and_given_by_position():
         fg.grad(lambda x: x * x, argnums=(0, 0))(3.0)
     with pytest.raises(TypeError, match="each argument once"):
         fg.grad(lambda x, y: x * y, argnums=(1, -1))(3.0, 4.0)
-    with pytest.raises(TypeError, match=r"by position, but got none; write f\(2\.0\)"):
+    with pytest.raises(TypeError, match=r"by position, but got none; write grad\(f\)\(2\.0\)"):
         fg.grad(lambda x: x * x)(x=2.0)
 
 

@@ -106,17 +106,49 @@ def _guarded(expr: Expr) -> Expr | None:
     return value if any(infinite) else None
 
 
+def _finite_radius(expr: Expr) -> Expr | None:
+    """where(hypot(x, y) != inf, z/(x**2 + y**2), 0) = z/(x**2 + y**2): 0 or NaN at infinity."""
+    p, value = expr.args
+    p = unbroadcast(p)
+    if p.op is not logic.not_equal or value_of(p.args[1]) != np.inf or value.dtype.kind != "f":
+        return None
+    radius = unbroadcast(p.args[0])
+    if radius.op is not trigonometric.hypot:
+        return None
+    sides = {unbroadcast(side).key for side in radius.args}
+    inner = value
+    while inner.op is selection.mask:
+        inner = inner.args[1]
+    far = [
+        any([k < 0 and _is_square_of_radius(base, sides) for base, k in term.powers.values()])
+        for term in terms_of(inner).values()
+    ]
+    return value if all(far) else None
+
+
+def _is_square_of_radius(base: Expr, sides: set[Key]) -> bool:
+    """Whether a sum is that of the squares of all sides."""
+    squares = [
+        unbroadcast(side).key
+        for term in terms_of(unbroadcast(base)).values()
+        for side, k in term.powers.values()
+        if k == 2 and term.number > 0 and len(term.powers) == 1
+    ]
+    return set(squares) == sides and len(squares) == len(terms_of(unbroadcast(base)))
+
+
 def _disjuncts(p: Expr) -> tuple[Expr, ...]:
     return p.args if p.op in (logic.bitwise_or, logic.logical_or) else ()
 
 
 def _nonzero(p: Expr) -> list[Expr]:
-    """The expression that a condition says is not zero."""
+    """The expressions that are zero where a condition does not hold: of hypot(x, y) != 0 the sides, too."""
     p = unbroadcast(p)
-    if p.op is not logic.not_equal:
+    if p.op is not logic.not_equal or value_of(p.args[1]) != 0:
         return []
-    x, y = p.args
-    return [unbroadcast(x)] if value_of(y) == 0 else []
+    x = unbroadcast(p.args[0])
+    sides = x.args if x.op is trigonometric.hypot else ()
+    return [x, *map(unbroadcast, sides)]
 
 
 def _is_infinite(base: Expr, exponent: float, zeros: set[Key]) -> bool:
@@ -210,7 +242,7 @@ _SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "sqrt": (_like_factors,),
         "exp": (_like_factors,),
         "reciprocal": (_like_factors,),
-        "mask": (_guarded, _half_at_a_tie),
+        "mask": (_guarded, _finite_radius, _half_at_a_tie),
         "not_equal": (_same_operands,),
         "equal": (_same_operands,),
         "less": (_below_infinity,),

@@ -209,10 +209,9 @@ arctanh = elementwise(
 
 
 def _over_square(part: Array, x: Array, y: Array) -> Any:
-    """part/(x**2 + y**2), also where a square overflows or underflows, and 0 at infinity."""
-    far = np.isinf(x) | np.isinf(y)
-    r = np.hypot(np.where(far, 1, x), np.where(far, 1, y))
-    return np.where(far, np.copysign(0, part), part) / r / r
+    """part/(x**2 + y**2), also where a square overflows or underflows; 0 at the origin and at infinity."""
+    r = np.hypot(x, y)
+    return mask((x != 0) | (y != 0), mask(r != np.inf, part / r / r))
 
 
 # -- two operands, and units of angles -------------------------------------------------------------
@@ -220,8 +219,8 @@ def _over_square(part: Array, x: Array, y: Array) -> Any:
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
-    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(y, x, y)),
-    lambda z, x, y: mask((x != 0) | (y != 0), _over_square(-x, x, y)),
+    lambda z, x, y: _over_square(y, x, y),
+    lambda z, x, y: _over_square(-x, x, y),
     columns=function(
         "atan2",
         operands=2,
