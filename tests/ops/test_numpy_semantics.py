@@ -158,6 +158,7 @@ CALLS = {
         lambda x: np.roll(x, (1, 1), axis=(0, 1)),
         lambda x: np.roll(x, (1, 2)),
     ],
+    "around": [lambda x: np.around(x), lambda x: np.around(x * 10, -1)],
     "round": [lambda x: np.round(x), lambda x: np.round(x * 10, -1), lambda x: round(x)],
     "split": [
         lambda x: np.split(x, [1, 2], axis=-1),

@@ -16,7 +16,7 @@ def test_names_that_a_formula_does_not_have_are_ignored():
     assert [g(**values) for g in fg.gradient(a * b + c, ["a", "b", "c"])] == [3.0, 2.0, 1.0]
     assert fg.evaluate(fg.const(2.0), values) == 2.0
     assert fg.table(a * b, values)[-1].value == 6.0
-    with pytest.raises(TypeError, match=r"values for a, b, but got a, c; write f\(a=2.0, b=2.0\)"):
+    with pytest.raises(TypeError, match=r"values for a, b, but got a, c; write e\(a=2.0, b=2.0\)"):
         (a * b)(a=1.0, c=2.0)
 
 

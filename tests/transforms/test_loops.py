@@ -495,7 +495,7 @@ def test_results_share_no_memory():
         (
             lambda: scan(lambda c, x: (c if c > 0 else x, x), 0.0, X),
             TypeError,
-            r"bool\(\): expected a number, but .* has none.*choose with fg.cond",
+            r"bool\(\): expected a number, but .* has none.*fg.cond",
         ),
         (
             lambda: while_loop(lambda c: c > 0, lambda c: c - 1, np.ones(2)),

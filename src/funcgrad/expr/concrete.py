@@ -277,8 +277,8 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
         "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
         "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its values"
         if expr.traced
-        else "write e(x=2.0) for its value at x = 2, np.where(condition, a, b) or np.maximum(a, b) for a "
-        "choice, np.sin for math.sin, and np.stack([...]) for an array of formulas"
+        else "write e(x=2.0) for its value at x = 2, np.where(condition, a, b), fg.cond or np.maximum(a, b) "
+        "for a choice, np.sin for math.sin, and np.stack([...]) for an array of formulas"
     )
     return fail(
         TypeError,
