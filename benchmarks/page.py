@@ -36,7 +36,10 @@ it has run for about as long as compiling takes, and its first calls are those o
 NOT_NATIVE = (
     "Without a form in machine code, and so as plain `fg.jit(f)` after two hundred calls: {}. "
 )
-ROUNDS = ("Each peer was measured once.", "Each peer was measured {} times.")
+ROUNDS = (
+    "Each peer was measured once: on a shared machine, a ratio may be off by a half.",
+    "Each peer was measured {} times.",
+)
 LLVMLITE_IS = "The version is llvmlite {}."
 NO_LLVMLITE = "It is not installed, so its rows are not measured."
 GOALS = """\

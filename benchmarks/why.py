@@ -93,6 +93,16 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
             "",
         ): "18 statements a step forward and 37 back, each a few operations on Python's floats",
         (RK4_FAST, ""): _NATIVE,
+        ("HMM, 32 states, 1,000 steps, with llvmlite", "C"): (
+            "two fifths of the time are `exp`, which the reverse pass computes again"
+        ),
+        ("hand of 26 bones, 544 points, with llvmlite", ""): (
+            "products of this size have no form in machine code, so the program is calls of NumPy"
+        ),
+        ("bundle adjustment, 10⁴ observations, with llvmlite", ""): (
+            "30 MB between steps are more than the 16 MB that machine code takes, so the program is calls "
+            "of NumPy"
+        ),
         (START, ""): (
             "NumPy's import alone takes three quarters of what autograd takes in all; funcgrad's modules add "
             "22 ms to it, and the first gradient 6"

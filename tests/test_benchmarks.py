@@ -132,13 +132,12 @@ def test_calls_with_and_without_jit_are_told_apart(monkeypatch):
 
 def test_the_page_tells_how_machine_code_was_measured():
     pytest.importorskip("llvmlite")
-    pytest.importorskip("llvmlite")
     found = measure.case("newton", "", NATIVE, "0.001")
     assert found["native"]
     slower = {**found, "native": False}
     header = page._header("a machine", "python -m benchmarks", {("newton", ""): [{NATIVE: slower}]})
     assert "as plain `fg.jit(f)` after two hundred calls: Newton" in header
-    assert "Each peer was measured once." in header
+    assert "Each peer was measured once: on a shared machine" in header
     header = page._header("", "", {("newton", ""): [{NATIVE: found}] * 3})
     assert "plain `fg.jit(f)` after" not in header
     assert "Each peer was measured 3 times." in header
