@@ -25,6 +25,7 @@ from funcgrad.adoption.adopted_functions import (
 from funcgrad.adoption.containers import view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import is_kept
+from funcgrad.transformed import Transformed
 
 ORIGINAL = "__funcgrad_original__"
 
@@ -148,7 +149,7 @@ def _unannounced() -> type:
 
 def adopt_member(member: Any, redirect: _Redirect) -> Any:
     """A method, property or class attribute over adopted functions; itself if nothing is adopted."""
-    if isinstance(member, FunctionType):
+    if isinstance(member, FunctionType | Transformed):
         return redirect(member)
     if isinstance(member, staticmethod | classmethod):
         function = redirect(member.__func__)

@@ -30,8 +30,9 @@ from funcgrad.adoption.namespaces import (
 )
 from funcgrad.adoption.scipy_functions import as_adopted
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
+from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.arrays.mutable_array import MARK, shared_argument
-from funcgrad.transformed import Transformed
+from funcgrad.transformed import Decorator, Transformed
 
 
 def redirect(value: Any) -> Any:
@@ -56,6 +57,8 @@ def _module(module: ModuleType) -> Any:
     if stand_in is not None:
         of_scipy = module.__name__.startswith("scipy.")
         return _module_view(stand_in, _of_scipy) if of_scipy else stand_in
+    if module.__name__ == "funcgrad":
+        return _module_view(module, redirect)
     if MARK in vars(module) or isinstance(module, ModuleView) or is_kept(module.__name__):
         return module
     return _module_view(module, redirect)
@@ -78,6 +81,8 @@ def _function(f: Any) -> Any:
     known = replacements().get(id(f))
     if known is not None:
         return known[1]
+    if is_transform(f):
+        return returning_writable(f)
     home = f.__globals__
     if MARK in home or is_kept_namespace(home):
         return f
@@ -88,6 +93,11 @@ def _function(f: Any) -> Any:
 
 def _known(value: Any) -> Any:
     return replacements().get(id(value), (None, value))[1]
+
+
+def _transformed(f: Any) -> Any:
+    known = replacements().get(id(f))
+    return returning_writable(f) if known is None and is_transform(f) else _known(f)
 
 
 def _class(kind: Any) -> Any:
@@ -156,7 +166,9 @@ def _instance(value: Any) -> Any:
     if is_composed(value) or is_curried(value):
         return _of_toolz(value)
     kind = _class(type(value))
-    return value if kind is type(value) else _view(value, kind)
+    if kind is type(value):
+        return returning_writable(value) if is_transform(value) else value
+    return _view(value, kind)
 
 
 def _of_toolz(value: Any) -> Any:
@@ -232,7 +244,8 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     type: _class,
     MethodType: _method,
     partial: _partial,
-    Transformed: _known,
+    Transformed: _transformed,
+    Decorator: returning_writable,
     functools._lru_cache_wrapper: _cached,
     np.ndarray: _array,
     list: _container,

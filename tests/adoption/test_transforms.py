@@ -1,0 +1,117 @@
+"""Results of transforms inside functions that are traced: arrays that take stores, as NumPy's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([0.5, 1.2, -0.7])
+
+
+def cube(y: Any) -> Any:
+    return y**3
+
+
+def total(y: Any) -> Any:
+    return np.sum(y**3)
+
+
+slope = fg.grad(total)
+
+
+class Model:
+    @fg.elementwise_grad(argnums=1)
+    def cube(self, y: Any) -> Any:
+        return y**3
+
+
+model = Model()
+
+
+@fg.custom_vjp
+def with_rule(y: Any) -> Any:
+    return y**3
+
+
+with_rule.defvjp(lambda y: (y**3, y), lambda y, g: (3 * g * y**2,))
+
+power = fg.primitive(lambda y: y**3, [lambda y: 3 * y**2], name="power3")
+
+
+def loop(y: Any) -> Any:
+    return fg.scan(lambda c, a: (c + a, c * a), y, np.arange(1.0, 4.0))
+
+
+RESULTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "grad": (lambda x: fg.grad(total)(x), lambda x: 3 * x**2),
+    "grad with options": (lambda x: fg.grad(argnums=0)(total)(x), lambda x: 3 * x**2),
+    "grad made outside": (lambda x: slope(x), lambda x: 3 * x**2),
+    "value_and_grad": (lambda x: fg.value_and_grad(total)(x)[1], lambda x: 3 * x**2),
+    "grad of a tree": (lambda x: fg.grad(lambda t: total(t["a"]))({"a": x})["a"], lambda x: 3 * x**2),
+    "elementwise_grad": (lambda x: fg.elementwise_grad(cube)(x), lambda x: 3 * x**2),
+    "jacobian": (lambda x: fg.jacobian(cube)(x)[1], lambda x: np.array([0.0, 3.0, 0.0]) * x**2),
+    "hessian": (lambda x: fg.hessian(total)(x)[2], lambda x: np.array([0.0, 0.0, 6.0]) * x),
+    "hvp": (lambda x: fg.hvp(total, (x,), (x,)), lambda x: 6 * x**2),
+    "jvp": (lambda x: fg.jvp(cube, (x,), (x,))[1], lambda x: 3 * x**3),
+    "vjp": (lambda x: fg.vjp(cube, x)[0], lambda x: x**3),
+    "pullback": (lambda x: fg.vjp(cube, x)[1](x)[0], lambda x: 3 * x**3),
+    "linearize": (lambda x: fg.linearize(cube, x)[1](x), lambda x: 3 * x**3),
+    "vmap": (lambda x: fg.vmap(cube)(x), lambda x: x**3),
+    "checkpoint": (lambda x: fg.checkpoint(cube)(x), lambda x: x**3),
+    "method": (lambda x: model.cube(x), lambda x: 3 * x**2),
+    "jit": (lambda x: fg.jit(cube)(x), lambda x: x**3),
+    "cond": (lambda x: fg.cond(x[0] > 0, cube, np.sin, x), lambda x: x**3),
+    "scan": (lambda x: loop(x)[1][2], lambda x: 3 * (x + 3)),
+    "fori_loop": (lambda x: fg.fori_loop(0, 2, lambda i, y: y * y, x), lambda x: x**4),
+    "while_loop": (lambda x: fg.while_loop(lambda y: y[0] < 9, lambda y: 3 * y, x), lambda x: 27 * x),
+    "custom_vjp": (lambda x: with_rule(x), lambda x: x**3),
+    "primitive": (lambda x: power(x), lambda x: x**3),
+    "of numbers": (lambda x: fg.grad(total)(np.arange(3.0)), lambda x: 3 * np.arange(3.0) ** 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("transform", [fg.grad, fg.jacfwd, lambda f: fg.jit(fg.grad(f))])
+def test_results_of_transforms_take_stores(name: str, transform: Callable[..., Any]) -> None:
+    inner, formula = RESULTS[name]
+
+    def f(x: Any) -> Any:
+        y = inner(x)
+        y[0] = x[1] ** 2
+        view = y[1:]
+        view *= x[2]
+        return np.sum(y * x)
+
+    def expected(x: Any) -> Any:
+        y = formula(x)
+        return x[1] ** 2 * x[0] + y[1] * x[2] * x[1] + y[2] * x[2] * x[2]
+
+    np.testing.assert_allclose(transform(f)(X), fg.grad(expected)(X), rtol=1e-12)
+    np.testing.assert_allclose(fg.vmap(f)(np.stack([X])), [expected(X)], rtol=1e-12)
+
+
+def test_a_result_that_is_the_argument_takes_no_store() -> None:
+    def f(x: Any) -> Any:
+        y = fg.stop_gradient(x)
+        y[0] = 0.0
+        return np.sum(x * y)
+
+    with pytest.raises(TypeError, match="immutable"):
+        fg.grad(f)(X)
+
+
+def test_an_array_that_a_transform_was_given_does_not_change() -> None:
+    held = np.arange(3.0)
+
+    def f(x: Any) -> Any:
+        y = fg.jit(lambda a: a)(held)
+        y[0] = x[0]
+        return np.sum(y * x)
+
+    np.testing.assert_allclose(fg.grad(f)(X), [1.0, 1.0, 2.0])
+    np.testing.assert_array_equal(held, np.arange(3.0))
