@@ -3,8 +3,10 @@
 import builtins
 import os
 import pickle
+import platform
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -232,3 +234,43 @@ def test_an_entry_depends_on_every_file_of_the_package(monkeypatch):
     entries.identity("as it is", [fg.var("x")])
     entries.identity("as it is", [fg.var("y")])
     assert looked == [Path(fg.__file__).parent]
+
+
+def of_another(monkeypatch, change):
+    """The identity of an entry before and after a change of the machine, or of what is installed."""
+    entries.machine_and_versions.cache_clear()
+    before = entries.identity("as it is", [fg.var("x")])
+    with monkeypatch.context() as changed:
+        change(changed)
+        entries.machine_and_versions.cache_clear()
+        after = entries.identity("as it is", [fg.var("x")])
+    entries.machine_and_versions.cache_clear()
+    assert entries.identity("as it is", [fg.var("x")]) == before
+    return before, after
+
+
+@pytest.mark.parametrize("package", ["numpy", "scipy", "llvmlite"])
+@pytest.mark.parametrize("version", ["0.0.1", None])
+def test_an_entry_depends_on_the_versions_of_what_computes(monkeypatch, package, version):
+    installed = metadata.version
+
+    def other(name):
+        if name != package:
+            return installed(name)
+        if version is None:
+            raise metadata.PackageNotFoundError(name)
+        return version
+
+    before, after = of_another(monkeypatch, lambda m: m.setattr(metadata, "version", other))
+    if version or entries._version_of(package):
+        assert before != after
+
+
+def test_an_entry_depends_on_the_processor(monkeypatch):
+    for change in (
+        lambda m: m.setattr(platform, "machine", lambda: "another"),
+        lambda m: m.setattr(sys, "byteorder", "big" if sys.byteorder == "little" else "little"),
+        lambda m: m.setattr(entries, "_instruction_sets", lambda: []),
+    ):
+        before, after = of_another(monkeypatch, change)
+        assert before != after

@@ -11,10 +11,12 @@ import hashlib
 import io
 import os
 import pickle
+import platform
 import sys
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,8 @@ _START = len(_FORMAT) + 64
 
 
 def identity(how: str, exprs: Sequence[Expr]) -> bytes:
-    """The digest that identifies an entry: the source program, and the derivation ``how``."""
-    versions = f"{sys.version_info[:2]} {np.__version__} {_own_version()}"
-    digest = hashlib.sha256(f"{versions} {how} ".encode())
+    """The digest that identifies an entry: the source program, the derivation ``how``, the machine."""
+    digest = hashlib.sha256(f"{machine_and_versions()} {_own_version()} {how} ".encode())
     for expr in exprs:
         digest.update(expr.key)
     return digest.digest()
@@ -39,6 +40,33 @@ def identity(how: str, exprs: Sequence[Expr]) -> bytes:
 def place(home: str, identity: bytes) -> Path:
     """The path of the entry of an identity."""
     return Path(home) / identity.hex()[:40]
+
+
+@lru_cache(maxsize=1)
+def machine_and_versions() -> str:
+    """The processor, and the versions of Python, C's library, NumPy, SciPy and llvmlite.
+
+    A program holds numbers that NumPy and SciPy computed when it was derived. Their last bits depend on the
+    processor's instructions, and the format of extended precision on its family.
+    """
+    extended = np.finfo(np.longdouble)
+    processor = [platform.machine(), sys.byteorder, extended.bits, int(extended.nmant)]
+    python = [sys.implementation.name, *sys.version_info[:3]]
+    installed = [(name, _version_of(name)) for name in ("numpy", "scipy", "llvmlite")]
+    return repr((processor, _instruction_sets(), platform.libc_ver(), python, installed))
+
+
+def _instruction_sets() -> list[str]:
+    """The extensions of the processor's instructions that NumPy's functions use here."""
+    numpy_core = import_module("numpy._core._multiarray_umath")
+    return sorted([name for name, found in numpy_core.__cpu_features__.items() if found])
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 @lru_cache(maxsize=1)
