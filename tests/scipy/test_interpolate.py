@@ -12,7 +12,7 @@ X = np.array([0.0, 0.7, 1.1, 2.0, 3.4, 4.0])
 Y = np.array([0.3, 1.2, 0.9, -0.4, -0.5, 0.8])
 TWO = np.stack([Y, np.cos(X)], axis=1)
 Q = np.array([[-0.3, 0.2, 0.9], [1.7, 3.9, 4.3]])
-INSIDE = np.array([0.2, 0.9, 1.7, 3.9])
+INSIDE = np.array([0.25, 0.93, 1.75, 3.85])
 GRID = (np.array([0.0, 1.0, 2.5]), np.array([-1.0, 0.5, 0.8, 2.0]))
 TABLE = np.cos(np.arange(12.0)).reshape(3, 4)
 POINTS = np.array([[0.3, 0.1], [1.7, 1.9], [2.4, -0.7]])
@@ -134,7 +134,7 @@ def test_interpolants_of_plain_data_are_scipys():
     with pytest.raises(ValueError, match="above the interpolation range"):
         interpolate.interp1d(X, Y)(9.0)
     assert np.isnan(fg.value_and_grad(interpolate.interp1d(X, Y))(9.0)[0])
-    assert interpolate.BSpline is scipy.interpolate.BSpline
+    assert interpolate.NdPPoly is scipy.interpolate.NdPPoly
 
 
 def test_points_alone_are_traced():
@@ -194,3 +194,68 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: interpolate.CubicSpline(X, Y * t, bc_type="free")(0.5))(1.0)
     with pytest.raises(AttributeError, match="expected plain data for roots"):
         fg.grad(lambda t: interpolate.CubicSpline(X, Y * t).roots()[0])(1.0)
+
+
+OUTSIDE = {
+    "CubicSpline": scipy.interpolate.CubicSpline(X, TWO),
+    "PchipInterpolator": scipy.interpolate.PchipInterpolator(X, Y),
+    "Akima1DInterpolator": scipy.interpolate.Akima1DInterpolator(X, Y),
+    "CubicHermiteSpline": scipy.interpolate.CubicHermiteSpline(X, Y, Y),
+    "PPoly": scipy.interpolate.PPoly(TWO.T[:, :5], X),
+    "BSpline": scipy.interpolate.make_interp_spline(X, TWO.T, axis=1),
+    "BSpline's antiderivative": scipy.interpolate.make_interp_spline(X, Y).antiderivative(),
+    "BSpline inside": scipy.interpolate.BSpline(X, Y[:3], 2, extrapolate=False),
+    "BSpline periodic": scipy.interpolate.BSpline(X, Y[:3], 2, extrapolate="periodic"),
+    "UnivariateSpline": scipy.interpolate.UnivariateSpline(X, Y, s=0.1),
+    "InterpolatedUnivariateSpline": scipy.interpolate.InterpolatedUnivariateSpline(X, Y, ext=3),
+    "interp1d": scipy.interpolate.interp1d(X, Y),
+    "interp1d quadratic": scipy.interpolate.interp1d(X, TWO.T, kind=2),
+    "interp1d nearest": scipy.interpolate.interp1d(X, Y, kind="nearest"),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_interpolants_that_scipy_made_take_traced_points(name):
+    own = OUTSIDE[name]
+
+    def f(q):
+        return own(q)
+
+    values, slopes = fg.jvp(f, (INSIDE,), (np.ones(4),))
+    np.testing.assert_allclose(values, own(INSIDE), rtol=1e-12, atol=1e-14)
+    wanted = np.where(np.isnan(values), 0, (own(INSIDE + 1e-6) - own(INSIDE - 1e-6)) / 2e-6)
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-7, atol=1e-7)
+    total = fg.jit(fg.grad(lambda q: np.nansum(f(q))))(INSIDE)
+    np.testing.assert_allclose(np.sum(total), np.nansum(slopes), rtol=1e-12, atol=1e-14)
+    rows = fg.vmap(f)(np.stack([INSIDE, INSIDE]))
+    np.testing.assert_allclose(rows[1], own(INSIDE), rtol=1e-12, atol=1e-14)
+
+
+def test_a_grid_that_scipy_made_takes_traced_points():
+    own = scipy.interpolate.RegularGridInterpolator(GRID, TABLE)
+    value, slope = fg.value_and_grad(lambda q: own(q)[0])(POINTS[:1])
+    assert value == pytest.approx(own(POINTS[:1])[0], rel=1e-14)
+    step = 1e-6 * np.eye(2)
+    wanted = [(own(POINTS[0] + e) - own(POINTS[0] - e))[0] / 2e-6 for e in step]
+    np.testing.assert_allclose(slope[0], wanted, rtol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2}, {"bc_type": "natural"}, {"axis": 1}])
+def test_splines_through_traced_data(options):
+    data = TWO.T if "axis" in options else TWO
+    made = lambda m, y, q: m.make_interp_spline(X, y, **options)(q, 1)  # noqa: E731
+    value, slope = fg.jvp(
+        lambda y, q: made(interpolate, y, q), (data, INSIDE), (data**2, np.ones(4))
+    )
+    np.testing.assert_allclose(value, made(scipy.interpolate, data, INSIDE), rtol=1e-11, atol=1e-13)
+    near = [made(scipy.interpolate, data + h * data**2, INSIDE + h) for h in (1e-6, -1e-6)]
+    np.testing.assert_allclose(slope, (near[0] - near[1]) / 2e-6, rtol=1e-7, atol=1e-7)
+
+
+def test_traced_splines_that_are_not_supported_are_refused():
+    with pytest.raises(TypeError, match="make_interp_spline: expected plain abscissae"):
+        fg.grad(lambda t: interpolate.make_interp_spline(X * t, Y)(0.5))(1.0)
+    with pytest.raises(TypeError, match="UnivariateSpline: expected plain data"):
+        fg.grad(lambda t: interpolate.UnivariateSpline(X, Y * t)(0.5))(1.0)
+    with pytest.raises(AttributeError, match="BSpline: expected plain knots"):
+        fg.grad(lambda t: interpolate.BSpline(X, Y[:3] * t, 2).integrate(0, 1))(1.0)

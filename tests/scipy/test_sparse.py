@@ -39,6 +39,47 @@ def test_products_with_traced_arrays(name):
     np.testing.assert_array_equal(a @ X, DENSE @ X)
 
 
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia", "bsr", "lil", "dok"])
+def test_matrices_that_scipy_made_take_traced_arrays(form, kind):
+    a = getattr(scipy.sparse, f"{form}_{kind}")(DENSE)
+    square = np.stack([X, X**2, -X], axis=1)
+    for f, own in (
+        (lambda x: a @ x, lambda x: DENSE @ x),
+        (lambda x: x @ a, lambda x: x @ DENSE),
+        (lambda x: a.T.dot(x), lambda x: DENSE.T @ x),
+        (lambda x: (a.tocsc() @ square) @ x, lambda x: DENSE @ square @ x),
+        (lambda x: (a @ (square * x)).T @ a, lambda x: (DENSE @ (square * x)).T @ DENSE),
+    ):
+        np.testing.assert_allclose(fg.jacobian(f)(X), fg.jacobian(own)(X), rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(fg.jit(f)(X), own(X), rtol=1e-14)
+        np.testing.assert_allclose(fg.vmap(f)(np.stack([X, -X]))[1], own(-X), rtol=1e-14)
+    hessian = fg.hessian(lambda x: np.sum((a @ x) * (x @ a)))(X)
+    np.testing.assert_allclose(hessian, DENSE.T @ DENSE.T + DENSE @ DENSE, rtol=1e-13)
+
+
+def test_products_of_other_shapes_and_dtypes():
+    a = scipy.sparse.csr_array(DENSE[:2])
+    assert fg.grad(lambda x: np.sum((a @ x)[:0]))(X).tolist() == [0.0, 0.0, 0.0]
+    single = a.astype(np.float32)
+    assert fg.jit(lambda x: single @ x)(X.astype(np.float32)).dtype == np.float32
+    turned = a * 1j
+    value, slope = fg.jvp(lambda x: turned @ x, (X,), (X,))
+    np.testing.assert_allclose(value, 1j * DENSE[:2] @ X)
+    np.testing.assert_array_equal(value, slope)
+    row = scipy.sparse.coo_array(X)
+    np.testing.assert_allclose(fg.grad(lambda x: row @ x)(X), X)
+
+    def stored(x):
+        y = a @ x
+        y[0] = x[1]
+        return y @ a
+
+    np.testing.assert_allclose(
+        fg.jacobian(stored)(X), DENSE[:2].T @ [[0.0, 1.0, 0.0], DENSE[1]], rtol=1e-14
+    )
+
+
 def test_matrices_that_functions_make():
     second = sparse.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(3, 3))
     np.testing.assert_allclose(fg.jvp(lambda x: second @ x, (X,), (X,))[0], second.toarray() @ X)
@@ -88,5 +129,8 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: linalg.spsolve(t * DENSE, X)[0])(1.0)
     with pytest.raises(ValueError, match="expected a square matrix and a right side"):
         fg.grad(lambda t: linalg.spsolve(scipy.sparse.csc_matrix(DENSE), t * X[:2])[0])(1.0)
+    plain = scipy.sparse.csr_matrix(DENSE)
+    with pytest.raises(TypeError, match=r"write s \* \(A @ x\)"):
+        fg.grad(lambda t: ((plain * t) @ X)[0])(1.0)
     with pytest.raises(ValueError, match="sparse matrix: expected an array with 3 rows"):
         fg.grad(lambda t: (sparse.csr_array(DENSE) @ (t * X[:2]))[0])(1.0)

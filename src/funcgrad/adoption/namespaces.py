@@ -22,6 +22,8 @@ REPLACED = {
     "scipy.ndimage": "funcgrad.scipy.ndimage",
     "scipy.optimize": "funcgrad.scipy.optimize",
     "scipy.signal": "funcgrad.scipy.signal",
+    "scipy.sparse": "funcgrad.scipy.sparse",
+    "scipy.sparse.linalg": "funcgrad.scipy.sparse.linalg",
     "scipy.spatial": "funcgrad.scipy.spatial",
     "scipy.spatial.distance": "funcgrad.scipy.spatial.distance",
     "scipy.spatial.transform": "funcgrad.scipy.spatial.transform",

@@ -168,7 +168,8 @@ def _instance(value: Any) -> Any:
     kind = _class(type(value))
     if kind is type(value):
         return returning_writable(value) if is_transform(value) else value
-    return _view(value, kind)
+    of_scipy = getattr(kind, "of_scipy", None)
+    return _view(value, kind) if of_scipy is None else of_scipy(value)
 
 
 def _of_toolz(value: Any) -> Any:

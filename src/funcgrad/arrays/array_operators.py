@@ -18,6 +18,7 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
+from funcgrad.expr.operators import is_sparse
 from funcgrad.expr.registry import functions
 
 
@@ -43,6 +44,8 @@ def _binary(
         else:
             y = other
         if type(x) is Expr:
+            if not swapped and is_sparse(y):
+                return NotImplemented
             made = functions[name](y, x) if swapped else functions[name](x, y)
         elif type(y) is Expr:
             x = lent_value(self)

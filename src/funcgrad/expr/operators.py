@@ -52,12 +52,17 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             found = functions["with_labels"](functions[name], x, y)
-            if found is NotImplemented:
+            if found is NotImplemented and not (is_sparse(other) and not reflected):
                 raise
             return found
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+def is_sparse(value: object) -> bool:
+    """Whether a value is a sparse matrix of SciPy's, whose reflected operators take expressions."""
+    return any([base.__module__.startswith("scipy.sparse.") for base in type(value).__mro__])
 
 
 def _in_place(symbol: str) -> Callable[[Any, object], Any]:

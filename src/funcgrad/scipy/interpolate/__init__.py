@@ -1,8 +1,10 @@
 """``scipy.interpolate`` for traced values: interpolants, in their data, abscissae and points.
 
-`CubicSpline`, `PchipInterpolator`, `Akima1DInterpolator`, `CubicHermiteSpline`, `interp1d`,
-`RegularGridInterpolator` and `splev` take traced values; interpolants of plain data are SciPy's own at plain
-points. The search for a point's cell has derivative 0. All other names lead to SciPy.
+`CubicSpline`, `PchipInterpolator`, `Akima1DInterpolator`, `CubicHermiteSpline`, `PPoly`, `BSpline`,
+`make_interp_spline`, `make_lsq_spline`, `interp1d`, `RegularGridInterpolator` and `splev` take traced values;
+interpolants of plain data are SciPy's own at plain points, and SciPy's own, made anywhere, take traced points
+in adopted code, those of `UnivariateSpline`, too. The search for a point's cell has derivative 0. All other
+names lead to SciPy.
 """
 
 from __future__ import annotations
@@ -11,13 +13,22 @@ from typing import Any
 
 import scipy.interpolate as _scipy
 
+from funcgrad.scipy.interpolate.bspline import BSpline as BSpline
+from funcgrad.scipy.interpolate.bspline import (
+    InterpolatedUnivariateSpline as InterpolatedUnivariateSpline,
+)
+from funcgrad.scipy.interpolate.bspline import LSQUnivariateSpline as LSQUnivariateSpline
+from funcgrad.scipy.interpolate.bspline import UnivariateSpline as UnivariateSpline
+from funcgrad.scipy.interpolate.bspline import make_interp_spline as make_interp_spline
+from funcgrad.scipy.interpolate.bspline import make_lsq_spline as make_lsq_spline
+from funcgrad.scipy.interpolate.bspline import splev as splev
 from funcgrad.scipy.interpolate.cubic import Akima1DInterpolator as Akima1DInterpolator
 from funcgrad.scipy.interpolate.cubic import CubicHermiteSpline as CubicHermiteSpline
 from funcgrad.scipy.interpolate.cubic import CubicSpline as CubicSpline
 from funcgrad.scipy.interpolate.cubic import PchipInterpolator as PchipInterpolator
 from funcgrad.scipy.interpolate.grid import RegularGridInterpolator as RegularGridInterpolator
 from funcgrad.scipy.interpolate.grid import interp1d as interp1d
-from funcgrad.scipy.interpolate.grid import splev as splev
+from funcgrad.scipy.interpolate.piecewise import PPoly as PPoly
 
 pchip = PchipInterpolator
 

@@ -15,9 +15,7 @@ from funcgrad.scipy.interpolate.piecewise import PiecewisePolynomial, along
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-
-def _of_plain(own: Any) -> PiecewisePolynomial:
-    return PiecewisePolynomial(own.c, own.x, own.extrapolate, own.axis, own)
+_of_plain = PiecewisePolynomial.of_scipy
 
 
 def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Array, Array, int]:
@@ -254,3 +252,11 @@ def _akima_slopes(width: Array, chord: Array, method: str) -> Any:
     moved = total > 1e-9 * np.max(total)
     share = second / np.where(moved, total, 1.0)
     return np.where(moved, m[1:-2] + share * (m[2:-1] - m[1:-2]), 0.5 * (m[3:] + m[:-3]))
+
+
+_MADE_OF_DATA: tuple[Any, ...] = (
+    *(CubicHermiteSpline, CubicSpline),
+    *(PchipInterpolator, Akima1DInterpolator),
+)
+for _made in _MADE_OF_DATA:
+    _made.of_scipy = _of_plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real, taken
+from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline
-from funcgrad.scipy.interpolate.piecewise import along
+from funcgrad.scipy.interpolate.piecewise import along, points_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -21,6 +22,7 @@ _KINDS = (
     *("linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero"),
     *("quadratic", "cubic"),
 )
+_SPLINES = {0: "zero", 1: "linear", 2: "quadratic", 3: "cubic"}
 _DEGREES = {"cubic": 3, "quintic": 5}
 """The degrees of the splines on grids."""
 
@@ -61,15 +63,20 @@ class interp1d:  # noqa: N801
             if plain
             else None
         )
-        kind = (
-            {0: "zero", 1: "linear", 2: "quadratic", 3: "cubic"}.get(kind, kind)
-            if isinstance(kind, int)
-            else kind
-        )
+        kind = _SPLINES.get(kind, kind) if isinstance(kind, int) else kind
         self.kind, self.fill_value = kind, fill_value
         if plain:
             return  # traced points alone ask for what follows
         self._prepare(x, y, axis, assume_sorted)
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> interp1d:
+        """SciPy's interpolant as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        made.own, made.kind, made.fill_value = own, own._kind, own.fill_value
+        if made.kind == "spline":
+            made.kind = _SPLINES.get(own._spline.k, f"spline of degree {own._spline.k}")
+        return made
 
     def _prepare(self, x: Any, y: Any, axis: int, assume_sorted: bool) -> None:
         if self.kind not in _KINDS:
@@ -101,13 +108,7 @@ class interp1d:  # noqa: N801
             self._prepare(own.x, own.y, own.axis, True)
         q = real("interp1d", x)
         value = self._filled(q.reshape(-1))
-        value = value.reshape((*q.shape, *self.y.shape[1:]))
-        order = [
-            *range(q.ndim, q.ndim + self.axis),
-            *range(q.ndim),
-            *range(q.ndim + self.axis, value.ndim),
-        ]
-        return np.transpose(value, order)
+        return points_at(self.axis, q.ndim, value.reshape((*q.shape, *self.y.shape[1:])))
 
     def _filled(self, q: Array) -> Any:
         value = self._value(q)
@@ -124,7 +125,7 @@ class interp1d:  # noqa: N801
         if self.kind == "cubic":
             return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
         if self.kind == "quadratic":
-            return np.tensordot(_spline_weights("interp1d", x, 2, q), y, 1)
+            return np.tensordot(spline_weights("interp1d", x, 2, q), y, 1)
         if self.kind in ("linear", "slinear"):
             # As SciPy: a point on a knot belongs to the cell on its left.
             place = np.clip(np.searchsorted(x, q), 1, x.shape[0] - 1) - 1
@@ -173,6 +174,14 @@ class RegularGridInterpolator:
         self.method, self.fill_value = method, fill_value
         self.grid = [real("RegularGridInterpolator", axis) for axis in points]
         self.values = number("RegularGridInterpolator", values)
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> RegularGridInterpolator:
+        """SciPy's interpolant as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        made.own, made.method, made.fill_value = own, own.method, own.fill_value
+        made.grid, made.values = list(own.grid), own.values
+        return made
 
     def __call__(self, xi: Any, method: str | None = None, **options: Any) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or in a tuple."""
@@ -235,23 +244,11 @@ def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:
     return total
 
 
-def _spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
-    """The spline of a degree through data at x is these weights, points times data, applied to the data."""
-    if holds_expr(x):
-        raise fail(
-            TypeError,
-            f"{who}: expected a plain grid for splines of degree {degree}, but it is traced; write "
-            "CubicSpline, which is differentiated in its abscissae",
-        )
-    own = _scipy.make_interp_spline(x, np.eye(x.shape[0]), degree)
-    return _bspline(own.t, own.c, degree, q, 0)
-
-
 def _spline(grid: Sequence[Array], values: Array, points: Array, degree: int) -> Any:
     """A product of splines along the axes: each point's weights along each axis in turn."""
     found: Any = None
     for k, axis in enumerate(grid):
-        weights = _spline_weights("RegularGridInterpolator", axis, degree, points[:, k])
+        weights = spline_weights("RegularGridInterpolator", axis, degree, points[:, k])
         if found is None:
             found = np.tensordot(weights, values, 1)
         else:
@@ -265,52 +262,3 @@ def _nearest_corner(grid: Sequence[Array], values: Array, points: Array) -> Any:
         place, share = _cell(axis, points[:, k])
         places.append(np.where(share <= 0.5, place, place + 1))
     return taken(values, tuple(places))
-
-
-# -- B-splines -----------------------------------------------------------------------------------------
-def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:
-    own = getattr(_scipy, traced.__name__)
-
-    def function(x: Array, tck: Any, der: int = 0, ext: int = 0) -> Any:
-        given = (tck.t, tck.c, tck.k) if hasattr(tck, "tck") else tck
-        if not holds_expr([x, *given]):
-            return own(x, tck, der, ext)
-        return traced(x, given, der, ext)
-
-    function.__name__ = function.__qualname__ = traced.__name__
-    function.__doc__ = traced.__doc__
-    return function
-
-
-@_plain_or
-def splev(x: npt.ArrayLike, tck: tuple[Any, ...], der: int = 0, ext: int = 0) -> Any:
-    """As `scipy.interpolate.splev`, also in the points, the knots and the coefficients."""
-    t, c, k = real("splev", tck[0]), real("splev", tck[1]), int(tck[2])
-    q = real("splev", x)
-    first, last = t[k], t[-k - 1]
-    inside = np.clip(q, first, last) if ext == 3 else q
-    value = _bspline(t, c[: t.shape[0] - k - 1], k, inside, der)
-    if ext == 1:
-        value = np.where(np.logical_and(q >= first, q <= last), value, 0.0)
-    if ext == 2:
-        raise fail(TypeError, "splev: expected ext to be 0, 1 or 3 for traced values, but got 2")
-    return value
-
-
-def _bspline(t: Array, c: Array, k: int, q: Array, nu: int) -> Any:
-    """By de Boor's recurrence, on the derivative's coefficients."""
-    for _ in range(nu):
-        if k == 0:
-            return 0.0 * q
-        spread = t[k + 1 : c.shape[0] + k] - t[1 : c.shape[0]]
-        spread = np.where(spread == 0, 1.0, spread)
-        c, t, k = k * (c[1:] - c[:-1]) / spread, t[1:-1], k - 1
-    place = np.clip(np.searchsorted(t, q, side="right") - 1, k, c.shape[0] - 1)
-    d = [taken(c, place - k + j) for j in range(k + 1)]
-    for r in range(1, k + 1):
-        for j in range(k, r - 1, -1):
-            left, right = taken(t, place - k + j), taken(t, place + 1 + j - r)
-            share = (q - left) / (right - left)
-            share = share.reshape((*share.shape, *[1] * (c.ndim - 1)))
-            d[j] = (1 - share) * d[j - 1] + share * d[j]
-    return d[k]

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, taken
+from funcgrad.scipy.composition import number, real, taken
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -29,6 +30,14 @@ def along(flat: Array, axis: int) -> Any:
     return flat.reshape((-1, *[1] * axis))
 
 
+def points_at(axis: int, ndim: int, value: Array) -> Any:
+    """Values at points, whose ndim axes come first, with these axes in the place of the data's axis."""
+    if not axis:
+        return value
+    order = [*range(ndim, ndim + axis), *range(ndim), *range(ndim + axis, value.ndim)]
+    return np.transpose(value, order)
+
+
 class PiecewisePolynomial:
     """As `scipy.interpolate.PPoly`: sum of c[m, i] * (q - x[i])**(k - m), for q from x[i] to x[i + 1].
 
@@ -47,8 +56,13 @@ class PiecewisePolynomial:
         self.c, self.x, self.axis, self.own = c, x, axis, own
         self.extrapolate = True if extrapolate is None else extrapolate
 
+    @staticmethod
+    def of_scipy(own: OfScipy) -> PiecewisePolynomial:
+        """SciPy's piecewise polynomial as one that takes traced points, too."""
+        return PiecewisePolynomial(own.c, own.x, own.extrapolate, own.axis, own)
+
     def __getattr__(self, name: str) -> Any:
-        own = None if name.startswith("__") else self.own
+        own = None if name.startswith("__") else self.__dict__.get("own")
         if own is None:
             raise fail(
                 AttributeError,
@@ -66,12 +80,7 @@ class PiecewisePolynomial:
             q.reshape(-1), nu, self.extrapolate if extrapolate is None else extrapolate
         )
         rest = self.c.shape[2:]
-        value = value.reshape((*q.shape, *rest))
-        if self.axis:
-            places = range(q.ndim, q.ndim + self.axis)
-            order = [*places, *range(q.ndim), *range(q.ndim + self.axis, q.ndim + len(rest))]
-            value = np.transpose(value, order)
-        return value
+        return points_at(self.axis, q.ndim, value.reshape((*q.shape, *rest)))
 
     def _flat(self, q: Array, nu: int, extrapolate: object) -> Any:
         x, c = self.x, self.c
@@ -139,3 +148,27 @@ class PiecewisePolynomial:
             )
         primitive = self.antiderivative()
         return primitive(b, extrapolate=extrapolate) - primitive(a, extrapolate=extrapolate)
+
+
+class PPoly(PiecewisePolynomial):
+    """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and the points.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda c: PPoly(np.stack([[c], [1.0]]), [0.0, 2.0])(0.5))(3.0)
+    0.5
+    """
+
+    def __init__(
+        self, c: npt.ArrayLike, x: npt.ArrayLike, extrapolate: object = None, axis: int = 0
+    ) -> None:
+        own: Any = None if holds_expr([c, x]) else _scipy.PPoly(c, x, extrapolate, axis)
+        if own is not None:
+            super().__init__(own.c, own.x, own.extrapolate, axis, own)
+            return
+        coefficients = np.moveaxis(number("PPoly", c), (axis, axis + 1), (0, 1))
+        super().__init__(coefficients, real("PPoly", x), extrapolate, axis)
+
+    @staticmethod
+    def from_spline(tck: Any, extrapolate: object = None) -> PiecewisePolynomial:
+        """As SciPy's method."""
+        return PiecewisePolynomial.of_scipy(_scipy.PPoly.from_spline(tck, extrapolate))

@@ -1,8 +1,8 @@
 """``scipy.sparse`` for traced values: products of constant sparse matrices with traced arrays.
 
-The classes are subclasses of SciPy's whose products with traced vectors and matrices on their right are
-expressions (write ``a.T @ x`` for ``x @ a``), and functions that make sparse matrices return them. All other
-names lead to SciPy.
+The classes are subclasses of SciPy's whose products with traced vectors and matrices are expressions, and
+functions that make sparse matrices return them. In adopted code SciPy's own sparse matrices are seen as
+these. All other names lead to SciPy.
 
 >>> import numpy as np
 >>> import funcgrad as fg
@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as _scipy
 
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.reference import Reference
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, taken
@@ -30,21 +32,46 @@ from funcgrad.source import fail
 
 def _product(matrix: Any, x: Any) -> Any:
     """matrix @ x: the entries times the rows of x that they meet, added up by rows."""
-    x = number("sparse matrix", x)
-    if x.ndim not in (1, 2) or x.shape[0] != matrix.shape[1]:
+    right: Any = lift_fully(x)
+    if right.dtype.kind not in "fiubc":
+        raise fail(TypeError, f"sparse matrix: expected numbers, but got dtype {right.dtype}")
+    if not right.ndim:
+        raise fail(
+            TypeError,
+            "sparse matrix: expected an array, but got a traced number, and sparse matrices hold no traced "
+            "values; write s * (A @ x) for (s * A) @ x",
+        )
+    size = matrix.shape[-1]
+    if right.ndim > 2 or right.shape[0] != size:
         raise fail(
             ValueError,
-            f"sparse matrix: expected an array with {matrix.shape[1]} rows, but got {x.shape}",
+            f"sparse matrix: expected an array with {size} rows, but got {right.shape}",
         )
     entries = _scipy.coo_array(matrix)
-    rows, columns = entries.coords
-    data = entries.data.reshape((-1, *[1] * (x.ndim - 1)))
-    terms = data * taken(x, columns)
-    return lift_fully(np.zeros((matrix.shape[0], *x.shape[1:]), terms.dtype)).at[rows].add(terms)
+    data = entries.data.reshape((-1, *[1] * (right.ndim - 1)))
+    terms = data * taken(right, entries.coords[-1])
+    if matrix.ndim == 1:
+        return _beside(x, np.sum(terms, axis=0))
+    total = lift_fully(np.zeros((matrix.shape[0], *right.shape[1:]), terms.dtype))
+    return _beside(x, total.at[entries.coords[0]].add(terms))
+
+
+def _beside(operand: Any, made: Any) -> Any:
+    """A product: in adopted code, where arrays can be written, an array that can be written."""
+    return mutable(made) if isinstance(operand, Reference) else made
 
 
 class _Traced:
     """What a sparse matrix does with a traced operand."""
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> Any:
+        """SciPy's matrix as one of this class, of the same entries."""
+        if own.format == "dok":  # a dict
+            return cls(own)  # type: ignore[call-arg]
+        made: Any = object.__new__(cls)
+        made.__dict__ = own.__dict__
+        return made
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other) if holds_expr(other) else super().__matmul__(other)  # type: ignore[misc]
@@ -57,6 +84,11 @@ class _Traced:
         if holds_expr(other):
             return _product(self, other)
         return super()._matmul_dispatch(other, *args, **kwargs)  # type: ignore[misc]
+
+    def _rmatmul_dispatch(self, other: Any) -> Any:
+        if holds_expr(other):
+            return np.transpose(_product(self.T, np.transpose(other)))  # type: ignore[attr-defined]
+        return super()._rmatmul_dispatch(other)  # type: ignore[misc]
 
     def multiply(self, other: npt.ArrayLike) -> Any:
         """As SciPy's method; with a traced factor, a dense result."""
