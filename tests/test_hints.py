@@ -94,6 +94,12 @@ x, y = fg.var("x"), fg.var("y")
             r"no attribute 'backward'; write fg.gradient\(e\), or",
         ),
         (lambda: x.grad, AttributeError, r"no attribute 'grad'; write fg.gradient\(e, x\)"),
+        (lambda: x.pow(2), AttributeError, r"no attribute 'pow'; write x\*\*2"),
+        (lambda: x.requires_grad_(), AttributeError, r"write fg.grad\(f\): its arguments are the"),
+        (lambda: x.unsqueeze(0), AttributeError, r"write np.expand_dims\(x, axis\)"),
+        (lambda: x.series(), AttributeError, r"write fg.taylor\(f, 0.0, order=4\), or"),
+        (lambda: fg.vertcat, AttributeError, r"write np.concatenate"),
+        (lambda: fg.lax, AttributeError, r"write fg.scan"),
         (lambda: x.sin(), AttributeError, r"no attribute 'sin'; write np.sin\(x\)"),
         (
             lambda: x.value,

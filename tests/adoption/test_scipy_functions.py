@@ -46,3 +46,49 @@ def test_a_method_of_a_distribution_is_adopted():
         assert gradient(0.7) == pytest.approx(
             (method(0.7 + h) - method(0.7 - h)) / (2 * h), rel=1e-7
         )
+
+
+integrate = pytest.importorskip("scipy.integrate")
+optimize = pytest.importorskip("scipy.optimize")
+TWO = np.ones(2)
+WITH_ARGS = {
+    "quad": (lambda k: integrate.quad(lambda t, a, b: a * t + b, 0, 1, args=(k, 2.0))[0], 0.5),
+    "quad, by position": (lambda k: integrate.quad(lambda t, a, b: a * t, 0, 1, (k, 2.0))[0], 0.5),
+    "quad, one": (lambda k: integrate.quad(lambda t, a: a * t, 0, 1, k)[0], 0.5),
+    "quad, a list": (lambda k: integrate.quad(lambda t, p: sum(p) * t, 0, 1, ([k, k],))[0], 1.0),
+    "odeint, arrays of several shapes": (
+        lambda k: integrate.odeint(lambda y, t, a, b: -a * b * y, TWO, [0.0, 1.0], (k, TWO))[-1, 0],
+        -np.exp(-0.5),
+    ),
+    "odeint, weights of layers": (
+        lambda k: integrate.odeint(
+            lambda y, t, w: -w[0][0] * y, TWO, [0.0, 1.0], args=([(k, np.ones(3))],)
+        )[-1, 0],
+        -np.exp(-0.5),
+    ),
+    "solve_ivp": (
+        lambda k: integrate.solve_ivp(
+            lambda t, y, a, b: -a * b * y, (0.0, 1.0), TWO, args=(k, TWO), rtol=1e-9
+        ).y[0, -1],
+        -np.exp(-0.5),
+    ),
+    "brentq": (lambda k: optimize.brentq(lambda x, a, b: a * x - b, 0, 10, args=(k, 2.0)), -8.0),
+    "newton": (lambda k: optimize.newton(lambda x, a, b: a * x - b, 1.0, args=(k, 2.0)), -8.0),
+    "fsolve": (lambda k: optimize.fsolve(lambda x, a: x * a[0] - a[1], TWO, ((k, TWO),))[0], -4.0),
+    "minimize": (
+        lambda k: optimize.minimize(
+            lambda x, a, b: np.sum((a * x - b) ** 2), TWO, args=(k, 2.0), tol=1e-12
+        ).x[0],
+        -8.0,
+    ),
+    "least_squares": (
+        lambda k: optimize.least_squares(lambda x, a, b: a * x - b, TWO, args=(k, TWO)).x[0],
+        -4.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITH_ARGS)
+def test_args_is_a_tuple_of_arguments_and_no_array(name):
+    f, expected = WITH_ARGS[name]
+    assert fg.grad(f)(0.5) == pytest.approx(expected, rel=1e-6)

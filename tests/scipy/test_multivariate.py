@@ -78,6 +78,26 @@ def test_frozen_distributions():
         fg.grad(lambda s: stats.multivariate_normal(cov=s).rvs())(1.0)
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("multivariate_normal", lambda s: (np.zeros(3), MATRIX * s)),
+        ("multivariate_normal", lambda s: (s * 0.1, s)),
+        ("dirichlet", lambda s: (np.array([0.4, 1.0, 3.0]) * s,)),
+    ],
+)
+def test_entropies_have_derivatives(name, parameters, frozen):
+    def entropy(s, module=stats):
+        found = getattr(module, name)
+        return found(*parameters(s)).entropy() if frozen else found.entropy(*parameters(s))
+
+    value, slope = fg.value_and_grad(entropy)(0.7)
+    difference = (entropy(0.7 + 1e-6) - entropy(0.7 - 1e-6)) / 2e-6
+    assert value == pytest.approx(entropy(0.7, scipy.stats), rel=1e-13)
+    assert slope == pytest.approx(difference, rel=1e-7)
+
+
 def test_wrong_arguments_are_refused():
     with pytest.raises(TypeError, match="allow_singular=True is not supported"):
         fg.grad(lambda t: stats.multivariate_normal.logpdf(t, 0.0, 0.0, True))(1.0)

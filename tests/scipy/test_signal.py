@@ -34,6 +34,7 @@ SIGNAL = {
         IMAGE * x[0], KERNEL * k[0], "same", fillvalue=2.0
     ),
     "convolve2d valid": lambda m, x, k: m.convolve2d(KERNEL * x[0], IMAGE * k[0], "valid"),
+    "convolve2d of a row": lambda m, x, k: m.convolve2d(IMAGE * x[0], KERNEL[:1] * k[0], "valid"),
     "convolve2d symm": lambda m, x, k: m.convolve2d(IMAGE * x[0], KERNEL * k[0], "same", "symm"),
     "convolve2d wrap": lambda m, x, k: m.convolve2d(IMAGE * x[0], KERNEL * k[0], boundary="wrap"),
     "correlate2d": lambda m, x, k: m.correlate2d(IMAGE * x[0], KERNEL * k[0], "same", "symm"),

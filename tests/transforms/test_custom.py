@@ -329,3 +329,22 @@ def test_a_rule_may_loop_on_known_values_but_not_on_its_linear_argument():
     twice.defjvp(lambda p, t: (2 * p[0], 2 * t[0] if t[0] > 0 else t[0] + t[0]))
     with pytest.raises(TypeError, match=r"custom_jvp: .* value of the tangent"):
         fg.jvp(twice, (1.0,), (1.0,))
+
+
+def test_what_a_rule_is_traced_on_prints_by_its_part():
+    met = []
+
+    def backward(saved, cotangent):
+        met.extend([repr(saved[0]), repr(cotangent), repr(2 * cotangent)])
+        return (saved[0] * cotangent,)
+
+    f = custom_vjp(np.sin)
+    f.defvjp(lambda x: (np.sin(x), (np.cos(x),)), backward)
+    assert fg.grad(f)(0.0) == 1.0
+    assert met == ["residual_0", "cotangent", "2*cotangent"]
+    g = custom_jvp(np.sin)
+    g.defjvp(
+        lambda primals, tangents: met.append(repr(tangents[0])) or (np.sin(primals[0]), tangents[0])
+    )
+    assert fg.grad(g)(0.0) == 1.0
+    assert met[3:] == ["tangent_0"]

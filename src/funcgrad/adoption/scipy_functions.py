@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -17,10 +19,28 @@ class ScipyFunction(ArrayFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _seen(super().__call__(*args, **kwargs))
 
+    def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        k = _place_of_args(self.__wrapped__)
+        each = super()._each_converted
+        return (*each(args[:k]), *args[k : k + 1], *each(args[k + 1 :]))
+
+    def _by_name(self, name: str, value: Any) -> Any:
+        return value if name == "args" else super()._by_name(name, value)
+
     def __getattr__(self, name: str) -> Any:
         if name == "__wrapped__":  # not set yet
             raise AttributeError(name)
         return as_adopted(getattr(self.__wrapped__, name))
+
+
+@lru_cache(maxsize=1024)
+def _place_of_args(function: Callable[..., Any]) -> int:
+    """The position of ``args``, the tuple of the arguments of a function that SciPy calls; it is no array."""
+    parameters = list(inspect.signature(function).parameters.values())
+    for k, parameter in enumerate(parameters):
+        if parameter.name == "args" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            return k
+    return len(parameters)
 
 
 def _seen(value: object) -> Any:

@@ -74,14 +74,20 @@ class ArrayFunction:
     ) -> Any:
         for value in args:
             if type(value) in _LISTS:
-                args = tuple([self._converted(value) for value in args])
+                args = self._each_converted(args)
                 break
         if kwargs:
-            kwargs = {name: self._converted(value) for name, value in kwargs.items()}
+            kwargs = {name: self._by_name(name, value) for name, value in kwargs.items()}
         made = function(*args, **kwargs)
         if type(made) is Expr and made.type.shape and not any([_is_immutable(a) for a in args]):
             return mutable(made)
         return made
+
+    def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([self._converted(value) for value in args])
+
+    def _by_name(self, name: str, value: Any) -> Any:
+        return self._converted(value)
 
     def __eq__(self, other: object) -> bool:
         theirs = other.__wrapped__ if isinstance(other, ArrayFunction) else other

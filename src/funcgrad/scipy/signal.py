@@ -74,17 +74,34 @@ def _ordered(who: str, a: Array, b: Array, mode: str, axes: Sequence[int]) -> bo
     )
 
 
-def _directly(a: Array, b: Array) -> Any:
-    """The full convolution over all axes: a sum of shifted copies along all but the last."""
+def _directly(
+    a: Array, b: Array, mode: str, shapes: Sequence[tuple[int, ...]], axes: Sequence[int]
+) -> Any:
+    """The part of the convolution over all axes that ``mode`` names: a sum of shifted copies."""
+    if mode == "valid":
+        return _within(a, b)
     if a.ndim == 1:
-        return np.convolve(a, b)
+        return _part(np.convolve(a, b), mode, shapes, axes)
     if math.prod(b.shape) > math.prod(a.shape):
         a, b = b, a
     shape = [n + m - 1 for n, m in zip(a.shape, b.shape, strict=True)]
-    total: Any = np.zeros(shape, np.result_type(a.dtype, b.dtype))
+    total: Any = lift_fully(np.zeros(shape, np.result_type(a.dtype, b.dtype)))
     for index in np.ndindex(*b.shape):
-        margins = [(k, size - n - k) for k, size, n in zip(index, shape, a.shape, strict=True)]
-        total = total + np.pad(a * b[index], margins)
+        place = tuple([slice(k, k + n) for k, n in zip(index, a.shape, strict=True)])
+        total = total.at[place].add(a * b[index])
+    return _part(total, mode, shapes, axes)
+
+
+def _within(a: Array, b: Array) -> Any:
+    """The convolution where b does not reach beyond a."""
+    if a.ndim == 1:
+        return np.convolve(a, b, "valid")
+    counts = [n - m + 1 for n, m in zip(a.shape, b.shape, strict=True)]
+    kernel = np.flip(b)
+    total: Any = np.zeros(counts, np.result_type(a.dtype, b.dtype))
+    for index in np.ndindex(*b.shape):
+        place = tuple([slice(k, k + n) for k, n in zip(index, counts, strict=True)])
+        total = total + a[place] * kernel[index]
     return total
 
 
@@ -101,7 +118,7 @@ def convolve(
     small = min(math.prod(a.shape), math.prod(b.shape)) <= 64 or a.ndim == 1
     if method == "fft" or (method == "auto" and not small):
         return fftconvolve(a, b, mode)
-    return _part(_directly(a, b), mode, (a.shape, b.shape), axes)
+    return _directly(a, b, mode, (a.shape, b.shape), axes)
 
 
 @_composed
@@ -175,12 +192,12 @@ def convolve2d(
     if _ordered("convolve2d", a, b, mode, axes):
         a, b = b, a
     if mode == "valid" or (boundary == "fill" and not fillvalue):
-        return _part(_directly(a, b), mode, (a.shape, b.shape), axes)
+        return _directly(a, b, mode, (a.shape, b.shape), axes)
     # The full convolution reads as many rows and columns outside as the kernel is wide.
     margins = [(n - 1, n - 1) for n in b.shape]
     options = {"constant_values": fillvalue} if boundary == "fill" else {}
     around = np.pad(a, margins, _BOUNDARIES[boundary], **options)  # type: ignore[call-overload]
-    full = _part(_directly(around, b), "valid", (around.shape, b.shape), axes)
+    full = _within(around, b)
     return _part(full, mode, (a.shape, b.shape), axes)
 
 

@@ -157,6 +157,27 @@ _FORMULAS: Mapping[str, Callable[..., Any]] = {
 """The logarithm of the density, or of the mass of a discrete distribution."""
 
 
+def _normal_entropy(mean: npt.ArrayLike | None = None, cov: npt.ArrayLike = 1) -> Any:
+    center, matrix = _parameters("multivariate_normal", mean, cov)
+    log_det = 2 * np.sum(np.log(np.diagonal(np.linalg.cholesky(matrix))))
+    return (center.size * (_LOG_TAU + 1) + log_det) / 2
+
+
+def _dirichlet_entropy(alpha: npt.ArrayLike) -> Any:
+    alpha = real("dirichlet", alpha)
+    total = np.sum(alpha)
+    beta = np.sum(gammaln(alpha)) - gammaln(total)
+    return (
+        beta + (total - alpha.size) * special.psi(total) - np.sum((alpha - 1) * special.psi(alpha))
+    )
+
+
+_ENTROPIES: Mapping[str, Callable[..., Any]] = {
+    "dirichlet": _dirichlet_entropy,
+    "multivariate_normal": _normal_entropy,
+}
+
+
 class Multivariate:
     """A multivariate distribution of SciPy's, whose densities and masses take traced values.
 
@@ -192,13 +213,26 @@ class Multivariate:
 
     def _log(self, name: str, x: npt.ArrayLike, args: Any, kwds: Any) -> Any:
         own = getattr(self.own, name)  # an AttributeError, if SciPy's has no such method
-        args, kwds = (*self.args, *args), {**self.kwds, **kwds}
-        kwds.pop("seed", None)
+        args, kwds = self._parameters(args, kwds)
         if not holds_expr([x, *args, *kwds.values()]):
             return own(x, *args, **kwds)
         with np.errstate(all="ignore"):
             log = _FORMULAS[self.name](x, *args, **kwds)
             return log if name.startswith("log") else np.exp(log)
+
+    def _parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The frozen distribution's parameters and a method's own."""
+        merged = {**self.kwds, **kwds}
+        merged.pop("seed", None)
+        return (*self.args, *args), merged
+
+    def entropy(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """The entropy, as SciPy's method; of traced parameters for the normal and Dirichlet's."""
+        own = self.own.entropy
+        args, kwds = self._parameters(args, kwds)
+        if self.name not in _ENTROPIES or not holds_expr([*args, *kwds.values()]):
+            return own(*args, **kwds)
+        return _ENTROPIES[self.name](*args, **kwds)
 
     def logpdf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
         """The logarithm of the density, as SciPy's method."""

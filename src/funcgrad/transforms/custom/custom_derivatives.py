@@ -84,12 +84,12 @@ def _asked(rule: str, flow: str, remedy: str) -> Any:
         TypeError,
         f"{rule}: expected a rule that does not depend on the value of the {flow}, in which it is linear, "
         f"but Python asked for it, and the rule is traced once for all of them; {remedy}, or choose with "
-        "np.where, fg.cond or fg.while_loop",
+        "np.where, fg.cond or fg.while_loop; repr(x) is its formula",
     )
 
 
 # What a rule is traced on in the place of a tangent or cotangent.
-_flow: Op = Op(name="flow", run=_asked, infer=same_type, hidden=True)
+_flow: Op = Op(name="flow", run=_asked, infer=same_type)
 _COTANGENT = ("custom_vjp", "cotangent", "loop on values of the residuals, which are known")
 _TANGENT = ("custom_jvp", "tangent", "loop on values of the primals, which are known")
 
@@ -204,7 +204,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
                 "custom_vjp: expected fwd to return a pair (value, residuals), but got "
                 f"{type(pair).__name__}",
             )
-        value, residuals = (flatten(part) for part in pair)
+        value, residuals = flatten(pair[0], "cotangent"), flatten(pair[1], "residual")
         results = [lift_fully(leaf) for leaf in value.leaves]
         kept = [lift_fully(leaf) for leaf in residuals.leaves]
         trees = [flatten(args[i]) for i in places]
@@ -338,7 +338,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         fixed, places = self._split_arguments(args)
         value = flatten(run(self.f, args, {}))
         results = [lift_fully(leaf) for leaf in value.leaves]
-        primals = flatten(tuple(args[i] for i in places))
+        parts = tuple(args[i] for i in places)
+        primals, moving = flatten(parts, "primal"), flatten(parts, "tangent")
         arguments = [lift_fully(leaf) for leaf in primals.leaves]
         seeds = [
             _stand_in(_TANGENT, x.type if differentiable(x.dtype) else _as_float(x))
@@ -364,7 +365,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
                 )
             return [fit(x, z.type) for x, z in zip(moved, results, strict=True)]
 
-        body, captured, _ = trace_body(forward, [primals, primals], [*arguments, *seeds])
+        body, captured, _ = trace_body(forward, [primals, moving], [*arguments, *seeds])
         context = [*arguments, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(arguments), len(seeds))
         return value.rebuild(custom_derivative(results, arguments, context, body, forward=True))
