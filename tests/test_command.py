@@ -258,6 +258,7 @@ def test_the_welcome_can_be_typed():
 
 MISTAKES = (
     "x^2",
+    "fg.check_grads(abs, (0.0,))",
     "fg.grad(lambda v: v)(np.ones(2))",
     "fg.gradd",
     "np.zeros(3).__setitem__(0, x)",
@@ -272,10 +273,14 @@ def test_a_traceback_in_the_prompt_has_the_lines_that_were_typed():
         text=True,
         check=True,
     )
-    assert re.findall(r'File "(.*?)"', done.stderr) == ["<console>"] * len(MISTAKES)
+    assert re.findall(r'File "(.*?)"', done.stderr) == [
+        f"<input-{2 + i}>" for i in range(len(MISTAKES))
+    ]
+    assert "  at <input-2>:1: x^2\n" in done.stderr
     assert "write x**y for a power" in done.stderr
     assert "sum it, or use jacobian" in done.stderr
     assert "write fg.grad\n" in done.stderr
+    assert done.stderr.count("AssertionError") == 1  # without the one that caused it
     assert done.stderr.rstrip().splitlines()[-2].startswith("TypeError: float(): expected a number")
     assert "sequence" not in done.stderr  # NumPy's own words
 
@@ -312,6 +317,20 @@ def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     assert "in f()" in done.stdout  # what the user wrote is shown
     assert re.search(r": \[jit\(grad\(sin\)\), vmap\(cos\), <function f at \w+>\]\n$", done.stdout)
     assert re.search(r"  at In\[\d+\]:2: return x\^2\n", done.stdout)  # a cell has IPython's name
+
+
+def test_colors_in_ipython_leave_names_and_tracebacks_as_they_are():
+    pytest.importorskip("IPython")
+    pytest.importorskip("rich")
+    colored = IN_IPYTHON.replace("import sys\n", "import sys\nsys.stdout.isatty = lambda: True\n")
+    colored = colored.replace(
+        "[fg.jit(fg.grad(np.sin)), fg.vmap(np.cos), f]", "fg.jit(fg.grad(np.sin))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", colored, "x^2"], capture_output=True, text=True, check=True
+    )
+    assert "----> 2     return x^2" in done.stdout
+    assert done.stdout.endswith(": jit(grad(sin))\n")
 
 
 def test_ipythons_prompt_has_the_welcome_alone(monkeypatch):

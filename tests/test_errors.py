@@ -41,7 +41,7 @@ CASES = [
     (lambda: fg.switch(0, [np.sin, 2.0]), TypeError, r"switch: expected functions.*got float; write np\.where"),
     # -- questions without an answer
     (lambda: bool(X > 0), TypeError, r"bool\(\): expected a number, but 'x > 0' has none.*np.where"),
-    (lambda: X ^ 2, TypeError, r"bitwise_xor: NumPy has no loop for .*; write x\*\*y for a power"),
+    (lambda: X ^ 2, TypeError, r"\^: expected integers or bools, but got float64, int; write x\*\*y for a power"),
     (lambda: float(X), TypeError, r"float\(\): expected a number, but 'x' has none"),
     (lambda: [1, 2][X], TypeError, "an index: expected a number"),
     (lambda: f"{X:.2f}", TypeError, "a format: expected a number"),

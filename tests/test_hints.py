@@ -117,7 +117,28 @@ x, y = fg.var("x"), fg.var("y")
         (
             lambda: float(x * y),
             TypeError,
-            r"stands for any value; .*write e\(x=2.0\) for its value at x = 2",
+            r"stands for any value; .*write e\(x=2.0, y=2.0\) for its value",
+        ),
+        (lambda: int(x), TypeError, r"write e\(x=2.0\) for its value\n"),
+        (
+            lambda: fg.table(x * y, 0.5, 2.0),
+            TypeError,
+            r"got float, float; write table\(e, x=2.0, y=2.0\)",
+        ),
+        (
+            lambda: fg.to_svg(x * y, "e.svg", 2.0),
+            TypeError,
+            r"got float; write to_svg\(e, x=2.0, y=2.0\)",
+        ),
+        (
+            lambda: fg.table(x * y, x=[1, 2, 3], y=2),
+            TypeError,
+            r"got int64\[3\]; write fg.var\('x', \(3,\)\) for a variable that stands for an array",
+        ),
+        (
+            lambda: fg.backprop(x * y, "x"),
+            TypeError,
+            r"seed, but got str; write backprop\(e\)\['x'\] for",
         ),
         (lambda: max(x, y), TypeError, r"stands for any value; .* np.maximum\(a, b\) for a choice"),
         (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),

@@ -354,6 +354,12 @@ def _check_root(expr: Expr) -> None:
 def _seed(expr: Expr, seed: Any) -> Any:
     if isinstance(seed, Parts):  # of a tuple
         return seed
+    if isinstance(seed, str):
+        raise fail(
+            TypeError,
+            f"backprop: expected a number or an array as seed, but got str; write backprop(e)[{seed!r}] for "
+            "the gradient of a variable",
+        )
     if isinstance(seed, Expr) or seed.__class__.__module__ == "numpy":
         if seed.shape not in ((), expr.shape):
             raise fail(

@@ -266,26 +266,38 @@ def _has_input(root: ExprBase) -> bool:
 
 
 def _no_value(expr: ExprBase, asker: str) -> Any:
-    text = functions["text"](expr)
-    shown = "; repr(x) is its formula" if asker in ("str()", "a format") else ""
-    if asker == "bool()" and expr.op is not INPUT and expr.op.name in ("equal", "not_equal"):
-        shown = "; fg.same(a, b) compares two formulas as formulas"
-    # NumPy's own error follows where an array's element is set: the remedy is to be read first.
-    found = remedy() if asker in ("float()", "complex()") else ""
-    instead = f"{found}; " if found else ""
     remedies = (
         "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
         "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its values"
         if expr.traced
-        else "write e(x=2.0) for its value at x = 2, np.where(condition, a, b), fg.cond or np.maximum(a, b) "
-        "for a choice, np.sin for math.sin, and np.stack([...]) for an array of formulas"
+        else f"write {_remedy(expr, asker)}"
     )
+    # NumPy's own error follows where an array's element is set: the remedy is to be read first.
+    found = remedy() if asker in ("float()", "complex()") else ""
     return fail(
         TypeError,
-        f"{asker}: expected a number, but {_shorten(text)} has none, since it stands for any value; {instead}"
-        f"{remedies}{shown}",
+        f"{asker}: expected a number, but {_shorten(functions['text'](expr))} has none, since it stands for "
+        f"any value; {f'{found}; ' if found else ''}{remedies}",
         USERS,
     )
+
+
+def _remedy(expr: ExprBase, asker: str) -> str:
+    """What to write for a formula that was asked for a number."""
+    inputs = [item for item in subexpressions(expr) if item.op is INPUT]
+    values = ", ".join([f"{item.params[0][1]}=2.0" for item in inputs[:3]])
+    value = f"e({values}) for its value"
+    if asker == "bool()":
+        compared = expr.op is not INPUT and expr.op.name in ("equal", "not_equal")
+        same = "; fg.same(a, b) compares two formulas as formulas" if compared else ""
+        return (
+            f"{value}, or np.where(condition, a, b), fg.cond or np.maximum(a, b) for a choice{same}"
+        )
+    if asker in ("str()", "a format"):
+        return f"{value}, or repr(x) for its formula"
+    if asker in ("float()", "complex()"):
+        return f"{value}, np.sin for math.sin, or np.stack([...]) for an array of formulas"
+    return value
 
 
 def _shorten(text: str) -> str:

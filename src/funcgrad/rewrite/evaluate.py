@@ -122,7 +122,7 @@ def values_by_name(
         raise fail(
             TypeError,
             f"evaluate: expected values by name or in a dict, but got {_kinds(values)}; write "
-            f"e({_sample(wanted)})",
+            f"e({sample_values(wanted)})",
         )
     given = by_name(values or {}, named)
     missing = [name for name in wanted if name not in given]
@@ -131,7 +131,7 @@ def values_by_name(
         raise fail(
             TypeError,
             f"evaluate: expected values for {', '.join(wanted)}, but got {got}; write "
-            f"e({_sample(wanted)})",
+            f"e({sample_values(wanted)})",
         )
     return {name: given[name] for name in wanted}
 
@@ -142,7 +142,7 @@ def _kinds(values: object) -> str:
     return ", ".join([type(value).__name__ for value in given])
 
 
-def _sample(wanted: Iterable[str]) -> str:
+def sample_values(wanted: Iterable[str]) -> str:
     """Values for the first of the variables, as they are given in a call."""
     return ", ".join([f"{name}=2.0" for name in list(wanted)[:3]])
 
@@ -184,9 +184,17 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
     ):
         raise fail(
             TypeError,
-            f"evaluate: expected {type} for {name}, but got {ArrayType(array.shape, array.dtype)}",
+            f"evaluate: expected {type} for {name}, but got {ArrayType(array.shape, array.dtype)}"
+            f"{_array_variable(name, array, type)}",
         )
     return array.astype(type.dtype)[()]
+
+
+def _array_variable(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> str:
+    """What to write where an array was given for a variable that stands for a number."""
+    if type.shape or not array.shape or array.dtype.kind not in "biuf":
+        return ""
+    return f"; write fg.var({name!r}, {array.shape}) for a variable that stands for an array"
 
 
 def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> Any:

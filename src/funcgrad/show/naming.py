@@ -19,7 +19,7 @@ from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
-from funcgrad.rewrite.evaluate import by_name
+from funcgrad.rewrite.evaluate import by_name, sample_values
 from funcgrad.show.written import Written
 from funcgrad.source import fail
 
@@ -43,20 +43,19 @@ def check_values(
     who: str, nodes: list[Expr], values: Mapping[Any, Any] | None, named: Mapping[str, Any]
 ) -> None:
     """Refuse values that do not fit: by position, or not for every variable."""
+    names = [name_of(e) for e in nodes if e.op is INPUT]
     if values is not None and not isinstance(values, Mapping):
         raise fail(
             TypeError,
             f"{who}: expected values by name or in a dict, but got {type(values).__name__}; write "
-            f"{who}(e, x=2.0)",
+            f"{who}(e, {sample_values(names) or 'x=2.0'})",
         )
-    names = [name_of(e) for e in nodes if e.op is INPUT]
     given = by_name(values or {}, named)
     if any([name not in given for name in names]):
-        sample = ", ".join([f"{name}=2.0" for name in names[:3]])
         raise fail(
             TypeError,
             f"{who}: expected values for {', '.join(names)}, but got {', '.join(given) or 'none'}; write "
-            f"{who}(e, {sample})",
+            f"{who}(e, {sample_values(names)})",
         )
 
 

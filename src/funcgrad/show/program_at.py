@@ -13,7 +13,7 @@ from funcgrad.algebras.arguments_of import subject
 from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded
 from funcgrad.ops.base.op import leaf
-from funcgrad.rewrite.evaluate import variables
+from funcgrad.rewrite.evaluate import sample_values, variables
 from funcgrad.show.naming import check_values
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
@@ -35,7 +35,7 @@ def program_at(
             raise fail(
                 TypeError,
                 f"{who}: expected values by name or in a dict, but got {kinds}; "
-                f"write {who}(e, x=2.0){hint}",
+                f"write {who}(e, {sample_values(variables(f)) or 'x=2.0'}){hint}",
             )
         values = {**(args[0] if args else {}), **named}
         if values:

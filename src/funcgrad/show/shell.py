@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import code
+import linecache
 import sys
 from collections.abc import Callable
 from functools import reduce
@@ -75,6 +76,21 @@ def _name_of_ours(value: object) -> str | None:
 class _Console(code.InteractiveConsole):
     """Python's prompt, whose tracebacks have the lines that were typed and not funcgrad's own."""
 
+    typed = 1  # which input comes next
+
+    def runsource(self, source: str, filename: str = "<console>", symbol: str = "single") -> bool:
+        """Run an input, or say that it goes on. Its lines are kept for tracebacks, as by Python 3.13."""
+        filename = f"<input-{self.typed}>"
+        linecache.cache[filename] = (
+            len(source),
+            None,
+            f"{source}\n".splitlines(keepends=True),
+            filename,
+        )
+        goes_on = super().runsource(source, filename, symbol)
+        self.typed += not goes_on
+        return goes_on
+
     def showtraceback(self) -> None:
         """Print the error that is handled, as Python does: with the nearest of a misspelt name."""
         error = sys.exc_info()[1]
@@ -87,11 +103,15 @@ def _told(error: BaseException, steps: TracebackType | None) -> BaseException:
     """The error to show: with the steps of the user's, and funcgrad's own where NumPy has put one over it.
 
     ``a[0] = x`` asks an expression for a float. NumPy raises an error about sequences because of the refusal.
+    An error that funcgrad raises because of another one of its own says all: the other one is not shown.
     """
     cause = error.__cause__
-    hidden = cause is not None and _is_ours(cause.__traceback__) and not _is_ours(_last(steps))
-    shown = cause if cause is not None and hidden else error
-    return shown.with_traceback(_users_steps(steps))
+    if cause is not None and _is_ours(cause.__traceback__):
+        if not _is_ours(_last(steps)):
+            error = cause
+        elif _users_steps(cause.__traceback__) is None:
+            error.__cause__ = None
+    return error.with_traceback(_users_steps(steps))
 
 
 def _is_ours(step: TracebackType | None) -> bool:
@@ -126,17 +146,27 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
     config.TerminalInteractiveShell.banner1 = f"{welcome}\n"
     if hasattr(TerminalInteractiveShell, "enable_tip"):  # from IPython 9 on
         config.TerminalInteractiveShell.enable_tip = False
-    config.InteractiveShellApp.extensions = ["rich"] * bool(find_spec("rich")) + [__name__]
+    config.InteractiveShellApp.extensions = [__name__]
     start_ipython(argv=[], config=config, user_ns=names)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Let IPython print compiled functions by their names, and tracebacks with the lines that were typed."""
+    """Let IPython print compiled functions by their names, and tracebacks with the lines that were typed.
+
+    In a terminal that has rich, text comes in its colors. The tracebacks are IPython's, since rich's have no
+    lines of what was typed.
+    """
 
     def name(function: FunctionType, printer: Any, cycle: bool) -> None:
         printer.text(_name_of_ours(function) or repr(function))
 
-    shell.display_formatter.formatters["text/plain"].for_type(FunctionType, name)
+    formatters = shell.display_formatter.formatters
+    formatters["text/plain"].for_type(FunctionType, name)
+    if sys.stdout.isatty() and find_spec("rich"):
+        from rich import pretty
+
+        pretty.install()
+        formatters["text/plain"] = _naming(formatters["text/plain"])
 
     def show(
         shell: Any, kind: type, error: BaseException, steps: Any, tb_offset: object = None
@@ -145,6 +175,16 @@ def load_ipython_extension(shell: Any) -> None:
         shell.showtraceback((type(shown), shown, shown.__traceback__), tb_offset=1)
 
     shell.set_custom_exc((Exception,), show)
+
+
+def _naming(display: Any) -> Any:
+    """IPython's formatter that rich made, by which compiled functions print as their names."""
+
+    class Naming(type(display)):  # type: ignore[misc]
+        def __call__(self, value: object) -> Any:
+            return _name_of_ours(value) or display(value)
+
+    return Naming()
 
 
 def _complete(names: dict[str, Any]) -> None:

@@ -78,8 +78,11 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
         return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
     except TypeError:
         names = ", ".join(str(getattr(d, "name", getattr(d, "__name__", d))) for d in strong)
-        hint = "; write x**y for a power" if ufunc is np.bitwise_xor else ""
-        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}{hint}") from None
+        if ufunc is np.bitwise_xor:
+            raise fail(
+                TypeError, f"^: expected integers or bools, but got {names}; write x**y for a power"
+            ) from None
+        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
 
 
 def same_type(type: ArrayType, **_: object) -> ArrayType:

@@ -53,7 +53,7 @@ def number_annotations(
 ) -> Annotations:
     """Values and gradients of nodes in canonical order, and linear maps of some edges, at given values."""
     root = nodes[-1]
-    check_values("to_svg", nodes, values, dict(values or {}) | dict(named))
+    check_values("to_svg", nodes, values, named)
     if not differentiable(root.dtype) or is_tuple(root):
         known = evaluate_all(root, values, **named)
         found = [number_label(present(known[e.key])) for e in nodes]

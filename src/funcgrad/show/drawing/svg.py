@@ -8,6 +8,7 @@ for plain classes, so that browsers, CairoSVG and librsvg draw the same.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -53,9 +54,16 @@ Direction: TypeAlias = Literal["down", "right"]
 
 
 class Picture(str):
-    """The text of an SVG picture, which a notebook draws."""
+    """The text of an SVG picture, which a notebook draws. At a prompt its size and its title are shown."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        size = re.search(r'width="(.*?)" height="(.*?)"', self)
+        title = re.search("<title>(.*?)</title>", self, re.DOTALL)
+        if size is None or title is None:
+            return super().__repr__()
+        return f"<picture of {html.unescape(title[1])}: {size[1]} x {size[2]}>"
 
     def _repr_svg_(self) -> str:
         return str(self)
