@@ -123,6 +123,7 @@ GOALS = (
     Goal(f"{BUNDLE}, `sparse_jacobian`", "bundle", "10000 observations", "jax", "speed", 1, None),
     Goal(STORES, "stores", "10000 stores", "jax", "speed", 0.3, 1),
     Goal(STORES, "stores", "10000 stores", "autograd", "speed", 15, 30),
+    Goal(f"{STORES}, with llvmlite", "stores", "10000 stores", "jax", "speed", 1, None, NATIVE),
     *[
         goal
         for name, family, size, limit in (

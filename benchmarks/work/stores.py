@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, with_autograd, with_funcgrad, with_jax
+from benchmarks.work.base import NATIVE, Work, with_autograd, with_funcgrad, with_jax, with_native
 
 SIZES = ("10000 stores",)
 SMOKE = "20 stores"
@@ -66,4 +66,9 @@ def jax(args: tuple[Any]) -> Work:
     return with_jax(rolled(module.numpy, module.lax.fori_loop), args)
 
 
-PEERS = {"funcgrad": funcgrad, "autograd": autograd, "jax": jax}
+PEERS = {
+    "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
+    "autograd": autograd,
+    "jax": jax,
+}

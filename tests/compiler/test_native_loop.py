@@ -11,10 +11,12 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import deferred_code, native_loop, time_estimate
+from funcgrad.compiler.native import array_forms, deferred_code, native_loop, time_estimate
 from funcgrad.compiler.native.array_program import form_of
+from funcgrad.compiler.native.array_values import new_array
 from funcgrad.compiler.native.deferred_code import DeferredCode, MachineCode
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
+from funcgrad.compiler.native.loop_function import loop_function_text
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.python import loop_codegen
@@ -590,6 +592,9 @@ def test_states_that_trade_places(native):
         lambda t, y: y.at[1:].set(y[:-1]),
         lambda t, y: y.at[t].set(1.0).at[0].set(y[t]),
         lambda t, y: np.sqrt(np.abs(y)).at[t].add(y[0]),
+        lambda t, y: y.at[t].set(0.0).at[t - 1].add(2.0 * y[t]),
+        lambda t, y: y.at[t].add(y[t - 1]).at[t - 1].set(y[t] + y[0]),
+        lambda t, y: y.at[t].set(0.0).at[(t + 5) % 24].add(y[t] - y[(t + 5) % 24]),
     ],
 )
 def test_stores_beside_reads_of_the_same_array(step, native):
@@ -606,6 +611,22 @@ def test_stores_beside_reads_of_the_same_array(step, native):
         want = np.asarray(fg.evaluate(step(t, fg.const(want[0])))), want[0] + want[1]
     np.testing.assert_allclose(y, want[0], rtol=1e-14)
     np.testing.assert_allclose(z, want[1], rtol=1e-14)
+
+
+def test_a_store_after_a_read_of_an_entry_copies_no_array(monkeypatch):
+    """The gradient of a loop of stores reads an entry, which it also records, and writes there."""
+    made = []
+    monkeypatch.setattr(
+        array_forms,
+        "new_array",
+        lambda w, shape, dtype: made.append(shape) or new_array(w, shape, dtype),
+    )
+    types = [ArrayType((9,), np.dtype(float)), ArrayType((), np.dtype(int))]
+    x, t = symbol("x", types[0]), symbol("t", types[1])
+    entry = x[t]
+    flat = flatten_program([x.at[t].set(0.0).at[t - 1].add(2.0 * entry), entry], [x, t])
+    loop_function_text(flat, None, LoopSpec(1, 1, 10))
+    assert made == []
 
 
 def test_operands_are_not_written(native):

@@ -264,6 +264,7 @@ class ArrayProgram:
         _sink(flat, self.forms, self.groups, self.where)
         self.values: dict[int, Any] = {}
         self.stored = self._stored()
+        self.numbers_at = self._numbers_at()
         self.read_until = self._read_until()
         self.writable = {
             *writable,
@@ -287,11 +288,25 @@ class ArrayProgram:
         last = [-1] * len(self.flat.steps)
         for i in self.flat.results:
             last[i] = end
+        early = {i: place for place, numbers in self.numbers_at.items() for i in numbers}
         for i in reversed(range(len(self.flat.steps))):
-            reader = last[i] if isinstance(self.forms.get(i), View) else self.where[i]
+            if i in early:
+                reader = early[i]
+            else:
+                reader = last[i] if isinstance(self.forms.get(i), View) else self.where[i]
             for k in self.flat.steps[i].operands:
                 last[k] = max(last[k], reader)
         return last
+
+    def _numbers_at(self) -> dict[int, list[int]]:
+        """By groups: the numbers to load before each, so that a store may write where they were read."""
+        steps, found = self.flat.steps, dict[int, list[int]]()
+        written = {steps[i].operands[0] for i in self.forms if steps[i].op.in_place}
+        for i, step in enumerate(steps):
+            view = isinstance(self.forms.get(i), View) and step.operands
+            if view and step.type.shape == () and step.operands[0] in written:
+                found.setdefault(self.where[i] + 1, []).append(i)
+        return found
 
     def may_overwrite(self, step: FlatStep) -> bool:
         """Whether a step may write into the memory of its first operand, which nothing reads later."""
@@ -310,7 +325,9 @@ class ArrayProgram:
     def run(self, inputs: Sequence[Value]) -> list[Value]:
         """Write the program; the values of its results."""
         self.values = dict(enumerate(inputs))
-        for group in self.groups:
+        for place, group in enumerate(self.groups):
+            for i in self.numbers_at.get(place, ()):
+                self.value(i)
             if group.shape is None:
                 (i,) = group.members
                 step, form = self.flat.steps[i], self.forms[i]
