@@ -26,7 +26,7 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: fg.fold(3.0, None), TypeError, "expected an"),
         (lambda: fg.toposort((x * y).graph), TypeError, "toposort: expected an expression"),
         (lambda: fg.check_grads(np.sin, 3.0), TypeError, r"write \(x,\)"),
-        (lambda: fg.backprop(x * y)["z"], KeyError, "the variables are x, y"),
+        (lambda: fg.backprop(x * y)["z"], KeyError, "the names are x, y"),
         (lambda: fg.tensor, AttributeError, r"write fg.const\(a\)"),
         (lambda: fg.grads, AttributeError, r"no attribute 'grads'; write fg\.grad$"),
         (lambda: fg.jacobain, AttributeError, r"write fg\.jacobian$"),
@@ -118,6 +118,11 @@ x, y = fg.var("x"), fg.var("y")
             lambda: float(x * y),
             TypeError,
             r"stands for any value; .*write e\(x=2.0, y=2.0\) for its value",
+        ),
+        (
+            lambda: bool(np.exp(x) * y + np.exp(x)),
+            TypeError,
+            "expected a number, but 'let a = exp\\(x\\) in a\\*y \\+ a' has none",
         ),
         (lambda: int(x), TypeError, r"write e\(x=2.0\) for its value\n"),
         (

@@ -17,6 +17,21 @@ def values(formula):
     return fg.backprop(formula)(x=0.5, y=3.0, w=2.0)
 
 
+def test_a_node_is_found_by_the_name_that_it_was_given():
+    h = fg.name(X * Y, "h")
+    z = fg.backprop(np.sin(h) + h)
+    assert fg.same(z["h"], z[h])
+    assert fg.same(fg.gradient(np.sin(h) + h, "h"), fg.gradient(np.sin(h) + h, h))
+    assert z._ipython_key_completions_() == ["x", "y", "h"]
+
+
+def test_a_name_of_two_nodes_is_none_unless_one_is_a_variable():
+    with pytest.raises(KeyError, match="h; the names are x, y"):
+        fg.backprop(fg.name(PRODUCT, "h") + fg.name(SINE, "h"))["h"]
+    z = fg.backprop(fg.name(SINE, "h") * fg.var("h"))
+    assert fg.same(z["h"], z[fg.var("h")])
+
+
 def test_the_sum_of_maps_is_the_map_of_the_sum():
     total = fg.backprop(PRODUCT) + fg.backprop(SINE)
     of_sum = fg.backprop(PRODUCT + SINE)

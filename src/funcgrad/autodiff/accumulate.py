@@ -22,7 +22,7 @@ from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.ops.tuples import together_op
-from funcgrad.rewrite.evaluate import present, variables
+from funcgrad.rewrite.evaluate import named_nodes, present, variables
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -133,7 +133,7 @@ class GradientMap(Mapping[Key, Any]):
         return _unpickled, (together_op(*exprs), packed)
 
     def _ipython_key_completions_(self) -> list[str]:
-        return list(variables(self.root))
+        return list(named_nodes(self.root))
 
     def __call__(self, values: Any = None, /, *more: Any, **named: Any) -> Any:
         """The map with the values of its cotangents, given one for each variable by name, or in a dict."""
@@ -148,9 +148,9 @@ class GradientMap(Mapping[Key, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
-            names = variables(self.root)
+            names = named_nodes(self.root)
             if key not in names:
-                raise KeyError(f"{key}; the variables are {', '.join(names) or 'none'}")
+                raise KeyError(f"{key}; the names are {', '.join(names) or 'none'}")
             key = names[key]
         try:
             found = self._sums[key.key if isinstance(key, Expr) else key]

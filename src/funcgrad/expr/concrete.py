@@ -24,6 +24,7 @@ from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
+from funcgrad.one_line import one_line
 from funcgrad.source import USERS, fail
 
 
@@ -276,7 +277,7 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
     found = remedy() if asker in ("float()", "complex()") else ""
     return fail(
         TypeError,
-        f"{asker}: expected a number, but {_shorten(functions['text'](expr))} has none, since it stands for "
+        f"{asker}: expected a number, but {one_line(expr, 40)!r} has none, since it stands for "
         f"any value; {f'{found}; ' if found else ''}{remedies}",
         USERS,
     )
@@ -298,8 +299,3 @@ def _remedy(expr: ExprBase, asker: str) -> str:
     if asker in ("float()", "complex()"):
         return f"{value}, np.sin for math.sin, or np.stack([...]) for an array of formulas"
     return value
-
-
-def _shorten(text: str) -> str:
-    line = text.splitlines()[-1]
-    return repr(line if len(line) <= 40 else line[:37] + "...")

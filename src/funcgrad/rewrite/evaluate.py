@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Node
+from funcgrad.node_names import labels
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.rewrite.in_place import in_place, reads_first
 from funcgrad.source import fail
@@ -103,6 +105,13 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
                     f"variables: expected one type for {name!r}, but got {found[name].type} and {expr.type}",
                 )
     return found
+
+
+def named_nodes(expr: Expr) -> dict[str, Expr]:
+    """The variables by name, and the nodes to which `funcgrad.name` gave a name that no other node has."""
+    found, exprs, given = variables(expr), by_key(expr), labels(expr)
+    uses = Counter([*found, *given.values()])
+    return found | {label: exprs[key] for key, label in given.items() if uses[label] == 1}
 
 
 def _by_name(expr: Expr, values: Mapping[Any, Any] | None, named: dict[str, Any]) -> dict[str, Any]:

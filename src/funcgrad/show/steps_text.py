@@ -193,7 +193,11 @@ def _gradient(root: Expr, nodes: list[Expr], slopes: list[str]) -> Iterator[str]
             continue
         raw = cotangents.map[e.key] if e.key in cotangents else zeros_like(e)
         (simple,) = simplify_all([raw], simplifier=recorder)
-        yield from _slope(f"d{root.label or 'f'}/d{name_of(e)}", repr(simple), slope)
+        yield from _slope(
+            f"d{root.label or 'f'}/d{name_of(e)}",
+            slope if simple.op is CONSTANT else repr(simple),
+            slope,
+        )
         yield from _laws(recorder.record)
         recorder.record.clear()
 

@@ -12,7 +12,7 @@ from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.node_names import labels
 from funcgrad.ops.shape import zeros_like
-from funcgrad.rewrite.evaluate import variables
+from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
@@ -22,9 +22,9 @@ from funcgrad.trace.pytree import flatten_with_static
 def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
 
-    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; the result has
-    its structure. Without ``wrt``, a dict with the gradient for each variable. A tuple prints what its
-    formulas share once.
+    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; `name` gives names to
+    nodes. The result has its structure. Without ``wrt``, a dict with the gradient for each variable. A tuple
+    prints what its formulas share once.
 
     Raises TypeError if ``expr`` is not a scalar expression, if ``wrt`` names no variable or node, or if
     several are given that are no tuple.
@@ -47,7 +47,7 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
             f"gradient: expected the variables as one argument, but got {1 + len(others)}; "
             "write gradient(e, (x, y))",
         )
-    names = variables(expr)
+    names = variables(expr) if wrt is None else named_nodes(expr)
     tree = flatten_with_static(
         dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
     )
