@@ -288,9 +288,13 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     return node_map(expr, path_sums(reversed(program), semiring, _arcs(program, weight)))
 
 
-def path_sums(backward: Iterable[Key], semiring: Semiring, arcs: Arcs) -> dict[Key, Any]:
-    """`sum_product` on a plain dict, over keys from the root on; ``arcs(key)`` is called at each step."""
-    sums: dict[Key, Any] = {}
+def path_sums(
+    backward: Iterable[Item],
+    semiring: Semiring,
+    arcs: Callable[[Item], Iterable[tuple[Item, Any]]],
+) -> dict[Item, Any]:
+    """`sum_product` on a plain dict, over keys or ids, root first; ``arcs(key)`` is called at each step."""
+    sums: dict[Item, Any] = {}
     add, multiply, one = semiring
     for key in backward:
         if not sums:

@@ -14,7 +14,7 @@ from funcgrad.expr import Expr
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import example, on_batch, spread
-from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.source import fail
 
 _NONE_GIVEN: Mapping[Key, tuple[Expr, bool]] = MappingProxyType({})
@@ -30,7 +30,7 @@ class Batch:
     size: int
     same: tuple[int, ...] = ()
 
-    def __call__(self, roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    def __call__(self, roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
         found = batched(roots, self.size, {})
         if any([found[i][1] for i in self.same]):
             raise fail(

@@ -172,6 +172,10 @@ class Simplifier:
             self.normal_forms.pop(id(node), None)
         return node
 
+    def simplified(self, root: Expr) -> Expr:
+        """The normal form of an expression on canonical ones, for programs that run."""
+        return folded([root], self.normal_form_unless_simple, operands=_operands_unless_simple)[0]
+
     def normal_form_unless_simple(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
         """The normal form of a node; a node that is known to be simple is its own."""
         if not is_simple(expr):

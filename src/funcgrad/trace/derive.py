@@ -27,8 +27,10 @@ from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
 
-Transform: TypeAlias = Callable[[list[Expr], list[Expr]], list[Expr]]
-"""From roots and leaves, as expressions, to the expressions wanted: a pure module-level function."""
+Transform: TypeAlias = Callable[[list[Expr], list[Expr], Simplifier], list[Expr]]
+"""From roots and leaves, as expressions, to the expressions wanted: a pure module-level function.
+
+The roots are simplified; the simplifier is theirs, for what is derived of them."""
 
 
 def derive(
@@ -128,7 +130,7 @@ def derived(
             of_values = Simplifier()
             simple = simplify_all(wanted, simplifier=of_values)
             of_derivatives = of_values.for_derivatives()
-            outputs = transform(simple, inputs[:leaves])
+            outputs = transform(simple, inputs[:leaves], of_derivatives)
             made = simplify_all(outputs, simplifier=of_derivatives)
             has_tuples = of_values.holds_tuples or of_derivatives.holds_tuples
             return subsume_bodies(made) if has_tuples else made
@@ -149,7 +151,7 @@ def concretize(tree: object, leaves: Sequence[Expr]) -> Any:
     )
 
 
-def _unchanged(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def _unchanged(roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
     return roots
 
 

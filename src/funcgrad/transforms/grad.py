@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.autodiff.accumulate import cotangents, gradients
+from funcgrad.autodiff.accumulate import gradients
+from funcgrad.autodiff.simplified_reverse import simplified_cotangents
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.rewrite.evaluate import result
-from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.trace.derive import closed, concretize
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -119,9 +120,11 @@ def value_and_grad(
     return titled(value_and_gradient_of, f, "value_and_grad", about)
 
 
-def _value_and_gradient(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def _value_and_gradient(
+    roots: list[Expr], leaves: list[Expr], simplifier: Simplifier
+) -> list[Expr]:
     (root,) = roots
-    return [root, *cotangents(root, leaves)]  # simplified by the caller
+    return [root, *simplified_cotangents(root, leaves, simplifier)]
 
 
 def _gradient_expr(

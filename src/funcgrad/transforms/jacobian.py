@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.autodiff.accumulate import backprop, cotangents, pushforward
+from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import every_example
+from funcgrad.autodiff.simplified_reverse import simplified_cotangents
 from funcgrad.expr import Expr, const
 from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import broadcast_to, full_like, moveaxis, reshape, zeros_like
 from funcgrad.rewrite.evaluate import result
+from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run_on_leaves
@@ -262,12 +264,12 @@ def _basis(item: Expr) -> Expr:
     return example(const(np.eye(size, dtype=item.dtype).reshape(size, *item.shape)))  # type: ignore[no-any-return]
 
 
-def jacobian_rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def jacobian_rows(roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
     """The blocks of the Jacobian in reverse mode, a pullback of the basis of each root."""
     blocks: list[Expr] = []
     for root in roots:
         if not root.shape:
-            blocks += cotangents(root, leaves)
+            blocks += simplified_cotangents(root, leaves, simplifier)
             continue
         found = backprop(root, _basis(root), wrt=leaves).map
         pulled = [found[x.key] if x.key in found else zeros_like(x) for x in leaves]
@@ -276,7 +278,9 @@ def jacobian_rows(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
     return blocks
 
 
-def jacobian_columns(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def jacobian_columns(
+    roots: list[Expr], leaves: list[Expr], simplifier: Simplifier | None = None
+) -> list[Expr]:
     """The blocks of the Jacobian in forward mode, a pushforward of the basis of each leaf."""
     table: list[list[Expr]] = []
     for x in leaves:

@@ -10,6 +10,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.evaluate import result
+from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import parameter_names, run_on_leaves
@@ -97,7 +98,7 @@ def _formulas(
 jvp.expr = _formulas  # type: ignore[attr-defined]
 
 
-def _jvp(roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+def _jvp(roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
     half = len(leaves) // 2
     outputs = roots[: len(roots) - len(leaves)]
     tangents = {x.key: t for x, t in zip(leaves[:half], leaves[half:], strict=True)}

@@ -13,6 +13,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import ones_like
 from funcgrad.rewrite.evaluate import result
+from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run_on_leaves
@@ -65,7 +66,7 @@ class Expansion:
     order: int
     directed: bool
 
-    def __call__(self, roots: list[Expr], leaves: list[Expr]) -> list[Expr]:
+    def __call__(self, roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
         half = len(leaves) // 2 if self.directed else len(leaves)
         seeds = leaves[half:] if self.directed else [ones_like(x) for x in leaves]
         given = {x.key: (x, v) for x, v in zip(leaves[:half], seeds, strict=True)}

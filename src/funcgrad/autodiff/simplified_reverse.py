@@ -1,0 +1,159 @@
+"""Reverse accumulation whose cotangents are in normal form as soon as they are made.
+
+`funcgrad.autodiff.accumulate.backprop` makes expressions that are simplified afterwards: a raw node for each
+operation of a rule, a walk over all of them, and a second node for most. Here the semiring of `path_sums` has
+values in normal form. The pullback of an elementwise operation is taken once for each combination of types,
+on symbols; at each node only its operations are looked up in the simplifier's table. The result is that of
+`backprop` and `simplify_all`, which the tests compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from funcgrad.expr import Expr, subexpressions, symbol
+from funcgrad.fold import Semiring, folded, path_sums
+from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.linear import Joint, LinearMap
+from funcgrad.ops.base.op import EdgeRule, Elementwise, Op, differentiable
+from funcgrad.ops.shape import ones_like, zeros_like
+from funcgrad.rewrite.simplify import Simplifier
+
+
+def simplified_cotangents(
+    root: Expr, targets: Sequence[Expr], simplifier: Simplifier
+) -> list[Expr]:
+    """The gradient of a scalar root in each target, in normal form.
+
+    ``simplifier`` is that of the root for derivatives: the nodes of the root are in its table.
+    """
+    if not differentiable(root.dtype):
+        return [zeros_like(target) for target in targets]
+    exprs = {id(expr): expr for expr in subexpressions(root)}
+    pullbacks = _Pullbacks(exprs, _varied(exprs, targets), simplifier)
+    semiring = Semiring(pullbacks.sum, pullbacks.image, simplifier.simplified(ones_like(root)))
+    sums = path_sums(reversed(exprs), semiring, pullbacks.arcs)
+    return [sums[id(t)] if id(t) in sums else zeros_like(t) for t in targets]
+
+
+def _varied(exprs: dict[int, Expr], targets: Sequence[Expr]) -> set[int]:
+    """The ids of the targets, and of expressions that depend on them along edges."""
+    found = set(map(id, targets))
+    for me, expr in exprs.items():
+        for place, arg in enumerate(expr.args):
+            if id(arg) in found and expr.op.edge(place) is not None:
+                if differentiable(expr.dtype):
+                    found.add(me)
+                break
+    return found
+
+
+class _Operations(NamedTuple):
+    """The pullback of an edge as operations on the cotangent (0), the node (1) and its operands (from 2)."""
+
+    rows: tuple[tuple[Expr, tuple[int, ...]], ...]
+    """An operation on symbols, and the positions of its operands; rows have the next positions."""
+    result: int
+
+
+class _OnNode(NamedTuple):
+    """The operations of an edge, and the node and operands that they are for."""
+
+    operations: _Operations
+    values: tuple[Expr, ...]
+
+
+class _Pullbacks:
+    """The semiring and the arcs of one accumulation: cotangents in normal form."""
+
+    def __init__(self, exprs: dict[int, Expr], varied: set[int], simplifier: Simplifier) -> None:
+        self._exprs = exprs
+        self._varied = varied
+        self._simplifier = simplifier
+        self._known: dict[Any, tuple[_Operations | None, ...]] = {}
+        """The operations of all edges of an operation, by the operation and its types."""
+        self._sums: dict[ArrayType, Expr] = {}
+        """A sum of two symbols, by their type."""
+
+    def arcs(self, me: int) -> list[tuple[int, Any]]:
+        """The operands of a node that depend on a target, each with its linear map or operations."""
+        child = self._exprs[me]
+        op, args, varied = child.op, child.args, self._varied
+        if isinstance(op, Elementwise) and not any([arg.op is CONSTANT for arg in args]):
+            values = (child, *args)
+            types = tuple([value.type for value in values])
+            known = self._known.get((op, types))
+            if known is None:
+                known = self._known[op, types] = _operations(op, types)
+            return [
+                (id(arg), _OnNode(operations, values))
+                for arg, operations in zip(args, known, strict=True)
+                if operations is not None and id(arg) in varied
+            ]
+        return self._maps(child)
+
+    def _maps(self, child: Expr) -> list[tuple[int, LinearMap]]:
+        op, args, params = child.op, child.args, dict(child.params)
+        joint: Joint | None = None
+        found: list[tuple[int, LinearMap]] = []
+        for place, arg in enumerate(args):
+            if id(arg) not in self._varied:
+                continue
+            if op.joint is not None:
+                joint = joint or op.joint(child, *args, **params)
+                found.append((id(arg), joint.edge(place)))
+                continue
+            rule: EdgeRule | None = op.edge(place)
+            if rule is not None:
+                found.append((id(arg), rule(child, *args, **params)))
+        return found
+
+    def image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
+        """The cotangent that an edge gives its operand."""
+        if type(edge) is not _OnNode:
+            return self._simplified(edge.transpose(g))  # type: ignore[union-attr]
+        (rows, result), known = edge
+        values = [g, *known]
+        normal_form = self._simplifier.normal_form
+        for expr, places in rows:
+            if len(places) == 2:
+                i, j = places
+                values.append(normal_form(expr, (values[i], values[j])))
+            else:
+                values.append(normal_form(expr, tuple([values[i] for i in places])))
+        return values[result]
+
+    def sum(self, a: Any, b: Any) -> Any:
+        """The sum of two cotangents of a node."""
+        if type(a) is not Expr or type(b) is not Expr or a.type != b.type:
+            return self._simplified(a + b)
+        added = self._sums.get(a.type)
+        if added is None:
+            added = self._sums[a.type] = symbol("a", a.type) + symbol("b", a.type)
+        return self._simplifier.normal_form(added, (a, b))
+
+    def _simplified(self, value: Any) -> Any:
+        return self._simplifier.simplified(value) if type(value) is Expr else value
+
+
+def _operations(op: Op, types: Sequence[ArrayType]) -> tuple[_Operations | None, ...]:
+    """The pullback of each edge of an elementwise operation, given the types of node and operands."""
+    stand_ins = [symbol(f"x{k}", type) for k, type in enumerate((types[0], *types))]
+    g, z, *operands = stand_ins
+    found: list[_Operations | None] = []
+    for place in range(len(operands)):
+        rule = op.edge(place)
+        if rule is None:
+            found.append(None)
+            continue
+        places = {id(expr): k for k, expr in enumerate(stand_ins)}
+        rows: list[tuple[Expr, tuple[int, ...]]] = []
+
+        def number(expr: Expr, parents: tuple[int, ...], rows: Any = rows) -> int:
+            rows.append((expr, parents))
+            return len(stand_ins) + len(rows) - 1
+
+        (result,) = folded([rule(z, *operands).transpose(g)], number, places)
+        found.append(_Operations(tuple(rows), result))
+    return tuple(found)
