@@ -208,3 +208,46 @@ def out_scalar(t):
 def test_mistakes(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        lambda a: np.zeros(a.shape[-1]),
+        lambda a: np.zeros(a.shape[-1], a.dtype),
+        lambda a: fg.ArrayType(a.shape[-1:], a.dtype),
+        lambda a: [0.0] * a.shape[-1],
+    ],
+)
+def test_the_type_of_a_result_may_be_given_by_an_array_like_it(out):
+    singular = primitive(lambda a: np.linalg.svd(a, compute_uv=False), out=out, name="singular")
+
+    def forward(a):
+        left, _, right = np.linalg.svd(a)
+        return singular(a), (left, right)
+
+    f = custom_vjp(singular)
+    f.defvjp(forward, lambda kept, g: (kept[0] @ np.diag(g) @ kept[1],))
+    a = np.array([[3.0, 1.0], [0.5, 2.0]])
+    for g in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        slope = g(lambda a: np.sum(f(a) ** 2))(a)
+        np.testing.assert_allclose(slope, 2 * a, rtol=1e-12)
+    rows = fg.vmap(fg.grad(lambda a: np.sum(f(a) ** 2)))(np.stack([a, a.T]))
+    np.testing.assert_allclose(rows, np.stack([2 * a, 2 * a.T]), rtol=1e-12)
+
+
+def test_a_result_of_no_type_is_refused():
+    f = primitive(np.sum, out=lambda a: "a number", name="total")
+    with pytest.raises(TypeError, match="total: expected out= to return a type, a number or an"):
+        fg.trace(f, np.ones(2))
+
+
+def test_arguments_by_name():
+    f = primitive(lambda x, y, n=2.0: x**n * y, [lambda x, y, n: n * x ** (n - 1) * y] * 3)
+    assert fg.grad(lambda x: f(x=x, y=3.0))(2.0) == fg.grad(lambda x: f(x, y=3.0))(2.0) == 12.0
+    assert f(2.0, y=3.0) == 12.0
+
+
+def test_an_operation_has_its_name():
+    assert erf.__name__ == "erf"
+    assert repr(primitive(np.cosh, name="c")).startswith("<function c at ")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
+from inspect import signature
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -100,9 +101,30 @@ def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
         raise fail(
             TypeError,
             f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; "
-            f"write {who}(f)(x)",
+            f"write {who}(f, argnums=1), counted from 0, or {who}(f)(x)",
         )
     return tuple(argnums)
+
+
+def by_position(
+    who: str, f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """All arguments of f by position, with keywords and defaults, as rules take them.
+
+    >>> by_position("primitive", lambda x, y, n=2: x, (1.0,), {"y": 3.0})
+    (1.0, 3.0, 2)
+    """
+    if not kwargs:
+        return args
+    bound = signature(f).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise fail(
+            TypeError,
+            f"{who}: expected arguments that may be given by position, but got "
+            f"{', '.join(bound.kwargs)}",
+        )
+    return bound.args
 
 
 def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
-from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -29,7 +28,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.transform_arguments import positions
+from funcgrad.transforms.transform_arguments import by_position, positions
 from funcgrad.typing import Array
 
 ORDERS = 3
@@ -115,20 +114,6 @@ class _Custom:
     def __repr__(self) -> str:
         return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
 
-    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, with keywords and defaults, as rules take them."""
-        if not kwargs:
-            return args
-        bound = signature(self.f).bind(*args, **kwargs)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise fail(
-                TypeError,
-                f"{self._who}: expected arguments that may be given by position, but got "
-                f"{', '.join(bound.kwargs)}",
-            )
-        return bound.args
-
     def _at_last_order(self) -> bool:
         """Whether the rule is nested in itself as often as allowed."""
         return _running.get().get(id(self), 0) >= ORDERS
@@ -187,7 +172,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         self._rule = (fwd, bwd)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = self._positional(args, kwargs)
+        args = by_position(self._who, self.f, args, kwargs)
         if not _traced(args):
             return self.f(*args)
         if self._rule is None:
@@ -327,7 +312,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         self._rule = rule
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = self._positional(args, kwargs)
+        args = by_position(self._who, self.f, args, kwargs)
         if not _traced(args):
             return self.f(*args)
         if self._rule is None:

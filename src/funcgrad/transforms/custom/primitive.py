@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
@@ -18,7 +19,7 @@ from funcgrad.ops.base.op import EdgeRule, Op, lift_all
 from funcgrad.source import fail
 from funcgrad.transformed import Decorator
 from funcgrad.transforms.jit.captures import CapturedVariables
-from funcgrad.transforms.transform_arguments import named_after
+from funcgrad.transforms.transform_arguments import by_position, named_after
 from funcgrad.typing import Array
 
 NUMERICAL_RULES = ("complex-step", "finite-difference")
@@ -50,7 +51,7 @@ def primitive(
     f: Callable[..., Any] | None = None,
     partials: Sequence[Callable[..., Any] | None] | str | None = None,
     *,
-    out: Callable[..., ArrayType] | None = None,
+    out: Callable[..., ArrayType | npt.ArrayLike] | None = None,
     name: str | None = None,
 ) -> Callable[..., Any]:
     """f as one opaque operation on arrays.
@@ -60,9 +61,9 @@ def primitive(
     a derivative in that argument is an error); both modes, batching and all orders use it. In its place,
     ``"complex-step"`` (f takes complex arrays and is analytic) or ``"finite-difference"`` (central, about
     ten digits) select a numerical rule, which the printed formula names. If f does not act entry by entry,
-    ``out`` gives the `ArrayType` of the result from those of the arguments, and `custom_vjp` or
-    `custom_jvp` gives the derivative; under `vmap`, f is called once for each example. Without f, a
-    decorator.
+    ``out`` gives the type of the result from the `ArrayType` of each argument: one of them, or a number or
+    an array of the result's shape and dtype. `custom_vjp` or `custom_jvp` gives its derivative; under
+    `vmap`, f is called once for each example. Without f, a decorator.
 
     Raises TypeError if ``partials`` is not a list of functions, or has another length than the arguments,
     and if a derivative runs that was not given; ValueError for an unknown numerical rule, for
@@ -88,9 +89,11 @@ def primitive(
     watches = [CapturedVariables(rule) for rule in partials or () if callable(rule)]
     seen = [watch.values() for watch in watches]
 
+    typed = out if out is None else _typed(title, out)
+
     @named_after(f)
-    def operation(*args: Array) -> Any:
-        args = tuple([plain_value(arg) for arg in args])
+    def operation(*args: Array, **kwargs: Array) -> Any:
+        args = tuple([plain_value(arg) for arg in by_position(title, function, args, kwargs)])
         if not any(isinstance(arg, Expr) for arg in args):
             return function(*args)
         if isinstance(rules, list | tuple) and len(rules) != len(args):
@@ -102,15 +105,36 @@ def primitive(
         nonlocal seen
         if not all(map(CapturedVariables.unchanged, watches, seen)):
             seen = [watch.values() for watch in watches]
-            operation.foreign = Foreign(function, title, rules, out)  # type: ignore[attr-defined]
+            operation.foreign = Foreign(function, title, rules, typed)  # type: ignore[attr-defined]
         held = operation.foreign  # type: ignore[attr-defined]
         exprs = lift_all(args)
         if held.elementwise:
             exprs = fit_entrywise(exprs)
         return foreign_op(*exprs, function=held)
 
-    operation.foreign = Foreign(function, title, rules, out)  # type: ignore[attr-defined]
+    operation.foreign = Foreign(function, title, rules, typed)  # type: ignore[attr-defined]
+    operation.__name__ = operation.__qualname__ = title
     return operation
+
+
+def _typed(title: str, out: Callable[..., Any]) -> Callable[..., ArrayType]:
+    """``out`` with the `ArrayType` of what it returns."""
+
+    def typed(*types: ArrayType) -> ArrayType:
+        found = out(*types)
+        if isinstance(found, ArrayType):
+            return found
+        likeness = found if hasattr(found, "dtype") else np.asarray(found)
+        dtype = np.dtype(likeness.dtype)
+        if dtype.kind not in "fciub":
+            raise fail(
+                TypeError,
+                f"{title}: expected out= to return a type, a number or an array like the result, but got "
+                f"{type(found).__name__}",
+            )
+        return ArrayType(tuple(likeness.shape), dtype)
+
+    return typed
 
 
 def _check_partials(partials: object, out: object) -> None:
