@@ -293,10 +293,13 @@ def _run_source(*call: _Any) -> _Any:
     return run_source(*call)
 
 
-def _call_adopted(*call: _Any) -> _Any:
-    from funcgrad.adoption.adopt import call_adopted
+@_lru_cache(maxsize=1)
+def _adoption() -> _Any:
+    return _import_module("funcgrad.adoption.adopt")
 
-    return call_adopted(*call)
+
+def _call_adopted(*call: _Any) -> _Any:
+    return _adoption().call_adopted(*call)
 
 
 @_lru_cache(maxsize=1)

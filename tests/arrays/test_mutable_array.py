@@ -51,6 +51,13 @@ BODIES = {
     "a copy by reshape": "a = np.ones((2, 3)).T\nb = a.reshape(-1)\nb[:] = x[0]\nreturn a.sum() + b.sum()",
     "ravel of a.T": "a = np.ones((2, 3))\na[0] = x[:3]\nb = a.T.ravel()\nb[0] = 9\nreturn (a*a).sum()",
     "order of results": "a = np.ones((2, 3)).T * x[0]\nb = a.ravel()\nb[0] = 5.0\nreturn (a*a).sum()",
+    "where of transposed arrays": (
+        "a = np.where(np.ones((2, 3)).T > 9, np.ones((2, 3)).T, x[0])\nb = a.reshape(-1)\nb[1] = 5.0\n"
+        "a[1] *= x[1]\nreturn (a*a).sum() + b @ x"
+    ),
+    "a copy to itself": (
+        "a = x[:4].reshape(2, 2).diagonal()\nnp.copyto(a, a, where=[True, False])\nreturn (a*a).sum()"
+    ),
     "a diagonal": "a = np.ones((3, 3))\nnp.fill_diagonal(a, x[:3])\nreturn (a*a).sum()",
     "einsum": "a = np.ones((3, 3))\nnp.einsum('ii->i', a)[:] = x[:3]\nreturn (a*a).sum()",
     "masks": "a = np.arange(6.0)\na[a > 2] = x[0]\na[x > 1] += x[1]\nreturn (a*a).sum()",

@@ -185,8 +185,9 @@ def import_(
 
 @wraps(isinstance)
 def isinstance_(value: Any, kinds: Any) -> bool:
-    kinds = _originals(kinds)
-    if not isinstance(value, _TRACED):
+    if type(kinds) is not type:  # that of an adopted class is another
+        kinds = _originals(kinds)
+    if type(value) not in _TRACED:
         return isinstance(value, kinds)
     for kind in stand_ins(value):
         if issubclass(kind, kinds):

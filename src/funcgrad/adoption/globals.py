@@ -25,6 +25,7 @@ NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict}
 """Types of values that are never redirected."""
 
 _ABSENT = object()
+_ABSENTS = repeat(_ABSENT)
 _BUILTIN = object()
 _KEPT = (ModuleType, FunctionType, type, BuiltinFunctionType, np.ufunc, type(np.sum))
 
@@ -78,11 +79,14 @@ class AdoptedGlobals(dict[str, Any]):
     def is_stale(self) -> bool:
         """Whether a name is bound anew, or what has been adopted has changed."""
         # Copies, since another thread may look up names, and a function may be collected.
-        names, values = list(self._bindings), list(self._bindings.values())
-        if not all(map(is_, map(self.original.get, names, repeat(_ABSENT)), values)):
+        bindings = self._bindings.copy()
+        if not all(map(is_, map(self.original.get, bindings, _ABSENTS), bindings.values())):
             return True
-        entries = [known() for known in list(self.entries.values())]
-        return any([entry.is_stale() for entry in entries if entry is not None])
+        for known in self.entries.copy().values():
+            entry = known()
+            if entry is not None and entry.is_stale():
+                return True
+        return False
 
     def forget(self, name: str | None = None) -> None:
         """Look up again where a name leads, or each name, and adopt again."""

@@ -285,9 +285,13 @@ def refresh() -> None:
     A function reaches those of other modules by names, objects and imports, so all modules are compared.
     """
     homes = [home for known in _GLOBALS.valuerefs() if (home := known()) is not None]
-    if any([home.is_stale() for home in homes]):
-        for home in homes:
-            home.forget()
+    for home in homes:
+        if home.is_stale():
+            break
+    else:
+        return
+    for home in homes:
+        home.forget()
 
 
 def redirect_refreshed(value: Any) -> Any:

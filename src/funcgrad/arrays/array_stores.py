@@ -90,11 +90,13 @@ def putmask(a: Reference, mask: npt.ArrayLike, values: npt.ArrayLike) -> None:
 
 def copyto(
     dst: Reference,
-    src: npt.ArrayLike,
+    src: npt.ArrayLike | Reference,
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
     where: npt.ArrayLike = True,
 ) -> None:
-    """As `numpy.copyto`."""
+    """As `numpy.copyto`, which does nothing where an array is copied to itself, be it read-only."""
+    if src is dst:
+        return
     lend(src)
     src = unwrapped(src)
     value = functions["array"](src) if isinstance(src, list | tuple) else src

@@ -324,9 +324,11 @@ def _function(
         _store_result(func.__name__, target, made, True, "same_kind")
         return target
     found = wrapped(cell, made)
+    entrywise = func is np.where and not any([isinstance(item, list | tuple) for item in args])
+    operands = args if entrywise else _flat([list(args), named])
     for item in found if isinstance(found, tuple | list) else (found,):
         if isinstance(item, Reference):
-            lay_out(item, _flat([list(args), named]), False)
+            lay_out(item, operands, entrywise)
     return found
 
 

@@ -16,9 +16,12 @@ import numpy as np
 from funcgrad.arrays.mutable_array import cell_of, mutable
 from funcgrad.arrays.reference import Reference
 from funcgrad.expr import Expr
+from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
 
 _LISTS = (list, tuple)
+_EXACT = frozenset({Expr, int, float, complex})
+"""Types of operands for which a ufunc is the operation that stands in for it."""
 _NUMBERS = frozenset({int, float, complex, bool, str, type(None), np.float64, np.ndarray})
 
 
@@ -136,6 +139,13 @@ class Ufunc(ArrayFunction):
     """A ufunc of NumPy's that takes nested lists of traced values; its attributes are NumPy's."""
 
     __wrapped__: np.ufunc
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if Expr in map(type, args) and not kwargs and _EXACT.issuperset(map(type, args)):
+            own = stand_in_of(self.__wrapped__)
+            if own is not None:
+                return own(*args)
+        return self._call(self.__wrapped__, args, kwargs)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
         """As `numpy.ufunc.reduce`."""
