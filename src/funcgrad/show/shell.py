@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.source import OURS
-from funcgrad.transforms.jit.capture_search import is_ours
+from funcgrad.transforms.jit.capture_owners import is_ours
 
 WELCOME = """\
 funcgrad {version}: a differentiable program is a value. All names are imported, and NumPy is np. Try:

@@ -13,7 +13,8 @@ import toolz
 import funcgrad as fg
 from funcgrad import jit
 from funcgrad.transforms.jit import capture_search as watch
-from funcgrad.transforms.jit.capture_sources import FEWEST
+from funcgrad.transforms.jit.capture_comparison import FEWEST
+from funcgrad.transforms.jit.capture_owners import is_installed
 from funcgrad.transforms.jit.captures import CapturedVariables
 
 SIZES = [3, 20_000]
@@ -212,8 +213,8 @@ def test_installed_packages_are_taken_to_stay_as_they_are():
         item.place.name for item in CapturedVariables(lambda x: np.sum(toolz.identity(x))).values()
     }
     assert places == {"sum"}  # which a global could hide
-    assert all(map(watch._installed, [np, sys, functools]))
-    assert not watch._installed(types.ModuleType("settings"))
+    assert all(map(is_installed, [np, sys, functools]))
+    assert not is_installed(types.ModuleType("settings"))
 
 
 def test_only_so_many_functions_are_looked_into():

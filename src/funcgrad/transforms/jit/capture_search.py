@@ -16,7 +16,6 @@ code of a function that is given other code (``f.__code__ = ...``: 20 ns for eac
 from __future__ import annotations
 
 import builtins
-import os
 import sys
 from collections import UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +35,8 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.source import warn
-from funcgrad.transformed import Transformed, function_of
+from funcgrad.transformed import Transformed
+from funcgrad.transforms.jit.capture_owners import callable_name, is_installed, is_ours
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
@@ -115,12 +115,12 @@ class _Search:
         self.functions = 0
 
     def run(self, f: Callable[..., Any]) -> None:
-        self.waiting.append((f, _name(f), True, Bound()))
+        self.waiting.append((f, callable_name(f), True, Bound()))
         while self.waiting:
             if len(self.done) > MOST_VALUES:
                 warn(
-                    f"jit: {_name(f)} reaches more than {MOST_VALUES} values beside its arguments, and no "
-                    "change of further ones is noticed; hand them to it as arguments"
+                    f"jit: {callable_name(f)} reaches more than {MOST_VALUES} values beside its arguments, "
+                    "and no change of further ones is noticed; hand them to it as arguments"
                 )
                 return
             item, label, own, bound = self.waiting.popleft()
@@ -139,7 +139,7 @@ class _Search:
                 self.waiting.append((inner, label, own, args))
             self._add(_held_by(item))
         if isinstance(item, FunctionType):
-            theirs = is_ours(item) or (not own and _installed(item))
+            theirs = is_ours(item) or (not own and is_installed(item))
             if not theirs and self.functions < MOST_FUNCTIONS:
                 self.functions += 1
                 self.met |= _names(item.__code__)
@@ -181,7 +181,7 @@ class _Search:
         elif isinstance(item, bytearray):
             yield Contents(label, item)
         elif isinstance(item, ModuleType):
-            if not _installed(item):
+            if not is_installed(item):
                 home = vars(item)
                 for name in self.names:
                     if name in home and not isinstance(home[name], ModuleType):
@@ -235,7 +235,7 @@ class _Search:
         Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
         """
         owner = self.owners[kind].get(name)
-        if owner is None or _installed(sys.modules.get(owner.__module__)):
+        if owner is None or is_installed(sys.modules.get(owner.__module__)):
             return
         value = vars(owner)[name]
         code: Any = None
@@ -292,7 +292,7 @@ _NEVER_IMPLICIT = frozenset(
 def _implicit_methods(kind: type) -> Iterator[FunctionType]:
     """The methods of the user's classes that operators and `getattr` call, such as ``__getitem__``."""
     for base in kind.__mro__[:-1]:
-        if not _installed(sys.modules.get(base.__module__)):
+        if not is_installed(sys.modules.get(base.__module__)):
             for name, value in vars(base).items():
                 if (
                     name[:2] == "__"
@@ -335,7 +335,7 @@ def _held_by(item: object) -> Iterator[Any]:
     """The arguments that a partial function holds."""
     if isinstance(item, partial) or type(item).__name__ == "curry":
         for k, value in enumerate(getattr(item, "args", ())):
-            yield Fixed(f"argument {k} of {_name(item)}", value)
+            yield Fixed(f"argument {k} of {callable_name(item)}", value)
         words = getattr(item, "keywords", {})
         yield from [NamespaceItem(name, words, name) for name in words]
 
@@ -345,13 +345,13 @@ def _of_function(f: FunctionType) -> Iterator[Any]:
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         yield ClosureCell(name, cell)
     if f.__defaults__:
-        yield Attribute(f"{_name(f)}.__defaults__", f, "__defaults__")
+        yield Attribute(f"{callable_name(f)}.__defaults__", f, "__defaults__")
         count = f.__code__.co_argcount
         names = f.__code__.co_varnames[count - len(f.__defaults__) : count]
         yield from map(Fixed, names, f.__defaults__)
     words: Any = f.__kwdefaults__
     if words:
-        yield Attribute(f"{_name(f)}.__kwdefaults__", f, "__kwdefaults__")
+        yield Attribute(f"{callable_name(f)}.__kwdefaults__", f, "__kwdefaults__")
         yield from [NamespaceItem(name, words, name) for name in words]
     home = f.__globals__
     named = _names(f.__code__)
@@ -381,36 +381,3 @@ _WITHOUT_ATTRIBUTES = frozenset(
 
 _LEAVES = frozenset((float, int, bool, complex, str, bytes, type(None), type(ABSENT), np.ndarray))
 """Types of values that lead to no other."""
-
-
-# -- whose they are ------------------------------------------------------------------------------
-def is_ours(f: Callable[..., Any]) -> bool:
-    """Whether a function is the package's own, such as what `grad` makes; its name may be the user's."""
-    f = function_of(f)
-    home = getattr(f, "__globals__", {}).get("__name__", "")
-    made = getattr(getattr(f, "__code__", None), "co_filename", "")
-    return (isinstance(home, str) and home.startswith("funcgrad.")) or made == "<funcgrad jit>"
-
-
-def _installed(item: FunctionType | ModuleType | None) -> bool:
-    """Whether a function or a module comes with an installed package, or with Python."""
-    if item is None:
-        return False
-    home = item.__globals__ if isinstance(item, FunctionType) else vars(item)
-    name, file = home.get("__name__"), home.get("__file__")
-    top = name.partition(".")[0] if isinstance(name, str) else ""
-    if not isinstance(file, str):
-        return top in sys.stdlib_module_names
-    return top == "funcgrad" or _is_installed(file)
-
-
-@lru_cache(maxsize=1024)
-def _is_installed(file: str) -> bool:
-    return file.startswith(_PYTHON) or "site-packages" in file or "dist-packages" in file
-
-
-_PYTHON = os.path.join(os.path.dirname(os.__file__), "")
-
-
-def _name(f: object) -> str:
-    return str(getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", "f"))

@@ -1,19 +1,15 @@
 """Places that a compiled function looks at beside its arguments, and the comparison of what they hold.
 
-In generated code a comparison of one is a condition on constants; many together are a function.
+In generated code a comparison of one is a condition on constants.
 """
 
 from __future__ import annotations
 
-import builtins
-import re
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from keyword import iskeyword
 from operator import is_
-from types import CellType, CodeType, FunctionType, MemberDescriptorType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +134,7 @@ class InstanceMember(NamedTuple):
                 value, held = weakref.ref(value), f"v{k}()"
         except TypeError:
             return None
-        if not plain or not _is_written(self.key):
+        if not plain or not is_written(self.key):
             return None
         if value is ABSENT:
             return f"{self.key!r} not in w{k}().__dict__" if has_namespace(self.holder) else None
@@ -149,7 +145,7 @@ class InstanceMember(NamedTuple):
 _CLOSED = frozenset((float, int, bool, complex, str, bytes, type(None), np.ndarray))
 
 
-def _is_written(name: str) -> bool:
+def is_written(name: str) -> bool:
     """Whether generated code may have a name as it is."""
     return name.isidentifier() and not iskeyword(name)
 
@@ -172,7 +168,7 @@ class ClassMember(NamedTuple):
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above; None for what may lead back to the function."""
-        if not _is_written(self.key):
+        if not is_written(self.key):
             return None
         held = f"v{k}"
         if isinstance(value, FunctionType | Transformed):
@@ -305,74 +301,3 @@ def seen(place: Any, whole: bool = False) -> Snapshot:
         return Snapshot(place, value)
     content = _content(value) if whole or value.nbytes <= COPIED else None
     return Snapshot(place, value, (value.shape, value.dtype), content)
-
-
-# -- many names at once --------------------------------------------------------------------------
-FEWEST = 4
-"""Names from which a function of its own compares them: to call it costs as much as three do.
-
-There each is looked up as Python does, in 3 ns, where a look into a cell or a namespace takes 13.
-"""
-
-_OWN = re.compile(r"[cv]\d+|missing")
-
-
-def checked(held: Sequence[Snapshot]) -> list[Snapshot]:
-    """The cells, and the globals of one namespace, where they are many."""
-    homes = Counter(id(item.place.home) for item in held if isinstance(item.place, NamespaceItem))
-    most = max(homes, key=homes.__getitem__, default=None)
-    found = [
-        item
-        for item in held
-        if isinstance(item.place, ClosureCell)
-        or (
-            isinstance(item.place, NamespaceItem)
-            and id(item.place.home) == most
-            and _is_global(item)
-        )
-    ]
-    return found if len(found) >= FEWEST else []
-
-
-def _is_global(item: Snapshot) -> bool:
-    """Whether code with that namespace for globals finds there, by that name, what was seen."""
-    place: Any = item.place
-    key, home = place[-1], place[1]
-    own = _is_written(key) and not _OWN.fullmatch(key)
-    return own and "__name__" in home and (item.value is not ABSENT or hasattr(builtins, key))
-
-
-def checker(held: Sequence[Snapshot]) -> Callable[[], bool]:
-    """A function that says whether names are bound to what they were."""
-    homes = [item.place.home for item in held if isinstance(item.place, NamespaceItem)]
-    given: dict[str, Any] = {"missing": CellType(NameError)}
-    tests = []
-    for k, item in enumerate(held):
-        name, value = f"c{k}", item.value
-        if isinstance(item.place, ClosureCell):
-            given[name] = item.place.cell
-        else:
-            name = item.place[-1]
-            value = getattr(builtins, name) if value is ABSENT else value
-        given[f"v{k}"] = CellType(value)
-        tests.append(f"{name} is v{k}")
-    code = _compiled(tuple(tests), tuple(given))
-    cells = tuple([given[name] for name in code.co_freevars])
-    return FunctionType(code, homes[0] if homes else {}, closure=cells)
-
-
-@lru_cache(maxsize=256)
-def _compiled(tests: Sequence[str], given: Sequence[str]) -> CodeType:
-    text = f"""
-def around({", ".join(given)}):
-    def same():
-        try:
-            return {" and ".join(tests)}
-        except missing:
-            return False
-    return same
-"""
-    home: dict[str, Any] = {}
-    exec(compile(text, "<funcgrad jit>", "exec", dont_inherit=True), home)
-    code: CodeType = home["around"](*given).__code__
-    return code

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.transforms.jit.capture_comparison import PlaceComparison, checked, checker
 from funcgrad.transforms.jit.capture_search import places_of
 from funcgrad.transforms.jit.capture_sources import (
     Contents,
     Fixed,
     Snapshot,
-    checked,
-    checker,
     key_of,
-    same_items,
     seen,
 )
 
@@ -25,6 +23,7 @@ class CapturedVariables:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
+        self._compared: tuple[Sequence[Snapshot], PlaceComparison] | None = None
 
     def values(self, before: Sequence[Snapshot] = ()) -> list[Snapshot]:
         """What is held now; of arrays of which ``before`` has the content, the content as well."""
@@ -53,15 +52,9 @@ class CapturedVariables:
 
     def unchanged(self, before: Sequence[Snapshot]) -> bool:
         """Whether everything is what it was."""
-        for item in before:
-            now = item.place.get()
-            if now is not item.value and not (
-                isinstance(item.place, Contents) and same_items(now, item.value)
-            ):
-                return False
-            if item.form is not None and item.event(seen(item.place, item.content is not None)):
-                return False
-        return True
+        if self._compared is None or self._compared[0] is not before:
+            self._compared = before, PlaceComparison(before)
+        return self._compared[1]()
 
     def changed(self, before: Sequence[Snapshot], now: Sequence[Snapshot]) -> list[str]:
         """The names of what is not, with what has happened to them."""

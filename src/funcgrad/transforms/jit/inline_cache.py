@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.python import scalar_ops as templates
-from funcgrad.transforms.jit.capture_search import is_ours
+from funcgrad.transforms.jit.capture_owners import is_ours
 from funcgrad.transforms.jit.capture_sources import ClosureCell, Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.guard_codegen import lines_of
