@@ -269,3 +269,63 @@ def test_masses_on_the_edge_of_a_parameter_have_derivatives(name, k, before, p, 
         slope, abs=1e-12
     )
     assert fg.jit(fg.grad(lambda p: ours.pmf(k, *before, p)))(p) == pytest.approx(slope, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_slopes_outside_the_support_are_zero(name):
+    pars = parameters(name)
+    own = getattr(scipy.stats, name)
+    a, b = own.support(*pars)
+    points = [
+        -np.inf,
+        np.inf,
+        *([a - 2.0] if np.isfinite(a) else []),
+        *([b + 2.0] if b < 1e9 else []),
+    ]
+    for method in methods(name)[:6]:
+        found = getattr(getattr(stats, name), method)
+        for x in points:
+            value, slopes = fg.value_and_grad(found, argnums=tuple(range(1 + len(pars))))(x, *pars)
+            if np.isfinite(value):
+                assert not np.any(slopes), (method, x)
+
+
+@pytest.mark.parametrize(
+    ("call", "x", "value", "slope"),
+    [
+        # Slopes at the median, where the formula has two halves.
+        (lambda x: stats.laplace.cdf(x), 0.0, 0.5, 0.5),
+        (lambda x: stats.laplace.logsf(x), 0.0, -np.log(2), -1.0),
+        (lambda x: stats.hypsecant.cdf(x), 0.0, 0.5, 1 / np.pi),
+        # Far out: by mpmath, with 40 digits.
+        (
+            lambda x: stats.hypsecant.logsf(x),
+            -40.0,
+            -2.7045863189405773e-18,
+            -2.7045863189405773e-18,
+        ),
+        (lambda x: stats.hypsecant.cdf(x), 1001.0, 1.0, 0.0),
+        (lambda x: stats.hypsecant.logsf(x), 1001.0, -1001.4515827052894, -1.0),
+        (lambda x: stats.cauchy.logpdf(x), 1e200, -922.1787670834677, -2e-200),
+        (lambda x: stats.cauchy.logsf(x), 1e200, -461.6617484846585, -1e-200),
+        (lambda x: stats.cauchy.logsf(x, 0.0, 1 / x), 1.0, -1.3862943611198906, -4 / np.pi),
+        (lambda x: stats.truncnorm.logcdf(x, 30.0, 50.0), 38.5, None, None),
+        # Densities that are positive at the end of the support.
+        (lambda x: stats.chi.pdf(x, 1.0), 0.0, np.sqrt(2 / np.pi), 0.0),
+        (lambda x: stats.nakagami.pdf(x, 0.5), 0.0, np.sqrt(2 / np.pi), 0.0),
+        (lambda x: stats.fisk.pdf(x, 1.0), 0.0, 1.0, -2.0),
+        (lambda x: stats.loglaplace.pdf(x, 1.0), 0.0, 0.5, 0.0),
+    ],
+)
+def test_values_and_slopes_at_medians_ends_and_far_out(call, x, value, slope):
+    if value is None:  # the logarithm of 1 - sf, where sf is small
+        sf, density = fg.value_and_grad(lambda x: stats.truncnorm.sf(x, 30.0, 50.0))(x)
+        value, slope = np.log1p(-sf), -density / (1 - sf)
+        assert value < 0
+    found = fg.value_and_grad(call)(x)
+    assert found == pytest.approx((value, slope), rel=1e-13, abs=0)
+    assert fg.jit(lambda t: fg.jvp(call, (t,), (1.0,))[1])(x) == pytest.approx(slope, rel=1e-13)
+
+
+def test_the_tail_of_loggamma_underflows_to_minus_infinity():
+    assert fg.value_and_grad(lambda x: stats.loggamma.logsf(x, 1.0))(1e10)[0] == -np.inf

@@ -25,6 +25,7 @@ from funcgrad.scipy.stats.standard import (
     changed,
     half_line,
     log1mexp,
+    log_where_small,
     symmetric,
     unit_interval,
     whole_line,
@@ -77,11 +78,17 @@ logistic = symmetric(
     )
 )
 
+
+def _below(x: Array) -> Any:
+    """-abs(x), with the slope of x at 0."""
+    return np.where(x > 0, -x, x)
+
+
 laplace = symmetric(
     Standard(
         density=lambda x: -np.abs(x) - math.log(2),
-        cdf=lambda x: np.where(x > 0, 1 - np.exp(-np.abs(x)) / 2, np.exp(-np.abs(x)) / 2),
-        logcdf=lambda x: np.where(x > 0, np.log1p(-np.exp(-np.abs(x)) / 2), x - math.log(2)),
+        cdf=lambda x: np.where(x > 0, 1 - np.exp(_below(x)) / 2, np.exp(_below(x)) / 2),
+        logcdf=lambda x: np.where(x > 0, np.log1p(-np.exp(_below(x)) / 2), x - math.log(2)),
         ppf=lambda q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q)),
     )
 )
@@ -115,10 +122,30 @@ uniform = Standard(
     support=unit_interval,
 )
 
+
+def _log1p_square(x: Array) -> Any:
+    """log(1 + x*x), also where the square overflows."""
+    far = np.abs(x) > 1e9
+    near = np.where(far, 0.0, x)
+    return np.where(far, 2 * np.log(np.abs(np.where(far, x, 1.0))), np.log1p(near * near))
+
+
+def _cauchy_cdf(x: Array) -> Any:
+    return np.arctan2(1.0, -x) / math.pi
+
+
+def _cauchy_logcdf(x: Array) -> Any:
+    far = x < -1e9
+    tail = -np.log(-math.pi * np.where(far, x, -1.0))
+    near = np.where(far, 0.0, x)
+    return np.where(far, tail, log_where_small(_cauchy_cdf(near), _cauchy_cdf(-near)))
+
+
 cauchy = symmetric(
     Standard(
-        density=lambda x: -math.log(math.pi) - np.log1p(x * x),
-        cdf=lambda x: np.arctan2(1.0, -x) / math.pi,
+        density=lambda x: -math.log(math.pi) - _log1p_square(x),
+        cdf=_cauchy_cdf,
+        logcdf=_cauchy_logcdf,
         ppf=lambda q: -1 / np.tan(math.pi * q),
     )
 )
@@ -186,10 +213,16 @@ def _log_mass(a: Array, b: Array) -> Any:
     return above + log1mexp(above - special.log_ndtr(low))
 
 
+def _log_share(part: Array, rest: Array, whole: Array) -> Any:
+    """The logarithm of a part of the whole, by the rest where that is the smaller one."""
+    small = part < rest
+    return np.where(small, part - whole, np.log1p(-np.exp(np.where(small, -1.0, rest - whole))))
+
+
 truncnorm = Standard(
     density=lambda x, a, b: norm.density(x) - _log_mass(a, b),
-    logcdf=lambda x, a, b: _log_mass(a, x) - _log_mass(a, b),
-    logsf=lambda x, a, b: _log_mass(x, b) - _log_mass(a, b),
+    logcdf=lambda x, a, b: _log_share(_log_mass(a, x), _log_mass(x, b), _log_mass(a, b)),
+    logsf=lambda x, a, b: _log_share(_log_mass(x, b), _log_mass(a, x), _log_mass(a, b)),
     support=lambda a, b: (a, b),
     valid=lambda a, b: a < b,
 )
@@ -361,12 +394,22 @@ maxwell = changed(
     back=lambda y: np.sqrt(2 * y),
     shapes=lambda: (np.float64(1.5),),
 )
-chi = changed(
-    gamma,
-    to=lambda x, df: x * x / 2,
-    log_slope=lambda x, df: np.log(x),
-    back=lambda y, df: np.sqrt(2 * y),
-    shapes=lambda df: (df / 2,),
+# The densities of these are written out, since they may be positive at 0, where the slope of ``to`` is not.
+chi = replace(
+    changed(
+        gamma,
+        to=lambda x, df: x * x / 2,
+        log_slope=lambda x, df: np.log(x),
+        back=lambda y, df: np.sqrt(2 * y),
+        shapes=lambda df: (df / 2,),
+    ),
+    density=lambda x, df: (
+        math.log(2)
+        - 0.5 * math.log(2) * df
+        - gammaln(0.5 * df)
+        + special.xlogy(df - 1.0, x)
+        - 0.5 * x * x
+    ),
 )
 chi2 = changed(
     gamma,
@@ -375,12 +418,21 @@ chi2 = changed(
     back=lambda y, df: 2 * y,
     shapes=lambda df: (df / 2,),
 )
-nakagami = changed(
-    gamma,
-    to=lambda x, nu: nu * x * x,
-    log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
-    back=lambda y, nu: np.sqrt(y / nu),
-    shapes=lambda nu: (nu,),
+nakagami = replace(
+    changed(
+        gamma,
+        to=lambda x, nu: nu * x * x,
+        log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
+        back=lambda y, nu: np.sqrt(y / nu),
+        shapes=lambda nu: (nu,),
+    ),
+    density=lambda x, nu: (
+        math.log(2)
+        + special.xlogy(nu, nu)
+        - gammaln(nu)
+        + special.xlogy(2 * nu - 1, x)
+        - nu * x * x
+    ),
 )
 invgamma = changed(
     gamma,
@@ -409,17 +461,31 @@ levy = changed(
     shapes=lambda: (np.float64(0.5),),
     decreasing=True,
 )
-fisk = changed(
-    logistic,
-    to=lambda x, c: c * np.log(x),
-    log_slope=lambda x, c: np.log(c) - np.log(x),
-    back=lambda y, c: np.exp(y / c),
+
+
+def _log1p_power(x: Array, c: Array) -> Any:
+    """log(1 + x**c), also where the power overflows."""
+    low, high = np.where(x <= 1, x, 1.0), np.where(x <= 1, 1.0, x)
+    return np.where(x <= 1, np.log1p(low**c), c * np.log(high) + np.log1p(high**-c))
+
+
+fisk = replace(
+    changed(
+        logistic,
+        to=lambda x, c: c * np.log(x),
+        log_slope=lambda x, c: np.log(c) - np.log(x),
+        back=lambda y, c: np.exp(y / c),
+    ),
+    density=lambda x, c: np.log(c) + special.xlogy(c - 1, x) - 2 * _log1p_power(x, c),
 )
-loglaplace = changed(
-    laplace,
-    to=lambda x, c: c * np.log(x),
-    log_slope=lambda x, c: np.log(c) - np.log(x),
-    back=lambda y, c: np.exp(y / c),
+loglaplace = replace(
+    changed(
+        laplace,
+        to=lambda x, c: c * np.log(x),
+        log_slope=lambda x, c: np.log(c) - np.log(x),
+        back=lambda y, c: np.exp(y / c),
+    ),
+    density=lambda x, c: np.log(c / 2) + special.xlogy(-c * np.sign(x - 1) - 1, x),
 )
 johnsonsu = changed(
     norm,
@@ -484,11 +550,25 @@ halflogistic = Standard(
     isf=lambda q: np.log(2 - q) - np.log(q),
     support=half_line,
 )
+
+
+def _hypsecant_tail(x: Array) -> Any:
+    """The probability of the shorter tail, beyond -abs(x)."""
+    return 2 / math.pi * np.arctan(np.exp(_below(x)))
+
+
+def _hypsecant_logcdf(x: Array) -> Any:
+    far = x < -20
+    tail = _hypsecant_tail(np.where(far, 0.0, x))
+    near = np.where(x > 0, np.log1p(-tail), np.log(tail))
+    return np.where(far, np.log(2 / math.pi) + x, near)
+
+
 hypsecant = symmetric(
     Standard(
         density=lambda x: -math.log(math.pi) - np.logaddexp(x, -x) + math.log(2),
-        cdf=lambda x: 2 / math.pi * np.arctan(np.exp(x)),
-        logcdf=lambda x: np.log(2 / math.pi) + np.where(x < -20, x, np.log(np.arctan(np.exp(x)))),
+        cdf=lambda x: np.where(x > 0, 1 - _hypsecant_tail(x), _hypsecant_tail(x)),
+        logcdf=_hypsecant_logcdf,
         ppf=lambda q: np.log(np.tan(math.pi / 2 * q)),
     )
 )

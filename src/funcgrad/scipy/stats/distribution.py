@@ -34,6 +34,13 @@ def _checked(value: Any, valid: Any, x: Any) -> Any:
     return np.where(_both(valid, np.logical_not(np.isnan(x))), value, np.nan)
 
 
+def _inner_point(a: Any, b: Any) -> Any:
+    """A point of the support, which stands for those outside, where functions and slopes may be NaN."""
+    low = np.where(np.isfinite(a), a, np.where(np.isfinite(b), b - 2.0, -1.0))
+    high = np.where(np.isfinite(b), b, low + 2.0)
+    return low + (high - low) / 2
+
+
 def _method(name: str) -> Method:
     def method(
         self: Distribution, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
@@ -124,11 +131,11 @@ class Distribution:
         """Whether y is past the values that the cumulative functions have below the support."""
         return y > a
 
-    def _inside(self, y: Array, log: Array, shapes: tuple[Any, ...]) -> Any:
-        """Whether the density is positive: elsewhere it has no derivative."""
+    def _log_density(self, y: Array, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Where y is in the support, and the log density there; elsewhere it has no derivative."""
         a, b = self.standard.support(*shapes)
-        inside = np.logical_and(np.logical_and(y >= a, y <= b), np.isfinite(y))
-        return np.logical_and(inside, log > -np.inf)
+        held = np.logical_and(np.logical_and(y >= a, y <= b), np.isfinite(y))
+        return held, self.standard.density(np.where(held, y, _inner_point(a, b)), *shapes)
 
     def _cumulative(self, name: str) -> Method:
         function = getattr(self.standard, name)
@@ -138,7 +145,8 @@ class Distribution:
             y = self.standardized(x, loc, scale)
             a, b = self.standard.support(*shapes)
             inside = np.logical_and(self.begun(y, a), y < b)
-            value = np.where(inside, function(y, *shapes), np.where(y >= b, high, low))
+            found = function(np.where(inside, y, _inner_point(a, b)), *shapes)
+            value = np.where(inside, found, np.where(y >= b, high, low))
             return _checked(value, valid, y)
 
         return cumulative
@@ -199,8 +207,9 @@ class Continuous(Distribution):
 
         def density(x: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
             y = self.standardized(x, loc, scale)
-            log = self.standard.density(y, *shapes) - np.log(scale)
-            value = np.where(self._inside(y, log, shapes), log, -np.inf)
+            held, log = self._log_density(y, shapes)
+            log = log - np.log(scale)
+            value = np.where(np.logical_and(held, log > -np.inf), log, -np.inf)
             return _checked(value if name == "logpdf" else np.exp(value), valid, y)
 
         return density
@@ -226,16 +235,14 @@ class Discrete(Distribution):
 
         def mass(x: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
             k = self.standardized(x, loc, scale)
-            log = self.standard.density(k, *shapes)
-            inside = np.logical_and(self._inside(k, log, shapes), k == x - loc)
-            value = np.where(inside, log, -np.inf)
+            held, log = self._log_density(k, shapes)
+            held = np.logical_and(held, k == x - loc)
+            value = np.where(np.logical_and(held, log > -np.inf), log, -np.inf)
             if name == "logpmf":
                 return _checked(value, valid, k)
             value = np.exp(value)
             product, edge = self.standard.mass, self.standard.edge
             if product is not None and edge is not None:
-                a, b = self.standard.support(*shapes)
-                held = np.logical_and(np.logical_and(k >= a, k <= b), k == x - loc)
                 at_edge = np.logical_and(held, edge(*shapes))
                 value = np.where(at_edge, product(k, *shapes), value)
             return _checked(value, valid, k)

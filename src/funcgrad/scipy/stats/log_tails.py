@@ -68,8 +68,10 @@ def log_gammaincc(a: Array, x: Array) -> Any:
 
 def _log_gammaincc_tail(a: Array, x: Array) -> Any:
     """By the asymptotic series: x**(a - 1) exp(-x)/gamma(a) * (1 + (a - 1)/x + ...)."""
-    series = _series(lambda k: (_last_axis(a) - 1 - k) / _last_axis(x))
-    return (a - 1) * np.log(x) - x - gammaln(a) + np.log(series)
+    finite = np.where(x < math.inf, x, 1.0)
+    series = _series(lambda k: (_last_axis(a) - 1 - k) / _last_axis(finite))
+    value = (a - 1) * np.log(finite) - finite - gammaln(a) + np.log(series)
+    return np.where(x < math.inf, value, -math.inf)
 
 
 # -- the incomplete beta function --------------------------------------------------------------------
