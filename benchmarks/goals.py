@@ -115,6 +115,19 @@ GOALS = (
     ),
     Goal("LSTM, 100 steps, h=64, B=1", "lstm", "B=1", "jax", "speed", 0.5, 1),
     Goal("LSTM, 100 steps, h=64, B=16", "lstm", "B=16", "jax", "speed", 0.8, 1),
+    *[
+        Goal(
+            f"LSTM, 100 steps, h=64, {size}, with llvmlite",
+            "lstm",
+            size,
+            "jax",
+            "speed",
+            1,
+            None,
+            NATIVE,
+        )
+        for size in ("B=1", "B=16")
+    ],
     Goal(RK4, "rk4", "10000 steps", "jax", "speed", 1 / 30, 1 / 15),
     Goal(RK4_FAST, "rk4", "10000 steps", "jax", "speed", 1, 2, NATIVE),
     Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),

@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, with_autograd, with_funcgrad, with_jax, with_torch
+from benchmarks.work.base import (
+    NATIVE,
+    Work,
+    with_autograd,
+    with_funcgrad,
+    with_jax,
+    with_native,
+    with_torch,
+)
 
 SIZES = ("2500", "1000000")
 SMOKE = "10"
@@ -68,6 +76,7 @@ def by_hand(args: tuple[Any]) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, with_autograd, with_funcgrad, with_jax, with_torch
+from benchmarks.work.base import (
+    NATIVE,
+    Work,
+    with_autograd,
+    with_funcgrad,
+    with_jax,
+    with_native,
+    with_torch,
+)
 
 SIZES = ("B=1", "B=16")
 SMOKE = "B=1"
@@ -153,6 +161,7 @@ def _value_and_gradient(p: Any, inputs: Any, targets: Any) -> Any:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

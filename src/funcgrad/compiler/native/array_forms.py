@@ -21,6 +21,7 @@ from funcgrad.compiler.native.array_values import (
     new_array,
     sum_dtype,
 )
+from funcgrad.compiler.native.blas import has_blas, matrices_of, multiply
 from funcgrad.compiler.native.llvm_writer import (
     REGISTER,
     LLVMWriter,
@@ -215,8 +216,8 @@ norm = Whole(_norm)
 
 
 # -- contractions --------------------------------------------------------------------------------
-# Multiplications from which BLAS is faster.
-_PRODUCT = 32768
+# Multiplications from which BLAS is faster, if each entry of the product is a sum of so many.
+_PRODUCT, _TERMS = 16384, 16
 
 
 def _contracted(
@@ -233,10 +234,15 @@ def _contracted(
         for term, x in zip(terms, operands, strict=True)
         for letter, length in zip(term, x.shape, strict=True)
     }
-    if dtype.kind == "b" or math.prod(lengths.values()) > _PRODUCT:
-        raise UnsupportedError("a product of large matrices")
+    if dtype.kind == "b":
+        raise UnsupportedError("a product of truth values")
     found = new_array(w, step.type.shape, dtype.name)
     summed = [letter for letter in lengths if letter not in output]
+    if math.prod(lengths.values()) >= _PRODUCT and has_blas(dtype.name):
+        pair = matrices_of(terms, output, operands)
+        if pair is not None and pair[0].shape[1] >= _TERMS:
+            multiply(w, found, *pair)
+            return found
     inner = _innermost(terms, output, operands)
     order = [*output, *summed] if inner is None else [*output[:-1], *summed, output[-1]]
     zero = _zero(step)

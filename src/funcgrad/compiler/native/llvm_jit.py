@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.compiler.native.blas import BLAS, blas_address
 from funcgrad.compiler.native.vector_functions import PREFIX, vector_address
 
 
@@ -117,6 +118,8 @@ def compile_llvm(
 
 
 def _address(name: str) -> int:
+    if name.startswith(BLAS):
+        return blas_address(name)
     if name.startswith(PREFIX):
         return vector_address(name)
     try:
