@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -248,7 +249,9 @@ def map(
     chosen = chosen_client("dask.map", client)
     every = chosen.compute(list(items), traverse=False)
     if seed is None:
-        return list(awaited(chosen, chosen.map(f, every, pure=False)))
+        # Some releases of Dask put a function's attribute `expr` in its place; a partial has none.
+        tasks = chosen.map(partial(f), every, pure=False, key=funcname(f))
+        return list(awaited(chosen, tasks))
     seeds = np.random.SeedSequence(seed).spawn(len(every))
     tasks = chosen.map(with_generator, [f] * len(every), every, seeds, pure=False, key=funcname(f))
     return list(awaited(chosen, tasks))
