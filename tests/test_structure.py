@@ -257,6 +257,7 @@ TABLES = {
     "rewrite/reading_laws.py",
     "rewrite/reading_array_laws.py",
     "rewrite/reading_axis_laws.py",
+    "rewrite/reading_case_laws.py",
     "rewrite/reading_matrix_laws.py",
     "expr/operators.py",
     "arrays/array_operators.py",

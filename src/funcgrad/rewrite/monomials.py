@@ -37,6 +37,12 @@ class Monomial(NamedTuple):
     powers: dict[Key, tuple[Expr, float]]
 
     @property
+    def weight(self) -> int:
+        """The length of a term in print: numbers and variables count 1, other functions 2."""
+        of_factors = [_weight(base) + (abs(k) != 1) for base, k in self.powers.values()]
+        return sum(of_factors) + (abs(self.number) != 1 or not of_factors)
+
+    @property
     def key(self) -> frozenset[tuple[Key, float]]:
         """What like terms have in common."""
         return frozenset([(key, exponent) for key, (_, exponent) in self.powers.items()])
@@ -53,6 +59,11 @@ class Monomial(NamedTuple):
     def to_the(self, exponent: float) -> Monomial:
         powers = {key: (base, k * exponent) for key, (base, k) in self.powers.items()}
         return Monomial(self.number**exponent, powers)
+
+
+def power(base: Expr, exponent: float) -> Monomial:
+    """A power of a factor."""
+    return Monomial(1.0, {base.key: (base, exponent)})
 
 
 # -- products ------------------------------------------------------------------------------------
@@ -104,7 +115,7 @@ def _raised(base: Expr, part: Monomial, exponent: float) -> Monomial:
         ((inner, k),) = part.powers.values()
         size: Expr = magnitude.absolute(inner)
         return Monomial(part.number**exponent, {size.key: (size, k * exponent)})
-    return Monomial(1.0, {base.key: (base, exponent)})
+    return power(base, exponent)
 
 
 def _exponent(expr: Expr) -> float | None:
@@ -130,7 +141,7 @@ def _has_power(base: Monomial, exponent: float) -> bool:
 
 
 def _atom(expr: Expr) -> Monomial:
-    return Monomial(1.0, {expr.key: (expr, 1.0)})
+    return power(expr, 1.0)
 
 
 def _negated(expr: Expr) -> Monomial:
@@ -152,7 +163,7 @@ def _exponential(expr: Expr, inside: Monomial) -> Monomial:
     if not inside.powers or inside.number == 0:
         return _atom(expr)
     base: Expr = exponential.exp(product_of(inside._replace(number=1.0), expr))
-    return Monomial(1.0, {base.key: (base, inside.number)})
+    return power(base, inside.number)
 
 
 def product_of(term: Monomial, like: Expr) -> Expr:
@@ -193,7 +204,15 @@ def _repeated(term: Monomial, like: Expr) -> Expr | None:
 
 
 def _positive(number: float, factors: list[Expr]) -> tuple[float, list[Expr]]:
-    """A negative number and a difference as a positive one and the opposite: -(x - y) is y - x."""
+    """A negative number and a difference as a positive one and the opposite: -(x - y) is y - x.
+
+    A factor that is a sum of negative terms is the opposite of one of positive terms.
+    """
+    for i, x in enumerate(factors):
+        found = terms_of(x) if x.op is arithmetic.subtract and number >= 0 else {}
+        if found and all([term.number < 0 for term in found.values()]):
+            opposite = [term._replace(number=-term.number) for term in found.values()]
+            return -number, [*factors[:i], sum_of(collected(opposite), x), *factors[i + 1 :]]
     place = next((i for i, x in enumerate(factors) if x.op is arithmetic.subtract), None)
     if number >= 0 or place is None:
         return number, factors
@@ -213,28 +232,20 @@ def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
             squares: Expr = arithmetic.square(base.args[0]) + arithmetic.square(base.args[1])
             found[base.key] = (squares, k / 2)
     for base, k in list(found.values()):
-        if base.op is trigonometric.sin and k > 0:
-            cosine: Expr = trigonometric.cos(base.args[0])
-            if found.get(cosine.key, (cosine, 0.0))[1] == -k:
-                del found[cosine.key]
-                tangent: Expr = trigonometric.tan(base.args[0])
-                found[base.key] = (tangent, k)
+        for sine, cosine, tangent in TANGENTS:
+            if base.op is sine and k > 0:
+                below: Expr = cosine(base.args[0])
+                if found.get(below.key, (below, 0.0))[1] == -k:
+                    del found[below.key]
+                    found[base.key] = (tangent(base.args[0]), k)
     return list(found.values())
 
 
-def in_sines(term: Monomial) -> Monomial:
-    """The product with tan(x) as sin(x)/cos(x), if one of these is a factor, too."""
-    found = Monomial(term.number, {})
-    for key, (base, k) in term.powers.items():
-        if base.op is trigonometric.tan:
-            sine: Expr = trigonometric.sin(base.args[0])
-            cosine: Expr = trigonometric.cos(base.args[0])
-            if sine.key in term.powers or cosine.key in term.powers:
-                parts = {sine.key: (sine, k), cosine.key: (cosine, -k)}
-                found = found.times(Monomial(1.0, parts))
-                continue
-        found = found.times(Monomial(1.0, {key: (base, k)}))
-    return found
+TANGENTS = (
+    (trigonometric.sin, trigonometric.cos, trigonometric.tan),
+    (trigonometric.sinh, trigonometric.cosh, trigonometric.tanh),
+)
+"""Functions with the two whose ratio they are, last."""
 
 
 def _number(value: float, like: Expr) -> Expr:
@@ -344,19 +355,43 @@ def collected(found: Iterable[Monomial]) -> Summands:
     return {key: term for key, term in sums.items() if term.number != 0}
 
 
-def distributed(found: Summands) -> Summands:
-    """The terms, with sums among them taken apart: 2*(x + 1) is 2*x + 2."""
+def is_alike(found: Summands) -> bool:
+    """Whether terms are products with one number, which stands before their sum: 2*(x + y)."""
+    numbers = {abs(term.number) for term in found.values()}
+    return len(found) > 1 and len(numbers) == 1 and all([term.powers for term in found.values()])
+
+
+def distributed(found: Summands, alike: bool = False) -> Summands:
+    """The terms, with sums among them taken apart: 2*(x + 1) is 2*x + 2.
+
+    ``alike``: only sums of products with one number, as 2*(x + y).
+    """
     opened: list[Monomial] = []
     for term in found.values():
         if len(term.powers) == 1:
             ((base, exponent),) = term.powers.values()
-            if exponent == 1 and base.op in _SIGNED:
-                opened += [
-                    t._replace(number=t.number * term.number) for t in terms_of(base).values()
-                ]
+            inside = terms_of(base) if exponent == 1 and base.op in _SIGNED else {}
+            if inside and (not alike or is_alike(inside)):
+                opened += [t._replace(number=t.number * term.number) for t in inside.values()]
                 continue
         opened.append(term)
     return collected(opened)
+
+
+def _weight(base: Expr) -> int:
+    """The length of a factor in print; a sum within a sum counts as another function."""
+    if unbroadcast(base).op not in SUMS:
+        return 1 if _is_name(base) else 2
+    found = terms_of(unbroadcast(base)).values()
+    inside = [
+        sum([(1 if _is_name(x) else 2) + (abs(k) != 1) for x, k in term.powers.values()])
+        for term in found
+    ]
+    return sum(inside) + sum([abs(term.number) != 1 or not term.powers for term in found])
+
+
+def _is_name(base: Expr) -> bool:
+    return unbroadcast(base).op in (INPUT, getitem_op)
 
 
 def sum_of(found: Summands, like: Expr) -> Expr:
@@ -397,19 +432,12 @@ def common_factor(found: Summands, alike: bool) -> Monomial:
     return Monomial(1.0, powers)
 
 
-def over_one_denominator(term: Monomial) -> Monomial:
-    """The product with a sum multiplied by what it and another factor divide by: x*(y/x + 1) is y + x."""
-    for key, (base, exponent) in term.powers.items():
-        found = terms_of(base) if base.op in SUMS and exponent.is_integer() else {}
-        below = {k: item for t in found.values() for k, item in t.powers.items() if item[1] < 0}
-        for other, (factor, _) in below.items():
-            lowest = min([t.powers.get(other, (factor, 0.0))[1] for t in found.values()])
-            outside = term.powers.get(other, (factor, 0.0))[1]
-            if outside == 0 or abs(outside + lowest * exponent) > abs(outside):
-                continue
-            scale = Monomial(1.0, {other: (factor, -lowest)})
-            whole = sum_of(collected([t.times(scale) for t in found.values()]), base)
-            rest = Monomial(term.number, {k: v for k, v in term.powers.items() if k != key})
-            rest = rest.times(scale.to_the(-exponent))
-            return rest.times(Monomial(1.0, {whole.key: (whole, exponent)}))
-    return term
+def denominator_of(found: Summands) -> Monomial:
+    """The common denominator of fractions, if one divides by more than a variable."""
+    powers: dict[Key, tuple[Expr, float]] = {}
+    for term in found.values():
+        for key, (base, k) in term.powers.items():
+            if k < powers.get(key, (base, 0.0))[1]:
+                powers[key] = (base, k)
+    more = any([_rank(base) > 0 for base, _ in powers.values()])
+    return Monomial(1.0, powers if more else {})

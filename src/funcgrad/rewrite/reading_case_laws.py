@@ -1,0 +1,305 @@
+"""Reading laws of guards, cases and comparisons: see `funcgrad.rewrite.reading_laws`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from funcgrad.expr import Expr, scalar
+from funcgrad.graph import Key, unnested
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    exponential,
+    extrema,
+    logic,
+    selection,
+    trigonometric,
+)
+from funcgrad.rewrite.monomials import (
+    SUMS,
+    Monomial,
+    collected,
+    monomial,
+    power,
+    product_of,
+    sum_of,
+    terms_of,
+    unbroadcast,
+)
+from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_terms import multiplied_out
+from funcgrad.rewrite.structural_laws import value_of
+
+
+def _guarded(expr: Expr) -> Expr | None:
+    """where(x != 0, y/x, 0) = y/x; where((x != 0) | (y != 0), y*x**(y - 1), 0) = y*x**(y - 1).
+
+    So is where(x != 0, x*y, 0), which is 0 there by itself.
+    """
+    p, value = expr.args
+    if value.dtype.kind != "f":
+        return None
+    conditions = unnested(unbroadcast(p), _disjuncts)
+    zeros = {x.key: x for condition in conditions for x in _nonzero(condition)}
+    inner = value
+    while inner.op is selection.mask:
+        inner = inner.args[1]
+    terms = multiplied_out(terms_of(inner)).values() if zeros else ()
+    infinite = [
+        any([_is_infinite(base, k, zeros) for base, k in term.powers.values()]) for term in terms
+    ]
+    return value if any(infinite) or (terms and _vanishes(inner, zeros)) else None
+
+
+def _finite_radius(expr: Expr) -> Expr | None:
+    """where(hypot(x, y) != inf, z/(x**2 + y**2), 0) = z/(x**2 + y**2): 0 or NaN at infinity."""
+    p, value = expr.args
+    p = unbroadcast(p)
+    if p.op is not logic.not_equal or value_of(p.args[1]) != np.inf or value.dtype.kind != "f":
+        return None
+    radius = unbroadcast(p.args[0])
+    if radius.op is not trigonometric.hypot:
+        return None
+    sides = {unbroadcast(side).key for side in radius.args}
+    inner = value
+    while inner.op is selection.mask:
+        inner = inner.args[1]
+    far = [
+        any([k < 0 and _is_square_of_radius(base, sides) for base, k in term.powers.values()])
+        for term in terms_of(inner).values()
+    ]
+    return value if all(far) else None
+
+
+def _is_square_of_radius(base: Expr, sides: set[Key]) -> bool:
+    """Whether a sum is that of the squares of all sides."""
+    squares = [
+        unbroadcast(side).key
+        for term in terms_of(unbroadcast(base)).values()
+        for side, k in term.powers.values()
+        if k == 2 and term.number > 0 and len(term.powers) == 1
+    ]
+    return set(squares) == sides and len(squares) == len(terms_of(unbroadcast(base)))
+
+
+def _disjuncts(p: Expr) -> tuple[Expr, ...]:
+    return p.args if p.op in (logic.bitwise_or, logic.logical_or) else ()
+
+
+def _nonzero(p: Expr) -> list[Expr]:
+    """The expressions that are zero where a condition does not hold: of hypot(x, y) != 0 the sides, too."""
+    p = unbroadcast(p)
+    if p.op is not logic.not_equal or value_of(p.args[1]) != 0:
+        return []
+    x = unbroadcast(p.args[0])
+    sides = x.args if x.op is trigonometric.hypot else ()
+    return [x, *map(unbroadcast, sides)]
+
+
+def _is_infinite(base: Expr, exponent: float, zeros: Mapping[Key, Expr]) -> bool:
+    """Whether a factor is not finite where some expressions are zero."""
+    base = unbroadcast(base)
+    if base.op is exponential.log:
+        return _vanishes(base.args[0], zeros)
+    if base.op is arithmetic.power and exponent > 0 and _vanishes(base.args[0], zeros):
+        of_exponent = terms_of(base.args[1]).values()
+        for x in (None, *zeros.values()):  # less one of the expressions that are zero
+            less = () if x is None else terms_of(-x).values()
+            rest = collected([t for t in (*of_exponent, *less) if not _has_factor(t, zeros)])
+            if [t.number < 0 and not t.powers for t in rest.values()] == [True]:
+                return True
+        return False
+    return exponent < 0 and _vanishes(base, zeros)
+
+
+def _vanishes(expr: Expr, zeros: Mapping[Key, Expr]) -> bool:
+    """Whether an expression is zero where some expressions are."""
+    inner = unbroadcast(expr)
+    if inner.key in zeros:
+        return True
+    if inner.op is trigonometric.hypot:
+        return all([_vanishes(arg, zeros) for arg in inner.args])
+    terms = terms_of(inner).values()
+    return all([_has_factor(term, zeros) for term in terms])
+
+
+def _has_factor(term: Monomial, zeros: Mapping[Key, Expr]) -> bool:
+    return any([unbroadcast(base).key in zeros and k > 0 for base, k in term.powers.values()])
+
+
+def _cases(expr: Expr) -> Expr | None:
+    """where(p, x, 0) + where(not p, y, 0) = where(p, x, y)."""
+    x, y = expr.args
+    if x.op is not selection.mask or y.op is not selection.mask:
+        return None
+    (p, a), (q, b) = x.args, y.args
+    if _is_opposite(q, p):
+        return np.where(p, a, b)  # type: ignore[return-value]
+    return np.where(q, b, a) if _is_opposite(p, q) else None  # type: ignore[return-value]
+
+
+def _is_opposite(q: Expr, p: Expr) -> bool:
+    """Whether a condition holds where another does not: of finite numbers, x < y where not x >= y."""
+    if q.op is logic.logical_not and q.args[0].key == p.key:
+        return True
+    (opposite, swapped), sides = _OPPOSITE.get(p.op, (None, None)), [x.key for x in p.args]
+    if q.op is opposite:
+        return [x.key for x in q.args] == sides
+    return q.op is swapped and [x.key for x in q.args] == sides[::-1]
+
+
+def _is_same_condition(q: Expr, p: Expr) -> bool:
+    return q.key == p.key or (q.op is logic.logical_not and _is_opposite(p, q.args[0]))
+
+
+_OPPOSITE: Mapping[object, tuple[Op | None, Op | None]] = MappingProxyType(
+    {
+        logic.less: (logic.greater_equal, logic.less_equal),
+        logic.greater: (logic.less_equal, logic.greater_equal),
+        logic.less_equal: (logic.greater, logic.less),
+        logic.greater_equal: (logic.less, logic.greater),
+    }
+)
+"""Comparisons that hold where another does not: of its operands, and of these in the other order."""
+
+
+def _either_way(expr: Expr) -> Expr | None:
+    """p | not p = True; (x >= y) | (y >= x) = True."""
+    p, q = expr.args
+    certain = _is_opposite(p, q) or _is_opposite(q, p) or _is_either_order(p, q)
+    return scalar(True, expr.dtype) if certain and expr.dtype.kind == "b" else None
+
+
+def _is_never_zero(expr: Expr) -> Expr | None:
+    """sqrt(x**2 + 1) != 0 is True."""
+    x, zero = expr.args
+    if value_of(zero) != 0 or x.dtype.kind != "f":
+        return None
+    found = monomial(x)
+    positive = [_is_positive(base) for base, _ in found.powers.values()]
+    return scalar(True, expr.dtype) if found.powers and found.number and all(positive) else None
+
+
+def _is_positive(base: Expr) -> bool:
+    """Whether a factor is an exponential, or a sum of even powers and of a positive number."""
+    base = unbroadcast(base)
+    if base.op not in SUMS:
+        return base.op in (exponential.exp, trigonometric.cosh)
+    found = terms_of(base).values()
+    even = [k % 2 == 0 for term in found for _, k in term.powers.values()]
+    return all([t.number > 0 for t in found]) and all(even) and not all([t.powers for t in found])
+
+
+def _same_operands(expr: Expr) -> Expr | None:
+    """x != x is False, and x == x is True."""
+    x, y = expr.args
+    return scalar(expr.op is logic.equal, expr.dtype) if x.key == y.key else None
+
+
+def _below_infinity(expr: Expr) -> Expr | None:
+    """abs(x) < inf is True."""
+    return scalar(True, expr.dtype) if value_of(expr.args[1]) == np.inf else None
+
+
+def _half_at_a_tie(expr: Expr) -> Expr | None:
+    """where(x >= y, z*where(x == y, 0.5, 1), 0) = z*(sign(x - y) + 1)/2; x for z = 2*maximum(x, 0)."""
+    p, value = expr.args
+    condition = unbroadcast(p)
+    if condition.op not in (logic.greater_equal, logic.less_equal) or value.dtype.kind != "f":
+        return None
+    found = monomial(value)
+    for base, k in found.powers.values():
+        if k != 1 or not _is_half_at(unbroadcast(base), condition):
+            continue
+        rest = found.times(power(base, -1.0))
+        x, y = condition.args if condition.op is logic.greater_equal else condition.args[::-1]
+        larger: Expr = extrema.maximum(x, y)
+        if value_of(y) == 0 and any(
+            [unbroadcast(factor).key == larger.key for factor, k in rest.powers.values() if k > 0]
+        ):
+            return product_of(rest, expr)
+        side = (np.sign(x - y) + 1) / 2
+        return product_of(rest, expr) * side if rest.powers or rest.number != 1 else side  # type: ignore[no-any-return]
+    return None
+
+
+def _is_half_at(base: Expr, condition: Expr) -> bool:
+    """Whether a factor is where(x == y, 0.5, 1), for the sides of a condition."""
+    if base.op is not selection.where:
+        return False
+    tie, half, one = base.args
+    sides = {side.key for side in condition.args}
+    same = tie.op is logic.equal and {side.key for side in tie.args} == sides
+    return same and value_of(half) == 0.5 and value_of(one) == 1
+
+
+def _sign_of_part(expr: Expr) -> Expr | None:
+    """sign(1 - maximum(0, x)) = sign(1 - x), since 0 < 1."""
+    found = terms_of(expr.args[0])
+    number = found.get(frozenset(), Monomial(0.0, {})).number
+    rest = [term for term in found.values() if term.powers]
+    if len(rest) != 1 or [k for _, k in rest[0].powers.values()] != [1]:
+        return None
+    ((part, _),) = rest[0].powers.values()
+    beyond = {extrema.maximum: np.less, extrema.minimum: np.greater}.get(part.op)
+    for bound, side in zip(map(value_of, part.args), part.args[::-1], strict=False):
+        if beyond is not None and bound is not None and beyond(bound, -number / rest[0].number):
+            terms = collected(
+                [power(side, 1.0)._replace(number=rest[0].number), Monomial(number, {})]
+            )
+            return np.sign(sum_of(terms, expr))  # type: ignore[return-value]
+    return None
+
+
+def _same_mask(expr: Expr) -> Expr | None:
+    """where(p, where(q, x, 0), where(q, y, 0)) = where(q, where(p, x, y), 0); where(True, x, y) = x.
+
+    In the same way are where(p, x, x) and where(p, where(p, x, y), z) simpler.
+    """
+    p, x, y = expr.args
+    if x.key == y.key:
+        return x
+    if x.op in (selection.where, selection.mask) and _is_same_condition(x.args[0], p):
+        return np.where(p, x.args[1], y)  # type: ignore[return-value]
+    if value_of(p) is not None:
+        chosen = x if value_of(p) else y
+        return chosen if chosen.type == expr.type else None
+    conditions = [_masked(part) for part in (x, y)]
+    first, second = conditions
+    if first is None or second is None or first[0].key != second[0].key:
+        return None
+    return selection.mask(first[0], np.where(p, first[1], second[1]))  # type: ignore[no-any-return]
+
+
+def _masked(expr: Expr) -> tuple[Expr, Expr] | None:
+    """The condition and the value of where(p, x, 0)."""
+    if expr.op is selection.mask or (expr.op is selection.where and value_of(expr.args[2]) == 0):
+        return expr.args[0], expr.args[1]
+    return None
+
+
+def _is_either_order(p: Expr, q: Expr) -> bool:
+    """Whether two conditions are x >= y and y >= x."""
+    if p.op not in (logic.greater_equal, logic.less_equal):
+        return False
+    sides = [x.key for x in p.args]
+    return q.op is p.op and [x.key for x in q.args] == sides[::-1]
+
+
+CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        "add": (_cases,),
+        "mask": (_guarded, _finite_radius, _half_at_a_tie),
+        "not_equal": (_same_operands, _is_never_zero),
+        "equal": (_same_operands,),
+        "sign": (_sign_of_part,),
+        "where": (_same_mask,),
+        "less": (_below_infinity,),
+        "logical_or": (_either_way,),
+        "bitwise_or": (_either_way,),
+    }
+)
+"""The laws by operation."""

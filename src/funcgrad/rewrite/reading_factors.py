@@ -1,0 +1,117 @@
+"""Identities between the factors of a product that is read.
+
+Each law takes a `Monomial` to one that is equal up to rounding, wherever both are finite.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from funcgrad.expr import Expr
+from funcgrad.ops.elementwise import arithmetic, magnitude, trigonometric
+from funcgrad.rewrite.monomials import (
+    SUMS,
+    TANGENTS,
+    Monomial,
+    collected,
+    power,
+    sum_of,
+    terms_of,
+)
+from funcgrad.rewrite.structural_laws import value_of
+
+
+def in_sines(term: Monomial) -> Monomial:
+    """The product with tan(x) as sin(x)/cos(x) if one of these is a factor, and tanh(x) if it then goes."""
+    found = term
+    for base, k in term.powers.values():
+        for sine_of, cosine_of, tangent in TANGENTS:
+            if base.op is not tangent:
+                continue
+            sine: Expr = sine_of(base.args[0])
+            cosine: Expr = cosine_of(base.args[0])
+            goes = term.powers.get(cosine.key, (cosine, 0.0))[1] == k
+            trigonometry = tangent is trigonometric.tan
+            if goes or (trigonometry and (sine.key in term.powers or cosine.key in term.powers)):
+                parts = Monomial(1.0, {sine.key: (sine, k), cosine.key: (cosine, -k)})
+                found = found.times(power(base, -k)).times(parts)
+    return found
+
+
+def in_signs(term: Monomial) -> Monomial:
+    """x*sign(x) = abs(x); x**2*sign(x) = x*abs(x); abs(x)*sign(x) = x; sign(x)/abs(x) = 1/x."""
+    for base, times in list(term.powers.values()):
+        if base.op is not magnitude.sign_op or not times > 0 or not times.is_integer():
+            continue
+        x = base.args[0]
+        size: Expr = magnitude.absolute(x)
+        of_x = term.powers.get(x.key, (x, 0.0))[1]
+        of_size = term.powers.get(size.key, (size, 0.0))[1]
+        total, odd = of_x + of_size, (of_x + times) % 2
+        if not of_x.is_integer() or total == 0 or (odd and total % 2 != 1 and total < 2):
+            continue
+        if not odd:
+            new = [(x if total % 2 == 0 else size, total)]
+        elif total % 2 == 1:
+            new = [(x, total)]
+        else:
+            new = [(x, 1.0), (size, total - 1)]
+        for old, k in ((base, times), (x, of_x), (size, of_size)):
+            term = term.times(power(old, -k)) if k else term
+        for factor, k in new:
+            term = term.times(power(factor, k))
+    return term
+
+
+def joined_powers(term: Monomial) -> Monomial:
+    """x*x**(y - 1) = x**y."""
+    for base, k in list(term.powers.values()):
+        if base.op is not arithmetic.power or k != 1:
+            continue
+        x, exponent = base.args
+        _, more = term.powers.get(x.key, (x, 0.0))
+        if more > 0 and more.is_integer():
+            terms = collected([*terms_of(exponent).values(), Monomial(more, {})])
+            joined: Expr = arithmetic.power(x, sum_of(terms, exponent))
+            term = term.times(power(base, -1.0)).times(power(x, -more)).times(power(joined, 1.0))
+    return term
+
+
+def over_one_denominator(term: Monomial) -> Monomial:
+    """The product with a sum multiplied by what it and another factor divide by: x*(y/x + 1) is y + x."""
+    for key, (base, exponent) in term.powers.items():
+        found = terms_of(base) if base.op in SUMS and exponent.is_integer() else {}
+        below = {k: item for t in found.values() for k, item in t.powers.items() if item[1] < 0}
+        for other, (factor, _) in below.items():
+            lowest = min([t.powers.get(other, (factor, 0.0))[1] for t in found.values()])
+            outside = term.powers.get(other, (factor, 0.0))[1]
+            if outside == 0 or abs(outside + lowest * exponent) > abs(outside):
+                continue
+            scale = Monomial(1.0, {other: (factor, -lowest)})
+            whole = sum_of(collected([t.times(scale) for t in found.values()]), base)
+            rest = Monomial(term.number, {k: v for k, v in term.powers.items() if k != key})
+            rest = rest.times(scale.to_the(-exponent))
+            return rest.times(Monomial(1.0, {whole.key: (whole, exponent)}))
+    return term
+
+
+def in_one_interval(term: Monomial) -> Monomial:
+    """(sign(x) + 1)*(sign(1 - x) + 1) = 2*(sign(x) + sign(1 - x)): 4 between, 2 at an end, else 0."""
+    sides = {key: _side(base) for key, (base, k) in term.powers.items() if k == 1}
+    found = {key: x for key, x in sides.items() if x is not None}
+    for (key, low), (other, high) in permutations(found.items(), 2):
+        joined = collected([*terms_of(low).values(), *terms_of(high).values()])
+        if not all([not t.powers and t.number > 0 for t in joined.values()]) or not joined:
+            continue
+        between: Expr = magnitude.sign_op(low) + magnitude.sign_op(high)
+        rest = {k: item for k, item in term.powers.items() if k not in (key, other)}
+        return Monomial(2 * term.number, rest).times(power(between, 1.0))
+    return term
+
+
+def _side(base: Expr) -> Expr | None:
+    """x, of sign(x) + 1."""
+    if base.op is not arithmetic.add or value_of(base.args[1]) != 1:
+        return None
+    sign = base.args[0]
+    return sign.args[0] if sign.op is magnitude.sign_op else None
