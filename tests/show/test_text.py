@@ -95,6 +95,15 @@ def test_a_body_in_bodies_is_written_once():
     assert text.count("\n") <= 27
 
 
+def test_a_long_chain_of_signs_is_cut():
+    # Each sign wraps the text before it, so a part that never gets a name makes the text quadratic.
+    e = X
+    for _ in range(5000):
+        e = -e
+    assert len(repr(e)) < 4000
+    assert repr(np.negative(-X * X)) == "-(-x*x)"
+
+
 def test_a_long_body_is_cut():
     def turn(c, t):
         for _ in range(100):

@@ -192,7 +192,8 @@ def _transparent(expr: Expr) -> bool:
     hidden = bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr)
     if expr.op is broadcast_to or expr.op is astype:
         return False
-    return hidden or expr.op is arithmetic.negative
+    is_sign = expr.op is arithmetic.negative and expr.args[0].op is not arithmetic.negative
+    return hidden or is_sign
 
 
 def letters(taken: set[str]) -> Iterator[str]:
