@@ -99,6 +99,7 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: x.unsqueeze(0), AttributeError, r"write np.expand_dims\(x, axis\)"),
         (lambda: x.series(), AttributeError, r"write fg.taylor\(f, 0.0, order=4\), or"),
         (lambda: fg.vertcat, AttributeError, r"write np.concatenate"),
+        (lambda: fg.custom_gradient, AttributeError, r"write fg.custom_vjp\(f\)"),
         (lambda: fg.lax, AttributeError, r"write fg.scan"),
         (lambda: x.sin(), AttributeError, r"no attribute 'sin'; write np.sin\(x\)"),
         (

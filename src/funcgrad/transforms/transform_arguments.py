@@ -101,7 +101,7 @@ def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
         raise fail(
             TypeError,
             f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; "
-            f"write {who}(f, argnums=1), counted from 0, or {who}(f)(x)",
+            f"write {who}(f)(x), or {who}(f, argnums=1) for the second argument",
         )
     return tuple(argnums)
 

@@ -107,6 +107,10 @@ FAMILIES: tuple[ModuleType, ...] = (
 )
 
 
+_INTERNAL = (op, tuples, marks)
+"""The families whose functions bear no names of NumPy's."""
+
+
 def all_ops(*more: ModuleType) -> Mapping[str, Op]:
     """Every operation of the families, and of further modules, by name."""
     found = [
@@ -121,7 +125,9 @@ def all_ops(*more: ModuleType) -> Mapping[str, Op]:
 def public_functions() -> dict[str, Callable[..., Any]]:
     """The families' functions and callable operations, by the name they are written with."""
     result: dict[str, Callable[..., Any]] = {}
-    for module in FAMILIES[1:-2]:
+    for module in FAMILIES:
+        if module in _INTERNAL:
+            continue
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
             if (
