@@ -8,6 +8,7 @@ from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.autodiff.simplified_reverse import simplified_cotangents
 from funcgrad.expr import assemble_node
 from funcgrad.fold import folded
+from funcgrad.ops.base.op import Elementwise
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from tests.operation_readers import programs
 
@@ -73,6 +74,22 @@ def test_programs_of_each_operation():
             assert_same(np.sum(np.real(np.sin(expr) * expr)), inputs)
             compared += 1
     assert compared > 100
+
+
+@pytest.mark.parametrize("number", [2.0, 3.0, -1.0, 1.0, 0.0, -0.0, 0.5, 1.7, np.inf, np.nan])
+def test_operations_on_constants(number):
+    for program in programs().values():
+        if not isinstance(program.expr.op, Elementwise) or program.expr.dtype.kind not in "fc":
+            continue
+        for place in program.smooth:
+            constant = fg.const(np.asarray(number, program.inputs[place].dtype))
+            try:
+                expr = fg.substitute(program.expr, {program.inputs[place]: constant})
+            except (TypeError, ValueError):
+                continue
+            rest = [program.inputs[k] for k in program.smooth if k != place]
+            if rest:
+                assert_same(np.real(expr * expr), rest)
 
 
 def test_inputs_that_are_not_reached_and_roots_without_derivative():

@@ -3,8 +3,9 @@
 `funcgrad.autodiff.accumulate.backprop` makes expressions that are simplified afterwards: a raw node for each
 operation of a rule, a walk over all of them, and a second node for most. Here the semiring of `path_sums` has
 values in normal form. The pullback of an elementwise operation is taken once for each combination of types,
-on symbols; at each node only its operations are looked up in the simplifier's table. The result is that of
-`backprop` and `simplify_all`, which the tests compare.
+on symbols: such a rule depends on nothing else, not even on a constant among the operands. At each node only
+its operations are looked up in the simplifier's table. The result is that of `backprop` and `simplify_all`,
+which the tests compare.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import Semiring, folded, path_sums
-from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap
 from funcgrad.ops.base.op import EdgeRule, Elementwise, Op, differentiable
 from funcgrad.ops.shape import ones_like, zeros_like
@@ -80,7 +81,7 @@ class _Pullbacks:
         """The operands of a node that depend on a target, each with its linear map or operations."""
         child = self._exprs[me]
         op, args, varied = child.op, child.args, self._varied
-        if isinstance(op, Elementwise) and not any([arg.op is CONSTANT for arg in args]):
+        if isinstance(op, Elementwise):
             values = (child, *args)
             types = tuple([value.type for value in values])
             known = self._known.get((op, types))
