@@ -147,3 +147,25 @@ def test_variables_of_several_names():
     assert fg.vars("w", (2, 3), "float32")[0].type == fg.var("w", (2, 3), "float32").type
     e = fg.grad(lambda p: p["a b"] ** 2).expr({"a b": 1.0})["a b"]
     assert e(p_a_b=3.0) == 6.0
+
+
+@pytest.mark.parametrize("what", ["x**2", np.sin, lambda x: x, 3.0])
+def test_what_is_no_formula_is_refused(what):
+    with pytest.raises(TypeError, match="evaluate: expected an expression, but got"):
+        fg.evaluate(what, x=3.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("number", [3, 0.1, True])
+def test_a_python_number_takes_the_type_of_what_it_replaces(number, dtype):
+    v = fg.var("v", (), dtype)
+    replaced = fg.substitute(v * v, {v: number})
+    assert replaced.dtype == dtype
+    assert replaced() == np.dtype(dtype).type(number) ** 2
+    assert fg.same(replaced, fg.substitute(v * v, v=number))
+
+
+def test_a_number_of_another_kind_is_no_replacement():
+    for v, number in ((fg.var("k", (), "int64"), 3.5), (fg.var("x"), 1j), (fg.var("w", 2), 3)):
+        with pytest.raises(TypeError, match=r"substitute: expected .* in the place of"):
+            fg.substitute(v * 2, {v: number})

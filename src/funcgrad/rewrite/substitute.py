@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad.expr import Expr, is_simple, mark_simple, no_expression, rebuild
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import INPUT, Key
+from funcgrad.graph import INPUT, ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail
@@ -19,7 +19,8 @@ def substitute(
 ) -> Expr:
     """The expression with some of its variables or nodes replaced.
 
-    ``replacements`` maps expressions, keys or names to expressions or numbers of the same type.
+    ``replacements`` maps expressions, keys or names to expressions or numbers of the same type;
+    Python's numbers take the type of a float or complex scalar.
     As a fold: ``node = its replacement, or the operation on the results of its operands``.
 
     Raises TypeError if ``expr`` is not an expression, or a replacement differs in type from the expression
@@ -45,8 +46,15 @@ def substitute(
                     TypeError, f"substitute: expected a variable ({known}), but got {target!r}"
                 )
             target = by_name[target]
+        if isinstance(target, Expr) and type(new) in (bool, int, float):
+            new = _number(new, target.type)
         given[target if isinstance(target, Key) else target.key] = lift_fully(new)
     return substitute_all([expr], given)[0]
+
+
+def _number(new: Any, type: ArrayType) -> object:
+    """A Python number in the place of a scalar: of its dtype, if that is of floats or complex numbers."""
+    return new if type.shape or type.dtype.kind not in "fc" else type.dtype.type(new)
 
 
 def substitute_all(

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.autodiff.accumulate import GradientMap
 from funcgrad.autodiff.batching import every_example
-from funcgrad.expr import Expr, const, var
+from funcgrad.expr import Expr, const, no_expression, var
 from funcgrad.graph import ArrayType, Key
 from funcgrad.rewrite.evaluate import evaluate_roots, fitted, present, values_by_name, variables
 from funcgrad.rewrite.substitute import substitute_all
@@ -47,11 +47,9 @@ def evaluate(formulas: object, values: Mapping[Any, Any] | None = None, /, **nam
     if isinstance(formulas, GradientMap):
         return formulas.with_values(lambda roots: _values(roots, values, named))
     tree = flatten(formulas)
-    if len(tree.leaves) == 1 and tree.leaves[0] is formulas:
-        raise fail(
-            TypeError,
-            f"evaluate: expected an expression, but got {type(formulas).__name__}; make one of var('x')",
-        )
+    static = not tree.leaves and (isinstance(formulas, str) or callable(formulas))
+    if static or (len(tree.leaves) == 1 and tree.leaves[0] is formulas):
+        raise no_expression("evaluate", formulas)
     exprs = tree.without(lambda leaf: not isinstance(leaf, Expr))
     return exprs.rebuild(_values(exprs.leaves, values, named))
 
