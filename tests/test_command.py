@@ -353,7 +353,7 @@ import sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance(colors="NoColor", history_length=0)
 shell.run_cell("import numpy as np, funcgrad as fg; x = fg.var('x')")
-shell.extension_manager.load_extension("funcgrad.show.shell")
+shell.extension_manager.load_extension("funcgrad")
 for line in sys.argv[1:]:
     shell.run_cell(f"def f():\\n    return {line}")
     shell.run_cell("f()")

@@ -177,6 +177,7 @@ _LATER = {
 _FACES = ("numpy", "optim", "scipy", "show", "testing")
 """Modules that may be named without being imported first."""
 _HOMES = {name: f"funcgrad.{home}" for home, names in _LATER.items() for name in names}
+_HOMES["load_ipython_extension"] = "funcgrad.show.shell"  # for %load_ext funcgrad
 # Modules that declare operations and are imported later.
 _DECLARING = (
     "control.call_and_branch",
