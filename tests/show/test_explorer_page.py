@@ -170,6 +170,15 @@ def test_inputs_are_changed_and_all_is_computed_anew(visit):
     assert tab.get_attribute("[data-name=x]", "aria-invalid") == "true"
 
 
+def test_a_constant_is_shown_once(visit):
+    tab = visit(fg.explore(X * Y, x=2.0, y=3.0))
+    tab.click("role=tab[name=Hessian]")
+    assert tab.locator("#results td:not(:empty)").all_text_contents() == ["0", "1", "1", "0"]
+    tab.click("role=tab[name=Program]")
+    tab.click("[aria-label='Select v2']")
+    assert "gradient1" in tab.text_content("#details")
+
+
 def test_a_page_without_values_takes_them(visit):
     tab = visit(fg.explore(X * Y))
     assert cells(tab)[-1] == ["v2", "x*y", "", "1.0"]

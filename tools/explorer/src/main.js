@@ -215,7 +215,7 @@ function showDetails() {
   const gradient = scan.gradients[selected];
   if (gradient >= 0) {
     const shown = element("span", { className: "gradient" }, at(gradient));
-    entry(list, "gradient", ...(values && formulas[gradient] ? [`${formulas[gradient]} = `] : []), shown);
+    entry(list, "gradient", ...(values && formulas[gradient] && !isNumber(formulas[gradient], textAt(gradient)) ? [`${formulas[gradient]} = `] : []), shown);
   }
   for (const map of node.maps) {
     const operand = pane.nodes[node.operands[map.operand]].name;
@@ -232,6 +232,11 @@ function showDetails() {
 }
 
 // -- panes and inputs -----------------------------------------------------------------------------
+/** Whether a formula says no more than its value: it is a number, as 1.0 beside 1, or the same text. */
+function isNumber(formula, text) {
+  return formula === text || Number(formula) === Number(text);
+}
+
 /** The functions that nodes of the pane run. */
 function definitions() {
   if (!pane.definitions.length) return [];
@@ -242,7 +247,7 @@ function showResults() {
   const place = find("results");
   const line = (root) => {
     const text = textAt(pane.nodes[root.node].value);
-    return text && text !== root.formula ? `${root.formula} = ${text}` : root.formula;
+    return text && !isNumber(root.formula, text) ? `${root.formula} = ${text}` : text || root.formula;
   };
   if (pane.matrix) {
     const n = pane.matrix.length;
