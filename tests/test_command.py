@@ -71,6 +71,12 @@ BAD = [
     ("x +", "invalid syntax"),
     ("1 + x^2", "expected ** for a power, but got ^; write 1 + x**2"),
     ("x; x", "invalid syntax"),
+    ("2x + 1", "write a product as 2*x"),
+    ("sine(x)", "but got 'sine'; write sin"),
+    ("ln(x)", "but got 'ln'; write log"),
+    ("np.sin(x)", "np.sin(x); write sin(x)"),
+    ("x.sum()", "x.sum(); write sum(x)"),
+    ("x if x > 0 else -x", "write where(condition, a, b)"),
     ("y", "expected a value for 'y'"),
     ("2 + 3", "expected at least one variable"),
     ("sin(x, x)", "formula"),
@@ -99,6 +105,7 @@ def test_bad_formulas_are_one_line_and_quick(capsys, formula, message):
         (["x", "x"], "expected name=value"),
         (["x", "x=__import__('os')"], "expected a number or a list of numbers for x"),
         (["x", "1x=2"], "expected name=value"),
+        (["x", "x=a/2"], "expected a number or a list of numbers for x, but got 'a/2'"),
         (["x*y", "x=1", "y=[1,2]"], "expected a scalar result"),
         (["missing.py:f", "x=1"], "expected a file"),
     ],
@@ -107,6 +114,12 @@ def test_bad_values(capsys, arguments, message):
     code, _, err = run(capsys, *arguments)
     assert code == 2
     assert message in err
+
+
+def test_a_value_may_be_arithmetic(capsys):
+    _, out, _ = run(capsys, "table", "sin(x)", "x=pi/2")
+    assert out == run(capsys, "table", "sin(x)", f"x={np.pi / 2!r}")[1]
+    assert run(capsys, "table", "y + x", "x=-1/2", "y=[1.0]")[0] == 0
 
 
 def test_options(capsys):

@@ -221,9 +221,12 @@ def _value(argument: str) -> tuple[str, Any]:
     try:
         value = np.asarray(ast.literal_eval(text.strip()), dtype=float)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError, OverflowError):
-        raise FormulaError(
-            f"expected a number or a list of numbers for {name}, but got {text[:60]!r}"
-        ) from None
+        try:
+            value = np.asarray(parse(text, {})(), dtype=float)  # such as pi/2
+        except FormulaError:
+            raise FormulaError(
+                f"expected a number or a list of numbers for {name}, but got {text[:60]!r}"
+            ) from None
     return name, value[()].item() if value.ndim == 0 else value
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -45,6 +47,10 @@ _UNARY: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
 )
 
 
+_PRODUCT = re.compile(r"(?<![\w.])\d+(?:\.\d*)?[a-zA-Z_]")
+"""A number before a name, as people write a product."""
+
+
 class FormulaError(ValueError):
     """A text that is no formula."""
 
@@ -65,7 +71,8 @@ def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
         tree = ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it is nested too deeply"
-        raise FormulaError(f"formula: expected an expression, but {reason}") from None
+        hint = "; write a product as 2*x" if _PRODUCT.search(source) else ""
+        raise FormulaError(f"formula: expected an expression, but {reason}{hint}") from None
     if any(isinstance(node, ast.BitXor) for node in ast.walk(tree)):
         meant = source.strip().replace("^", "**")
         raise FormulaError(f"formula: expected ** for a power, but got ^; write {meant[:60]}")
@@ -125,8 +132,18 @@ def _read(node: ast.expr, variables: Mapping[str, Expr], depth: int) -> Any:
     written = ast.unparse(node) if depth < 50 else type(node).__name__
     raise FormulaError(
         "formula: expected numbers, names, arithmetic and calls such as sin(x), "
-        f"but got {type(node).__name__}: {written[:60]}"
+        f"but got {type(node).__name__}: {written[:60]}{_instead(node)}"
     )
+
+
+def _instead(node: ast.expr) -> str:
+    """What to write for Python that formulas do not have; empty if there is nothing."""
+    match node:
+        case ast.IfExp():
+            return "; write where(condition, a, b)"
+        case ast.Call(func=ast.Attribute(attr=name)) if name in formula_functions():
+            return f"; write {name}(x)"
+    return ""
 
 
 def _finite(node: ast.expr, value: Any) -> Any:
@@ -159,7 +176,11 @@ def _named(name: str, variables: Mapping[str, Expr]) -> Any:
 def _call(name: str, parts: list[Any]) -> Any:
     functions = formula_functions()
     if name not in functions:
-        raise FormulaError(f"formula: expected a function such as sin or exp, but got {name!r}")
+        near = ["log"] if name == "ln" else get_close_matches(name, functions, 1)
+        hint = f"; write {near[0]}" if near else ""
+        raise FormulaError(
+            f"formula: expected a function such as sin or exp, but got {name[:60]!r}{hint}"
+        )
     if name in ("max", "min") and len(parts) != 1:
         raise FormulaError(
             f"formula: expected one array in {name}, but got {len(parts)} parts; use {name}imum(x, y)"
