@@ -161,6 +161,21 @@ def _sorted_back(expr: Expr) -> Expr | None:
     return indexing.getitem_op(g, *arrays, spec=spec, shape=expr.shape)  # type: ignore[no-any-return]
 
 
+def _reversed_back(expr: Expr) -> Expr | None:
+    """zeros.at[::-1].add(w) = w[::-1]: reversals are their own inverses."""
+    g, *arrays = expr.args
+    if arrays or g.shape != expr.shape or not 0 < expr.size <= _MOST_REVERSED:
+        return None
+    places, params = np.arange(expr.size).reshape(expr.shape), dict(expr.params)
+    taken = indexing.getitem_op.run(places, **params)
+    if not np.array_equal(expr.op.run(places, **params), taken):
+        return None
+    return indexing.getitem_op(g, **params)  # type: ignore[no-any-return]
+
+
+_MOST_REVERSED = 10_000
+
+
 def _is_constant(expr: Expr, array: Any) -> bool:
     if expr.op is not CONSTANT or expr.ndim > array.ndim:
         return False
@@ -173,7 +188,7 @@ AXIS_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_products_of_others,),
         "prod": (_product_of_moved,),
-        "scatter_add": (_sorted_back,),
+        "scatter_add": (_sorted_back, _reversed_back),
     }
 )
 """The laws by operation."""

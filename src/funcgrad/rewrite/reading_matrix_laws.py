@@ -14,7 +14,7 @@ from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.monomials import Monomial, monomial, product_of, terms_of, unbroadcast
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
-from funcgrad.rewrite.reading_ops import outer_op, tril_op, triu_op
+from funcgrad.rewrite.reading_ops import diag_op, outer_op, trace_op, tril_op, triu_op
 from funcgrad.rewrite.structural_laws import value_of
 
 
@@ -32,11 +32,14 @@ def _transposed_product(expr: Expr) -> Expr | None:
 def _transposed_entrywise(expr: Expr) -> Expr | None:
     """(x*A.T).T = x.T*A, for the outer product of a column with ones, too."""
     (x,) = expr.args
-    if not _is_transposed(expr) or x.op not in (arithmetic.multiply, arithmetic.divide):
+    if not _is_transposed(expr) or x.op not in _ENTRYWISE:
         return None
-    if not any([_is_transposed(arg) for arg in x.args]):
+    if not any([_is_transposed(arg) or _is_identity(arg) for arg in x.args]):
         return None
     return x.op(*[_transposed_operand(arg) for arg in x.args])  # type: ignore[no-any-return]
+
+
+_ENTRYWISE = (arithmetic.multiply, arithmetic.divide, arithmetic.add, arithmetic.subtract)
 
 
 def _transposed_operand(x: Expr) -> Expr:
@@ -109,17 +112,88 @@ def _is_identity(expr: Expr) -> bool:
     return array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))
 
 
-def _ones_on_the_diagonal(expr: Expr) -> Expr | None:
-    """zeros((n, n)).at[[0, 1, …], [0, 1, …]].add(ones(n)) = eye(n)."""
+def _on_the_diagonal(expr: Expr) -> Expr | None:
+    """zeros((n, n)).at[[0, 1, …], [0, 1, …]].add(v) = diag(v); of ones, eye(n)."""
     g, *arrays = expr.args
-    if value_of(g) != 1 or expr.ndim != 2 or expr.shape[0] > 100 or expr.dtype.kind != "f":
+    if expr.ndim != 2 or expr.shape[0] > 100 or expr.dtype.kind != "f":
         return None
     if len(arrays) != 2 or any([a.op is not CONSTANT for a in arrays]):
         return None
     ones = np.ones(g.shape, expr.dtype)
     made = expr.op.run(ones, *[a.params[0][1].array for a in arrays], **dict(expr.params))
     eye = np.eye(*expr.shape, dtype=expr.dtype)
-    return const(eye) if np.array_equal(made, eye) else None
+    if not np.array_equal(made, eye):
+        return None
+    number = unbroadcast(g)
+    if value_of(g) == 1:
+        return const(eye)
+    if not number.shape:
+        return op.broadcast_to(number, shape=expr.shape) * const(eye)  # type: ignore[no-any-return]
+    return diag_op(g) if g.ndim == 1 and _is_increasing(arrays) else None
+
+
+def _is_increasing(arrays: list[Expr]) -> bool:
+    """Whether places on a diagonal are in order."""
+    return all([np.all(np.diff(a.params[0][1].array.ravel()) > 0) for a in arrays])
+
+
+def _diagonal_of_matrix(expr: Expr) -> Expr | None:
+    """A[[0, 1, …], [0, 1, …]] = diag(A); reshape(A, (n*n,))[::n + 1] = diag(A)."""
+    x, *arrays = expr.args
+    a = x.args[0] if x.op is shape.reshape_op else x
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or a.shape[0] > 100:
+        return None
+    if expr.shape != a.shape[:1] or any([i.op is not CONSTANT for i in arrays]):
+        return None
+    places = np.arange(a.size).reshape(a.shape)
+    entries = [i.params[0][1].array for i in arrays]
+    found = expr.op.run(places.reshape(x.shape), *entries, **dict(expr.params))
+    if not np.array_equal(found, np.diag(places)):
+        return None
+    return diag_op(a.args[0] if _is_transposed(a) else a)  # type: ignore[no-any-return]
+
+
+def _scattered_diagonal(expr: Expr) -> Expr | None:
+    """reshape(zeros((n*n,)).at[::n + 1].add(v), (n, n)) = diag(v)."""
+    (x,) = expr.args
+    if x.op is not indexing.scatter_op or len(x.args) > 1 or expr.ndim != 2:
+        return None
+    n, _ = expr.shape
+    (v,) = x.args
+    if expr.shape != (n, n) or v.shape != (n,) or not 0 < n <= 100:
+        return None
+    made = x.op.run(np.arange(1, n + 1), **dict(x.params)).reshape(n, n)
+    return diag_op(v) if np.array_equal(made, np.diag(np.arange(1, n + 1))) else None
+
+
+def _trace_of_matrix(expr: Expr) -> Expr | None:
+    """sum(diag(A)) = trace(A)."""
+    (x,) = expr.args
+    if x.op is not diag_op or x.ndim != 1 or expr.shape or expr.dtype != x.dtype:
+        return None
+    return trace_op(x.args[0])  # type: ignore[no-any-return]
+
+
+def _diagonal_matrix(expr: Expr) -> Expr | None:
+    """v*eye(n) = diag(v)."""
+    for x, eye in (expr.args, expr.args[::-1]):
+        if not _is_identity(eye) or x.op is not op.broadcast_to or x.dtype != expr.dtype:
+            continue
+        inner = unbroadcast(x)
+        vector = inner if inner.ndim == 1 else _column(inner)
+        if vector is not None and vector.shape == expr.shape[:1]:
+            return diag_op(vector)  # type: ignore[no-any-return]
+    return None
+
+
+def _transposed_symmetric(expr: Expr) -> Expr | None:
+    """diag(v).T = diag(v); outer(x, y).T = outer(y, x)."""
+    (x,) = expr.args
+    if not _is_transposed(expr):
+        return None
+    if x.op is outer_op:
+        return outer_op(*x.args[::-1])  # type: ignore[no-any-return]
+    return x if x.op is diag_op or _is_identity(x) else None
 
 
 def _triangle(expr: Expr) -> Expr | None:
@@ -249,13 +323,15 @@ def _product_of_vectors(expr: Expr) -> Expr | None:
 
 MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        "multiply": (_cofactors_of_two,),
+        "multiply": (_cofactors_of_two, _diagonal_matrix),
+        "getitem": (_diagonal_of_matrix,),
+        "sum": (_trace_of_matrix,),
         "concatenate": (_cofactors_of_three,),
-        "scatter_add": (_ones_on_the_diagonal,),
+        "scatter_add": (_on_the_diagonal,),
         "mask": (_triangle,),
         "real": (_real_part,),
-        "reshape": (_solution_of_vector,),
-        "transpose": (_transposed_product, _transposed_entrywise),
+        "reshape": (_solution_of_vector, _scattered_diagonal),
+        "transpose": (_transposed_product, _transposed_entrywise, _transposed_symmetric),
         "matmul": (
             _identity_matrix,
             _product_of_vectors,

@@ -38,6 +38,15 @@ softmax_op = Op(
 )
 
 
+def _diagonal_type(x: ArrayType) -> ArrayType:
+    n = x.shape[0]
+    return ArrayType((n, n) if len(x.shape) == 1 else (n,), x.dtype)
+
+
+diag_op = Op(name="diag", run=np.diag, infer=_diagonal_type)
+trace_op = Op(name="trace", run=np.trace, infer=lambda x: ArrayType((), x.dtype))
+
+
 def _triangle_of(name: str, run: Callable[..., Any]) -> Op:
     return Op(
         name=name,
