@@ -15,29 +15,33 @@ from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.transformed import Decorator, Transformed
 
 _HOMES = ("funcgrad.transforms.", "funcgrad.integrate.")
-_GIVING_THE_SAME = frozenset(
-    ("funcgrad.transforms.grad.stop_gradient", "funcgrad.transforms.control_flow.checkpoint.name")
+_GIVING_THE_SAME = (
+    "funcgrad.transforms.control_flow.checkpoint.",
+    "funcgrad.transforms.control_flow.cond.",
+    "funcgrad.transforms.custom.custom_derivatives.",
+    "funcgrad.transforms.custom.primitive.",
+    "funcgrad.transforms.grad.stop_gradient",
 )
-"""Functions that return an array as it is: a store into their result is one into their argument."""
+"""What may return an argument as it is: on numbers, a store into the result is one into the argument."""
 
 
 def is_transform(value: object) -> bool:
-    """Whether a value is a transform, or a function that one has made.
+    """Whether a value is a transform that returns arrays of its own, or a function that one has made.
 
     >>> import funcgrad as fg
     >>> is_transform(fg.grad), is_transform(fg.grad(abs)), is_transform(abs)
     (True, True, False)
     """
     if isinstance(value, FunctionType):
-        ours = str(value.__globals__.get("__name__")).startswith(_HOMES)
-        jitted = value.__code__.co_filename == "<funcgrad jit>"
-        return (
-            ours or jitted
-        ) and f"{value.__module__}.{value.__qualname__}" not in _GIVING_THE_SAME
+        home = f"{value.__globals__.get('__name__')}.{value.__qualname__}"
+        return _makes_arrays(home) or value.__code__.co_filename == "<funcgrad jit>"
     if isinstance(value, Transformed | Decorator):
         return is_transform(value.func)
-    kind = type(value)
-    return callable(value) and (kind.__module__ + ".").startswith(_HOMES)
+    return callable(value) and _makes_arrays(f"{type(value).__module__}.")
+
+
+def _makes_arrays(home: str) -> bool:
+    return home.startswith(_HOMES) and not home.startswith(_GIVING_THE_SAME)
 
 
 def returning_writable(f: Callable[..., Any]) -> Callable[..., Any]:
