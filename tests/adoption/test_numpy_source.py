@@ -145,3 +145,21 @@ def test_clip_into_an_array_and_with_casting():
         fg.grad(lambda x: np.clip(x, np.float32(0.1), None, casting="no"))(0.5)
     with pytest.raises(TypeError, match="clip: of NumPy's arguments this one is not supported"):
         fg.grad(lambda x: np.clip(x, 0.1, None, order="C"))(0.5)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda c: (np.polynomial.Polynomial(c) ** 2 - 1)(0.5),
+        lambda c: np.polynomial.Polynomial(c).deriv()(0.5),
+        lambda c: (np.polynomial.Polynomial(c) % np.polynomial.Polynomial([1.0, 2.0]))(0.5),
+        lambda c: np.sum(np.polynomial.Polynomial(c).roots() ** 2).real,
+        lambda c: np.sum((np.polynomial.Chebyshev(c) * c[0]).coef),
+    ],
+)
+def test_polynomials_are_mapped_over_their_coefficients(f):
+    c = np.array([1.0, 2.0, 3.0])
+    rows = np.stack([c, c**2, -c])
+    np.testing.assert_allclose(fg.vmap(f)(rows), [f(row) for row in rows], rtol=1e-14)
+    slopes = [fg.jit(fg.grad(f))(row) for row in rows]
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(rows), slopes, rtol=1e-14)

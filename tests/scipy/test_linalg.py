@@ -159,8 +159,10 @@ def test_polar_of_equal_singular_values():
 def test_what_is_not_supported_is_refused():
     with pytest.raises(TypeError, match="solve_continuous_are: e=True is not supported"):
         fg.grad(lambda t: linalg.solve_continuous_are(t * A, A, A, A, e=A)[0, 0])(1.0)
-    with pytest.raises(TypeError, match="schur: expected plain values"):
-        fg.grad(lambda t: linalg.schur(t * A)[0][0, 0])(1.0)
+    turning = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    for arguments in ((turning,), (1j * turning,), (np.eye(2), "complex")):
+        with pytest.raises(TypeError, match="schur: expected a real matrix with real eigenvalues"):
+            fg.grad(lambda t, a=arguments: linalg.schur(t * a[0], *a[1:])[0][0, 0].real)(1.0)
     with pytest.raises(
         ValueError, match=r"sqrtm: expected a real matrix with a real result.*astype"
     ):
@@ -171,3 +173,14 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: linalg.solve_banded((1, 1), t * A, V[:2])[0])(1.0)
     with pytest.raises(ValueError, match="polar: expected a matrix with at least as many rows"):
         fg.grad(lambda t: linalg.polar(t * A[:2])[0][0, 0])(1.0)
+
+
+def test_schur_has_scipys_values_and_derivatives_where_eigenvalues_are_distinct():
+    v = np.array([[1.0, 0.3, -0.2], [0.4, 1.1, 0.5], [-0.6, 0.2, 0.9]])
+    a = v @ np.diag([2.0, -1.0, 0.5]) @ np.linalg.inv(v)
+    for k, own in enumerate(scipy.linalg.schur(a)):
+        np.testing.assert_array_equal(fg.jit(lambda a, k=k: linalg.schur(a)[k])(a), own)
+        fg.check_grads(lambda a, k=k: linalg.schur(a)[k], (a,), order=2)
+    # Vectors of equal eigenvalues have no derivative.
+    turn = np.array([[0.0, 1.0], [2.0, 0.0]])
+    assert np.isnan(fg.grad(lambda t: linalg.schur(np.eye(2) + t * turn)[1][0, 1])(0.0))

@@ -19,6 +19,7 @@ from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.source import fail
 from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -421,12 +422,37 @@ def solveh_banded(
     return solve_banded((width, width), full, right)
 
 
-# -- what has no derivative -------------------------------------------------------------------------
+# -- Schur's form -----------------------------------------------------------------------------------
+_schur_form = primitive(lambda a: _scipy.schur(a)[0], out=lambda a: a, name="schur_form")
+_schur_vectors = primitive(lambda a: _scipy.schur(a)[1], out=lambda a: a, name="schur_vectors")
+
+
 @_composed
-def schur(a: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
-    """As `scipy.linalg.schur` on plain values; refused on traced ones."""
-    raise fail(
-        TypeError,
-        "schur: expected plain values, since the Schur form of a matrix is not unique; write eigh if it is "
-        "symmetric, sqrtm, logm or expm for a function of it, or eig",
-    )
+def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
+    """As `scipy.linalg.schur`, for a real matrix with real, distinct eigenvalues.
+
+    The vectors are the orthogonal factor of the eigenvectors, in the order of SciPy's diagonal. With equal
+    eigenvalues the derivative is NaN, as that of the eigenvectors.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: schur(a)[0][0, 0])(np.array([[2.0, 1.0], [0.0, 1.0]]))
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    refuse("schur", sort=options.get("sort"))
+    matrix: Any = lift_fully(_square("schur", number("schur", a)))
+    w, v = np.linalg.eig(matrix)
+    if output not in ("real", "r") or matrix.dtype.kind == "c" or w.dtype.kind == "c":
+        raise fail(
+            TypeError,
+            "schur: expected a real matrix with real eigenvalues and output='real' for traced values, since "
+            "complex eigenvalues determine the vectors up to a rotation only; write eig, or sqrtm, logm or "
+            "expm for a function of the matrix",
+        )
+    form, vectors = [own(stop_gradient(matrix)) for own in (_schur_form, _schur_vectors)]
+    order = np.argsort(w)[np.argsort(np.argsort(np.diagonal(form)))]
+    q = np.linalg.qr(v[:, order])[0]
+    z = q * np.sign(np.sum(q * vectors, axis=0))
+    t = np.triu(z.T @ matrix @ z)
+    # The values are SciPy's.
+    return form + (t - stop_gradient(t)), vectors + (z - stop_gradient(z))
