@@ -92,3 +92,24 @@ WITH_ARGS = {
 def test_args_is_a_tuple_of_arguments_and_no_array(name):
     f, expected = WITH_ARGS[name]
     assert fg.grad(f)(0.5) == pytest.approx(expected, rel=1e-6)
+
+
+TUPLES = {
+    "cho_solve": lambda x: linalg.cho_solve(linalg.cho_factor(x @ x.T + np.eye(3)), x[0]),
+    "cho_solve by name": lambda x: linalg.cho_solve(
+        c_and_lower=linalg.cho_factor(x @ x.T + np.eye(3), lower=True), b=x[0]
+    ),
+    "lu_solve": lambda x: linalg.lu_solve(linalg.lu_factor(x @ x.T + np.eye(3)), x[0]),
+}
+
+
+@pytest.mark.parametrize("name", TUPLES)
+def test_a_tuple_of_unlike_items_is_taken_apart_by_scipys_function(name):
+    x = np.arange(9.0).reshape(3, 3) / 7.0 + np.eye(3)
+
+    def solved(x):
+        return np.linalg.solve(x @ x.T + np.eye(3), x[0])
+
+    expected = fg.jacobian(solved)(x)
+    np.testing.assert_allclose(fg.jacobian(TUPLES[name])(x), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(fg.jit(TUPLES[name])(x), solved(x), rtol=1e-12)

@@ -21,11 +21,17 @@ class ScipyFunction(ArrayFunction):
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         k = _place_of_args(self.__wrapped__)
-        each = super()._each_converted
-        return (*each(args[:k]), *args[k : k + 1], *each(args[k + 1 :]))
+        return tuple([arg if i == k else self._array_like(arg) for i, arg in enumerate(args)])
 
     def _by_name(self, name: str, value: Any) -> Any:
-        return value if name == "args" else super()._by_name(name, value)
+        return value if name == "args" else self._array_like(value)
+
+    def _array_like(self, value: object) -> Any:
+        """An array in the place of lists; unlike items, like ``(c, lower)`` of `cho_solve`, are kept."""
+        try:
+            return self._converted(value)
+        except ValueError:
+            return value
 
     def __getattr__(self, name: str) -> Any:
         if name == "__wrapped__":  # not set yet
