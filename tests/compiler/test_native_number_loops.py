@@ -537,3 +537,25 @@ def test_the_package_does_not_import_llvmlite():
     code = "import sys, funcgrad as fg; fg.jit(fg.grad(lambda x: x*x))(2.0); print('llvmlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_loop_inside_a_loop_on_numbers_is_estimated_as_python():
+    """NumPy's calls are not what it would take: the outer loop would be compiled ten times too early."""
+
+    def nested(y):
+        return fg.fori_loop(0, 10, lambda k, z: z * 0.999 + 0.1, y) * 0.5 + 1.0
+
+    y = symbol("y", ArrayType((), KINDS["f"]))
+    flat = flat_of(body_of([y], [nested(y)]))
+    assert time_estimate.is_on_numbers(flat)
+    assert 500 < time_estimate.estimate_iteration(flat).numpy < 2000
+    x = symbol("x", ArrayType((3,), KINDS["f"]))
+    assert not time_estimate.is_on_numbers(flat_of(body_of([x], [nested(x)])))
+
+
+def test_an_iteration_counts_the_time_that_its_numbers_wait():
+    """A loop in a loop stops after a tenth of a second by this count, so it may not be too small."""
+    i, y = symbol("i", ArrayType((), KINDS["i"])), symbol("y", ArrayType((), KINDS["f"]))
+    body = flat_of(body_of([i, y], [i + 1, y * 0.999 + 0.1]))
+    test = flat_of(body_of([i, y], [i < 10]))
+    assert time_estimate.fuel(body, test) == 4

@@ -69,6 +69,20 @@ def test_a_program_that_takes_long_says_so():
     assert "could not be interrupted" in program.later.reason
 
 
+@pytest.mark.parametrize("x", [np.float64(2.0), np.array([2.0, -0.0])])
+def test_loops_of_no_iterations_that_use_their_index(x):
+    f = fg.jit(lambda x: fg.fori_loop(3, -2, lambda i, y: y * i, x), native=True)
+    np.testing.assert_array_equal(f(x), x)
+    np.testing.assert_array_equal(np.signbit(f(x)), np.signbit(x))
+
+
+def test_loops_on_numbers_run_as_python_before_they_are_machine_code():
+    rolled = fg.jit(lambda x: fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x))
+    program, loop = rolled.lower(0.3).machine_code.splitlines()
+    assert program.startswith("the program: Python for about ")
+    assert loop.startswith("the loop around body1: Python for about ")
+
+
 def test_what_is_told_of_each_part():
     x = np.linspace(0.1, 1.0, 3)
     rolled = fg.jit(lambda x: fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x))

@@ -30,6 +30,7 @@ from funcgrad.compiler.native.llvm_writer import (
     LLVMWriter,
     Number,
     UnsupportedError,
+    integer,
     literal_of,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
@@ -95,7 +96,8 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
         step.type.dtype.name not in MEMORY or not step.type.dtype.isnative
     ):
         raise UnsupportedError(f"dtype {step.type.dtype}")
-    if step.type.dtype.kind != "O" and step.type.size == 0:
+    read = [] if op is loop_op else [flat.steps[k].type for k in step.operands]
+    if any([type.dtype.kind != "O" and type.size == 0 for type in [step.type, *read]]):
         raise UnsupportedError("an empty array")
     if op.columns.machine is not None:
         home, _, name = op.columns.machine.rpartition(":")
@@ -355,8 +357,12 @@ class ArrayProgram:
 
     def _literal(self, step: FlatStep) -> Value:
         array, dtype, shape = step.constant, step.type.dtype, step.type.shape
-        if dtype.name not in MEMORY or not dtype.isnative or not array.size:
+        if dtype.name not in MEMORY or not dtype.isnative:
             raise UnsupportedError(f"a constant of {step.type}")
+        if not array.size:  # (Only a loop of no iterations reads it.)
+            return Splat(
+                dtype.name, shape, cast_number(self.writer, integer(0), REGISTER[dtype.name])
+            )
         if array.size == 1 and not array.flags.writeable:
             return Splat(dtype.name, shape, literal_of(array))
         if any([stride % dtype.itemsize for stride in array.strides]) or not array.flags.aligned:

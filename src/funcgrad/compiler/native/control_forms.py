@@ -38,7 +38,7 @@ from funcgrad.compiler.native.llvm_writer import (
     row_major_strides,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number
-from funcgrad.compiler.native.time_estimate import estimate
+from funcgrad.compiler.native.time_estimate import fuel
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.compiler.python.loop_body_codegen import flat_of
@@ -178,7 +178,7 @@ class RolledLoop(NamedTuple):
 
     def _burn(self, w: LLVMWriter, end: str) -> None:
         """Count the time of an iteration; the loop ends if the function has failed or takes too long."""
-        nanoseconds = integer(max(int(estimate(self.flat).native), 1))
+        nanoseconds = integer(fuel(self.flat, self.test))
         left = w.binary("sub", w.emit("i64", f"load i64, ptr {FUEL}"), nanoseconds)
         w.lines.append(f"  store i64 {left.text}, ptr {FUEL}")
         used, goes_on = w.fresh("long"), w.fresh("body")

@@ -24,7 +24,7 @@ from funcgrad.compiler.native.deferred_code import (
 )
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
 from funcgrad.compiler.native.operand_layout import loop_operands
-from funcgrad.compiler.native.time_estimate import estimate_iteration
+from funcgrad.compiler.native.time_estimate import estimate_iteration, is_on_numbers
 from funcgrad.control.loop import LoopSpec, stacked
 from funcgrad.graph import ArrayType
 
@@ -74,7 +74,10 @@ class NativeLoop:
         self._first = max(_FIRST // max([1, *[type.size for type in self._outputs]]), 1)
         pays = cost.native <= cost.numpy
         self._iteration = max(cost.numpy, 1.0)
-        self.later = DeferredCode(self._write, arrays, cost.compiling, pays, at_once, _PATIENCE)
+        otherwise = "Python" if is_on_numbers(flat) else "NumPy"
+        self.later = DeferredCode(
+            self._write, arrays, cost.compiling, pays, at_once, _PATIENCE, otherwise
+        )
 
     def _write(self) -> tuple[str, LLVMWriter]:
         from funcgrad.compiler.native.loop_function import loop_function_text

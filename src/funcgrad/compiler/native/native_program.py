@@ -20,7 +20,7 @@ from funcgrad.compiler.native.deferred_code import (
 )
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
 from funcgrad.compiler.native.operand_layout import OperandLayout
-from funcgrad.compiler.native.time_estimate import estimate
+from funcgrad.compiler.native.time_estimate import estimate, is_on_numbers
 
 # Nanoseconds that calling the function takes, and those of handing an array to it or making one for it.
 _ENTER, _ARRAY = 2000.0, 500.0
@@ -42,7 +42,10 @@ class NativeProgram:
         self._given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
         self._made = OperandLayout([flat.steps[i].type for i in flat.results])
         arrays = len(self._given.holders) + len(self._made.holders)
-        self.later = DeferredCode(self._write, arrays, cost.compiling, pays, at_once)
+        otherwise = "Python" if is_on_numbers(flat) else "NumPy"
+        self.later = DeferredCode(
+            self._write, arrays, cost.compiling, pays, at_once, otherwise=otherwise
+        )
         if cost.native > UNINTERRUPTED:
             self.later.stop(
                 f"it takes about {cost.native / 1e9:.1f} s, in which it could not be interrupted; "

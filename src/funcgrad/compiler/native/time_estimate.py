@@ -64,6 +64,13 @@ _BLAS, _PRODUCT = 0.08, 0.17
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
 # Nanoseconds for entering a loop outside of machine code; iterations if their number is unknown.
 _LOOP, _UNKNOWN = 12000.0, 8
+# Those for entering a loop on numbers from another, whose code is Python.
+_INNER = 500.0
+# Those that a step on numbers waits for the one before in a loop.
+_LATENCY = 0.5
+
+
+_FREE = (CONSTANT, INPUT, pick_op)
 
 
 def estimate(flat: Flat) -> Estimate:
@@ -76,7 +83,7 @@ def estimate(flat: Flat) -> Estimate:
     """
     total = Estimate(0.0, 0.0, 0)
     for step in flat.steps[flat.inputs :]:
-        if step.op not in (CONSTANT, INPUT, pick_op):
+        if step.op not in _FREE:
             total = total.plus(_of_step(flat, step))
     return total
 
@@ -85,30 +92,61 @@ def _of_body(body: Body) -> Estimate:
     return estimate_iteration(flatten_program(body.program.outputs, body.program.inputs))
 
 
+def is_on_numbers(flat: Flat) -> bool:
+    """Whether a program computes on Python's numbers alone, and so do the loops in it."""
+    return all([_is_on_numbers(flat, step) for step in flat.steps])
+
+
+def _is_on_numbers(flat: Flat, step: FlatStep) -> bool:
+    if step.op is CONSTANT:  # (An array may be the indices of a loop.)
+        return True
+    if step.op is loop_op:
+        return all([is_on_numbers(part) for part in _parts(step)])
+    read = [flat.steps[k] for k in step.operands]
+    values = [step.type, *[other.type for other in read if other.op is not loop_op]]
+    return all([type.shape == () and type.dtype in _PYTHON for type in values])
+
+
+def _parts(step: FlatStep) -> list[Flat]:
+    """The body of a loop, and its condition if it has one."""
+    params = dict(step.params)
+    bodies: list[Body] = [params["body"], *([params["cond"]] if params["cond"] is not None else [])]
+    return [flatten_program(body.program.outputs, body.program.inputs) for body in bodies]
+
+
 def estimate_iteration(flat: Flat) -> Estimate:
     """What one run of a loop's body takes, which is Python if it is on numbers alone."""
     found = estimate(flat)
-    if all([step.type.shape == () and step.type.dtype in _PYTHON for step in flat.steps]):
-        return found._replace(numpy=_STATEMENT * found.steps)
-    return found
+    if not is_on_numbers(flat):
+        return found
+    loops = [step for step in flat.steps if step.op is loop_op]
+    own = [step for step in flat.steps[flat.inputs :] if step.op not in (*_FREE, loop_op)]
+    inner = sum([_of_step(flat, step).numpy - _LOOP + _INNER for step in loops])
+    return found._replace(numpy=_STATEMENT * len(own) + inner)
+
+
+def fuel(flat: Flat, test: Flat | None) -> int:
+    """The nanoseconds of an iteration in machine code that a loop counts, to stop before long."""
+    cost = estimate(flat) if test is None else estimate(flat).plus(estimate(test))
+    return int(cost.native + _LATENCY * cost.numbers) + 1
 
 
 def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     params = dict(step.params)
     if step.op is loop_op:
-        spec, body = params["spec"], params["body"]
-        each = (
-            _of_body(body)
-            if params["cond"] is None
-            else _of_body(body).plus(_of_body(params["cond"]))
-        )
+        spec, (body, *rest) = params["spec"], _parts(step)
+        each = estimate_iteration(body)
+        for other in rest:
+            each = each.plus(estimate_iteration(other))
         count = spec.trip_count if spec.trip_count >= 0 else _UNKNOWN
         return each.times(count).plus(Estimate(_LOOP, 0.0, 0))
     if step.type.dtype.kind == "O":
         held = params.get("branches") or [params[name] for name in ("body",) if name in params]
         found = Estimate(_CALL, 0.0, 0)
         for body in held:
-            found = found.plus(_of_body(body))
+            found = found.plus(
+                estimate_iteration(flatten_program(body.program.outputs, body.program.inputs))
+            )
         return found
     sizes = [flat.steps[k].type.size for k in step.operands if flat.steps[k].type.dtype.kind != "O"]
     entries = max([step.type.size, *sizes])
