@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcgrad.expr import Expr, is_simple, mark_simple, no_expression, rebuild
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import INPUT, ArrayType, Key
+from funcgrad.graph import INPUT, Key
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail
 
 
 def substitute(
-    expr: Expr, replacements: Mapping[Any, Any] | None = None, /, **named: object
+    expr: Expr, replacements: Mapping[Any, Any] | None = None, /, *rest: object, **named: object
 ) -> Expr:
     """The expression with some of its variables or nodes replaced.
 
-    ``replacements`` maps expressions, keys or names to expressions or numbers of the same type;
-    Python's numbers take the type of a float or complex scalar.
+    ``replacements`` maps expressions, keys or names to expressions of the same type, or to numbers and
+    arrays of the same shape, which are cast as NumPy casts them within a kind: an int stands for a float.
     As a fold: ``node = its replacement, or the operation on the results of its operands``.
 
-    Raises TypeError if ``expr`` is not an expression, or a replacement differs in type from the expression
-    that it replaces.
+    Raises TypeError if ``expr`` is not an expression, the replacements are no mapping, or a replacement
+    differs in type from the expression that it replaces.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -36,6 +38,13 @@ def substitute(
     """
     if not isinstance(expr, Expr):
         raise no_expression("substitute", expr)
+    if rest or not isinstance(replacements, Mapping | None):
+        raise fail(
+            TypeError,
+            "substitute: expected the replacements in a dict, but got "
+            f"{', '.join([type(item).__name__ for item in (replacements, *rest)])}; write "
+            "substitute(e, {x: 3.0}) or substitute(e, x=3.0)",
+        )
     by_name = variables(expr) if named or replacements else {}
     given: dict[Key, Expr] = {}
     for target, new in [*(replacements or {}).items(), *named.items()]:
@@ -46,15 +55,19 @@ def substitute(
                     TypeError, f"substitute: expected a variable ({known}), but got {target!r}"
                 )
             target = by_name[target]
-        if isinstance(target, Expr) and type(new) in (bool, int, float):
-            new = _number(new, target.type)
-        given[target if isinstance(target, Key) else target.key] = lift_fully(new)
+        if isinstance(target, Key):
+            given[target] = lift_fully(new)
+        else:
+            given[target.key] = lift_fully(
+                new if isinstance(new, Expr) else _cast(new, target.dtype)
+            )
     return substitute_all([expr], given)[0]
 
 
-def _number(new: Any, type: ArrayType) -> object:
-    """A Python number in the place of a scalar: of its dtype, if that is of floats or complex numbers."""
-    return new if type.shape or type.dtype.kind not in "fc" else type.dtype.type(new)
+def _cast(value: object, dtype: np.dtype[Any]) -> Any:
+    """A number or an array in a dtype, if NumPy casts it there within its kind or to a wider one."""
+    given = np.asarray(value)
+    return given.astype(dtype) if np.can_cast(given.dtype, dtype, "same_kind") else value
 
 
 def substitute_all(
