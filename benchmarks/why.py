@@ -96,6 +96,24 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         ("HMM, 32 states, 1,000 steps, with llvmlite", "C"): (
             "two fifths of the time are `exp`, which the reverse pass computes again"
         ),
+        ("RK4 on an array of 300, 100 steps, with llvmlite", "C"): (
+            "a reverse step writes 52 arrays: the cotangent of each part of a rolled array is put into zeros "
+            "and added, where C adds to the cotangent in place"
+        ),
+        ("Lorenz ensemble, 100 members, 200 steps, with llvmlite", "C"): (
+            "a reverse step writes 37 arrays, the cotangent of each column put into zeros of all columns; C "
+            "takes one member after the other and keeps its three numbers in registers"
+        ),
+        ("Kalman filter, 4 states, 200 steps, with llvmlite", "C"): (
+            "a step has 20 groups of loops over matrices of 2 to 16 entries, which are written between them"
+        ),
+        **{
+            (f"{n} bodies, 200 steps, with llvmlite", "C"): (
+                "the program takes each pair of bodies twice and the power -1.5 by `pow`; C takes a pair "
+                "once, and one root"
+            )
+            for n in (5, 50)
+        },
         ("LSTM, 100 steps, h=64, B=16, with llvmlite", ""): (
             "most of the time are products of matrices of 16 rows, by BLAS as in NumPy"
         ),
