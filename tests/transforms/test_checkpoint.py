@@ -169,3 +169,18 @@ def test_peak_memory_falls_as_promised():
 def test_mistakes(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_methods_and_arguments_that_are_no_numbers():
+    class Model:
+        w = 2.0
+
+        @checkpoint
+        def power(self, x, n, kind):
+            return self.w * x**n if kind == "power" else x
+
+    model = Model()
+    assert fg.grad(model.power)(3.0, 2, "power") == 12.0
+    assert fg.grad(lambda x: model.power(x, 2, "power"))(3.0) == 12.0
+    assert fg.jit(fg.grad(lambda x: model.power(x, 2, "none")))(3.0) == 1.0
+    assert fg.jvp(lambda x: model.power(x, 2, "power"), (3.0,), (1.0,)) == (18.0, 12.0)

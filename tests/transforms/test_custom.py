@@ -1,5 +1,7 @@
 """custom_vjp and custom_jvp: rules of one's own, in both modes and to every order."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -348,3 +350,34 @@ def test_what_a_rule_is_traced_on_prints_by_its_part():
     )
     assert fg.grad(g)(0.0) == 1.0
     assert met[3:] == ["tangent_0"]
+
+
+def test_rules_of_methods():
+    class Model:
+        w = 2.0
+
+        @partial(fg.custom_jvp, nondiff_argnums=(0,))
+        def f(self, x):
+            return self.w * x**2
+
+        @f.defjvp
+        def _(self, primals, tangents):
+            return self.f(*primals), 100 * self.w * primals[0] * tangents[0]
+
+        @partial(fg.custom_vjp, nondiff_argnums=(0,))
+        def g(self, x):
+            return self.w * x**2
+
+        g.defvjp(lambda self, x: (self.g(x), x), lambda self, x, ct: (10 * self.w * x * ct,))
+
+    model = Model()
+    assert (model.f(3.0), fg.grad(model.f)(3.0), fg.jit(fg.grad(model.f))(3.0)) == (
+        18.0,
+        600.0,
+        600.0,
+    )
+    assert (model.g(3.0), fg.grad(model.g)(3.0), fg.jit(fg.grad(model.g))(3.0)) == (
+        18.0,
+        60.0,
+        60.0,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any
 
 from funcgrad.control.call_and_branch import bind, call_op
@@ -63,7 +64,7 @@ def checkpoint(
 
     @named_after(f)
     def checkpointed(*args: object, **kwargs: object) -> Any:
-        trees = [flatten(arg) for arg in args]
+        trees = [flatten(arg).without(_is_object) for arg in args]
         leaves = [leaf for tree in trees for leaf in tree.leaves]
         if not any(isinstance(leaf, Expr) for leaf in leaves):
             return function(*args, **kwargs)
@@ -75,6 +76,11 @@ def checkpoint(
         return shape.rebuild(values)
 
     return titled(checkpointed, f, "checkpoint", "{}, computed again by its derivatives.")
+
+
+def _is_object(leaf: object) -> bool:
+    """Whether a leaf is no number: an object, such as the ``self`` of a method, reaches f as it is."""
+    return not (isinstance(leaf, Expr | Number) or hasattr(leaf, "__array__"))
 
 
 def name(x: Array, label: str) -> Any:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, MethodType
+from typing import Any, cast
 
 import numpy as np
 
@@ -113,6 +113,10 @@ class _Custom:
 
     def __repr__(self) -> str:
         return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """A method whose first argument is the instance; its rule needs 0 in ``nondiff_argnums``."""
+        return self if instance is None else MethodType(cast(Callable[..., Any], self), instance)
 
     def _at_last_order(self) -> bool:
         """Whether the rule is nested in itself as often as allowed."""
