@@ -69,6 +69,7 @@ SCOPE: dict[str, Any] = {
     name: _with_stores(value) if callable(value) and not isinstance(value, type) else value
     for name, value in NUMPY.items()
 }
+SCOPE |= {"fft": np.fft.fft, "ifft": np.fft.ifft}
 SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None: _norm(x, axis)}
 SCOPE |= {
     name: _of_funcgrad(name) for name in ("sigmoid", "softplus", "xlogx", "logsumexp", "softmax")

@@ -98,6 +98,8 @@ PRINTED = {
     "real(c) + 1j*imag(c)": lambda: fg.simplify(make_complex(np.real(C), np.imag(C))),
     "stack([v, full(3, s)], axis=-1).view(complex128)[..., 0]": lambda: make_complex(V, S),
     "v + 1j*s": lambda: fg.simplify(make_complex(V, S)),
+    "fft(c, axis=0)": lambda: np.fft.fft(C),
+    "ifft(c, axis=0, norm='forward')": lambda: np.fft.ifft(C, norm="forward"),
     "z*(1+2j)": lambda: Z * (1 + 2j),
     "z*2j": lambda: Z * 2j,
     "z*(-2j)": lambda: Z * -2j,

@@ -32,10 +32,12 @@ def _flops(z: Expr) -> int:
     return 5 * z.size * max(axis_length(z) - 1, 0).bit_length()  # of Cooley and Tukey
 
 
+def _call(x: str, axis: int, inverse: bool) -> str:
+    return f"ifft({x}, axis={axis}, norm='forward')" if inverse else f"fft({x}, axis={axis})"
+
+
 def _fourier_source(expr: Expr, texts: Sequence[str]) -> str:
-    params = dict(expr.params)
-    call = f"ifft({texts[0]}, norm='forward'" if params["inverse"] else f"fft({texts[0]}"
-    return f"np.fft.{call}, axis={params['axis']})"
+    return f"np.fft.{_call(texts[0], **dict(expr.params))}"
 
 
 def _torch_fft(torch: FunctionLibrary, x: Array, axis: int, inverse: bool) -> Any:
@@ -58,6 +60,7 @@ fft_op: Op = Op(
         ),
     ),
     batch=lambda size, batched, x, axis, inverse: fft_op(x, axis=axis + 1, inverse=inverse),
+    notation=_call,
     columns=Columns(
         flops=_flops, numpy=_fourier_source, libraries={"any": _fft_in, "torch": _torch_fft}
     ),

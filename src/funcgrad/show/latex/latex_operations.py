@@ -40,7 +40,8 @@ def latex_call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
         axes = axis if isinstance(axis, tuple) else (axis,)
         head += f"_{{{', '.join(map(str, axes))}}}"
     inside = [p.text for p in parts]
-    inside += [rf"\text{{{escaped(f'{key}={value}')}}}" for key, value in params.items()]
+    said = [f"{key}={value}" for key, value in params.items() if value is not False]
+    inside += [rf"\text{{{escaped(text)}}}" for text in said]
     return Written(rf"{head}\left({', '.join(inside)}\right)", CALL)
 
 
