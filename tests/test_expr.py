@@ -51,7 +51,7 @@ def test_a_formula_reads_as_it_is_written():
     y = x * np.sin(x)
     assert str(y) == repr(y) == f"{y}" == "%s" % y == "x*sin(x)"  # noqa: UP031
     with pytest.raises(
-        TypeError, match=r"a format: expected a number, .* repr\(x\) is its formula"
+        TypeError, match=r"a format: expected a number, .* repr\(x\) for its formula"
     ):
         f"{y:.2f}"
 

@@ -258,10 +258,21 @@ def source_of(*roots, inputs):
 
 def test_a_program_that_raises_no_floating_point_error_enters_no_context():
     x = fg.var("x", 3)
-    for made in (np.isfinite(x), -x, np.logical_not(x), x.reshape(3, 1), x):
+    silent = (np.isfinite(x), -x, np.logical_not(x), np.maximum(x, 0.0), x == 1.0, x)
+    for made in (*silent, x.reshape(3, 1)):
         assert "quiet" not in source_of(made, inputs=[x])
     for made in (np.exp(x), x + x, np.isfinite(x * x)):
         assert "quiet" in source_of(made, inputs=[x])
+
+
+@pytest.mark.parametrize("dtype", "efdgFDG")
+def test_numpy_is_silent_in_choices_between_special_values(dtype):
+    with np.errstate(all="ignore"):
+        values = np.array([0.0, -1.5, np.inf, -np.inf, np.nan, 1.7e308, 5e-324]).astype(dtype)
+    for function in (np.maximum, np.minimum, np.fmax, np.fmin, np.equal, np.not_equal):
+        with np.errstate(all="raise"):
+            function(values[:, None], values)
+            function(values[2], values[4])
 
 
 SPECIAL = [0.0, -0.0, 1.5, -3.25, np.inf, -np.inf, np.nan, 3e38, 1e-45]

@@ -184,7 +184,7 @@ def test_what_a_debugger_shows_is_the_formula():
 
 
 def test_what_stands_for_any_value_has_no_text():
-    with pytest.raises(TypeError, match=r"str\(\): expected a number.*repr\(x\) is its formula"):
+    with pytest.raises(TypeError, match=r"str\(\): expected a number.*repr\(x\) for its formula"):
         fg.fori_loop(0, 3, lambda i, c: c + len(str(i)), 1.0)
     with pytest.raises(TypeError, match="vmap: expected a program that does not depend on values"):
         fg.vmap(lambda x: x * len(f"{x}"))(np.arange(3.0))

@@ -72,8 +72,9 @@ class _Pullbacks:
         self._exprs = exprs
         self._varied = varied
         self._simplifier = simplifier
-        self._known: dict[Any, tuple[_Operations | None, ...]] = {}
-        """The operations of all edges of an operation, by the operation and its types."""
+        self._known: dict[Any, dict[int, _Operations | None]] = {}
+        """The operations of edges, by the operation and its types and by the place of the operand. An edge
+        that no target needs is not asked for, since it may be an error."""
         self._sums: dict[ArrayType, Expr] = {}
         """A sum of two symbols, by their type."""
 
@@ -84,14 +85,16 @@ class _Pullbacks:
         if isinstance(op, Elementwise):
             values = (child, *args)
             types = tuple([value.type for value in values])
-            known = self._known.get((op, types))
-            if known is None:
-                known = self._known[op, types] = _operations(op, types)
-            return [
-                (id(arg), _OnNode(operations, values))
-                for arg, operations in zip(args, known, strict=True)
-                if operations is not None and id(arg) in varied
-            ]
+            known = self._known.setdefault((op, types), {})
+            found = []
+            for place, arg in enumerate(args):
+                if id(arg) in varied:
+                    if place not in known:
+                        known[place] = _operations(op, types, place)
+                    operations = known[place]
+                    if operations is not None:
+                        found.append((id(arg), _OnNode(operations, values)))
+            return found
         return self._maps(child)
 
     def _maps(self, child: Expr) -> list[tuple[int, LinearMap]]:
@@ -138,23 +141,19 @@ class _Pullbacks:
         return self._simplifier.simplified(value) if type(value) is Expr else value
 
 
-def _operations(op: Op, types: Sequence[ArrayType]) -> tuple[_Operations | None, ...]:
-    """The pullback of each edge of an elementwise operation, given the types of node and operands."""
+def _operations(op: Op, types: Sequence[ArrayType], place: int) -> _Operations | None:
+    """The pullback of an edge of an elementwise operation, given the types of node and operands."""
+    rule = op.edge(place)
+    if rule is None:
+        return None
     stand_ins = [symbol(f"x{k}", type) for k, type in enumerate((types[0], *types))]
     g, z, *operands = stand_ins
-    found: list[_Operations | None] = []
-    for place in range(len(operands)):
-        rule = op.edge(place)
-        if rule is None:
-            found.append(None)
-            continue
-        places = {id(expr): k for k, expr in enumerate(stand_ins)}
-        rows: list[tuple[Expr, tuple[int, ...]]] = []
+    places = {id(expr): k for k, expr in enumerate(stand_ins)}
+    rows: list[tuple[Expr, tuple[int, ...]]] = []
 
-        def number(expr: Expr, parents: tuple[int, ...], rows: Any = rows) -> int:
-            rows.append((expr, parents))
-            return len(stand_ins) + len(rows) - 1
+    def number(expr: Expr, parents: tuple[int, ...]) -> int:
+        rows.append((expr, parents))
+        return len(stand_ins) + len(rows) - 1
 
-        (result,) = folded([rule(z, *operands).transpose(g)], number, places)
-        found.append(_Operations(tuple(rows), result))
-    return tuple(found)
+    (result,) = folded([rule(z, *operands).transpose(g)], number, places)
+    return _Operations(tuple(rows), result)

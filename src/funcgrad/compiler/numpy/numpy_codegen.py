@@ -88,7 +88,8 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
 
 _SIGNS = (np.negative, np.positive, np.fabs, np.copysign, np.signbit)
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_not, np.logical_xor)
-_SILENT = frozenset((*_SIGNS, *_LOGICAL, np.isfinite, np.isnan, np.isinf))
+_CHOICES = (np.maximum, np.minimum, np.fmax, np.fmin, np.equal, np.not_equal)
+_SILENT = frozenset((*_SIGNS, *_LOGICAL, *_CHOICES, np.isfinite, np.isnan, np.isinf))
 """Functions that never raise a floating-point error, so that NumPy has nothing to warn of."""
 
 
