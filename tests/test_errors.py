@@ -1,5 +1,6 @@
 """Every error says who expected what, what it got, what to write instead, and the user's line."""
 
+import ctypes
 from decimal import Decimal
 from fractions import Fraction
 
@@ -190,6 +191,55 @@ def test_storing_a_traced_value_in_an_array_is_refused():
     assert place.endswith("y[0] = x")
     with pytest.raises(ValueError, match=r"^of the user"):
         fg.grad(fails)(1.0)
+
+
+def stores_too_much(x):
+    y = np.zeros((2, 3))
+    y[1, 0] = x
+    return y.sum()
+
+
+def multiplies_wrong_shapes(x):
+    y = np.zeros(3)
+    y[:] = x
+    return y @ np.ones(4)
+
+
+def reads_past_the_end(x):
+    y = np.zeros(3)
+    y[:] = x
+    return y[5]
+
+
+def raises_after_a_store(x):
+    y = np.zeros(3)
+    y[:] = x
+    raise RuntimeError("of the user")
+
+
+@pytest.mark.parametrize(
+    ("f", "error", "message"),
+    [
+        (stores_too_much, ValueError, "broadcasts to"),
+        (multiplies_wrong_shapes, ValueError, "^matmul: expected the last axis"),
+        (reads_past_the_end, IndexError, "5"),
+        (raises_after_a_store, RuntimeError, "^of the user$"),
+    ],
+)
+def test_a_mistake_after_a_store_is_told(f, error, message):
+    """The store itself is adopted, so its refusal would mislead."""
+    with pytest.raises(error, match=message):
+        fg.grad(f)(np.arange(3.0))
+
+
+def test_the_first_refusal_is_told_if_the_adopted_function_is_refused_too():
+    def f(x):
+        y = np.zeros(3)
+        y[:] = x
+        return np.sum(ctypes.c_double(y[0]).value * y)
+
+    with pytest.raises(TypeError, match=r"setting an array element|storing it in a NumPy array"):
+        fg.grad(f)(np.arange(3.0))
 
 
 def fails(x):

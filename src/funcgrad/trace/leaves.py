@@ -327,7 +327,10 @@ def _adopted_where_needed(
     args: Sequence[Any],
     call: Callable[[int], Any],
 ) -> Any:
-    """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused."""
+    """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
+
+    The error of the second run is raised if it is a mistake of f's own, the first refusal otherwise.
+    """
     level = _level(f, args)
     try:
         return call(level)
@@ -341,12 +344,26 @@ def _adopted_where_needed(
     _withdraw(refusal)
     try:
         result = call(later)
-    except Exception:
+    except Exception as error:
+        if _is_mistake(f, level, error):
+            raise
         raise refusal from refusal.__cause__
     finally:
         del refusal  # its traceback refers to this frame
     functions["learn"](f)
     return result
+
+
+def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
+    """Whether f's own mistake raised the error of an adopted run.
+
+    TypeError and AttributeError tell that a traced value was refused, or an array that can be written.
+    """
+    refusals = (TypeError, AttributeError)
+    if isinstance(error, refusals) or isinstance(error.__cause__ or error.__context__, refusals):
+        return False
+    wrong_values = isinstance(error, ValueError | LookupError | ArithmeticError)
+    return wrong_values or functions["level_after"](f, level, error) is None
 
 
 def _withdraw(error: BaseException) -> None:
