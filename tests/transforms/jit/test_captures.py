@@ -310,3 +310,19 @@ def test_what_is_dropped_is_freed(count):
     del f
     gc.collect()
     assert thing() is None
+
+
+def test_an_attribute_that_hides_one_that_the_class_computes():
+    class Settings:
+        def __getattr__(self, name):
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return 2.0
+
+    settings = Settings()
+    scaled = fg.jit(lambda x: settings.scale * x)
+    assert scaled(3.0) == 6.0
+    settings.scale = 4.0
+    assert scaled(3.0) == 12.0
+    del settings.scale
+    assert scaled(3.0) == 6.0

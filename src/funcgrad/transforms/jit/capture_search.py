@@ -47,6 +47,7 @@ from funcgrad.transforms.jit.capture_sources import (
     InstanceMember,
     NamespaceItem,
     has_namespace,
+    in_class,
     key_of,
     namespace,
 )
@@ -220,14 +221,16 @@ class _Search:
             self.waiting.append((MethodType(method, item), label, False, Bound()))
 
     def add_absent(self) -> None:
-        """Add the attributes that instances have not, where code asks for such; they lead no further."""
-        if self.probes:
-            for item, label in self.assignable:
-                own, owners = namespace(item), self.owners[type(item)]
-                for name in self.names:
-                    if name not in own and name not in owners:
-                        place = InstanceMember(f"{label}.{name}", item, name)
-                        self.found.setdefault(key_of(place), place)
+        """Add the attributes that instances have not, where code asks for such, or where the class computes
+        them by ``__getattr__``; they lead no further."""
+        for item, label in self.assignable:
+            if not self.probes and in_class(type(item), "__getattr__") is ABSENT:
+                continue
+            own, owners = namespace(item), self.owners[type(item)]
+            for name in self.names:
+                if name not in own and name not in owners:
+                    place = InstanceMember(f"{label}.{name}", item, name)
+                    self.found.setdefault(key_of(place), place)
 
     def _of_class(self, kind: type, holder: object, name: str, label: str) -> Iterator[Any]:
         """What a class gives for an attribute of ``holder``: its place, and the functions that compute it.
