@@ -329,7 +329,8 @@ def _adopted_where_needed(
 ) -> Any:
     """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
 
-    The error of the second run is raised if it is a mistake of f's own, the first refusal otherwise.
+    The error of the second run is raised if a traced value was refused and then f makes a mistake of its own,
+    the first error otherwise.
     """
     level = _level(f, args)
     try:
@@ -345,7 +346,7 @@ def _adopted_where_needed(
     try:
         result = call(later)
     except Exception as error:
-        if _is_mistake(f, level, error):
+        if _tells_refusal(refusal) and _is_mistake(f, level, error):
             raise
         raise refusal from refusal.__cause__
     finally:
@@ -354,13 +355,15 @@ def _adopted_where_needed(
     return result
 
 
-def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
-    """Whether f's own mistake raised the error of an adopted run.
+def _tells_refusal(error: BaseException) -> bool:
+    """Whether an error, or its cause, tells that a traced value was refused, or an array to be written."""
+    of_types = (TypeError, AttributeError)
+    return isinstance(error, of_types) or isinstance(error.__cause__ or error.__context__, of_types)
 
-    TypeError and AttributeError tell that a traced value was refused, or an array that can be written.
-    """
-    refusals = (TypeError, AttributeError)
-    if isinstance(error, refusals) or isinstance(error.__cause__ or error.__context__, refusals):
+
+def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
+    """Whether f's own mistake raised the error of an adopted run."""
+    if _tells_refusal(error):
         return False
     wrong_values = isinstance(error, ValueError | LookupError | ArithmeticError)
     return wrong_values or functions["level_after"](f, level, error) is None
