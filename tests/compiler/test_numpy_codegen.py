@@ -355,3 +355,61 @@ def test_other_concatenations_stay():
         found = compile_arrays([made], [v, w])(a, b)[0]
         assert found.tolist() == np.asarray(made(v=a, w=b)).tolist()
     assert fg.jit(lambda x: np.stack([x]))(2.0).tolist() == [2.0]
+
+
+def test_a_row_at_a_computed_index_shares_memory_with_nothing():
+    """NumPy gives a view for an index of integers, which stand for index arrays without axes."""
+    x = np.arange(12.0).reshape(3, 4) + 1
+    read = fg.jit(lambda x, t: x[:, t + 1])
+
+    def beside(x, t):
+        y = x * 2.0
+        column = y[:, (t + 1) % 4]
+        z = np.sin(x) + np.cos(x)
+        z = z * z + x
+        return column, np.sum(z * column[:, None]), z
+
+    jitted = fg.jit(beside)
+    for _ in range(3):
+        assert not np.shares_memory(read(x, 1), x)
+        for one, other in zip(jitted(x, 1), beside(x, 1), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, fg.jit], ids=["un-jitted", "jitted"])
+def test_a_row_that_is_read_before_a_store_keeps_its_entries(wrap):
+    def step(t, state):
+        x, row = state
+        return x.at[(t + 1) % 3].set(row), x[(t + 1) % 3] * 0.5
+
+    start = np.arange(12.0).reshape(3, 4)
+    want, row = start.copy(), np.ones(4)
+    for t in range(40):
+        found = want[(t + 1) % 3] * 0.5
+        want[(t + 1) % 3], row = row, found
+    run = wrap(lambda x: fg.fori_loop(0, 40, step, (x, np.ones(4))))
+    for _ in range(3):
+        got = run(start)
+        np.testing.assert_array_equal(got[0], want)
+        np.testing.assert_array_equal(got[1], row)
+
+
+def test_hessians_of_loops_that_read_what_they_overwrite_are_symmetric():
+    w = np.arange(1.0, 8.0) / 5
+
+    def loss(y):
+        def step(t, state):
+            y, q = state
+            q = q.at[t - 1].set(q[t]).at[t - 1].set(q[-1])
+            return q.at[t - 1].add((q[6 - t] - y[-t - 1]) / (2.0 + y[(t + 5) % 7] ** 2)), y
+
+        y, q = fg.fori_loop(0, 5, step, (y, w))
+        return np.sum(np.sin(y) * w) + np.sum(np.tanh(q) ** 2)
+
+    y, h = np.cos(3 * w), 1e-6
+    gradient = fg.grad(loss)
+    want = [(gradient(y + h * e) - gradient(y - h * e)) / (2 * h) for e in np.eye(7)]
+    for _ in range(3):
+        found = fg.hessian(loss)(y)
+        np.testing.assert_allclose(found, found.T, atol=1e-13)
+        np.testing.assert_allclose(found, want, atol=1e-8)

@@ -264,4 +264,10 @@ def _instructions(flat: Flat) -> _Interpreted:
 
 
 def _copied(op: Op) -> Callable[..., Any]:
-    return lambda *operands, **params: np.array(op.run(*operands, **params))
+    """The function of a read, with a copy of what is a view."""
+
+    def run(*operands: Array, **params: Any) -> Any:
+        found = op.run(*operands, **params)
+        return found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
+
+    return run

@@ -96,7 +96,7 @@ def in_place(
     reads = [
         i
         for i, args in enumerate(operands)
-        if args and args[0] in goals and ops[i].name == "getitem" and len(args) == 1
+        if args and args[0] in goals and ops[i].name == "getitem"
     ]
     return InPlace(frozenset(written), frozenset(reads))
 

@@ -51,14 +51,19 @@ def select_instructions(flat: Flat) -> Plan:
             if (
                 step.op is getitem_op
                 and step.type.shape
-                and len(given) == 1
                 and operands[i][0] in goals
+                and _may_be_view(made, given)
             ):
                 where[i] = put(made, _copied_entries(len(made), step, given))
             else:
                 where[i] = _select(made, step, given)
     results = tuple([where[i] for i in flat.results])
     return without_dead_calls(Plan(tuple(made), flat.inputs, results, foreign))
+
+
+def _may_be_view(made: list[Call], operands: tuple[int, ...]) -> bool:
+    """Whether a read by an index may be a view: NumPy copies only if an index array has axes."""
+    return not any([made[k].type.shape for k in operands[1:]])
 
 
 def _is_store(step: FlatStep) -> bool:
@@ -71,9 +76,9 @@ def _copied_entries(number: int, step: FlatStep, operands: tuple[int, ...]) -> C
     return Call(function, operands, step.type, "new", step.params)
 
 
-def copied_entries(x: Array, spec: Spec, shape: tuple[int, ...]) -> Any:
+def copied_entries(x: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]) -> Any:
     """``x[index]`` as an array of its own."""
-    return x[restore(spec, ())].copy()
+    return x[restore(spec, arrays)].copy()
 
 
 def is_foreign(run: Callable[..., Any]) -> bool:
@@ -170,7 +175,9 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
         return reduction(ufunc, params["axis"], operands[0], type)
     if name == "getitem" and "array" not in params["spec"]:
         return Call(Callee(name, CallForm.GETITEM), operands, type, "may_alias", step.params)
-    fresh = op.columns.fresh or name == "getitem" or (name == "einsum" and len(operands) > 1)
+    fresh = op.columns.fresh or (name == "einsum" and len(operands) > 1)
+    if name == "getitem":
+        fresh = not type.shape or not _may_be_view(made, operands)
     function = Callee(f"f{len(made)}", CallForm.ROUTINE, op.run, name)
     return Call(function, operands, type, "new" if fresh else "may_alias", step.params)
 
