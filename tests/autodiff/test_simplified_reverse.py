@@ -98,6 +98,7 @@ def test_inputs_that_are_not_reached_and_roots_without_derivative():
     assert_same(fg.const(2.0), [x])
     assert_same(x, [x, y])
     assert_same(n * n, [x])
+    assert_same(x * n + np.sin(n), [x, n])
     assert_same(fg.stop_gradient(np.sin(x)) * y, [x, y])
 
 

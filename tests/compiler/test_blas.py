@@ -8,8 +8,10 @@ pytest.importorskip("llvmlite")
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native import array_forms
-from funcgrad.compiler.native.blas import blas_address, has_blas
+from funcgrad.compiler.native.array_values import Splat
+from funcgrad.compiler.native.blas import blas_address, has_blas, matrices_of
 from funcgrad.compiler.native.llvm_jit import compile_llvm
+from funcgrad.compiler.native.llvm_writer import integer
 from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
@@ -107,3 +109,11 @@ def test_a_loss_of_large_matrices_with_its_gradient_is_machine_code():
     want = fg.jit(f)(B, LONG)
     np.testing.assert_allclose(value, want[0], rtol=1e-13)
     np.testing.assert_allclose(gradient, want[1], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("shapes", [((2**31, 3), (3, 2)), ((2, 2**31), (2**31, 2))])
+def test_matrices_longer_than_the_integers_of_blas_are_not_given_to_it(shapes):
+    first, second = [Splat("float64", shape, integer(0)) for shape in shapes]
+    assert matrices_of(["ij", "jk"], "ik", [first, second]) is None
+    small = Splat("float64", (3, 3), integer(0))
+    assert matrices_of(["ij", "jk"], "ik", [small, small]) is not None

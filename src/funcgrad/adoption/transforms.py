@@ -15,14 +15,14 @@ from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.transformed import Decorator, Transformed
 
 _HOMES = ("funcgrad.transforms.", "funcgrad.integrate.")
-_GIVING_THE_SAME = (
+_MAY_RETURN_AN_ARGUMENT = (
     "funcgrad.transforms.control_flow.checkpoint.",
     "funcgrad.transforms.control_flow.cond.",
     "funcgrad.transforms.custom.custom_derivatives.",
     "funcgrad.transforms.custom.primitive.",
     "funcgrad.transforms.grad.stop_gradient",
 )
-"""What may return an argument as it is: on numbers, a store into the result is one into the argument."""
+"""Transforms whose result may be an argument itself: on numbers, a store into it changes the argument."""
 
 
 def is_transform(value: object) -> bool:
@@ -41,7 +41,7 @@ def is_transform(value: object) -> bool:
 
 
 def _makes_arrays(home: str) -> bool:
-    return home.startswith(_HOMES) and not home.startswith(_GIVING_THE_SAME)
+    return home.startswith(_HOMES) and not home.startswith(_MAY_RETURN_AN_ARGUMENT)
 
 
 def returning_writable(f: Callable[..., Any]) -> Callable[..., Any]:

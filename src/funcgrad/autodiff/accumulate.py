@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr, as_derived, by_key, no_expression
 from funcgrad.expr.registry import functions
-from funcgrad.fold import Arcs, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
+from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.html_table import html_table
@@ -243,16 +243,20 @@ def _unpickled(whole: Expr, packed: Mapping[Key, tuple[str, Any]]) -> GradientMa
     return GradientMap(exprs[0], {key: _unpack(value, exprs) for key, value in packed.items()})
 
 
-def linear_maps(exprs: Mapping[Key, Expr], wanted: Container[Key]) -> Arcs:
+def linear_maps(
+    exprs: Mapping[Item, Expr],
+    wanted: Container[Item],
+    key: Callable[[Expr], Item] = operator.attrgetter("key"),
+) -> Callable[[Item], list[tuple[Item, LinearMap]]]:
     """The arcs from each node to its operands in ``wanted``, with their linear maps."""
 
-    def arcs(key: Key) -> list[tuple[Key, LinearMap]]:
-        child = exprs[key]
+    def arcs(of: Item) -> list[tuple[Item, LinearMap]]:
+        child = exprs[of]
         op, args, params = child.op, child.args, child.params
         joint: Joint | None = None
-        found: list[tuple[Key, LinearMap]] = []
+        found: list[tuple[Item, LinearMap]] = []
         for place, parent in enumerate(args):
-            to = parent.key
+            to = key(parent)
             if to not in wanted or parent.op is CONSTANT or parent.type.dtype.kind not in "fcO":
                 continue
             if op.joint is not None:
@@ -297,7 +301,7 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
     _check_root(expr)
     with Paused():
         exprs = by_key(expr)
-        wanted = reached_keys(exprs) if wrt is None else _varied(exprs, [item.key for item in wrt])
+        wanted = reached_keys(exprs) if wrt is None else varied(exprs, wrt)
         arcs = linear_maps(exprs, wanted)
         return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
 
@@ -334,13 +338,20 @@ def reached_keys(exprs: Mapping[Key, Expr]) -> set[Key]:
     return found
 
 
-def _varied(exprs: Mapping[Key, Expr], keys: Iterable[Key]) -> set[Key]:
-    """The given keys, and the keys of expressions that depend on them along edges."""
-    found = set(keys)
-    for key, expr in exprs.items():
-        reached = [i for i, arg in enumerate(expr.args) if arg.key in found]
-        if differentiable(expr.dtype) and any([expr.op.edge(i) is not None for i in reached]):
-            found.add(key)
+def varied(
+    exprs: Mapping[Item, Expr],
+    targets: Iterable[Expr],
+    key: Callable[[Expr], Item] = operator.attrgetter("key"),
+) -> set[Item]:
+    """The keys of some expressions, and of those that depend on them along edges."""
+    found = {key(target) for target in targets}
+    for me, expr in exprs.items():
+        if not differentiable(expr.dtype):
+            continue
+        for place, arg in enumerate(expr.args):
+            if key(arg) in found and expr.op.edge(place) is not None:
+                found.add(me)
+                break
     return found
 
 

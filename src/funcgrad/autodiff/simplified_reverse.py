@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from funcgrad.autodiff.accumulate import linear_maps, varied
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import Semiring, folded, path_sums
 from funcgrad.graph import ArrayType
-from funcgrad.linear import Joint, LinearMap
-from funcgrad.ops.base.op import EdgeRule, Elementwise, Op, differentiable
+from funcgrad.linear import LinearMap
+from funcgrad.ops.base.op import Elementwise, Op, differentiable
 from funcgrad.ops.shape import ones_like, zeros_like
 from funcgrad.rewrite.simplify import Simplifier
 
@@ -32,22 +33,10 @@ def simplified_cotangents(
     if not differentiable(root.dtype):
         return [zeros_like(target) for target in targets]
     exprs = {id(expr): expr for expr in subexpressions(root)}
-    pullbacks = _Pullbacks(exprs, _varied(exprs, targets), simplifier)
+    pullbacks = _Pullbacks(exprs, varied(exprs, targets, id), simplifier)
     semiring = Semiring(pullbacks.sum, pullbacks.image, simplifier.simplified(ones_like(root)))
     sums = path_sums(reversed(exprs), semiring, pullbacks.arcs)
     return [sums[id(t)] if id(t) in sums else zeros_like(t) for t in targets]
-
-
-def _varied(exprs: dict[int, Expr], targets: Sequence[Expr]) -> set[int]:
-    """The ids of the targets, and of expressions that depend on them along edges."""
-    found = set(map(id, targets))
-    for me, expr in exprs.items():
-        for place, arg in enumerate(expr.args):
-            if id(arg) in found and expr.op.edge(place) is not None:
-                if differentiable(expr.dtype):
-                    found.add(me)
-                break
-    return found
 
 
 class _Operations(NamedTuple):
@@ -71,6 +60,7 @@ class _Pullbacks:
     def __init__(self, exprs: dict[int, Expr], varied: set[int], simplifier: Simplifier) -> None:
         self._exprs = exprs
         self._varied = varied
+        self._linear_maps = linear_maps(exprs, varied, id)
         self._simplifier = simplifier
         self._known: dict[Any, dict[int, _Operations | None]] = {}
         """The operations of edges, by the operation and its types and by the place of the operand. An edge
@@ -82,35 +72,20 @@ class _Pullbacks:
         """The operands of a node that depend on a target, each with its linear map or operations."""
         child = self._exprs[me]
         op, args, varied = child.op, child.args, self._varied
-        if isinstance(op, Elementwise):
-            values = (child, *args)
-            types = tuple([value.type for value in values])
-            known = self._known.setdefault((op, types), {})
-            found = []
-            for place, arg in enumerate(args):
-                if id(arg) in varied:
-                    if place not in known:
-                        known[place] = _operations(op, types, place)
-                    operations = known[place]
-                    if operations is not None:
-                        found.append((id(arg), _OnNode(operations, values)))
-            return found
-        return self._maps(child)
-
-    def _maps(self, child: Expr) -> list[tuple[int, LinearMap]]:
-        op, args, params = child.op, child.args, dict(child.params)
-        joint: Joint | None = None
-        found: list[tuple[int, LinearMap]] = []
+        if not isinstance(op, Elementwise):
+            return self._linear_maps(me)
+        values = (child, *args)
+        types = tuple([value.type for value in values])
+        known = self._known.setdefault((op, types), {})
+        found = []
         for place, arg in enumerate(args):
-            if id(arg) not in self._varied:
+            if id(arg) not in varied or not differentiable(arg.dtype):
                 continue
-            if op.joint is not None:
-                joint = joint or op.joint(child, *args, **params)
-                found.append((id(arg), joint.edge(place)))
-                continue
-            rule: EdgeRule | None = op.edge(place)
-            if rule is not None:
-                found.append((id(arg), rule(child, *args, **params)))
+            if place not in known:
+                known[place] = _operations(op, types, place)
+            operations = known[place]
+            if operations is not None:
+                found.append((id(arg), _OnNode(operations, values)))
         return found
 
     def image(self, g: Any, edge: LinearMap | _OnNode) -> Any:

@@ -310,3 +310,58 @@ def test_plain_functions_watch_no_more_than_their_names():
     ]
     # (A global could hide the builtin sum.)
     assert places == ["scale", "w", "sum"]
+
+
+class Descriptors:
+    @property
+    def computed(self):
+        return 2.0
+
+    @functools.cached_property
+    def kept(self):
+        return 2.0
+
+    @staticmethod
+    def static(x):
+        return 2.0 * x
+
+    @classmethod
+    def of_class(cls, x):
+        return 2.0 * x
+
+
+@pytest.mark.parametrize("base", [False, True])
+@pytest.mark.parametrize(
+    ("name", "read", "later"),
+    [
+        ("computed", lambda m, x: m.computed * x, property(lambda self: 3.0)),
+        ("computed", lambda m, x: m.computed * x, 3.0),
+        ("kept", lambda m, x: m.kept * x, property(lambda self: 3.0)),
+        ("static", lambda m, x: m.static(x), staticmethod(lambda x: 3.0 * x)),
+        ("static", lambda m, x: m.static(x), lambda self, x: 3.0 * x),
+        ("of_class", lambda m, x: m.of_class(x), classmethod(lambda cls, x: 3.0 * x)),
+    ],
+)
+@pytest.mark.parametrize("transform", [lambda f: f, fg.grad])
+def test_descriptors_that_a_class_is_given_later(monkeypatch, transform, base, name, read, later):
+    model = type("Inherits", (Descriptors,), {})() if base else Descriptors()
+
+    def f(x):
+        return read(model, x)
+
+    g = fg.jit(transform(f))
+    x = 5.0
+    before = [g(x), g(x), g(x)]
+    assert before == [transform(f)(x)] * 3
+    monkeypatch.setattr(Descriptors, name, later)
+    vars(model).pop(name, None)
+    assert [g(x), g(x)] == [transform(f)(x)] * 2 != before[:2]
+
+
+def test_a_static_method_that_becomes_a_plain_function_is_noticed(monkeypatch):
+    model = Descriptors()
+    g = fg.jit(lambda x: model.static(x))
+    assert [g(5.0), g(5.0), g(5.0)] == [10.0] * 3
+    monkeypatch.setattr(Descriptors, "static", Descriptors.static)
+    with pytest.raises(TypeError, match="positional argument"):
+        g(5.0)

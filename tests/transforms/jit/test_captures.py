@@ -326,3 +326,10 @@ def test_an_attribute_that_hides_one_that_the_class_computes():
     assert scaled(3.0) == 12.0
     del settings.scale
     assert scaled(3.0) == 6.0
+
+
+def test_a_captured_array_of_another_dtype_is_no_condition_on_the_argument():
+    held = np.arange(3, dtype=np.float32)
+    g = fg.jit(lambda x: x * 2 + held)
+    for dtype in (np.float64, np.float32, np.float64):
+        assert g(np.ones(3, dtype)).dtype == dtype

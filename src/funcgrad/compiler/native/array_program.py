@@ -266,7 +266,7 @@ class ArrayProgram:
         _sink(flat, self.forms, self.groups, self.where)
         self.values: dict[int, Any] = {}
         self.stored = self._stored()
-        self.numbers_at = self._numbers_at()
+        self.loads_before = self._loads_before()
         self.read_until = self._read_until()
         self.writable = {
             *writable,
@@ -290,7 +290,7 @@ class ArrayProgram:
         last = [-1] * len(self.flat.steps)
         for i in self.flat.results:
             last[i] = end
-        early = {i: place for place, numbers in self.numbers_at.items() for i in numbers}
+        early = {i: place for place, numbers in self.loads_before.items() for i in numbers}
         for i in reversed(range(len(self.flat.steps))):
             if i in early:
                 reader = early[i]
@@ -300,8 +300,8 @@ class ArrayProgram:
                 last[k] = max(last[k], reader)
         return last
 
-    def _numbers_at(self) -> dict[int, list[int]]:
-        """By groups: the numbers to load before each, so that a store may write where they were read."""
+    def _loads_before(self) -> dict[int, list[int]]:
+        """By groups: the numbers to load before each, so that a store may overwrite their array."""
         steps, found = self.flat.steps, dict[int, list[int]]()
         written = {steps[i].operands[0] for i in self.forms if steps[i].op.in_place}
         for i, step in enumerate(steps):
@@ -328,7 +328,7 @@ class ArrayProgram:
         """Write the program; the values of its results."""
         self.values = dict(enumerate(inputs))
         for place, group in enumerate(self.groups):
-            for i in self.numbers_at.get(place, ()):
+            for i in self.loads_before.get(place, ()):
                 self.value(i)
             if group.shape is None:
                 (i,) = group.members

@@ -35,6 +35,10 @@ def blas_address(name: str) -> int:
     return pointer(capsule, signature(capsule)) or 0
 
 
+_LONGEST = 2**31 - 1
+"""The longest row or column of a matrix that BLAS takes, whose integers have 32 bits."""
+
+
 def has_blas(dtype: str) -> bool:
     """Whether BLAS multiplies matrices of a dtype here."""
     return dtype in _LETTERS and blas_address(f"{BLAS}{_LETTERS[dtype]}gemm") != 0
@@ -55,6 +59,8 @@ def matrices_of(
         return None
     if sorted(output) != sorted([*rows, *columns]):
         return None
+    if any([length > _LONGEST for x in operands for length in x.shape]):
+        return None
     first, second = zip(terms, operands, strict=True)
     if rows and output[0] != rows[0]:
         first, second = second, first
@@ -64,7 +70,7 @@ def matrices_of(
 def _with_columns(term: str, x: Value, summed: str) -> Value:
     """A matrix, or a vector as one column, whose rows are summed over."""
     if len(term) == 2:
-        return x if term[0] == summed else _turned(x)
+        return x if term[0] == summed else _transposed(x)
     if isinstance(x, Splat):
         return x._replace(shape=(*x.shape, 1))
     return x._replace(shape=(*x.shape, 1), strides=(*x.strides, 1))
@@ -72,10 +78,10 @@ def _with_columns(term: str, x: Value, summed: str) -> Value:
 
 def _with_rows(term: str, x: Value, summed: str) -> Value:
     """A matrix, or a vector as one row, whose columns are summed over."""
-    return _turned(_with_columns(term, x, summed))
+    return _transposed(_with_columns(term, x, summed))
 
 
-def _turned(x: Value) -> Value:
+def _transposed(x: Value) -> Value:
     """A matrix transposed."""
     if isinstance(x, Splat):
         return x._replace(shape=x.shape[::-1])
@@ -97,9 +103,9 @@ def _matrix(w: LLVMWriter, x: Value) -> _Matrix:
     rows, columns = x.shape
     if isinstance(x, Strided):
         down, right = x.strides
-        if (right == 1 or columns == 1) and (down >= columns or rows == 1):
+        if (right == 1 or columns == 1) and (_LONGEST >= down >= columns or rows == 1):
             return _Matrix(x, False, columns if rows == 1 else down)
-        if (down == 1 or rows == 1) and (right >= rows or columns == 1):
+        if (down == 1 or rows == 1) and (_LONGEST >= right >= rows or columns == 1):
             return _Matrix(x, True, rows if columns == 1 else right)
     return _Matrix(in_memory(w, x), False, columns)
 

@@ -64,15 +64,15 @@ class MachineCode:
 class DeferredCode:
     """A function that becomes machine code when that pays, if it has a text.
 
-    It has run in NumPy, or ``otherwise``, for ``patience`` times as long as compiling takes by then.
+    It has run in NumPy, or ``fallback``, for ``patience`` times as long as compiling takes by then.
     """
 
     __slots__ = (
         "_arrays",
         "_code",
+        "_fallback",
         "_finished",
         "_lock",
-        "_otherwise",
         "_ran",
         "_worth",
         "_write",
@@ -87,9 +87,9 @@ class DeferredCode:
         pays: bool = True,
         at_once: bool = False,
         patience: float = 1.0,
-        otherwise: str = "NumPy",
+        fallback: str = "NumPy",
     ) -> None:
-        self._write, self._arrays, self._otherwise = write, arrays, otherwise
+        self._write, self._arrays, self._fallback = write, arrays, fallback
         self.reason = _obstacle(compiling, arrays, pays or at_once)
         """Why it runs in NumPy for good; empty if it may be or is machine code."""
         self._finished = bool(self.reason)
@@ -124,11 +124,11 @@ class DeferredCode:
             except UnsupportedError as error:
                 self.stop(f"machine code has no form for {error}")
         if self.reason:
-            return f"{self._otherwise}: {self.reason}"
+            return f"{self._fallback}: {self.reason}"
         if self._code is not None:
             return "machine code"
         left = max(self._worth - self._ran, 0.0) / 1e9
-        return f"{self._otherwise} for about {left:.1f} s, then machine code"
+        return f"{self._fallback} for about {left:.1f} s, then machine code"
 
     def code(self) -> MachineCode | None:
         """The compiled function; None before compiling pays, or if it cannot be."""

@@ -74,9 +74,9 @@ class NativeLoop:
         self._first = max(_FIRST // max([1, *[type.size for type in self._outputs]]), 1)
         pays = cost.native <= cost.numpy
         self._iteration = max(cost.numpy, 1.0)
-        otherwise = "Python" if is_on_numbers(flat) else "NumPy"
+        fallback = "Python" if is_on_numbers(flat) else "NumPy"
         self.later = DeferredCode(
-            self._write, arrays, cost.compiling, pays, at_once, _PATIENCE, otherwise
+            self._write, arrays, cost.compiling, pays, at_once, _PATIENCE, fallback
         )
 
     def _write(self) -> tuple[str, LLVMWriter]:
@@ -85,7 +85,7 @@ class NativeLoop:
         return loop_function_text(self._flat, self._test, self._spec)
 
     def ran(self, iterations: float) -> None:
-        """Count iterations that ran, or will run, otherwise."""
+        """Count iterations that ran, or will run, fallback."""
         self.later.ran(iterations * self._iteration)
 
     def function(self) -> Compiled | None:

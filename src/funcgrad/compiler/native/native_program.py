@@ -42,9 +42,9 @@ class NativeProgram:
         self._given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
         self._made = OperandLayout([flat.steps[i].type for i in flat.results])
         arrays = len(self._given.holders) + len(self._made.holders)
-        otherwise = "Python" if is_on_numbers(flat) else "NumPy"
+        fallback = "Python" if is_on_numbers(flat) else "NumPy"
         self.later = DeferredCode(
-            self._write, arrays, cost.compiling, pays, at_once, otherwise=otherwise
+            self._write, arrays, cost.compiling, pays, at_once, fallback=fallback
         )
         if cost.native > UNINTERRUPTED:
             self.later.stop(

@@ -242,6 +242,8 @@ class _Search:
             return
         value = vars(owner)[name]
         code: Any = None
+        if isinstance(value, property | cached_property | classmethod | staticmethod):
+            yield ClassMember(label, kind, name)
         if isinstance(value, property | cached_property):
             code = value.fget if isinstance(value, property) else value.func
             code = code and MethodType(code, holder)

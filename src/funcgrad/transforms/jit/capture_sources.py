@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from keyword import iskeyword
 from operator import is_
 from types import FunctionType, MemberDescriptorType
@@ -170,13 +171,42 @@ class ClassMember(NamedTuple):
         """A condition, as above; None for what may lead back to the function."""
         if not is_written(self.key):
             return None
+        objects[f"w{k}"] = weakref.ref(self.owner)
+        if type(value) in _FUNCTION_OF:
+            return self._same_function(k, value, objects)
         held = f"v{k}"
         if isinstance(value, FunctionType | Transformed):
             value, held = weakref.ref(value), f"v{k}()"
         elif not _is_closed(value):
             return None
-        objects[f"w{k}"], objects[f"v{k}"] = weakref.ref(self.owner), value
+        objects[f"v{k}"] = value
         return f"w{k}().{self.key} is {held}"
+
+    def _same_function(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
+        """A condition on a descriptor: that a class has one of the same function."""
+        attribute = _FUNCTION_OF[type(value)]
+        function = getattr(value, attribute)
+        if not isinstance(function, FunctionType):
+            return None
+        objects[f"v{k}"] = weakref.ref(function)
+        if not isinstance(value, staticmethod):
+            return f"w{k}().{self.key}.{attribute} is v{k}()"
+        # A class gives the function of a static method, as it gives a plain function.
+        objects[f"c{k}"], objects[f"s{k}"] = (
+            weakref.ref(owner_of(self.owner, self.key)),
+            staticmethod,
+        )
+        kind = f"type(c{k}().__dict__[{self.key!r}]) is s{k}"
+        return f"{kind} and w{k}().{self.key} is v{k}()"
+
+
+_FUNCTION_OF = {
+    property: "fget",
+    cached_property: "func",
+    classmethod: "__func__",
+    staticmethod: "__func__",
+}
+"""Python's own descriptors, with the attribute that is their function."""
 
 
 def namespace(holder: object) -> dict[str, Any]:

@@ -220,7 +220,10 @@ _HOME["given"] = given
 
 
 def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) -> list[str] | None:
-    """Conditions on the arguments by name; None if an argument is of a kind without a condition."""
+    """Conditions on the arguments by name; None if an argument is of a kind without a condition.
+
+    The names of their objects are words: those of the captured variables are letters.
+    """
     tests = []
     for i, (kind, x) in enumerate(zip(kinds, known, strict=True)):
         if isinstance(kind, type):
@@ -228,11 +231,13 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
             if kind is int:
                 tests.append(f"{INT64_MIN} <= {x} <= {INT64_MAX}")
         elif len(kind) == 2 and isinstance(kind[0], tuple):
-            objects[f"s{i}"], objects[f"d{i}"] = kind
-            tests.append(f"type({x}) is ndarray and {x}.shape == s{i} and {x}.dtype == d{i}")
+            objects[f"shape{i}"], objects[f"dtype{i}"] = kind
+            tests.append(
+                f"type({x}) is ndarray and {x}.shape == shape{i} and {x}.dtype == dtype{i}"
+            )
         elif _is_scalar(kind) and kind[1].type in SCALAR_TYPES:
-            objects[f"s{i}"] = kind[1].type
-            tests.append(f"type({x}) is s{i}")
+            objects[f"scalar{i}"] = kind[1].type
+            tests.append(f"type({x}) is scalar{i}")
         else:
             return None
     return tests
