@@ -237,6 +237,8 @@ REFUSALS = (TypeError, ValueError, IndexError, AttributeError)
 # What takes more than NumPy's does: an axis of a scalar, a truth value, more axes than one.
 LENIENT = {"linalg.outer", "mean", "var", "std", "linalg.norm", "pad", "round"}
 LENIENT |= {"median", "quantile", "percentile", "gradient", "fft.fftshift", "fft.ifftshift"}
+# NumPy takes the first entry of an operand without entries from the memory behind it.
+READS_BEYOND = {"fft.irfft", "fft.hfft", "fft.irfft2", "fft.irfftn"}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -251,6 +253,8 @@ def test_every_function_is_numpys(name, kind):
                 with pytest.raises(REFUSALS):
                     run_symbolically(f, x)
         else:
+            if np.size(x) == 0 and name in READS_BEYOND:
+                expected = np.zeros_like(expected)
             assert_same(run_symbolically(f, x), expected)
 
 

@@ -138,3 +138,26 @@ def test_attributes_of_memory_are_those_of_a_new_array(shape, dtype):
     assert x.strides == np.empty(shape, dtype).strides
     assert x.flat(x=array).tolist() == list(array.flat)
     assert len(x.flat) == len(array.flat)
+
+
+@pytest.mark.parametrize("make", [fg.jit, fg.value_and_grad, lambda f: lambda x: f(fg.var("x"))])
+@pytest.mark.parametrize(
+    "f",
+    [lambda x: x * ((x > 0) + (x < 3)), lambda x: x * (True + (x > 0)), lambda x: (x > 0) + True],
+)
+def test_the_sum_of_two_truth_values_is_refused(make, f):
+    # It is 2 to Python, and True to NumPy.
+    with pytest.raises(TypeError, match=r"got two truth values.*write 1\*a \+ 1\*b"):
+        make(f)(1.0)
+
+
+def test_truth_values_count_beside_numbers_and_in_arrays():
+    x = np.array([-1.0, 2.0])
+    for f in (
+        lambda x: 1 * (x > 0) + 1 * (x < 3),
+        lambda x: 0 + (x > 0) + 0.5,
+        lambda x: (x > 0) + (x < 3),
+        lambda x: np.add(x[0] > 0, x[1] < 3),
+        lambda x: np.True_ + (x[0] > 0),
+    ):
+        np.testing.assert_array_equal(fg.jit(f)(x), f(x), strict=True)

@@ -84,6 +84,7 @@ def _beside(made: npt.ArrayLike, caller: FrameType) -> Any:
 _ARRAY_LIKES = (np.ndarray, list, tuple)
 
 
+_add, _reflected_add = _operator("add"), _operator("add", reflected=True)
 _multiply, _reflected_multiply = _operator("multiply"), _operator("multiply", reflected=True)
 _power, _reflected_power = _operator("power"), _operator("power", reflected=True)
 
@@ -105,6 +106,14 @@ def _takes_stores(item: Any) -> bool:
     """Whether an array can be written with traced values: one with a protocol of its own."""
     known = isinstance(item, Operators | np.ndarray | np.generic)
     return not known and hasattr(type(item), "__array_ufunc__")
+
+
+def _is_truth_value(x: Any) -> bool:
+    """Whether x is an expression of one bool, which may stand for Python's or for NumPy's."""
+    return isinstance(x, Operators) and x.dtype is _BOOL and not x.shape  # type: ignore[attr-defined]
+
+
+_BOOL = np.dtype(bool)
 
 
 def _is_boolean_array(x: Any) -> bool:
@@ -163,8 +172,18 @@ class Operators:
     __pandas_priority__: ClassVar[int] = 5000
 
     # -- arithmetic -------------------------------------------------------------------------------
-    __add__ = _operator("add")
-    __radd__ = _operator("add", reflected=True)
+    def __add__(self, other: npt.ArrayLike) -> Any:
+        if _is_truth_value(self) and (type(other) is bool or _is_truth_value(other)):
+            raise fail(
+                TypeError,
+                "+: expected numbers, but got two truth values, whose sum is 2 in Python and True in NumPy; "
+                "write 1*a + 1*b to count them, or a | b",
+            )
+        return _add(self, other)
+
+    def __radd__(self, other: npt.ArrayLike) -> Any:
+        return self + other if type(other) is bool else _reflected_add(self, other)
+
     __sub__ = _operator("subtract")
     __rsub__ = _operator("subtract", reflected=True)
 

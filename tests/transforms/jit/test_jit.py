@@ -691,3 +691,17 @@ def test_trees_that_only_look_like_lists_are_put_together_as_they_are():
         for _ in range(3):
             assert f(2.0) == made(2.0)
             assert type(f(2.0)) is type(made(2.0))
+
+
+def test_a_flag_is_part_of_the_signature_and_counts_as_python_counts_it():
+    def f(x, flag, y):
+        return x * (flag + flag) * y if flag else x - y
+
+    g = fg.jit(f)
+    x = np.array([1.0, 2.0])
+    calls = [(2.0, True, 3.0), (2.0, True, 4.0), (2.0, False, 4.0), (x, True, 3.0), (x, True, x)]
+    for args in calls + calls[::-1]:
+        np.testing.assert_array_equal(g(*args), f(*args), strict=not np.isscalar(f(*args)))
+    assert g(y=2.0, flag=True, x=3.0) == 12.0
+    assert fg.jit(lambda flag: ~flag if isinstance(flag, int) else 0)(True) == -2
+    assert fg.jit(fg.grad(f))(1.0, True, 3.0) == 6.0

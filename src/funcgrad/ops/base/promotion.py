@@ -82,7 +82,8 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
             raise fail(
                 TypeError, f"^: expected integers or bools, but got {names}; write x**y for a power"
             ) from None
-        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}") from None
+        advice = "; multiply truth values by 1 to count with them" if "bool" in names else ""
+        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}{advice}") from None
 
 
 def same_type(type: ArrayType, **_: object) -> ArrayType:

@@ -36,8 +36,9 @@ from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
 from funcgrad.transforms.jit.signature import (
     DEFAULT_DTYPES,
-    NUMBER_TYPES,
+    FLAG_KINDS,
     PLAIN,
+    TRACED_NUMBERS,
     SignatureTraces,
     Static,
     checked_static,
@@ -105,7 +106,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         kinds: list[Any] = list(map(type, leaves))
         if int in kinds and not all(map(_fits, leaves)):
             return self.f(*args, **kwargs)
-        if NUMBER_TYPES.issuperset(kinds) and not self.specializes_numbers:
+        if TRACED_NUMBERS.issuperset(kinds) and not self.specializes_numbers:
             return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
         kinds = []
         specializes = False
@@ -114,8 +115,10 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             if kind is np.ndarray:
                 kinds.append((leaf.shape, leaf.dtype))
                 specializes = specializes or leaf.dtype not in DEFAULT_DTYPES
-            elif kind in NUMBER_TYPES:
+            elif kind in TRACED_NUMBERS:
                 kinds.append(kind)
+            elif kind is bool:
+                kinds.append(FLAG_KINDS[leaf])
             elif kind is Expr:
                 return run(self.f, args, kwargs)  # inside another trace it is part of it
             elif isinstance(leaf, np.generic):

@@ -24,7 +24,7 @@ from funcgrad.transforms.jit.capture_sources import ClosureCell, Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.guard_codegen import lines_of
 from funcgrad.transforms.jit.guard_tree import INT64_MAX, INT64_MIN, TraceNode, first
-from funcgrad.transforms.jit.signature import SCALAR_TYPES
+from funcgrad.transforms.jit.signature import FLAG_KINDS, SCALAR_TYPES
 
 
 class Missing:
@@ -118,10 +118,13 @@ class InlineCache:
         if watched is None:
             return
         tests.extend(watched)
-        body = self._body(kinds, root, arrays, objects)
+        traced = [
+            (name, kind) for name, kind in zip(known, kinds, strict=True) if kind not in FLAG_KINDS
+        ]
+        body = self._body([kind for _, kind in traced], root, arrays, objects)
         if body is None:
             return
-        lines = [_ARGUMENT.sub(lambda found: known[int(found[1])], line) for line in body]
+        lines = [_ARGUMENT.sub(lambda found: traced[int(found[1])][0], line) for line in body]
         left = [] if own else ["not more", "not named"]
         code = [
             "try:",
@@ -238,6 +241,8 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
         elif _is_scalar(kind) and kind[1].type in SCALAR_TYPES:
             objects[f"scalar{i}"] = kind[1].type
             tests.append(f"type({x}) is scalar{i}")
+        elif kind in FLAG_KINDS:
+            tests.append(f"{x} is {kind == FLAG_KINDS[1]}")
         else:
             return None
     return tests

@@ -30,6 +30,10 @@ def static_kind(value: object) -> tuple[Any, ...]:
     return "static", contents(value)
 
 
+FLAG_KINDS = static_kind(False), static_kind(True)
+"""Python's `True + True` is 2, and NumPy's is True: a flag is no input of a program, but static."""
+
+
 def is_static(kind: object) -> bool:
     """Whether a leaf of this kind is part of the signature, and not an input of the program."""
     return isinstance(kind, tuple) and kind[0] == "static"
@@ -57,7 +61,9 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
     return static_kind(value)
 
 
-NUMBER_TYPES = frozenset((float, int, bool, complex))
+TRACED_NUMBERS = frozenset((float, int, complex))
+"""Python's numbers that are inputs of a program."""
+NUMBER_TYPES = TRACED_NUMBERS | {bool}
 SCALAR_TYPES = frozenset([np.dtype(code).type for code in "?bhilqBHILQefdFD"])
 """The types of NumPy's numbers."""
 PLAIN = NUMBER_TYPES | SCALAR_TYPES | {np.ndarray}
