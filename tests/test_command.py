@@ -316,6 +316,21 @@ def test_a_prompt_shows_functions_by_name():
     ]
 
 
+def test_what_is_defined_at_a_prompt_is_found_by_its_name():
+    typed = (
+        "import dataclasses, pickle\n"
+        "@dataclasses.dataclass\nclass Line:\n    slope: float\n\n"
+        "grad(lambda line: line.slope**2)(Line(3.0))\n"
+        "pickle.loads(pickle.dumps(Line(3.0)))\n"
+        "Line\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-m", "funcgrad"], input=typed, capture_output=True, text=True, timeout=60
+    )
+    shown = found.stdout.replace(">>> ", "").replace("... ", "").splitlines()
+    assert shown[:3] == ["Line(slope=6.0)", "Line(slope=3.0)", "<class '__main__.Line'>"]
+
+
 def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     pytest.importorskip("IPython")
     done = subprocess.run(

@@ -4,6 +4,7 @@ import ast
 import codeop
 import re
 from collections import Counter
+from doctest import DocTestParser
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -96,21 +97,36 @@ def test_the_gallery_shows_every_example_as_its_docstring_describes_it():
 
 def test_what_is_typed_into_a_prompt_ends_its_blocks():
     """A prompt asks for more after an indented line, until it gets an empty one."""
+    files = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+    pages = {file: [line.strip() for line in _lines(file)] for file in files}
     unfinished = [
-        f"{page.name}:{number + 1}: {after}"
-        for page in DOCS.rglob("*.md")
-        for number, (line, after) in enumerate(
-            pairwise(page.read_text(encoding="utf-8").splitlines())
-        )
+        f"{file.name}:{number + 1}: {after}"
+        for file, lines in pages.items()
+        for number, (line, after) in enumerate(pairwise(lines))
         if line.startswith("...  ") and not after.startswith("...")
-        if not _is_complete(page, number)
+        if not _is_complete(lines[: number + 1])
     ]
     assert unfinished == []
 
 
-def _is_complete(page: Path, number: int) -> bool:
-    """Whether the statement that ends at a line is one that brackets continued, not a block."""
-    lines = page.read_text(encoding="utf-8").splitlines()[: number + 1]
+def test_what_is_printed_is_printed_by_notebooks_too():
+    """A notebook shows the value of a cell's last line, and none of what a block computes on the way."""
+    found = [
+        f"{page.name}:{example.lineno + 1}: {example.source}"
+        for page in [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+        for example in DocTestParser().get_examples(page.read_text(encoding="utf-8"))
+        if example.want and not example.exc_msg and "print" not in example.source
+        if not isinstance(ast.parse(example.source).body[-1], ast.Expr)
+    ]
+    assert found == []
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines()
+
+
+def _is_complete(lines: list[str]) -> bool:
+    """Whether the last statement of the lines is one that brackets continued, not a block."""
     start = max(i for i, line in enumerate(lines) if line.startswith(">>> "))
     return codeop.compile_command("\n".join(line[4:] for line in lines[start:])) is not None
 

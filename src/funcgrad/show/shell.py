@@ -42,6 +42,7 @@ def start(package: ModuleType) -> None:
     if terminal and find_spec("IPython"):
         _start_ipython(welcome, names)
         return
+    names = vars(_main(names))
     if terminal:
         _complete(names)
         if find_spec("rich"):
@@ -50,6 +51,14 @@ def start(package: ModuleType) -> None:
             pretty.install()
     sys.displayhook = _named(sys.displayhook)
     _Console(names).interact(banner=welcome, exitmsg="")
+
+
+def _main(names: dict[str, Any]) -> ModuleType:
+    """The module of what is typed, by which Python finds the classes and functions that are defined there."""
+    made = ModuleType("__main__")
+    vars(made).update(names)
+    sys.modules["__main__"] = made
+    return made
 
 
 def _named(display: Callable[[object], object]) -> Callable[[object], object]:
