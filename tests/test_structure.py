@@ -73,6 +73,44 @@ def test_a_warm_gradient_goes_one_way(warm_gradient):
             assert rooms.index(first) <= rooms.index(second), (caller, called)
 
 
+# -- circles -------------------------------------------------------------------------------------
+def modules_imported(path, modules):
+    """The modules of the package that a module imports, in functions and for types, too."""
+    found = set()
+    for node in ast.walk(syntax_tree(path)):
+        if isinstance(node, ast.ImportFrom):
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= parts & modules or {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & modules
+
+
+def circular(imports):
+    """The modules that import each other, directly or through others, and those that lie between circles."""
+    left = dict(imports)
+    while True:
+        imported = set().union(*left.values())
+        between = {name: to for name, to in left.items() if name in imported and to & left.keys()}
+        if between.keys() == left.keys():
+            return sorted(left)
+        left = between
+
+
+def test_no_files_import_each_other():
+    names = {
+        path: ".".join(path.relative_to(HOME.parent).with_suffix("").parts) for path in paths()
+    }
+    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    modules = set(names.values()) - {"funcgrad"}  # which assembles the package
+    imports = {name: modules_imported(path, modules) for path, name in names.items()}
+    assert circular(imports) == []
+
+
+def test_circles_of_files_are_recognized():
+    assert circular({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"c"}}) == ["b", "c"]
+
+
 # -- walks ---------------------------------------------------------------------------------------
 WALKING_ROOMS = {"graph.py", "fold.py", "autodiff/accumulate.py"}
 """The modules that may walk a graph by themselves; all others are steps of `funcgrad.fold.folded`."""

@@ -9,12 +9,11 @@ from importlib import import_module
 from types import MethodType, ModuleType
 from typing import Any
 
-from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import restored
 from funcgrad.adoption.builtin_names import is_traced
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept
-from funcgrad.adoption.redirect import redirect, redirect_refreshed, refresh
+from funcgrad.adoption.redirect import NAMES, redirect, redirect_refreshed, refresh
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.source import fail
 from funcgrad.trace.leaves import PLAIN_DATA
@@ -129,4 +128,4 @@ def _copied(module: ModuleType) -> Any:
 @cache
 def second_copy(package: str) -> SecondCopy:
     """The second copy of a package: one in a process."""
-    return SecondCopy(package, builtin_names.NAMES, builtin_names.import_)
+    return SecondCopy(package, NAMES)

@@ -3,13 +3,12 @@
 An instance of the adopted class is an instance of the original; its results are given the original class
 (`restored`). `super` between two classes finds the adopted methods of the next one, since the adopted
 bases follow in the method resolution order, provided that it is asked with the original class
-(`funcgrad.adoption.builtins`).
+(`funcgrad.adoption.builtin_names`).
 """
 
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property
 from inspect import getattr_static
@@ -17,6 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from funcgrad.adoption.adopted_functions import (
+    Redirect,
     function_parts,
     keep_adopted,
     known_adopted,
@@ -28,8 +28,6 @@ from funcgrad.adoption.namespaces import is_kept
 from funcgrad.transformed import Transformed
 
 ORIGINAL = "__funcgrad_original__"
-
-_Redirect = Callable[[Any], Any]
 
 
 def original_class(kind: Any) -> Any:
@@ -60,7 +58,7 @@ def _may_be_bypassed(meta: type) -> bool:
 _HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
 
 
-def adopt_class(kind: type, home: AdoptedGlobals, redirect: _Redirect) -> type:
+def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     """The adopted class of a class: itself if it has no methods to adopt, or must not have subclasses."""
     found = known_adopted(home, kind)
     if found is not None:
@@ -90,7 +88,7 @@ def class_parts(kind: type) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _subclass(kind: type, redirect: _Redirect) -> type:
+def _subclass(kind: type, redirect: Redirect) -> type:
     members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
     adopted = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
@@ -147,7 +145,7 @@ def _unannounced() -> type:
     return Unannounced
 
 
-def adopt_member(member: Any, redirect: _Redirect) -> Any:
+def adopt_member(member: Any, redirect: Redirect) -> Any:
     """A method, property or class attribute over adopted functions; itself if nothing is adopted."""
     if isinstance(member, FunctionType | Transformed):
         return redirect(member)
@@ -174,7 +172,7 @@ def has_methods(kind: type) -> bool:
     return "__call__" in names or any([not name.startswith("__") for name in names])
 
 
-def view(instance: Any, kind: type, redirect: _Redirect) -> Any:
+def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     """An object of the adopted class that shares the attributes of an instance; itself if it has none."""
     try:
         space = object.__getattribute__(instance, "__dict__")

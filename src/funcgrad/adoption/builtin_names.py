@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from types import MappingProxyType, UnionType
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import original_class
+from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MutableArray
@@ -100,10 +101,20 @@ class complex_(np.complex128, metaclass=_NumberType):  # noqa: N801
 
 # -- type and super ----------------------------------------------------------------------------
 class _TypeType(type):
-    """The metaclass of `type_`."""
+    """The metaclass of the ``type`` of adopted code."""
+
+    _redirect: Redirect
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return kind_of(args[0]) if len(args) == 1 else type(*args, **kwargs)
+        return cls._kind_of(args[0]) if len(args) == 1 else type(*args, **kwargs)
+
+    def _kind_of(cls, value: Any) -> Any:
+        """The type of a value; that of a traced one is the type of the number or the array it stands for."""
+        kind = stand_ins(value)[-1] if is_traced(value) else type(value)
+        if issubclass(kind, type):  # a metaclass
+            kind = original_class(kind)
+        kind = _CONTAINERS.get(kind, kind)
+        return cls if kind is type else cls._redirect(kind)
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, type)
@@ -118,8 +129,17 @@ class _TypeType(type):
         return hash(type)
 
 
-class type_(type, metaclass=_TypeType):  # noqa: N801
-    """As Python's own; the type of a traced value is that of the number or the array that it stands for."""
+_CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict}
+
+
+def _type_name(redirect: Redirect) -> Any:
+    """The ``type`` of adopted code."""
+    doc = "As Python's own; the type of a traced value is that of the number or the array that it stands for."
+    return _TypeType(
+        "type",
+        (type,),
+        {"__doc__": doc, "__module__": "builtins", "_redirect": staticmethod(redirect)},
+    )
 
 
 class _SuperType(type):
@@ -137,50 +157,37 @@ class super_(metaclass=_SuperType):  # noqa: N801
     """As Python's own, between the original classes: the adopted ones follow them in the order of methods."""
 
 
-_OWN_TYPES: Mapping[Any, Any] = {float_: float, complex_: complex, type_: type, super_: super}
+_OWN_TYPES: Mapping[Any, Any] = {float_: float, complex_: complex, super_: super}
 for _type, _named_as in _OWN_TYPES.items():
     _type.__name__ = _type.__qualname__ = _named_as.__name__
     _type.__module__ = "builtins"
+_AS_BASES = {**_OWN_TYPES, type: type}  # the ``type`` of adopted code is equal to Python's
 
 
 @wraps(builtins.__build_class__)
 def build_class(function: Any, name: str, *bases: Any, **kwargs: Any) -> Any:
     """A class statement: a class that is derived from ``float`` is derived from Python's own."""
-    own = [_OWN_TYPES.get(base, base) if isinstance(base, type) else base for base in bases]
+    own = [_AS_BASES.get(base, base) if isinstance(base, type) else base for base in bases]
     if "metaclass" in kwargs:
-        kwargs["metaclass"] = _OWN_TYPES.get(kwargs["metaclass"], kwargs["metaclass"])
+        kwargs["metaclass"] = _AS_BASES.get(kwargs["metaclass"], kwargs["metaclass"])
     return builtins.__build_class__(function, name, *own, **kwargs)
 
 
 # -- functions ---------------------------------------------------------------------------------
-def _redirect(value: Any) -> Any:
-    # Imported here: what classes and modules lead to depends on these names.
-    from funcgrad.adoption.redirect import redirect
+def _import_name(redirect: Redirect) -> Callable[..., Any]:
+    """The ``__import__`` of adopted code."""
 
-    return redirect(value)
+    @wraps(builtins.__import__)
+    def import_(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        if isinstance(globals, StoringGlobals):
+            globals = globals.shared
+        if isinstance(globals, AdoptedGlobals):
+            globals = globals.original
+        return redirect(builtins.__import__(name, globals, locals, fromlist, level))
 
-
-_CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict}
-
-
-def kind_of(value: Any) -> Any:
-    """What ``type(value)`` is in adopted code."""
-    kind = stand_ins(value)[-1] if is_traced(value) else type(value)
-    if issubclass(kind, type):  # a metaclass
-        kind = original_class(kind)
-    kind = _CONTAINERS.get(kind, kind)
-    return type_ if kind is type else _redirect(kind)
-
-
-@wraps(builtins.__import__)
-def import_(
-    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
-) -> Any:
-    if isinstance(globals, StoringGlobals):
-        globals = globals.shared
-    if isinstance(globals, AdoptedGlobals):
-        globals = globals.original
-    return _redirect(builtins.__import__(name, globals, locals, fromlist, level))
+    return import_
 
 
 @wraps(isinstance)
@@ -222,18 +229,19 @@ def callable_(value: Any) -> bool:
     return not is_traced(value) and callable(value)
 
 
-NAMES: Mapping[str, Any] = MappingProxyType(
-    {
-        "__build_class__": build_class,
-        "__import__": import_,
-        "callable": callable_,
-        "complex": complex_,
-        "float": float_,
-        "hasattr": hasattr_,
-        "isinstance": isinstance_,
-        "issubclass": issubclass_,
-        "super": super_,
-        "type": type_,
-    }
-)
-"""The built-in names with another meaning in adopted code."""
+def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
+    """The built-in names with another meaning in adopted code, where values lead to what redirect gives."""
+    return MappingProxyType(
+        {
+            "__build_class__": build_class,
+            "__import__": _import_name(redirect),
+            "callable": callable_,
+            "complex": complex_,
+            "float": float_,
+            "hasattr": hasattr_,
+            "isinstance": isinstance_,
+            "issubclass": issubclass_,
+            "super": super_,
+            "type": _type_name(redirect),
+        }
+    )

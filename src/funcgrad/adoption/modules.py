@@ -48,12 +48,10 @@ class SecondCopy:
     not in ``sys.modules``, which has the originals.
     """
 
-    def __init__(
-        self, package: str, names: Mapping[str, Any], imported: Callable[..., Any]
-    ) -> None:
+    def __init__(self, package: str, names: Mapping[str, Any]) -> None:
         self.package = package
         self.modules: dict[str, ModuleType] = {}
-        self._imported = imported
+        self._imported = names["__import__"]
         self._builtins = {**vars(builtins), **names, "__import__": self._import}
         self._lock = RLock()
 

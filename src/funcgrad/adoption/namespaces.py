@@ -126,15 +126,10 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
     from numpy.polynomial import polyutils
 
-    from funcgrad.adoption.builtin_names import complex_, float_
     from funcgrad.adoption.scipy_functions import as_adopted
     from funcgrad.adoption.stand_ins.polyutils_ import trimseq
 
-    found: dict[int, tuple[Any, Any]] = {
-        id(float): (float, float_),
-        id(complex): (complex, complex_),
-        id(polyutils.trimseq): (polyutils.trimseq, trimseq),
-    }
+    found: dict[int, tuple[Any, Any]] = {id(polyutils.trimseq): (polyutils.trimseq, trimseq)}
     for name in names:
         original, stand_in = sys.modules[name], import_module(REPLACED[name])
         for key, own in vars(stand_in).items():

@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 from numpy._core import fromnumeric
 
-from funcgrad.adoption import builtin_names
 from funcgrad.adoption.adopted_classes import adopt_class, has_methods, original_class, view
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
+from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, tuple_view
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
@@ -254,9 +254,12 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     tuple: _tuple,
     np.vectorize: _vectorized,
 }
+NAMES = builtin_names(redirect)
+"""The built-in names of adopted code."""
+
 _CLASSES: Mapping[Any, tuple[Any, Any]] = {
-    float: (float, builtin_names.float_),
-    complex: (complex, builtin_names.complex_),
+    float: (float, NAMES["float"]),
+    complex: (complex, NAMES["complex"]),
     # A class of NumPy's own functions, which later versions may not have.
     getattr(fromnumeric, "_array_converter", None): (None, ArrayConverter),
 }
@@ -272,7 +275,7 @@ def globals_of(original: dict[str, Any]) -> AdoptedGlobals:
     """The globals of adopted code for globals: one object, those of modules for as long as they are there."""
     found = _GLOBALS.get(id(original))
     if found is None or found.original is not original:
-        found = _GLOBALS[id(original)] = AdoptedGlobals(original, redirect, builtin_names.NAMES)
+        found = _GLOBALS[id(original)] = AdoptedGlobals(original, redirect, NAMES)
         name = original.get("__name__")
         if isinstance(name, str) and getattr(sys.modules.get(name), "__dict__", None) is original:
             _OF_MODULES[name] = found

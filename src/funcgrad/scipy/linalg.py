@@ -2,71 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy import matrix_equations, special_matrices
-from funcgrad.transforms.control_flow.loops import fori_loop
-from funcgrad.transforms.grad import stop_gradient
+from funcgrad.scipy import matrix_equations, matrix_exponentials, special_matrices
+from funcgrad.scipy.composition import composed, refuse
 from funcgrad.typing import Array
 
-
-def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:
-    own = getattr(_scipy, traced.__name__)
-
-    @wraps(traced)
-    def function(*args: object, **kwargs: object) -> Any:
-        return (traced if holds_expr([*args, *kwargs.values()]) else own)(*args, **kwargs)
-
-    function.__doc__ = f"As `scipy.linalg.{traced.__name__}`."
-    return function
+_composed = composed(_scipy)
 
 
-def _refuse(name: str, **given: object) -> None:
-    """Say which arguments are not supported with traced values."""
-    for key, value in given.items():
-        if value:
-            raise TypeError(f"{name}: {key}={value!r} is not supported with traced values")
-
-
-@_where_traced
+@_composed
 def solve(a: Array, b: Array, lower: bool = False, transposed: bool = False, **_: object) -> Any:
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
-@_where_traced
+@_composed
 def inv(a: Array, **_: object) -> Any:
     return np.linalg.inv(a)
 
 
-@_where_traced
+@_composed
 def det(a: Array, **_: object) -> Any:
     return np.linalg.det(a)
 
 
-@_where_traced
+@_composed
 def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
     return np.linalg.norm(a, ord, axis, keepdims)
 
 
-@_where_traced
+@_composed
 def pinv(a: Array, *, return_rank: bool = False, **_: object) -> Any:
-    _refuse("pinv", return_rank=return_rank)
+    refuse("pinv", return_rank=return_rank)
     return np.linalg.pinv(a)
 
 
-@_where_traced
+@_composed
 def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
     left = np.linalg.cholesky(a)
     return left if lower else np.conj(np.swapaxes(left, -1, -2))
 
 
-@_where_traced
+@_composed
 def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
     return cholesky(a, lower), lower
 
@@ -80,7 +61,7 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: object) -> An
     return solve_triangular(factor, solve_triangular(factor, b, left, lower), right, lower)
 
 
-@_where_traced
+@_composed
 def solve_triangular(
     a: Array,
     b: Array,
@@ -104,7 +85,7 @@ def _hermitian(a: Any, lower: bool) -> Any:
     return low + np.conj(np.swapaxes(np.tril(low, -1), -1, -2))
 
 
-@_where_traced
+@_composed
 def eigh(
     a: Array,
     b: Array | None = None,
@@ -115,7 +96,7 @@ def eigh(
     **options: object,
 ) -> Any:
     # With b = l @ l^H, each problem with b is one without it (as LAPACK's hegst).
-    _refuse("eigh", **{k: v for k, v in options.items() if "subset" in k})
+    refuse("eigh", **{k: v for k, v in options.items() if "subset" in k})
     if b is None:
         triangle: Any = "L" if lower else "U"
         if eigvals_only:
@@ -134,77 +115,56 @@ def eigh(
     return w, left @ v if type == 3 else np.linalg.solve(adjoint, v)
 
 
-@_where_traced
+@_composed
 def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
-    _refuse("eigvals", homogeneous_eigvals=options.get("homogeneous_eigvals"))
+    refuse("eigvals", homogeneous_eigvals=options.get("homogeneous_eigvals"))
     return np.linalg.eigvals(a if b is None else np.linalg.solve(b, a)) + 0j
 
 
-@_where_traced
+@_composed
 def eig(
     a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object
 ) -> Any:
-    _refuse("eig", left=left, homogeneous_eigvals=options.get("homogeneous_eigvals"))
+    refuse("eig", left=left, homogeneous_eigvals=options.get("homogeneous_eigvals"))
     if not right:
         return eigvals(a, b)
     w, v = np.linalg.eig(a if b is None else np.linalg.solve(b, a))
     return w + 0j, v
 
 
-@_where_traced
-def eigvalsh(a: Array, b: Array | None = None, **options: object) -> Any:
-    return eigh(a, b, eigvals_only=True, **options)
+@_composed
+def eigvalsh(
+    a: Array, b: Array | None = None, *, lower: bool = True, type: int = 1, **options: object
+) -> Any:
+    return eigh(a, b, lower=lower, eigvals_only=True, type=type, **options)
 
 
-@_where_traced
+@_composed
 def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, **_: Any) -> Any:
     if not compute_uv:
         return np.linalg.svdvals(a)
     return tuple(np.linalg.svd(a, full_matrices))
 
 
-@_where_traced
+@_composed
 def svdvals(a: Array, **_: object) -> Any:
     return np.linalg.svdvals(a)
 
 
-@_where_traced
+@_composed
 def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any:
-    _refuse("qr", pivoting=pivoting)
+    refuse("qr", pivoting=pivoting)
     form: Any = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
     found: Any = np.linalg.qr(a, form)
     return (found,) if mode == "r" else tuple(found)
 
 
-@_where_traced
+@_composed
 def lstsq(a: Array, b: Array, **_: object) -> Any:
     return np.linalg.lstsq(a, b)
 
 
-@_where_traced
-def expm(A: Array) -> Any:
-    # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
-    size = stop_gradient(np.max(np.sum(np.abs(A), axis=-2)) if A.size else 0.0)
-    ratio = np.where(size > 0, size, 1.0) / 5.371920351148152
-    halvings = np.maximum(np.ceil(np.log2(ratio)), 0.0)
-    scaled, eye = A / 2.0**halvings, np.eye(A.shape[-1])
-    b = [
-        *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
-        *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
-        *(40840800.0, 960960.0, 16380.0, 182.0, 1.0),
-    ]
-    two = scaled @ scaled
-    four = two @ two
-    six = four @ two
-    odd = six @ (b[13] * six + b[11] * four + b[9] * two)
-    odd = scaled @ (odd + b[7] * six + b[5] * four + b[3] * two + b[1] * eye)
-    even = six @ (b[12] * six + b[10] * four + b[8] * two)
-    even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
-    result = np.linalg.solve(even - odd, even + odd)
-    return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
-
-
-_LATER = (matrix_equations, special_matrices)
+_LATER = (matrix_equations, matrix_exponentials, special_matrices)
 globals().update(
     {
         name: value

@@ -10,7 +10,6 @@ import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
 from funcgrad.source import fail
-from funcgrad.typing import Array
 
 _composed = composed(_scipy)
 
@@ -82,51 +81,3 @@ def solve_toeplitz(c_or_cr: object, b: npt.ArrayLike, check_finite: bool = True)
     """As `scipy.linalg.solve_toeplitz`."""
     pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return np.linalg.solve(toeplitz(*pair), number("solve_toeplitz", b))
-
-
-def _exponential(a: Array) -> Any:
-    from funcgrad.scipy.linalg import expm
-
-    return expm(a)
-
-
-@_composed
-def coshm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.coshm`."""
-    a = number("coshm", A)
-    return (_exponential(a) + _exponential(-a)) / 2
-
-
-@_composed
-def sinhm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.sinhm`."""
-    a = number("sinhm", A)
-    return (_exponential(a) - _exponential(-a)) / 2
-
-
-@_composed
-def tanhm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.tanhm`."""
-    return np.linalg.solve(coshm(A), sinhm(A))
-
-
-@_composed
-def cosm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.cosm`."""
-    a = number("cosm", A)
-    found = coshm(1j * a)
-    return found if a.dtype.kind == "c" else np.real(found)
-
-
-@_composed
-def sinm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.sinm`."""
-    a = number("sinm", A)
-    found = -1j * sinhm(1j * a)
-    return found if a.dtype.kind == "c" else np.real(found)
-
-
-@_composed
-def tanm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.tanm`."""
-    return np.linalg.solve(cosm(A), sinm(A))

@@ -1,0 +1,81 @@
+"""Functions of matrices of `scipy.linalg`: the exponential, and those that are sums of exponentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.scipy.composition import composed, number
+from funcgrad.transforms.control_flow.loops import fori_loop
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+@_composed
+def expm(A: Array) -> Any:
+    # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
+    size = stop_gradient(np.max(np.sum(np.abs(A), axis=-2)) if A.size else 0.0)
+    ratio = np.where(size > 0, size, 1.0) / 5.371920351148152
+    halvings = np.maximum(np.ceil(np.log2(ratio)), 0.0)
+    scaled, eye = A / 2.0**halvings, np.eye(A.shape[-1])
+    b = [
+        *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
+        *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
+        *(40840800.0, 960960.0, 16380.0, 182.0, 1.0),
+    ]
+    two = scaled @ scaled
+    four = two @ two
+    six = four @ two
+    odd = six @ (b[13] * six + b[11] * four + b[9] * two)
+    odd = scaled @ (odd + b[7] * six + b[5] * four + b[3] * two + b[1] * eye)
+    even = six @ (b[12] * six + b[10] * four + b[8] * two)
+    even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
+    result = np.linalg.solve(even - odd, even + odd)
+    return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
+
+
+@_composed
+def coshm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.coshm`."""
+    a = number("coshm", A)
+    return (expm(a) + expm(-a)) / 2
+
+
+@_composed
+def sinhm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sinhm`."""
+    a = number("sinhm", A)
+    return (expm(a) - expm(-a)) / 2
+
+
+@_composed
+def tanhm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.tanhm`."""
+    return np.linalg.solve(coshm(A), sinhm(A))
+
+
+@_composed
+def cosm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.cosm`."""
+    a = number("cosm", A)
+    found = coshm(1j * a)
+    return found if a.dtype.kind == "c" else np.real(found)
+
+
+@_composed
+def sinm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sinm`."""
+    a = number("sinm", A)
+    found = -1j * sinhm(1j * a)
+    return found if a.dtype.kind == "c" else np.real(found)
+
+
+@_composed
+def tanm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.tanm`."""
+    return np.linalg.solve(cosm(A), sinm(A))
