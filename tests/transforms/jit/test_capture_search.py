@@ -40,6 +40,7 @@ class Exhaustive(capture_search._Search):
             if has_namespace(item):
                 yield Contents(f"{label}.__dict__", own)
             names = [*names, *[name for name in own if name not in names]]
+            names += [n for n in self._whole_of(type(item)) if self.whole and n not in names]
         for name in names:
             place = InstanceMember(f"{label}.{name}", item, name)
             in_it = place.get() is not ABSENT
@@ -48,10 +49,7 @@ class Exhaustive(capture_search._Search):
                 yield place
             if in_class and not in_it:
                 yield from self._of_class(type(item), item, name, place.name)
-        for method in capture_search._implicit_methods(type(item)):
-            self.waiting.append(
-                (types.MethodType(method, item), label, False, capture_search.Bound())
-            )
+        yield from self._implicit(type(item), item, label)
 
 
 def watched(f):

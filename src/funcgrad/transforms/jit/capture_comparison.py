@@ -95,7 +95,7 @@ class PlaceComparison:
                 and cells.holds(map(_cell_contents, cells.holders))
                 and all(map(_is_unchanged, self._others))
             )
-        except ValueError:  # a cell is empty by now
+        except (AttributeError, ValueError):  # a cell is empty by now
             return False
 
 

@@ -40,6 +40,18 @@ def _is_installed(file: str) -> bool:
 _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 
 
+def is_generated(method: FunctionType) -> bool:
+    """Whether a method is one that a decorator has written to compare records."""
+    code = method.__code__
+    generated = (
+        code.co_filename.startswith("<attrs generated") or "__create_fn__" in code.co_qualname
+    )
+    return generated and code.co_name in _COMPARISONS
+
+
+_COMPARISONS = ("__eq__", "__ne__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__")
+
+
 def callable_name(f: object) -> str:
     """A callable's name, or that of the function that it runs."""
     return str(getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", "f"))

@@ -8,46 +8,70 @@ in the code of a function that is found (``co_names``), wherever it reads them. 
 loop over ``self.layers`` and ``params[key]`` are watched. It is the same in plain functions, through partial
 functions, methods, properties, toolz's compositions and what is wrapped: in up to 64, nearest first.
 
+The methods that Python calls by itself, such as ``__getitem__``, are watched with each instance, and those
+that make instances with each class.
+
 Not watched is what would cost a call too much, or has no end: the state of modules, functions and classes of
-installed packages (``os.environ``, random generators), what a descriptor of the user's own computes, and the
-code of a function that is given other code (``f.__code__ = ...``: 20 ns for each function).
+installed packages (``os.environ``, random generators), iterators, context variables, attributes of modules by
+computed names, methods that a class gets only later (``__bool__``), and the code of a function that is given
+other code (``f.__code__ = ...``: 20 ns for each function).
 """
 
 from __future__ import annotations
 
-import builtins
 import sys
-from collections import UserDict, UserList, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+import threading
+import weakref
+from collections import ChainMap, UserDict, UserList, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from functools import cached_property, partial, partialmethod
 from itertools import starmap
+from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
-    CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
-from typing import Any, NamedTuple
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.source import warn
 from funcgrad.transformed import Transformed
-from funcgrad.transforms.jit.capture_owners import callable_name, is_installed, is_ours
+from funcgrad.transforms.jit.capture_functions import (
+    PROBING,
+    READING_ALL,
+    Bound,
+    around,
+    held_by,
+    inside,
+    method_owner,
+    names_of_code,
+)
+from funcgrad.transforms.jit.capture_owners import (
+    callable_name,
+    is_generated,
+    is_installed,
+    is_ours,
+)
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
     ClassMember,
-    ClosureCell,
     Contents,
     Fixed,
     InstanceMember,
     NamespaceItem,
     has_namespace,
     in_class,
+    is_buffer,
     key_of,
     namespace,
 )
@@ -57,17 +81,6 @@ MOST_FUNCTIONS = 64
 
 MOST_VALUES = 10_000
 """Values, found nearest first, beyond which none is looked into."""
-
-
-class Bound(NamedTuple):
-    """Arguments that a function is sure to be called with: the instance of a method, what `partial` holds."""
-
-    args: tuple[Any, ...] = ()
-    keywords: Mapping[str, Any] = MappingProxyType({})
-
-    def of(self, names: Sequence[str]) -> dict[str, Any]:
-        """The values of the parameters that are known."""
-        return dict(zip(names, self.args, strict=False)) | dict(self.keywords)
 
 
 def places_of(f: Callable[..., Any]) -> list[Any]:
@@ -105,8 +118,8 @@ class _Search:
         self.given = names
         self.names = sorted(names)
         self.owners = owners
-        self.probes = not names.isdisjoint(_PROBING)
-        self.whole = not names.isdisjoint(_READING_ALL)
+        self.probes = not names.isdisjoint(PROBING)
+        self.whole = not names.isdisjoint(READING_ALL)
         self.found: dict[Any, Any] = {}
         self.met: set[str] = set()
         self.waiting: deque[tuple[Any, str, bool, Bound]] = deque()
@@ -136,21 +149,25 @@ class _Search:
 
     def _visit(self, item: Any, label: str, own: bool, bound: Bound) -> None:
         if own or callable(item):
-            for inner, args in _inside(item, bound):
+            for inner, args in inside(item, bound):
                 self.waiting.append((inner, label, own, args))
-            self._add(_held_by(item))
+            self._add(held_by(item))
         if isinstance(item, FunctionType):
+            self._reach(item.__dict__.get("registry"), label)  # of functools.singledispatch
             theirs = is_ours(item) or (not own and is_installed(item))
             if not theirs and self.functions < MOST_FUNCTIONS:
                 self.functions += 1
-                self.met |= _names(item.__code__)
-                self._add(_of_function(item))
+                self.met |= names_of_code(item.__code__)
+                self._add(around(item))
                 given = bound.of(item.__code__.co_varnames[: item.__code__.co_argcount])
                 self._add(starmap(Fixed, given.items()))
-                if bound.args and "super" in item.__code__.co_names:
-                    self._add(_inherited(bound.args[0], item.__code__.co_names))
+                self._add(self._own(item, label))
+                self._add(self._inherited(item, bound))
                 if self.functions == MOST_FUNCTIONS and not self.met <= self.given:
                     self.waiting.clear()
+        elif isinstance(item, attrgetter | methodcaller):
+            asked = item.__reduce__()[1]
+            self.met.update(*[name.split(".") for name in asked if isinstance(name, str)])
         else:
             self._add(self._parts(item, label))
 
@@ -165,12 +182,12 @@ class _Search:
                     self._reach(place.get(), place.name)
 
     def _reach(self, value: Any, label: str) -> None:
-        if type(value) not in _LEAVES:
+        if type(value) not in _LEAVES or (type(value) is np.ndarray and value.dtype.hasobject):
             self.waiting.append((value, label, False, Bound()))
 
     def _parts(self, item: Any, label: str) -> Iterator[Any]:
         """The places in a container, a module, a class or an instance."""
-        if isinstance(item, dict):
+        if isinstance(item, dict | MappingProxyType):
             yield Contents(label, item)
             yield from [Fixed(f"{label}[{key!r}]", value) for key, value in item.items()]
         elif isinstance(item, list | tuple | set | frozenset | deque):
@@ -179,34 +196,107 @@ class _Search:
             fields = getattr(item, "_fields", ())
             names = [f".{name}" for name in fields] or [f"[{k}]" for k in range(len(item))]
             yield from [Fixed(label + n, v) for n, v in zip(names, item, strict=True)]
-        elif isinstance(item, bytearray):
+        elif isinstance(item, np.ndarray) and item.dtype == object:
+            yield Contents(label, item)
+            yield from [Fixed(f"{label}.flat[{k}]", v) for k, v in enumerate(item.flat)]
+        elif is_buffer(item):
             yield Contents(label, item)
         elif isinstance(item, ModuleType):
-            if not is_installed(item):
-                home = vars(item)
-                for name in self.names:
-                    if name in home and not isinstance(home[name], ModuleType):
-                        yield NamespaceItem(f"{label}.{name}", home, name)
-                    elif name in home:  # it is not bound anew
-                        self._reach(home[name], f"{label}.{name}")
+            yield from self._of_module(item, label)
         elif isinstance(item, type):
-            owners = self.owners[item]
-            for name in self.names:
-                if name in owners:
-                    yield from self._of_class(item, item, name, f"{label}.{name}")
-        elif type(item) not in _WITHOUT_ATTRIBUTES:
+            yield from self._of_type(item, label)
+        elif isinstance(item, partial):
+            yield from self._own(item, label)
+        elif isinstance(item, _VIEWS):
+            yield Fixed(label, item.mapping)
+        elif isinstance(item, weakref.ref):
+            yield Fixed(label, item())
+        elif isinstance(item, threading.local):
+            found = [name for name in self.names if hasattr(item, name)]
+            yield from [Attribute(f"{label}.{name}", item, name) for name in found]
+        if type(item) not in _WITHOUT_ATTRIBUTES and not isinstance(item, type | ModuleType):
             yield from self._of_instance(item, label)
+        if isinstance(item, defaultdict):
+            yield Attribute(f"{label}.default_factory", item, "default_factory")
+
+    def _own(self, item: Any, label: str) -> Iterator[InstanceMember]:
+        """What a function or a partial function has in its own namespace."""
+        own = namespace(item)
+        if own:
+            found = [name for name in self.names if name in own and name[:2] != "__"]
+            yield from [InstanceMember(f"{label}.{name}", item, name) for name in found]
+
+    def _of_module(self, item: ModuleType, label: str) -> Iterator[Any]:
+        if is_installed(item):
+            return
+        home = vars(item)
+        computes = "__getattr__" in home
+        if computes:
+            yield NamespaceItem(f"{label}.__getattr__", home, "__getattr__")
+        for name in self.names:
+            if isinstance(home.get(name), ModuleType) and is_installed(home[name]):
+                continue  # it is not bound anew
+            if name in home or computes:
+                yield NamespaceItem(f"{label}.{name}", home, name)
+
+    def _of_type(self, item: type, label: str) -> Iterator[Any]:
+        """What a class has, and what its metaclass has for it; the methods of its instances to be."""
+        owners = self.owners[item]
+        names = self._whole_of(item) if self.whole else self.names
+        for name in names:
+            if name in owners:
+                yield from self._of_class(item, item, name, f"{label}.{name}")
+        yield from self._implicit(item, item, label, _AT_CREATION)
+        if type(item) is not type:
+            for name in self.names:
+                if name not in owners:
+                    yield from self._of_class(type(item), item, name, f"{label}.{name}")
+            yield from self._implicit(type(item), item, label)
+        if issubclass(item, Enum):
+            yield from [Fixed(f"{label}.{name}", v) for name, v in item.__members__.items()]
+
+    def _whole_of(self, kind: type) -> list[str]:
+        """The names asked for, and all of a class of the user's."""
+        more = [name for name in self.owners[kind] if name[:2] != "__" and name not in self.given]
+        return [*self.names, *more]
+
+    def _implicit(
+        self, kind: type, holder: object, label: str, more: frozenset[str] = frozenset()
+    ) -> Iterator[Any]:
+        """The methods of the user's classes that operators and `getattr` call, such as ``__getitem__``."""
+        for name, owner in self.owners[kind].items():
+            if name[:2] == "__" and (name not in _NEVER_IMPLICIT or name in more):
+                value = vars(owner)[name]
+                if isinstance(value, staticmethod):
+                    value = value.__func__
+                if isinstance(value, FunctionType) and not is_generated(value):
+                    yield from self._of_class(kind, holder, name, f"{label}.{name}")
+
+    def _inherited(self, f: FunctionType, bound: Bound) -> Iterator[Any]:
+        """What code with `super` may take from base classes."""
+        if "super" in f.__code__.co_names:
+            holder = method_owner(f, bound)
+            kind = holder if isinstance(holder, type) else type(holder)
+            for base in kind.__mro__[:-1]:
+                for name in f.__code__.co_names:
+                    if name in vars(base):
+                        yield from self._of_class(base, holder, name, f"{base.__name__}.{name}")
 
     def _of_instance(self, item: Any, label: str) -> Iterator[Any]:
         own, owners = namespace(item), self.owners[type(item)]
         names, assignable = self.names, has_namespace(item)
-        ours = type(item).__module__.startswith(
-            "funcgrad."
-        )  # such as a function with a custom rule
-        if self.whole or ours or isinstance(item, UserDict | UserList):
+        # Those of funcgrad's own classes are functions with custom rules and the like.
+        ours = type(item).__module__.startswith("funcgrad.")
+        if self.whole or ours or isinstance(item, _COLLECTIONS):
             if assignable:
                 yield Contents(f"{label}.__dict__", own)
             names = [*names, *[name for name in own if name not in self.given]]
+            if self.whole:
+                names += [name for name in self._whole_of(type(item)) if name not in names]
+        elif "__match_args__" in self.given:
+            names = [*names, *getattr(type(item), "__match_args__", ())]
+        elif isinstance(item, Enum):
+            names = [*names, "_value_"]
         if assignable:
             self.assignable.append((item, label))
         for name in names:
@@ -217,8 +307,7 @@ class _Search:
                     yield place
                 if not in_it:
                     yield from self._of_class(type(item), item, name, place.name)
-        for method in _implicit_methods(type(item)):
-            self.waiting.append((MethodType(method, item), label, False, Bound()))
+        yield from self._implicit(type(item), item, label)
 
     def add_absent(self) -> None:
         """Add the attributes that instances have not, where code asks for such, or where the class computes
@@ -235,152 +324,55 @@ class _Search:
     def _of_class(self, kind: type, holder: object, name: str, label: str) -> Iterator[Any]:
         """What a class gives for an attribute of ``holder``: its place, and the functions that compute it.
 
-        Of descriptors only those of Python's own are followed, and of installed packages' classes nothing.
+        Of installed packages' classes nothing is followed.
         """
         owner = self.owners[kind].get(name)
         if owner is None or is_installed(sys.modules.get(owner.__module__)):
             return
         value = vars(owner)[name]
+        if isinstance(value, MemberDescriptorType | GetSetDescriptorType):
+            return
+        yield ClassMember(label, kind, name)
         code: Any = None
-        if isinstance(value, property | cached_property | classmethod | staticmethod):
-            yield ClassMember(label, kind, name)
         if isinstance(value, property | cached_property):
             code = value.fget if isinstance(value, property) else value.func
             code = code and MethodType(code, holder)
         elif isinstance(value, classmethod):
-            code = MethodType(value.__func__, kind)
+            code = MethodType(value.__func__, holder if isinstance(holder, type) else type(holder))
         elif isinstance(value, staticmethod):
             code = value.__func__
+        elif isinstance(value, partialmethod):
+            code = partial(value.func, holder, *value.args, **value.keywords)
         elif isinstance(value, FunctionType | Transformed):
-            code = value if isinstance(holder, type) else MethodType(value, holder)
-            yield ClassMember(label, kind, name)
-        elif not hasattr(type(value), "__get__"):
-            yield ClassMember(label, kind, name)
+            code = MethodType(value, holder) if kind in type(holder).__mro__ else value
+        elif isinstance(vars(type(value)).get("__get__"), FunctionType):
+            code = MethodType(type(value).__get__, value)
+            self.waiting.append((code, label, False, Bound((holder, type(holder)))))
+            return
         if code is not None:
             self.waiting.append((code, label, False, Bound()))
 
 
-@lru_cache(maxsize=1024)
-def _names(code: CodeType) -> frozenset[str]:
-    """The names of globals and attributes in code, and in the code of functions inside it.
+_AT_CREATION = frozenset(("__init__", "__new__", "__post_init__"))
+"""Methods that a class calls as it makes an instance."""
 
-    Where it reads attributes by text, its texts as well.
-    """
-    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
-    found = frozenset(code.co_names).union(*map(_names, inside))
-    if found.isdisjoint(_PROBING):
-        return found
-    return found | {c for c in code.co_consts if isinstance(c, str) and c.isidentifier()}
+_NEVER_IMPLICIT = _AT_CREATION | {
+    *("__init_subclass__", "__set_name__", "__del__", "__class_getitem__", "__getnewargs__"),
+    *("__repr__", "__str__", "__format__", "__setattr__", "__delattr__", "__dir__"),
+    *("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__replace__"),
+    *("__instancecheck__", "__subclasscheck__", "__prepare__"),
+}
 
+_COLLECTIONS = (UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary, np.ndarray)
+"""Classes of Python's and NumPy's whose instances hold their items in attributes."""
 
-_READING_ALL = frozenset(("__dict__", "attrgetter", "getattr", "vars"))
-"""Names in code that may read any attribute."""
-_PROBING = _READING_ALL | {"AttributeError", "hasattr"}
-"""Names in code that may ask for attributes that are not there."""
-
-_NEVER_IMPLICIT = frozenset(
-    (
-        *(
-            "__init__",
-            "__new__",
-            "__post_init__",
-            "__init_subclass__",
-            "__del__",
-            "__class_getitem__",
-        ),
-        *("__repr__", "__str__", "__format__", "__hash__", "__setattr__", "__delattr__", "__dir__"),
-        *("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__replace__", "__eq__"),
-    )
-)
-
-
-def _implicit_methods(kind: type) -> Iterator[FunctionType]:
-    """The methods of the user's classes that operators and `getattr` call, such as ``__getitem__``."""
-    for base in kind.__mro__[:-1]:
-        if not is_installed(sys.modules.get(base.__module__)):
-            for name, value in vars(base).items():
-                if (
-                    name[:2] == "__"
-                    and name not in _NEVER_IMPLICIT
-                    and isinstance(value, FunctionType)
-                ):
-                    yield value
-
-
-def _inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
-    """The callables that a callable runs: what it wraps, and what it is bound to or made of."""
-    if isinstance(item, FunctionType):
-        foreign = item.__dict__.get("foreign") if is_ours(item) else None
-        if foreign is None:
-            return [(item.__dict__.get("__wrapped__"), bound)]
-        # A primitive's function runs at each call, but its rules are derived from once.
-        rules = foreign.partials if isinstance(foreign.partials, list | tuple) else ()
-        return [(rule, Bound()) for rule in rules]
-    if isinstance(item, MethodType):
-        return [(item.__func__, bound._replace(args=(item.__self__, *bound.args)))]
-    if isinstance(item, partial):
-        words = dict(item.keywords) | dict(bound.keywords)
-        return [(item.func, Bound((*item.args, *bound.args), words))]
-    if item is None or isinstance(item, type | ModuleType):
-        return []
-    if type(item).__module__.partition(".")[0] in ("toolz", "cytoolz"):
-        parts = [getattr(item, name, None) for name in ("func", "first")]
-        return [(part, Bound()) for part in (*parts, *getattr(item, "funcs", ()))]
-    call = getattr(type(item), "__call__", None)  # noqa: B004  # its code is wanted
-    by_python = isinstance(call, FunctionType)
-    found = [(call, bound._replace(args=(item, *bound.args)))] if by_python else []
-    try:
-        # Without what a class does for attributes that are not there.
-        return [*found, (object.__getattribute__(item, "__wrapped__"), bound)]
-    except Exception:  # of a proxy, which may raise what it likes
-        return found
-
-
-def _held_by(item: object) -> Iterator[Any]:
-    """The arguments that a partial function holds."""
-    if isinstance(item, partial) or type(item).__name__ == "curry":
-        for k, value in enumerate(getattr(item, "args", ())):
-            yield Fixed(f"argument {k} of {callable_name(item)}", value)
-        words = getattr(item, "keywords", {})
-        yield from [NamespaceItem(name, words, name) for name in words]
-
-
-def _of_function(f: FunctionType) -> Iterator[Any]:
-    """What a Python function takes from around it, functions inside it included."""
-    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        yield ClosureCell(name, cell)
-    if f.__defaults__:
-        yield Attribute(f"{callable_name(f)}.__defaults__", f, "__defaults__")
-        count = f.__code__.co_argcount
-        names = f.__code__.co_varnames[count - len(f.__defaults__) : count]
-        yield from map(Fixed, names, f.__defaults__)
-    words: Any = f.__kwdefaults__
-    if words:
-        yield Attribute(f"{callable_name(f)}.__kwdefaults__", f, "__kwdefaults__")
-        yield from [NamespaceItem(name, words, name) for name in words]
-    home = f.__globals__
-    named = _names(f.__code__)
-    for name in sorted(named):
-        value = home.get(name, ABSENT)
-        if isinstance(value, ModuleType):  # it is not bound anew
-            yield Fixed(name, value)
-        elif value is not ABSENT or hasattr(builtins, name) or "globals" in named:
-            yield NamespaceItem(name, home, name)
-
-
-def _inherited(holder: object, names: Sequence[str]) -> Iterator[Fixed]:
-    """The methods of base classes that code with `super` may call."""
-    kind = holder if isinstance(holder, type) else type(holder)
-    for base in kind.__mro__:
-        for name in names:
-            value = vars(base).get(name)
-            if isinstance(value, FunctionType):
-                yield Fixed(f"{base.__name__}.{name}", MethodType(value, holder))
-
+_VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
 
 _WITHOUT_ATTRIBUTES = frozenset(
     (float, int, bool, complex, str, bytes, type(None), type(ABSENT), np.ndarray)
-) | {Expr, FunctionType, MethodType, BuiltinFunctionType, ModuleType, partial, Transformed}
+) | {Expr, FunctionType, MethodType, BuiltinFunctionType, partial, Transformed}
+_WITHOUT_ATTRIBUTES |= {dict, list, tuple, set, frozenset, deque, bytearray, defaultdict}
+_WITHOUT_ATTRIBUTES |= {MappingProxyType, *_VIEWS, weakref.ref}
 """Types whose attributes are those of their class, or are no part of what a function computes with."""
 
 

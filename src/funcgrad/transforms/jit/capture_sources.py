@@ -6,11 +6,13 @@ In generated code a comparison of one is a condition on constants.
 from __future__ import annotations
 
 import weakref
+from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from keyword import iskeyword
 from operator import is_
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType, MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +83,7 @@ class Attribute(NamedTuple):
 
     def get(self) -> Any:
         """What it is now."""
-        return getattr(self.holder, self.key)
+        return getattr(self.holder, self.key, ABSENT)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str:
         """A condition, as above."""
@@ -110,15 +112,14 @@ class InstanceMember(NamedTuple):
     def get(self) -> Any:
         """What it holds now, without what its class does for attributes that are not there."""
         home = namespace(self.holder)
-        if self.key in home:
-            return home[self.key]
         slot = in_class(type(self.holder), self.key)
         if isinstance(slot, MemberDescriptorType):
             try:
                 return slot.__get__(self.holder)
             except AttributeError:  # not assigned yet
-                pass
-        return ABSENT
+                return ABSENT
+        hidden = hasattr(type(slot), "__set__") or hasattr(type(slot), "__delete__")
+        return ABSENT if hidden else home.get(self.key, ABSENT)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above, or None where it would keep alive what holds the function.
@@ -248,15 +249,18 @@ class Contents(NamedTuple):
     holder: Any
 
     def get(self) -> Any:
-        """The items now, those of a dict with their keys."""
-        if isinstance(self.holder, dict):
+        """The items now, those of a dict with their keys; the bytes of a buffer."""
+        if isinstance(self.holder, dict | MappingProxyType):
             return (*self.holder, *self.holder.values())
-        return tuple(self.holder)
+        if isinstance(self.holder, np.ndarray):
+            return tuple(self.holder.flat)
+        return tuple(bytes(self.holder) if is_buffer(self.holder) else self.holder)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above; None where the container holds what may lead back to the function."""
         items: Any = value
-        if not all(map(_is_closed, items)):
+        plain = isinstance(self.holder, dict | list | deque | set)
+        if not plain or not all(map(_is_closed, items)):
             return None
         count = len(self.holder)
         held, keys = items[len(items) - count :], [*self.holder]
@@ -275,6 +279,17 @@ class Contents(NamedTuple):
         objects["is0"], objects[f"v{k}"] = is_, held
         same_keys = f"[*w{k}] == {keys!r}" if is_dict else f"len(w{k}) == {count}"
         return f"{same_keys} and all(map(is0, w{k}{'.values()' if is_dict else ''}, v{k}))"
+
+
+def is_buffer(item: object) -> bool:
+    """Whether an object is a buffer of bytes that may be written, other than an array."""
+    if isinstance(item, bytearray | memoryview | array):
+        return True
+    return any(
+        base.__module__ == "_ctypes"
+        and base.__name__ in ("Array", "Structure", "Union", "_SimpleCData")
+        for base in type(item).__mro__
+    )
 
 
 _FEW = 16

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.transforms.jit.capture_comparison import PlaceComparison, checked, checker
 from funcgrad.transforms.jit.capture_search import places_of
 from funcgrad.transforms.jit.capture_sources import (
@@ -37,17 +38,18 @@ class CapturedVariables:
 
         A program reads the arrays with ids in ``read`` at each call; of others f itself has taken something,
         or nothing. The contents that ``before`` has are kept. A container that f has changed itself, such as
-        a list of calls, is not watched.
+        a list of calls, is not watched; but a dict is, such as one that computes missing items, as f left it.
         """
         known = {key_of(item.place): item.content for item in before}
+        left = [_as_left(item) for item in held]
         return [
             item
             if item.form is None or item.content is not None
             else item._replace(content=known.get(key_of(item.place)))
             if id(item.value) in read
             else seen(item.place, True)
-            for item in held
-            if not (isinstance(item.place, Contents) and item.event(seen(item.place)))
+            for item in left
+            if item is not None
         ]
 
     def unchanged(self, before: Sequence[Snapshot]) -> bool:
@@ -84,6 +86,14 @@ class CapturedVariables:
                 texts.append(text)
             texts.extend(item.in_place(k, objects))
         return texts
+
+
+def _as_left(item: Snapshot) -> Snapshot | None:
+    """The contents of a container after a trace, or None if the trace has changed it and it is no dict."""
+    if not isinstance(item.place, Contents) or not item.event(now := seen(item.place)):
+        return item
+    plain = isinstance(item.place.holder, dict) and Expr not in map(type, now.value)
+    return now if plain else None
 
 
 def arrays_of(held: Sequence[Snapshot]) -> dict[int, Any]:

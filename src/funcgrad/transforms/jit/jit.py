@@ -35,8 +35,8 @@ def jit(
     place, f is traced again; but a large array (64 KiB) that the program reads as it is counts with what it
     holds at each call. (What f takes out of such an array as well, as in ``X[0] * np.sum(X * x)``, is not
     watched.)
-    A container that f itself changes, such as a list of calls, is not watched, nor are the state of installed
-    packages, descriptors other than properties, and code that is replaced. After such a change call
+    A list that f itself changes, such as one of calls, is not watched, nor are the state of installed
+    packages, iterators, context variables, and code that is replaced. After such a change call
     ``clear()``, or hand the value to f as an argument. Random draws are repeated at later calls; if the
     generator is NumPy's or Python's own, or is captured, a warning says so.
 

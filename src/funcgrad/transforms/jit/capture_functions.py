@@ -1,0 +1,160 @@
+"""What a function takes from around it: names in its code, variables, and the callables that it runs."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dis import opmap
+from functools import lru_cache, partial
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
+
+from funcgrad.transforms.jit.capture_owners import callable_name, is_installed, is_ours
+from funcgrad.transforms.jit.capture_sources import (
+    ABSENT,
+    Attribute,
+    ClosureCell,
+    Fixed,
+    NamespaceItem,
+)
+
+
+class Bound(NamedTuple):
+    """Arguments that a function is sure to be called with: the instance of a method, what `partial` holds."""
+
+    args: tuple[Any, ...] = ()
+    keywords: Mapping[str, Any] = MappingProxyType({})
+
+    def of(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values of the parameters that are known."""
+        return dict(zip(names, self.args, strict=False)) | dict(self.keywords)
+
+
+READING_ALL = frozenset(("__dict__", "__getattribute__", "attrgetter", "getattr", "vars"))
+"""Names in code that may read any attribute."""
+PROBING = READING_ALL | {"AttributeError", "hasattr"}
+"""Names in code that may ask for attributes that are not there."""
+_READING_TEXTS = PROBING | {"__import__", "eval", "exec", "globals", "import_module", "modules"}
+"""Names in code that may look up what a text names."""
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+@lru_cache(maxsize=1024)
+def names_of_code(code: CodeType) -> frozenset[str]:
+    """The names of globals and attributes in code, and in the code of functions inside it.
+
+    Where it may look up what a text names, those in its texts as well; ``__match_args__`` where it matches
+    patterns of classes.
+    """
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    found = frozenset(code.co_names).union(*map(names_of_code, inside))
+    if opmap["MATCH_CLASS"] in code.co_code[::2]:
+        found |= {"__match_args__"}
+    if found.isdisjoint(_READING_TEXTS):
+        return found
+    texts = [c for c in code.co_consts if isinstance(c, str)]
+    return found.union(*map(_IDENTIFIER.findall, texts))
+
+
+def inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
+    """The callables that a callable runs: what it wraps, and what it is bound to or made of."""
+    if isinstance(item, FunctionType):
+        foreign = item.__dict__.get("foreign") if is_ours(item) else None
+        if foreign is None:
+            return [(item.__dict__.get("__wrapped__"), bound)]
+        # A primitive's function runs at each call, but its rules are derived from once.
+        rules = foreign.partials if isinstance(foreign.partials, list | tuple) else ()
+        return [(rule, Bound()) for rule in rules]
+    if isinstance(item, MethodType):
+        return [(item.__func__, bound._replace(args=(item.__self__, *bound.args)))]
+    if isinstance(item, partial):
+        words = dict(item.keywords) | dict(bound.keywords)
+        return [(item.func, Bound((*item.args, *bound.args), words))]
+    if item is None or isinstance(item, type | ModuleType):
+        return []
+    if type(item).__module__.partition(".")[0] in ("toolz", "cytoolz"):
+        parts = [getattr(item, name, None) for name in ("func", "first")]
+        return [(part, Bound()) for part in (*parts, *getattr(item, "funcs", ()))]
+    call = getattr(type(item), "__call__", None)  # noqa: B004  # its code is wanted
+    by_python = isinstance(call, FunctionType)
+    found = [(call, bound._replace(args=(item, *bound.args)))] if by_python else []
+    try:
+        # Without what a class does for attributes that are not there.
+        return [*found, (object.__getattribute__(item, "__wrapped__"), bound)]
+    except Exception:  # of a proxy, which may raise what it likes
+        return found
+
+
+def held_by(item: object) -> Iterator[Any]:
+    """What a callable holds that is no Python function: arguments, or the object of a method in C."""
+    if isinstance(item, partial) or type(item).__name__ == "curry":
+        for k, value in enumerate(getattr(item, "args", ())):
+            yield Fixed(f"argument {k} of {callable_name(item)}", value)
+        words = getattr(item, "keywords", {})
+        yield from [NamespaceItem(name, words, name) for name in words]
+    elif isinstance(item, BuiltinFunctionType | _MethodWrapper):
+        yield Fixed(f"the object of {callable_name(item)}", item.__self__)
+
+
+_MethodWrapper: Any = type([].__len__)
+
+
+def around(f: FunctionType) -> Iterator[Any]:
+    """What a Python function takes from around it, functions inside it included."""
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+        yield ClosureCell(name, cell)
+    if f.__defaults__:
+        yield Attribute(f"{callable_name(f)}.__defaults__", f, "__defaults__")
+        count = f.__code__.co_argcount
+        names = f.__code__.co_varnames[count - len(f.__defaults__) : count]
+        yield from map(Fixed, names, f.__defaults__)
+    words: Any = f.__kwdefaults__
+    if words:
+        yield Attribute(f"{callable_name(f)}.__kwdefaults__", f, "__kwdefaults__")
+        yield from [NamespaceItem(name, words, name) for name in words]
+    home = f.__globals__
+    named = names_of_code(f.__code__)
+    for name in sorted(named):
+        value = home.get(name, ABSENT)
+        if isinstance(value, ModuleType) and is_installed(value):  # it is not bound anew
+            yield Fixed(name, value)
+        elif value is not ABSENT or hasattr(builtins, name) or "globals" in named:
+            yield NamespaceItem(name, home, name)
+            if value is ABSENT and not _is_pythons(getattr(builtins, name, None)):
+                yield NamespaceItem(name, vars(builtins), name)
+    yield from _imported(named, home)
+
+
+def _is_pythons(value: object) -> bool:
+    """Whether a value among the builtins is one of Python's own."""
+    return not isinstance(value, FunctionType | float | ModuleType) and (
+        value is None or type(value).__module__ in ("builtins", "_sitebuiltins")
+    )
+
+
+def _imported(named: frozenset[str], home: Mapping[str, Any]) -> Iterator[Fixed]:
+    """The user's modules that code may import as it runs."""
+    package = home.get("__package__")
+    for name in sorted(named):
+        for path in (name, name.partition(".")[0], f"{package}.{name}"):
+            module = sys.modules.get(path)
+            if isinstance(module, ModuleType) and not is_installed(module):
+                yield Fixed(path, module)
+
+
+def method_owner(f: FunctionType, bound: Bound) -> Any:
+    """The instance or the class on which a method that uses ``super`` looks up names, if it is known."""
+    if bound.args or "super" not in f.__code__.co_names:
+        return bound.args[0] if bound.args else None
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    return cells["__class__"].cell_contents if "__class__" in cells else None
