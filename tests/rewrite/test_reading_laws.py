@@ -269,6 +269,81 @@ READINGS = {
         lambda: fg.gradient(np.linalg.det(fg.var("a", (4, 4))), "a"),
         "det(a)*inv(a).T",
     ),
+    "small_constant": (lambda: V * np.diff(np.array([1.0, 3.0, 6.0, 6.0])), "v*[2.0, 3.0, 0.0]"),
+    "small_constant of a median": (
+        lambda: fg.gradient(np.median(V), V),
+        "let a = argsort(argsort(v, axis=0, kind='stable'), axis=0, kind='stable')\n"
+        "in array([0.0, 1.0, 0.0])[a]",
+    ),
+    "zero_elsewhere": (
+        lambda: fg.gradient(V[0] * np.max(V), V),
+        "let a = v == max(v)\nin v[0]*a/sum(a) + array([max(v), 0, 0])",
+    ),
+    "masked_when_stored": (
+        lambda: fg.gradient(np.max(V[:2] * W[1:]), W),
+        "let a = v[:2]*w[1:]\n    b = a == max(a)\nin zeros((3,)).at[1:].add(v[:2]*b/sum(b))",
+    ),
+    "nothing_stored": (
+        lambda: fg.gradient(np.sum(np.median(M, axis=0)), M),
+        "let a = argsort(argsort(m, axis=0, kind='stable'), axis=0, kind='stable')\n"
+        "in zeros((3, 3)).at[1:2].add(ones((1, 3)))[a, [[0, 1, 2]]]",
+    ),
+    "or_never": (
+        lambda: mask(np.logical_or(V > 0, np.array([False] * 3)), V * 2),
+        "where(v > 0, 2*v, 0)",
+    ),
+    "guarded of a complex number": (
+        lambda: fg.gradient(np.sum(np.abs(np.fft.fft(V))), V),
+        "let a = fft(v.astype(complex128), axis=0)\nin real(fft(conjugate(a)/abs(a), axis=0))",
+    ),
+    "real_factors": (lambda: fg.gradient(np.abs(X + 1j * Y) ** 2, X), "2*x"),
+    "transformed_back": (lambda: fg.gradient(np.sum(np.abs(np.fft.fft(V)) ** 2), V), "6*v"),
+    "transformed_back by the inverse": (
+        lambda: fg.gradient(np.sum(np.fft.ifft(np.fft.fft(V * V)).real), V),
+        "2*v",
+    ),
+    "real_part of a product": (lambda: np.real((X + 1j * Y) * W), "w*x"),
+    "imaginary_part": (lambda: np.imag((X - 1j * Y) * W), "-w*y"),
+    "without_numbers": (lambda: fg.gradient(np.einsum(",i,i->", X, V, W), V), "w*x"),
+    "without_numbers or ones": (
+        lambda: fg.gradient(np.sum(np.einsum(",ij,j->i", X, M, V)), V),
+        "x*sum(m, axis=0)",
+    ),
+    "of_one_array": (lambda: 2 * np.einsum("ij->ji", M), "2*m.T"),
+    "of_two_arrays": (lambda: fg.gradient(np.einsum("i,ij,j->", V, M, V), V), "m @ v + m.T @ v"),
+    "of_two_arrays of matrices": (
+        lambda: 2 * np.einsum("ij,kj->ki", M, np.exp(M)),
+        "2*(exp(m) @ m.T)",
+    ),
+    "by_running_products": (
+        lambda: fg.gradient(np.sum(W * np.cumprod(V)), V),
+        "cumsum((w*cumprod(v))[::-1])[::-1]/v",
+    ),
+    "moved_back": (lambda: 2 * V[::-1][::-1], "2*v"),
+    "sum_of_diagonal": (lambda: np.sum(np.diag(V) * 1.0, axis=0) * W, "v*w"),
+    "diagonal_apart": (
+        lambda: fg.jacobian(fg.softmax).expr(V),
+        "diag(softmax(v)) - outer(softmax(v), softmax(v))",
+    ),
+    "finite_quotient": (
+        lambda: fg.gradient(np.interp(X, np.array([0.0, 1.0]), np.array([3.0, 5.0])), X),
+        "let a = minimum(0, maximum(0, sum(invert(x < [0.0, 1.0])) - 1))\n"
+        "    b = (array([3.0, 5.0])[a + 1] - array([3.0, 5.0])[a])"
+        "/(array([0.0, 1.0])[a + 1] - array([0.0, 1.0])[a])\n"
+        "in where(logical_not(x > 1), where(logical_not(x < 0), b, 0), 0)",
+    ),
+    "derivative_of_sinc": (
+        lambda: fg.gradient(np.sinc(X**2 + 1), X),
+        "2*x*(cos(3.141592653589793*(x**2 + 1)) - sinc(x**2 + 1))/(x**2 + 1)",
+    ),
+    "like_factors beside sides": (
+        lambda: fg.gradient(np.sum(np.clip(V, X, Y)), V),
+        "(sign(v - x) + 1)*(sign(y - v) + 1)/4",
+    ),
+    "like_factors with a safe denominator": (
+        lambda: Y / np.where(X == 0, 1, X) * 2,
+        "2*y/x",
+    ),
 }
 
 

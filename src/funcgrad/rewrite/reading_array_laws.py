@@ -94,14 +94,22 @@ def _number_in_sum(expr: Expr) -> Expr | None:
 
 
 def _entry_of_entries(expr: Expr) -> Expr | None:
-    """x[i][j] = x[i, j], for one entry of an array."""
-    (x,) = expr.args if len(expr.args) == 1 else (expr,)
-    moves = (shape.reshape_op, shape.transpose_op, indexing.getitem_op)
-    if expr.shape or x.op not in moves or len(x.args) != 1 or not 0 < x.args[0].size <= 10_000:
+    """x[i][j] = x[i, j], for one entry of an array; x[..., i] = x[i] and reshape(x[i:i + 1], ()) = x[i]."""
+    if expr.shape or len(expr.args) != 1:
         return None
-    inner = x.args[0]
-    places = np.arange(inner.size).reshape(inner.shape)
-    place = expr.op.run(x.op.run(places, **dict(x.params)), **dict(expr.params))
+    (inner,) = expr.args
+    whole = "..." in dict(expr.params).get("spec", ())
+    moves = (shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+    steps = [expr]
+    if inner.op in moves and len(inner.args) == 1:
+        steps, (inner,) = [inner, expr], inner.args
+    elif not whole:
+        return None
+    if not inner.shape or not 0 < inner.size <= 10_000:
+        return None
+    place = np.arange(inner.size).reshape(inner.shape)
+    for step in steps:
+        place = step.op.run(place, **dict(step.params))
     return inner[tuple([int(i) for i in np.unravel_index(int(place), inner.shape)])]  # type: ignore[no-any-return]
 
 
@@ -291,6 +299,7 @@ ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "exp": (_softmax,),
         "broadcast_to": (_needless_axes,),
         "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _number_in_sum),
+        "reshape": (_entry_of_entries,),
         "cumsum": (_constant_sums,),
         "mask": (_share_of_ties,),
         "concatenate": (_constant_entries,),

@@ -13,7 +13,8 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, Key, unnested
-from funcgrad.ops import indexing, reduction, scans_and_sorts, shape
+from funcgrad.ops import indexing, recurrences, reduction, scans_and_sorts, shape
+from funcgrad.ops.base.axes import shifted
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.structural_laws import value_of
@@ -119,6 +120,77 @@ def _vector_of(parts: Sequence[_Factors | None]) -> Expr | None:
     return next(iter(vectors.values())) if len(found) == len(parts) and len(vectors) == 1 else None
 
 
+def _by_running_products(expr: Expr) -> Expr | None:
+    """The derivative of cumprod(v), for g = dL/dz: cumsum((g*cumprod(v))[::-1])[::-1]/v."""
+    factors = list(unnested(expr, lambda x: x.args if x.op is arithmetic.multiply else ()))
+    for i, flipped in enumerate(factors):
+        found = flipped.args[0] if flipped.op is indexing.getitem_op else flipped
+        if found.op is not recurrences.recurrence_op:
+            continue
+        (a, b), axis = found.args, dict(found.params)["axis"]
+        for k, moved in enumerate(factors):
+            v = _multiplied(moved, axis)
+            if v is None or not _is_same_entries(a, _moved_up(np.flip(v, axis), axis)):
+                continue
+            whole = arithmetic.multiply(np.flip(b, axis), recurrences.cumprod_op(v, axis=axis))
+            sums = scans_and_sorts.cumsum_op(np.flip(whole, axis), axis=axis)
+            rest = [x for j, x in enumerate(factors) if j not in (i, k)]
+            return math.prod(rest, start=arithmetic.divide(np.flip(sums, axis), v))
+    return None
+
+
+def _moved_up(x: Any, axis: int) -> Expr:
+    """The entries before each along an axis, and a one before the first."""
+    return shifted(x, 1, axis)  # type: ignore[no-any-return]
+
+
+def _multiplied(x: Expr, axis: int) -> Expr | None:
+    """The array of which an expression has the products of all entries before each."""
+    parts = unnested(x, lambda x: x.args if x.op in _MOVES else ())
+    for part in parts:
+        if part.op is recurrences.cumprod_op and dict(part.params)["axis"] == axis:
+            return part.args[0] if _is_same_entries(x, _moved_up(part, axis)) else None
+    return None
+
+
+def _is_same_entries(x: Expr, y: Expr) -> bool:
+    """Whether two expressions have the same entries of the same arrays, and ones, at the same places."""
+    found = [folded([each], _sources, operands=_moved_from)[0] for each in (x, y)]
+    return found[0] is not None and found[0] == found[1]
+
+
+def _moved_from(expr: Expr) -> tuple[Expr, ...]:
+    plain = expr.op in _MOVES and all([arg.ndim > 0 for arg in expr.args])
+    return expr.args if plain and expr.size <= _MOST_MOVED else ()
+
+
+_MOST_MOVED = 1000
+
+
+def _sources(expr: Expr, parts: tuple[list[Any] | None, ...]) -> list[Any] | None:
+    """Where each entry comes from: an array's key and the place in it, or a constant's value."""
+    if not parts:
+        value = value_of(expr)
+        if expr.size > _MOST_MOVED:
+            return None
+        return [(expr.key, i) if value is None else value.item() for i in range(expr.size)]
+    sizes = [arg.size for arg in expr.args]
+    places = [
+        (np.arange(n) + start).reshape(arg.shape)
+        for n, start, arg in zip(sizes, np.cumsum([0, *sizes]), expr.args, strict=False)
+    ]
+    entries = [entry for part in parts for entry in part or ()]
+    if len(entries) != sum(sizes):
+        return None
+    if expr.op is shape.concatenate_op:
+        moved = np.concatenate(places, **dict(expr.params))
+    else:
+        if len(parts) > 1:
+            return None
+        moved = expr.op.run(*places, **dict(expr.params))
+    return [entries[i] for i in np.ravel(moved).tolist()]
+
+
 _MOVES = (shape.concatenate_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
 _MOST_BITS = 60
 
@@ -173,6 +245,19 @@ def _reversed_back(expr: Expr) -> Expr | None:
     return indexing.getitem_op(g, **params)  # type: ignore[no-any-return]
 
 
+def _moved_back(expr: Expr) -> Expr | None:
+    """x[::-1][::-1] = x: entries that were moved twice stand in their old places."""
+    x, *arrays = expr.args
+    if arrays or x.op is not indexing.getitem_op or len(x.args) > 1:
+        return None
+    (inner,) = x.args
+    if inner.shape != expr.shape or not 0 < expr.size <= _MOST_REVERSED:
+        return None
+    places = np.arange(expr.size).reshape(expr.shape)
+    moved = expr.op.run(x.op.run(places, **dict(x.params)), **dict(expr.params))
+    return inner if np.array_equal(moved, places) else None
+
+
 _MOST_REVERSED = 10_000
 
 
@@ -186,7 +271,8 @@ def _is_constant(expr: Expr, array: Any) -> bool:
 
 AXIS_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        "multiply": (_products_of_others,),
+        "multiply": (_products_of_others, _by_running_products),
+        "getitem": (_moved_back,),
         "prod": (_product_of_moved,),
         "scatter_add": (_sorted_back, _reversed_back),
     }

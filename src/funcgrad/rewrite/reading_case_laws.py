@@ -74,6 +74,29 @@ def _finite_radius(expr: Expr) -> Expr | None:
     return value if all(far) else None
 
 
+def _finite_quotient(expr: Expr) -> Expr | None:
+    """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is no finite number if q is none."""
+    p, value = expr.args
+    p = unbroadcast(p)
+    inner = value
+    while inner.op is selection.mask:
+        inner = inner.args[1]
+    if p.op is not logic.logical_not or p.args[0].op not in _BOTH or value.dtype.kind != "f":
+        return None
+    factors = {key: k for key, (_, k) in monomial(inner).powers.items()}
+    for q in p.args[0].args:
+        finite = q.args[0] if q.op in (logic.invert, logic.logical_not) else q
+        if finite is q or finite.op is not logic.isfinite:
+            continue
+        own = {key: k for key, (_, k) in monomial(finite.args[0]).powers.items()}
+        if all([factors.get(key, 0) * k > 0 for key, k in own.items()]):
+            return value
+    return None
+
+
+_BOTH = (logic.bitwise_and, logic.logical_and)
+
+
 def _is_square_of_radius(base: Expr, sides: set[Key]) -> bool:
     """Whether a sum is that of the squares of all sides."""
     squares = [
@@ -292,7 +315,7 @@ def _is_either_order(p: Expr, q: Expr) -> bool:
 CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "add": (_cases,),
-        "mask": (_guarded, _finite_radius, _half_at_a_tie),
+        "mask": (_guarded, _finite_radius, _finite_quotient, _half_at_a_tie),
         "not_equal": (_same_operands, _is_never_zero),
         "equal": (_same_operands,),
         "sign": (_sign_of_part,),

@@ -7,18 +7,29 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from funcgrad.expr import Expr
-from funcgrad.ops.elementwise import arithmetic, magnitude, trigonometric
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.ops.base import op
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    extrema,
+    logic,
+    magnitude,
+    selection,
+    trigonometric,
+)
 from funcgrad.rewrite.monomials import (
     SUMS,
     TANGENTS,
     Monomial,
+    Summands,
     collected,
     power,
     sum_of,
     terms_of,
+    unbroadcast,
 )
 from funcgrad.rewrite.structural_laws import value_of
+from funcgrad.rewrite.substitute import substitute_all
 
 
 def in_sines(term: Monomial) -> Monomial:
@@ -107,6 +118,52 @@ def in_one_interval(term: Monomial) -> Monomial:
         rest = {k: item for k, item in term.powers.items() if k not in (key, other)}
         return Monomial(2 * term.number, rest).times(power(between, 1.0))
     return term
+
+
+def with_safe_denominators(term: Monomial) -> Monomial:
+    """y/where(x == 0, 1, x) = y/x: no number where x is 0."""
+    for base, k in list(term.powers.values()):
+        inner = unbroadcast(base)
+        if k >= 0 or inner.op is not selection.where:
+            continue
+        p, _, x = inner.args
+        is_zero = p.op is logic.equal and value_of(p.args[1]) == 0
+        if is_zero and unbroadcast(p.args[0]).key == unbroadcast(x).key:
+            safe = op.broadcast_to(x, shape=base.shape) if x.shape != base.shape else x
+            term = term.times(power(base, -k)).times(power(safe, k))
+    return term
+
+
+def beside_sides(term: Monomial) -> Monomial:
+    """(sign(x - y) + 1)*(sign(z - maximum(x, y)) + 1) = (sign(x - y) + 1)*(sign(z - x) + 1)."""
+    sides = {key: _side(base) for key, (base, k) in term.powers.items() if k > 0}
+    found = {key: x for key, x in sides.items() if x is not None}
+    for (key, side), (other, inside) in permutations(found.items(), 2):
+        chosen = {
+            each.key: larger
+            for each in subexpressions(inside)
+            if each.op in (extrema.maximum, extrema.minimum)
+            and (larger := _in_order(each, terms_of(side))) is not None
+        }
+        if chosen and key != other:
+            base, k = term.powers[other]
+            rest = term.times(power(base, -k))
+            return rest.times(power(substitute_all([base], chosen)[0], k))
+    return term
+
+
+def _in_order(expr: Expr, difference: Summands) -> Expr | None:
+    """The maximum or the minimum of x and y where their difference is not negative."""
+    for x, y in (expr.args, expr.args[::-1]):
+        between = collected([*terms_of(x).values(), *terms_of(-y).values()])
+        if _is_same_sum(between, difference):
+            return x if expr.op is extrema.maximum else y
+    return None
+
+
+def _is_same_sum(found: Summands, other: Summands) -> bool:
+    numbers = [{key: term.number for key, term in terms.items()} for terms in (found, other)]
+    return numbers[0] == numbers[1]
 
 
 def _side(base: Expr) -> Expr | None:

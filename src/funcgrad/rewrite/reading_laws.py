@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.ops.elementwise import (
     arithmetic,
+    cardinal_sine,
     trigonometric,
 )
 from funcgrad.rewrite.laws import Law
@@ -39,13 +40,18 @@ from funcgrad.rewrite.monomials import (
 from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw
 from funcgrad.rewrite.reading_axis_laws import AXIS_READING
 from funcgrad.rewrite.reading_case_laws import CASE_READING
+from funcgrad.rewrite.reading_complex_laws import COMPLEX_PARTS, COMPLEX_PRODUCTS
+from funcgrad.rewrite.reading_einsum_laws import EINSUM_READING
 from funcgrad.rewrite.reading_factors import (
+    beside_sides,
     in_one_interval,
     in_signs,
     in_sines,
     joined_powers,
     over_one_denominator,
+    with_safe_denominators,
 )
+from funcgrad.rewrite.reading_mask_laws import MASK_OF_COMPLEX, MASK_READING
 from funcgrad.rewrite.reading_matrix_laws import MATRIX_READING
 from funcgrad.rewrite.reading_terms import multiplied_out, of_one_sign, paired, weight
 
@@ -73,8 +79,8 @@ def _changed(new: Expr, expr: Expr) -> Expr | None:
 # -- like factors and like terms -----------------------------------------------------------------
 def _like_factors(expr: Expr) -> Expr | None:
     """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x); 1/(x*(y/x + 1)) = 1/(y + x)."""
-    found = in_signs(in_sines(monomial(expr)))
-    found = in_one_interval(over_one_denominator(found))
+    found = in_signs(in_sines(with_safe_denominators(monomial(expr))))
+    found = beside_sides(in_one_interval(over_one_denominator(found)))
     opened = multiplied_out({found.key: found})
     inside = [t for base, k in found.powers.values() if k == 1 for t in _summands(base)]
     divided = any([k < 0 for term in inside for _, k in term.powers.values()])
@@ -136,6 +142,17 @@ def _as_factor(found: Summands, like: Expr) -> Monomial:
     return power(sum_of(found, like), 1.0)
 
 
+def _derivative_of_sinc(expr: Expr) -> Expr | None:
+    """The derivative of sinc = (cos(pi*x) - sinc(x))/x; so are those of higher orders."""
+    order = dict(expr.params)["order"]
+    if not order:
+        return None
+    (x,) = expr.args
+    before = cardinal_sine.sinc_derivative(x, order=order - 1)
+    wave = (np.sin, np.cos)[order % 2](np.pi * x) * (-1) ** (order // 2) * np.pi ** (order - 1)
+    return (wave - order * before) / x  # type: ignore[no-any-return]
+
+
 def _sum_of_parts(expr: Expr) -> Expr | None:
     """A complex number of two parts = re + 1j*im."""
     re, im = expr.args
@@ -155,19 +172,31 @@ _SCALAR_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "sqrt": (_like_factors,),
         "exp": (_like_factors,),
         "reciprocal": (_like_factors,),
+        "sinc": (_derivative_of_sinc,),
     }
 )
-_TABLES = (MATRIX_READING, ARRAY_READING, AXIS_READING, CASE_READING, _SCALAR_READING)
-STRUCTURAL_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
-    {
-        name: tuple([law for table in _TABLES for law in table.get(name, ())])
-        for name in dict.fromkeys([name for table in _TABLES for name in table])
-    }
+
+
+def _joined(*tables: Mapping[str, tuple[ReadingLaw, ...]]) -> Mapping[str, tuple[ReadingLaw, ...]]:
+    """Tables as one; of an operation in several, the laws of the first are tried first."""
+    names = dict.fromkeys([name for table in tables for name in table])
+    return MappingProxyType(
+        {name: tuple([law for table in tables for law in table.get(name, ())]) for name in names}
+    )
+
+
+STRUCTURAL_READING = _joined(
+    MATRIX_READING,
+    ARRAY_READING,
+    AXIS_READING,
+    MASK_READING,
+    CASE_READING,
+    COMPLEX_PARTS,
+    EINSUM_READING,
+    _SCALAR_READING,
 )
 """Reading laws that no pattern can state, by operation."""
-COMPLEX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
-    {"make_complex": (_sum_of_parts,)}
-)
+COMPLEX_READING = _joined({"make_complex": (_sum_of_parts,)}, COMPLEX_PRODUCTS, MASK_OF_COMPLEX)
 """Those of complex results: others would lose the side of a branch cut, which a zero's sign chooses."""
 COLLECTED = frozenset(
     ("add", "subtract", "negative", "multiply", "divide", "square", "power", "sqrt", "reciprocal")

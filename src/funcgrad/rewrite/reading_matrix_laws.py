@@ -34,9 +34,14 @@ def _transposed_entrywise(expr: Expr) -> Expr | None:
     (x,) = expr.args
     if not _is_transposed(expr) or x.op not in _ENTRYWISE:
         return None
-    if not any([_is_transposed(arg) or _is_identity(arg) for arg in x.args]):
+    if not any([_is_transposed(arg) or _has_a_transpose(arg) for arg in x.args]):
         return None
     return x.op(*[_transposed_operand(arg) for arg in x.args])  # type: ignore[no-any-return]
+
+
+def _has_a_transpose(x: Expr) -> bool:
+    """Whether the transpose of a matrix is one of its kind."""
+    return x.op in (diag_op, outer_op) or _is_identity(x)
 
 
 _ENTRYWISE = (arithmetic.multiply, arithmetic.divide, arithmetic.add, arithmetic.subtract)
@@ -186,6 +191,23 @@ def _diagonal_matrix(expr: Expr) -> Expr | None:
     return None
 
 
+def _sum_of_diagonal(expr: Expr) -> Expr | None:
+    """sum(diag(v), axis=0) = v."""
+    (x,) = expr.args
+    plain = x.op is diag_op and x.ndim == 2 and expr.ndim == 1 and x.dtype == expr.dtype
+    return x.args[0] if plain else None
+
+
+def _diagonal_apart(expr: Expr) -> Expr | None:
+    """(eye(n) - A)*v = diag(v) - A*v."""
+    for x, y in (expr.args, expr.args[::-1]):
+        if x.op not in _ENTRYWISE[2:] or expr.ndim != 2 or expr.dtype.kind != "f":
+            continue
+        if any([_is_identity(part) for part in x.args]):
+            return x.op(*[part * y for part in x.args])  # type: ignore[no-any-return]
+    return None
+
+
 def _transposed_symmetric(expr: Expr) -> Expr | None:
     """diag(v).T = diag(v); outer(x, y).T = outer(y, x)."""
     (x,) = expr.args
@@ -207,12 +229,6 @@ def _triangle(expr: Expr) -> Expr | None:
             if np.array_equal(mask, cut(np.ones(p.shape, bool), k)):
                 return made(x, k=k)  # type: ignore[no-any-return]
     return None
-
-
-def _real_part(expr: Expr) -> Expr | None:
-    """real(x) = x for a real x."""
-    (x,) = expr.args
-    return x if x.type == expr.type else None
 
 
 def _cofactors_by_inverse(expr: Expr) -> Expr | None:
@@ -323,13 +339,12 @@ def _product_of_vectors(expr: Expr) -> Expr | None:
 
 MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        "multiply": (_cofactors_of_two, _diagonal_matrix),
+        "multiply": (_cofactors_of_two, _diagonal_matrix, _diagonal_apart),
         "getitem": (_diagonal_of_matrix,),
-        "sum": (_trace_of_matrix,),
+        "sum": (_trace_of_matrix, _sum_of_diagonal),
         "concatenate": (_cofactors_of_three,),
         "scatter_add": (_on_the_diagonal,),
         "mask": (_triangle,),
-        "real": (_real_part,),
         "reshape": (_solution_of_vector, _scattered_diagonal),
         "transpose": (_transposed_product, _transposed_entrywise, _transposed_symmetric),
         "matmul": (

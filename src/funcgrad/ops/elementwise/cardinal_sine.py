@@ -70,9 +70,24 @@ def _mp_sinc_of(mp: FunctionLibrary, x: Array, order: int) -> Any:
 
 
 def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
-    if dict(expr.params)["order"] != 0 or expr.dtype != float:
+    if expr.dtype != float:
         return None
-    return f"np.sinc({texts[0]})"
+    order = dict(expr.params)["order"]
+    return _derivative_source(texts[0], order) if order else f"np.sinc({texts[0]})"
+
+
+def _derivative_source(x: str, order: int) -> str:
+    """`_sinc_run` in one expression of NumPy's."""
+    far = "np.sin(s)/s"
+    for n in range(1, order + 1):
+        far = f"(np.sin(s + {n}*np.pi/2) - {n}*({far}))/s"
+    term = f"t**(k - {order})/np.prod(np.arange(1.0, k - {order - 1}))"
+    series = f"range({_first(order)}, {order + 40}, 2)"
+    near = f"sum([(-1)**(k//2)/(k + 1)*{term} for k in {series}])"
+    value = f"lambda p, s, t: np.where(p, {near}, {far})*np.pi**{order}"
+    parts = f"np.abs(u) <= {order}"
+    chosen = f"({value})({parts}, np.where({parts}, 1.0, u), np.where({parts}, u, 0.0))"
+    return f"(lambda u: {chosen})(np.pi*{x})"
 
 
 def _sinc_in(xp: FunctionLibrary, x: Array, order: int) -> Any:
@@ -99,6 +114,7 @@ sinc_derivative: Op = Op(
     infer=_sinc_type,
     edges=(_sinc_edge,),
     batch=same_on_batch(lambda: sinc_derivative),
+    notation=lambda x, order: f"sinc({x}, order={order})" if order else f"sinc({x})",
     columns=Columns(
         mpmath=_mp_sinc,
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
