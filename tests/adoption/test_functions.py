@@ -339,3 +339,22 @@ def test_numbers_stored_into_an_argument_reach_the_caller():
     with pytest.raises(TypeError, match="held here alone"):
         fg.grad(lambda x: fg.adopt(stored)(buffer, x))(3.0)
     assert np.array_equal(buffer, [0.0, 2.0])
+
+
+def test_match_takes_a_traced_number_for_a_float():
+    def f(x):
+        match x:
+            case int() | float():
+                return x * 2
+            case _:
+                return x * 9
+
+    def g(x):
+        match [x, 2 * x]:
+            case [a, b] if a < b:
+                return a * b
+            case [a, _]:
+                return a
+
+    assert [fg.grad(f)(1.5), fg.jit(fg.grad(f))(1.5), fg.jit(f)(1.5)] == [2.0, 2.0, 3.0]
+    assert [fg.grad(g)(1.5), fg.grad(g)(-1.5)] == [6.0, 1.0]

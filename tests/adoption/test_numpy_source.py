@@ -163,3 +163,44 @@ def test_polynomials_are_mapped_over_their_coefficients(f):
     np.testing.assert_allclose(fg.vmap(f)(rows), [f(row) for row in rows], rtol=1e-14)
     slopes = [fg.jit(fg.grad(f))(row) for row in rows]
     np.testing.assert_allclose(fg.vmap(fg.grad(f))(rows), slopes, rtol=1e-14)
+
+
+FROM_ELSEWHERE = {
+    "pad by a value": lambda x: np.pad(np.ones(2), 1, constant_values=x),
+    "pad by two values": lambda x: np.pad(np.ones((2, 2)), 1, constant_values=((x, 2), (x * x, 1))),
+    "pad itself": lambda x: np.pad([x, 1.0], (1, 2), constant_values=x * x),
+    "pad at the end": lambda x: np.pad(np.ones(3), 2, mode="linear_ramp", end_values=x),
+    "apply_along_axis": lambda x: np.apply_along_axis(lambda v: v * x, 1, np.ones((2, 3))),
+    "apply_along_axis to a list": lambda x: np.apply_along_axis(
+        lambda v: v.sum() * x, 0, [[1.0, 2.0]]
+    ),
+    "apply_over_axes": lambda x: np.apply_over_axes(
+        lambda a, axis: np.sum(a * x, axis, keepdims=True), np.ones((2, 3)), [0, 1]
+    ),
+    "fromfunction": lambda x: np.fromfunction(lambda i, j: i * x + j, (3, 3)),
+    "piecewise": lambda x: np.piecewise(EDGES, [EDGES > 0.2], [lambda t: t * x, lambda t: x]),
+    "piecewise of numbers": lambda x: np.piecewise(EDGES, [EDGES > 0.2], [x, 2.0]),
+    "vectorize": lambda x: np.vectorize(lambda t: t * t + x)(EDGES),
+    "frompyfunc": lambda x: np.frompyfunc(lambda t: t * x, 1, 1)(EDGES).astype(float),
+    "take": lambda x: np.take([x, 2.0, x * x], [0, 2]),
+    "meshgrid": lambda x: np.meshgrid(np.linspace(0, x, 3), np.linspace(0, 1, 2)),
+    "meshgrid of lists": lambda x: np.meshgrid([0.0, x], [1.0, 2.0, 3.0], [x * x])[2],
+}
+
+
+@pytest.mark.parametrize("name", FROM_ELSEWHERE)
+def test_a_traced_value_that_dispatch_does_not_see(name):
+    def f(x):
+        return np.sum(np.asarray(FROM_ELSEWHERE[name](x)))
+
+    slope = (f(1.3 + 1e-6) - f(1.3 - 1e-6)) / 2e-6
+    value, found = fg.value_and_grad(f)(1.3)
+    assert value == pytest.approx(float(f(1.3)), rel=1e-14)
+    assert found == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(fg.grad(f))(1.3) == pytest.approx(found, rel=1e-14)
+    assert fg.jvp(f, (1.3,), (1.0,))[1] == pytest.approx(found, rel=1e-14)
+
+
+def test_an_error_of_a_function_that_numpy_calls_is_the_users():
+    with pytest.raises(TypeError, match="has no len"):
+        fg.grad(lambda x: np.sum(np.apply_along_axis(lambda v: v * x + len(3), 0, np.ones(2))))(1.0)

@@ -82,6 +82,10 @@ BODIES = {
     "iteration": "a = np.ones((2, 3))\nfor row in a: row[0] = x[0]\nreturn (a*a).sum()",
     "an argument": "x[0] = x[1]*2\nx[2:] *= x[0]\nreturn (x*x).sum()",
     "a copy of the argument": "y = x.copy()\ny[x < 0] = 0.0\nreturn (y*x).sum()",
+    "a shape of a view": (
+        "a = np.zeros(6)\na[:] = x\nb = a.reshape(1, -1)\nb.shape = (2, 3)\nb[1] *= 2\n"
+        "return (b * np.broadcast_to(b[:1], b.shape)).sum() + a[5]"
+    ),
     "a shape": "a = np.zeros(6)\na[:] = x\na.shape = (2, 3)\nreturn (a[1]*a[0]).sum()",
     "a 0-d array": "a = np.array(x[0])\na[...] = a * x[1]\na += 1\nreturn a * 2",
     "the last axis": "a = np.zeros((2, 3))\na[..., -1] = x[:2]\na[:, None, 0] = x[2]\nreturn (a*a).sum()",

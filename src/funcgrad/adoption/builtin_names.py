@@ -71,7 +71,7 @@ class _NumberType(type):
         )
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, _own(cls))
+        return isinstance_(value, _own(cls))  # also for `case float():`
 
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, _own(cls))

@@ -157,9 +157,8 @@ class ArrayMethods:
             return
         clone = object.__new__(self.__class__)
         clone._value, clone._state, clone._birth = self._value, state, self._birth
-        self._state = view_of(
-            clone, FunctionLens(lambda a: a.reshape(sizes), clone.shape), like
-        )._state
+        view = view_of(clone, FunctionLens(lambda a: a.reshape(sizes), clone.shape), like)
+        self._value, self._state = view._value, view._state
 
     @property
     def dtype(self) -> np.dtype[Any]:

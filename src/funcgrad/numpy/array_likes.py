@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.mutable_array import cell_of, mutable
-from funcgrad.arrays.reference import Reference
-from funcgrad.expr import Expr
+from funcgrad.arrays.reference import Reference, holds_expr
+from funcgrad.expr import Expr, const
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
 
@@ -117,6 +117,29 @@ class Maker(ArrayFunction):
         return _mapped(mutable, super().__call__(*args, **kwargs))
 
 
+class Caller(Maker):
+    """A function that NumPy dispatches on one array, while a traced value may come from elsewhere.
+
+    It comes from a function that is called, or is another argument. The arrays become expressions then.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError:
+            lifted = [self._lifted(value) for value in args]
+            if all([a is b for a, b in zip(lifted, args, strict=True)]):
+                raise
+            return super().__call__(*lifted, **kwargs)
+
+    @staticmethod
+    def _lifted(value: Any) -> Any:
+        if not isinstance(value, list | np.ndarray | Reference) or holds_expr(value):
+            return value
+        made = np.array(value)
+        return const(made) if made.dtype.kind in "biufc" else value
+
+
 class Choice(ArrayFunction):
     """`numpy.where` and `numpy.select`, which make an array also of traced numbers alone."""
 
@@ -182,11 +205,12 @@ _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
 _MAKERS = frozenset(
     {
         *("append", "block", "column_stack", "concat", "concatenate", "diag", "diagflat", "dstack"),
-        *("fromfunction", "geomspace", "hstack", "indices", "kron", "linspace"),
-        *("logspace", "meshgrid", "outer", "pad", "repeat", "resize", "stack", "tile", "tri"),
+        *("geomspace", "hstack", "indices", "kron", "linspace"),
+        *("logspace", "meshgrid", "outer", "repeat", "resize", "stack", "tile", "tri"),
         *("tril", "triu", "vander", "vstack"),
     }
 )
+_CALLERS = frozenset({"apply_along_axis", "apply_over_axes", "fromfunction", "pad", "piecewise"})
 _AS_THEY_ARE = frozenset({"can_cast", "result_type"})
 
 
@@ -200,6 +224,8 @@ def array_functions(module: ModuleType) -> Mapping[str, Any]:
             found[name] = Ufunc(value)
         elif name in ("select", "where"):
             found[name] = Choice(value)
+        elif name in _CALLERS:
+            found[name] = Caller(value)
         elif name in _MAKERS:
             found[name] = Maker(value)
         elif type(value) is type(np.sum):

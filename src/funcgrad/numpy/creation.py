@@ -277,6 +277,8 @@ def take(
 ) -> Any:
     """As `numpy.take`, which does not dispatch on its indices: traced ones select in the program."""
     places: Any = unwrapped(indices)
+    if isinstance(a, list | tuple) and holds_expr(a):
+        a = array(a)
     if not isinstance(places, Expr) or isinstance(unwrapped(a), Expr) or out is not None:
         return np.take(a, indices, axis, out, mode)
     return mutable(indexing.take(np.asarray(a), places, axis, mode=mode))

@@ -36,7 +36,11 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         if not holds_expr([*args, *kwargs.values()]):
-            return mutable(super().__call__(*args, **kwargs))
+            try:
+                return mutable(super().__call__(*args, **kwargs))
+            except TypeError:  # the function may return traced values of its own
+                if self.signature is not None:
+                    raise
         if self.signature is not None:
             raise TypeError(
                 "vectorize: a signature is not supported with traced values; use fg.vmap"
@@ -60,7 +64,12 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: objec
     own = np.frompyfunc(func, nin, nout, **kwargs)
 
     def function(*args: object) -> Any:
-        return by_entry(func, args) if holds_expr(args) else own(*args)
+        if not holds_expr(args):
+            made = own(*args)
+            parts = made if isinstance(made, tuple) else (made,)
+            if not holds_expr([np.ravel(part).tolist() for part in parts]):
+                return made
+        return by_entry(func, args)
 
     return update_wrapper(function, func) if hasattr(func, "__name__") else function
 

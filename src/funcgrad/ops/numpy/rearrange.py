@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
@@ -123,6 +124,8 @@ def pad(
     x = lift_fully(x)
     if mode not in ("constant", *_PAD_BY_PLACE) or reflect_type != "even":
         return NotImplemented  # NumPy's own code runs
+    if mode == "constant" and holds_expr(constant_values):
+        return NotImplemented
     if x.ndim == 0:
         return x
     if mode in _PAD_BY_PLACE:

@@ -100,7 +100,8 @@ def piecewise(x: object, condlist: npt.ArrayLike, funclist: Any, *args: object, 
         )
 
     def value(f: Any) -> Any:
-        return np.broadcast_to(f(x, *args, **kw) if callable(f) else f, x.shape).astype(x.dtype)
+        made = f(x, *args, **kw) if callable(f) and not isinstance(f, Expr) else f
+        return np.broadcast_to(made, x.shape).astype(x.dtype)
 
     z = value(otherwise)
     for condition, f in zip(conditions, funclist, strict=False):
