@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
-from funcgrad.ops.base.columns import Columns, Form, ScalarUse, any_kind, by_truth, function
-from funcgrad.ops.base.op import Elementwise, elementwise
+from funcgrad.ops.base.columns import (
+    Columns,
+    Form,
+    LibraryRow,
+    ScalarUse,
+    any_kind,
+    by_truth,
+    function,
+)
+from funcgrad.ops.base.op import Elementwise, Op, elementwise
 from funcgrad.ops.elementwise.declare import (
     BOTH,
     EITHER,
@@ -33,7 +41,6 @@ def _identity(z: Array, *inputs: Array) -> LinearMap:
 
 
 add = elementwise_from_edges(
-    "add",
     np.add,
     _identity,
     _identity,
@@ -50,7 +57,6 @@ add = elementwise_from_edges(
     ),
 )
 subtract = elementwise_from_edges(
-    "subtract",
     np.subtract,
     _identity,
     _negation,
@@ -67,7 +73,6 @@ subtract = elementwise_from_edges(
     ),
 )
 negative = elementwise_from_edges(
-    "negative",
     np.negative,
     _negation,
     columns=Columns(
@@ -82,7 +87,6 @@ negative = elementwise_from_edges(
     ),
 )
 positive = elementwise_from_edges(
-    "positive",
     np.positive,
     _identity,
     columns=Columns(
@@ -265,56 +269,45 @@ square = elementwise(
     ),
 )
 
+
 # -- rounding: no edge, so no gradient flows -------------------------------------------------------
 # (Python rounds to integers, which have no -0.)
-floor = elementwise(
-    "floor",
+def _rounding(ufunc: np.ufunc, python: str, mpmath: LibraryRow, **columns: Any) -> Op:
+    name = ufunc.__name__
+    return elementwise(
+        name,
+        ufunc,
+        None,
+        columns=Columns(
+            scalar=f"math.copysign({python}({{0}}), {{0}})",
+            mpmath=mpmath,
+            interval=lambda iv, x: iv.monotone(ufunc, x, iv.EXACT),
+            native={"f": f"np_{name}({{0}})"},
+            **columns,
+        ),
+    )
+
+
+floor = _rounding(
     np.floor,
-    None,
-    columns=Columns(
-        scalar="math.copysign(math.floor({0}), {0})",
-        mpmath="floor",
-        sympy="floor",
-        interval=lambda iv, x: iv.monotone(np.floor, x, iv.EXACT),
-        latex=Form("wrapped", r"\left\lfloor @\right\rfloor ", 100),
-        native={"f": "np_floor({0})"},
-    ),
+    "math.floor",
+    "floor",
+    sympy="floor",
+    latex=Form("wrapped", r"\left\lfloor @\right\rfloor ", 100),
 )
-ceil = elementwise(
-    "ceil",
+ceil = _rounding(
     np.ceil,
-    None,
-    columns=Columns(
-        scalar="math.copysign(math.ceil({0}), {0})",
-        mpmath="ceil",
-        sympy="ceiling",
-        interval=lambda iv, x: iv.monotone(np.ceil, x, iv.EXACT),
-        latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
-        native={"f": "np_ceil({0})"},
-    ),
+    "math.ceil",
+    "ceil",
+    sympy="ceiling",
+    latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
 )
-trunc = elementwise(
-    "trunc",
-    np.trunc,
-    None,
-    columns=Columns(
-        scalar="math.copysign(math.trunc({0}), {0})",
-        mpmath=lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x),
-        interval=lambda iv, x: iv.monotone(np.trunc, x, iv.EXACT),
-        native={"f": "np_trunc({0})"},
-    ),
-)
-rint = elementwise(
-    "rint",
+trunc = _rounding(np.trunc, "math.trunc", lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x))
+rint = _rounding(
     np.rint,
-    None,
-    columns=Columns(
-        scalar="math.copysign(round({0}), {0})",
-        libraries={"torch": "round"},
-        mpmath=lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
-        interval=lambda iv, x: iv.monotone(np.rint, x, iv.EXACT),
-        native={"f": "np_rint({0})"},
-    ),
+    "round",
+    lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
+    libraries={"torch": "round"},
 )
 floor_divide = elementwise(
     "floor_divide",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.ops.base.columns import EMPTY, Columns
-from funcgrad.ops.base.op import Elementwise, Infix, Op
+from funcgrad.ops.base.columns import EMPTY, Columns, LatexRow, LibraryRow, function
+from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
 
 # Integers of Python wrap as those of int64 do.
@@ -21,7 +21,6 @@ BOTH, EITHER, DIFFER = "({0} and {1})", "({0} or {1})", "({0} is not {1})"
 
 
 def elementwise_from_edges(
-    name: str,
     ufunc: np.ufunc,
     *edges: Any,
     infix: tuple[str, int] | None = None,
@@ -32,9 +31,37 @@ def elementwise_from_edges(
     return Elementwise(
         columns=columns,
         notation=notation,
-        name=name,
+        name=ufunc.__name__,
         run=ufunc,
         infer=partial(ufunc_loop, ufunc),  # type: ignore[arg-type]
         edges=edges,
         infix=infix and Infix(*infix),
+    )
+
+
+def common_function(
+    ufunc: np.ufunc,
+    partial: Callable[..., Any],
+    interval: LibraryRow,
+    latex: LatexRow | None = None,
+    *,
+    vm: bool = True,
+    **columns: Any,
+) -> Op:
+    """A function of a number that `math`, mpmath and SymPy have, too: under NumPy's name, asin for arcsin."""
+    name = ufunc.__name__
+    common = name.replace("arc", "a")
+    return elementwise(
+        name,
+        ufunc,
+        partial,
+        columns=function(
+            common,
+            mpmath=common,
+            sympy=common,
+            interval=interval,
+            latex=latex or f"\\{name}",
+            vm=vm,
+            **columns,
+        ),
     )

@@ -14,6 +14,7 @@ from funcgrad.linear import Diagonal, Quotient
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, function
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.ops.elementwise.declare import common_function
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.source import fail
 from funcgrad.typing import Array, FunctionLibrary
@@ -22,19 +23,11 @@ from funcgrad.typing import Array, FunctionLibrary
 _LN2, _LN10 = math.log(2), math.log(10)
 
 # -- exponentials ----------------------------------------------------------------------------------
-exp = elementwise(
-    "exp",
+exp = common_function(
     np.exp,
     lambda z, x: z,
-    columns=function(
-        "exp",
-        in_words="exp is its own derivative",
-        mpmath="exp",
-        sympy="exp",
-        interval=lambda iv, x: iv.monotone(np.exp, x, values=(0.0, math.inf)),
-        latex="\\exp",
-        vm=True,
-    ),
+    lambda iv, x: iv.monotone(np.exp, x, values=(0.0, math.inf)),
+    in_words="exp is its own derivative",
 )
 exp2 = elementwise(
     "exp2",
@@ -63,18 +56,8 @@ expm1 = elementwise(
 )
 
 # -- logarithms and roots --------------------------------------------------------------------------
-log: Op = elementwise(
-    "log",
-    np.log,
-    lambda z, x: Quotient(x),
-    columns=function(
-        "log",
-        mpmath="log",
-        sympy="log",
-        interval=lambda iv, x: iv.monotone(np.log, x, domain=(0.0, math.inf)),
-        latex="\\log",
-        vm=True,
-    ),
+log: Op = common_function(
+    np.log, lambda z, x: Quotient(x), lambda iv, x: iv.monotone(np.log, x, domain=(0.0, math.inf))
 )
 log2 = elementwise(
     "log2",
@@ -114,21 +97,12 @@ log1p = elementwise(
         vm=True,
     ),
 )
-sqrt = elementwise(
-    "sqrt",
+sqrt = common_function(
     np.sqrt,
     lambda z, x: Quotient(z) @ Diagonal(0.5),
-    columns=function(
-        "sqrt",
-        mpmath="sqrt",
-        sympy="sqrt",
-        interval=lambda iv, x: iv.monotone(
-            np.sqrt, x, iv.CORRECT, (0.0, math.inf), (0.0, math.inf)
-        ),
-        latex=Form("wrapped", r"\sqrt{@}"),
-        transcendental=False,
-        vm=True,
-    ),
+    lambda iv, x: iv.monotone(np.sqrt, x, iv.CORRECT, (0.0, math.inf), (0.0, math.inf)),
+    Form("wrapped", r"\sqrt{@}"),
+    transcendental=False,
 )
 cbrt = elementwise(
     "cbrt",

@@ -36,72 +36,50 @@ def _over_nan(wins: np.ufunc) -> Any:
     return lambda a, b: wins(a, b) | np.isnan(b)
 
 
-def _extremum(name: str, ufunc: np.ufunc, wins: Callable[..., Any], columns: Columns) -> Op:
+def _extremum(ufunc: np.ufunc, wins: Callable[..., Any], **columns: Any) -> Op:
     return elementwise_from_edges(
-        name, ufunc, _routed(wins, True), _routed(wins, False), columns=columns
+        ufunc,
+        _routed(wins, True),
+        _routed(wins, False),
+        columns=Columns(interval=lambda iv, x, y: iv.corners(ufunc, x, y, iv.EXACT), **columns),
     )
 
 
-maximum = _extremum(
-    "maximum",
-    np.maximum,
-    _with_nan(np.greater_equal),
-    columns=Columns(
-        in_words="max routes",
+def _of_all(ufunc: np.ufunc, wins: np.ufunc, symbol: str, choose: Any, truth: str) -> Op:
+    """`maximum` or `minimum`: NaN where an operand is."""
+    name = choose.__name__
+    return _extremum(
+        ufunc,
+        _with_nan(wins),
+        in_words=f"{name} routes",
         scalar={
-            "f": "({0} if {0} > {1} or {0} != {0} else {1})",
-            "i": "({0} if {0} >= {1} else {1})",
-            "b": EITHER,
+            "f": f"({{0}} if {{0}} {symbol} {{1}} or {{0}} != {{0}} else {{1}})",
+            "i": f"({{0}} if {{0}} {symbol}= {{1}} else {{1}})",
+            "b": truth,
         },
-        mpmath=lambda mp, x, y: mp.nan if mp.isnan(x) or mp.isnan(y) else x if x >= y else y,
-        sympy="Max",
-        interval=lambda iv, x, y: iv.corners(np.maximum, x, y, iv.EXACT),
-        latex=r"\max",
+        mpmath=lambda mp, x, y: mp.nan if mp.isnan(x) or mp.isnan(y) else choose(x, y),
+        sympy=name.title(),
+        latex=f"\\{name}",
         vm=True,
-    ),
-)
-minimum = _extremum(
-    "minimum",
-    np.minimum,
-    _with_nan(np.less_equal),
-    columns=Columns(
-        in_words="min routes",
-        scalar={
-            "f": "({0} if {0} < {1} or {0} != {0} else {1})",
-            "i": "({0} if {0} <= {1} else {1})",
-            "b": BOTH,
-        },
-        mpmath=lambda mp, x, y: mp.nan if mp.isnan(x) or mp.isnan(y) else x if x <= y else y,
-        sympy="Min",
-        interval=lambda iv, x, y: iv.corners(np.minimum, x, y, iv.EXACT),
-        latex=r"\min",
-        vm=True,
-    ),
-)
-fmax = _extremum(
-    "fmax",
-    np.fmax,
-    _over_nan(np.greater_equal),
-    columns=Columns(
-        scalar="({0} if {0} >= {1} or {1} != {1} else {1})",
-        mpmath=lambda mp, x, y: y if mp.isnan(x) or y > x else x,
-        sympy="Max",
-        interval=lambda iv, x, y: iv.corners(np.fmax, x, y, iv.EXACT),
-        decompose=lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, maximum(x, y))),
-    ),
-)
-fmin = _extremum(
-    "fmin",
-    np.fmin,
-    _over_nan(np.less_equal),
-    columns=Columns(
-        scalar="({0} if {0} <= {1} or {1} != {1} else {1})",
-        mpmath=lambda mp, x, y: y if mp.isnan(x) or y < x else x,
-        sympy="Min",
-        interval=lambda iv, x, y: iv.corners(np.fmin, x, y, iv.EXACT),
-        decompose=lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, minimum(x, y))),
-    ),
-)
+    )
+
+
+def _of_numbers(ufunc: np.ufunc, wins: np.ufunc, symbol: str, choose: Any, of_all: Op) -> Op:
+    """`fmax` or `fmin`: NaN only where both operands are."""
+    return _extremum(
+        ufunc,
+        _over_nan(wins),
+        scalar=f"({{0}} if {{0}} {symbol}= {{1}} or {{1}} != {{1}} else {{1}})",
+        mpmath=lambda mp, x, y: y if mp.isnan(x) else choose(x, y),
+        sympy=choose.__name__.title(),
+        decompose=lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, of_all(x, y))),
+    )
+
+
+maximum = _of_all(np.maximum, np.greater_equal, ">", max, EITHER)
+minimum = _of_all(np.minimum, np.less_equal, "<", min, BOTH)
+fmax = _of_numbers(np.fmax, np.greater_equal, ">", max, maximum)
+fmin = _of_numbers(np.fmin, np.less_equal, "<", min, minimum)
 
 
 def relu(x: npt.ArrayLike) -> Any:

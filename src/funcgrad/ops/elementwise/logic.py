@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, any_kind, by_truth, function
+from funcgrad.ops.base.columns import (
+    TORCH_FORMS,
+    Columns,
+    Form,
+    LibraryRow,
+    any_kind,
+    by_truth,
+    function,
+)
 from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.elementwise.declare import BOTH, DIFFER, EITHER
@@ -35,14 +44,9 @@ class Comparison(Elementwise):
 
 
 def _comparison(
-    name: str,
-    ufunc: np.ufunc,
-    symbol: str,
-    latex: str,
-    relation: str,
-    compare: Callable[..., Any],
-    torch: str,
+    ufunc: np.ufunc, symbol: str, latex: str, relation: str, compare: Callable[..., Any], torch: str
 ) -> Op:
+    name = ufunc.__name__
     return Comparison(
         name=name,
         run=ufunc,
@@ -51,7 +55,7 @@ def _comparison(
         infix=Infix(symbol, 5),
         columns=Columns(
             scalar=any_kind(f"({{0}} {symbol} {{1}})"),
-            mpmath=compare,
+            mpmath=lambda mp, x, y: compare(x, y),
             sympy=relation,
             interval=name,
             latex=Form("infix", latex, 5),
@@ -61,93 +65,57 @@ def _comparison(
     )
 
 
-less = _comparison(
-    "less",
-    np.less,
-    "<",
-    r"\lt",
-    "Lt",
-    lambda mp, x, y: x < y,
-    f"{TORCH_FORMS}:less",
-)
+less = _comparison(np.less, "<", r"\lt", "Lt", operator.lt, f"{TORCH_FORMS}:less")
 less_equal = _comparison(
-    "less_equal",
-    np.less_equal,
-    "<=",
-    r"\le",
-    "Le",
-    lambda mp, x, y: x <= y,
-    f"{TORCH_FORMS}:less_equal",
+    np.less_equal, "<=", r"\le", "Le", operator.le, f"{TORCH_FORMS}:less_equal"
 )
-greater = _comparison(
-    "greater",
-    np.greater,
-    ">",
-    r"\gt",
-    "Gt",
-    lambda mp, x, y: x > y,
-    f"{TORCH_FORMS}:greater",
-)
+greater = _comparison(np.greater, ">", r"\gt", "Gt", operator.gt, f"{TORCH_FORMS}:greater")
 greater_equal = _comparison(
-    "greater_equal",
-    np.greater_equal,
-    ">=",
-    r"\ge",
-    "Ge",
-    lambda mp, x, y: x >= y,
-    f"{TORCH_FORMS}:greater_equal",
+    np.greater_equal, ">=", r"\ge", "Ge", operator.ge, f"{TORCH_FORMS}:greater_equal"
 )
-equal = _comparison("equal", np.equal, "==", "=", "Eq", lambda mp, x, y: x == y, "eq")
-not_equal = _comparison(
-    "not_equal", np.not_equal, "!=", r"\ne", "Ne", lambda mp, x, y: x != y, "not_equal"
-)
+equal = _comparison(np.equal, "==", "=", "Eq", operator.eq, "eq")
+not_equal = _comparison(np.not_equal, "!=", r"\ne", "Ne", operator.ne, "not_equal")
+
 
 # -- logical ---------------------------------------------------------------------------------------
-logical_and = elementwise(
-    "logical_and",
-    np.logical_and,
-    None,
-    None,
-    columns=Columns(
-        scalar={"f": "({0} != 0.0 and {1} != 0.0)", "i": "({0} != 0 and {1} != 0)", "b": BOTH},
-        mpmath=lambda mp, x, y: bool(x) and bool(y),
-        sympy="And",
-        interval="both",
-        latex=Form("infix", r"\land", 3),
-        vm=True,
-    ),
+def _connective(
+    ufunc: np.ufunc, python: str, truth: str, compare: Callable[..., Any], **columns: Any
+) -> Op:
+    """An operation of two truth values, for numbers those of being nonzero."""
+    return elementwise(
+        ufunc.__name__,
+        ufunc,
+        None,
+        None,
+        columns=Columns(
+            scalar={
+                "f": f"(({{0}} != 0.0) {python} ({{1}} != 0.0))",
+                "i": f"(({{0}} != 0) {python} ({{1}} != 0))",
+                "b": truth,
+            },
+            mpmath=lambda mp, x, y: compare(bool(x), bool(y)),
+            vm=True,
+            **columns,
+        ),
+    )
+
+
+_AND, _OR = Form("infix", r"\land", 3), Form("infix", r"\lor", 2)
+_DIFFER_NATIVE = {"b": "({0} != {1})"}
+logical_and = _connective(
+    np.logical_and, "and", BOTH, operator.and_, sympy="And", interval="both", latex=_AND
 )
-logical_or = elementwise(
-    "logical_or",
-    np.logical_or,
-    None,
-    None,
-    columns=Columns(
-        scalar={"f": "({0} != 0.0 or {1} != 0.0)", "i": "({0} != 0 or {1} != 0)", "b": EITHER},
-        mpmath=lambda mp, x, y: bool(x) or bool(y),
-        sympy="Or",
-        interval="either",
-        latex=Form("infix", r"\lor", 2),
-        vm=True,
-    ),
+logical_or = _connective(
+    np.logical_or, "or", EITHER, operator.or_, sympy="Or", interval="either", latex=_OR
 )
-logical_xor = elementwise(
-    "logical_xor",
+logical_xor = _connective(
     np.logical_xor,
-    None,
-    None,
-    columns=Columns(
-        scalar={
-            "f": "(({0} != 0.0) != ({1} != 0.0))",
-            "i": "(({0} != 0) != ({1} != 0))",
-            "b": DIFFER,
-        },
-        mpmath=lambda mp, x, y: bool(x) != bool(y),
-        sympy="Xor",
-        interval="differ",
-        native={"b": "({0} != {1})"},
-        vm=True,
-    ),
+    "!=",
+    DIFFER,
+    operator.xor,
+    sympy="Xor",
+    interval="differ",
+    native=_DIFFER_NATIVE,
 )
 logical_not = elementwise(
     "logical_not",
@@ -163,49 +131,31 @@ logical_not = elementwise(
     ),
 )
 
+
 # -- bitwise ---------------------------------------------------------------------------------------
-bitwise_and = elementwise(
-    "bitwise_and",
-    np.bitwise_and,
-    None,
-    None,
-    infix=("&", 8),
-    columns=Columns(
-        scalar={"i": "({0} & {1})", "b": BOTH},
-        sympy={"b": "And"},
-        interval=by_truth("both", lambda iv, x, y: iv.certain(np.bitwise_and, x, y)),
-        latex={"b": Form("infix", r"\land", 3)},
-        vm=True,
-    ),
-)
-bitwise_or = elementwise(
-    "bitwise_or",
-    np.bitwise_or,
-    None,
-    None,
-    infix=("|", 6),
-    columns=Columns(
-        scalar={"i": "({0} | {1})", "b": EITHER},
-        sympy={"b": "Or"},
-        interval=by_truth("either", lambda iv, x, y: iv.certain(np.bitwise_or, x, y)),
-        latex={"b": Form("infix", r"\lor", 2)},
-        vm=True,
-    ),
-)
-bitwise_xor = elementwise(
-    "bitwise_xor",
-    np.bitwise_xor,
-    None,
-    None,
-    infix=("^", 7),
-    columns=Columns(
-        scalar={"i": "({0} ^ {1})", "b": DIFFER},
-        sympy={"b": "Xor"},
-        interval=by_truth("differ", lambda iv, x, y: iv.certain(np.bitwise_xor, x, y)),
-        native={"b": "({0} != {1})"},
-        vm=True,
-    ),
-)
+def _bitwise(
+    ufunc: np.ufunc, infix: tuple[str, int], truth: str, sympy: str, interval: str, **columns: Any
+) -> Op:
+    """An operation on the bits of integers, and on truth values."""
+    return elementwise(
+        ufunc.__name__,
+        ufunc,
+        None,
+        None,
+        infix=infix,
+        columns=Columns(
+            scalar={"i": f"({{0}} {infix[0]} {{1}})", "b": truth},
+            sympy={"b": sympy},
+            interval=by_truth(interval, lambda iv, x, y: iv.certain(ufunc, x, y)),
+            vm=True,
+            **columns,
+        ),
+    )
+
+
+bitwise_and = _bitwise(np.bitwise_and, ("&", 8), BOTH, "And", "both", latex={"b": _AND})
+bitwise_or = _bitwise(np.bitwise_or, ("|", 6), EITHER, "Or", "either", latex={"b": _OR})
+bitwise_xor = _bitwise(np.bitwise_xor, ("^", 7), DIFFER, "Xor", "differ", native=_DIFFER_NATIVE)
 invert = elementwise(
     "invert",
     np.invert,
@@ -219,37 +169,14 @@ invert = elementwise(
     ),
 )
 
+
 # -- tests of a number -----------------------------------------------------------------------------
-isfinite = elementwise(
-    "isfinite",
-    np.isfinite,
-    None,
-    columns=function(
-        "isfinite",
-        mpmath="isfinite",
-        interval="isfinite",
-        transcendental=False,
-    ),
-)
-isinf = elementwise(
-    "isinf",
-    np.isinf,
-    None,
-    columns=function(
-        "isinf",
-        mpmath="isinf",
-        interval=lambda iv, x: iv.neither(iv.isfinite(x)),
-        transcendental=False,
-    ),
-)
-isnan = elementwise(
-    "isnan",
-    np.isnan,
-    None,
-    columns=function(
-        "isnan",
-        mpmath="isnan",
-        interval="zero",
-        transcendental=False,
-    ),
-)
+def _test(ufunc: np.ufunc, interval: LibraryRow) -> Op:
+    name = ufunc.__name__
+    columns = function(name, mpmath=name, interval=interval, transcendental=False)
+    return elementwise(name, ufunc, None, columns=columns)
+
+
+isfinite = _test(np.isfinite, "isfinite")
+isinf = _test(np.isinf, lambda iv, x: iv.neither(iv.isfinite(x)))
+isnan = _test(np.isnan, "zero")

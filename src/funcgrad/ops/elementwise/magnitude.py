@@ -50,7 +50,6 @@ def _absolute_edge(z: Array, x: Array) -> LinearMap:
 
 
 absolute = elementwise_from_edges(
-    "absolute",
     np.absolute,
     _absolute_edge,
     notation="abs({})".format,
@@ -201,7 +200,6 @@ make_complex: Op = Elementwise(
 )
 """The complex number of two parts: ``re + 1j * im`` loses signs of zeros, and is NaN for an infinite im."""
 conjugate = elementwise_from_edges(
-    "conjugate",
     np.conjugate,
     lambda z, x: Structural(np.conjugate, np.conjugate),
     columns=Columns(

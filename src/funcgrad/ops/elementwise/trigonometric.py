@@ -11,49 +11,18 @@ from funcgrad.expr import const
 from funcgrad.linear import Quotient
 from funcgrad.ops.base.columns import Columns, function
 from funcgrad.ops.base.op import Op, elementwise
+from funcgrad.ops.elementwise.declare import common_function
 from funcgrad.ops.elementwise.exponential import sqrt
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
-sin = elementwise(
-    "sin",
-    np.sin,
-    lambda z, x: cos(x),
-    columns=function(
-        "sin",
-        mpmath="sin",
-        sympy="sin",
-        interval=lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2),
-        latex="\\sin",
-        vm=True,
-    ),
+sin = common_function(
+    np.sin, lambda z, x: cos(x), lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2)
 )
-cos: Op = elementwise(
-    "cos",
-    np.cos,
-    lambda z, x: -sin(x),
-    columns=function(
-        "cos",
-        mpmath="cos",
-        sympy="cos",
-        interval=lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
-        latex="\\cos",
-        vm=True,
-    ),
+cos: Op = common_function(
+    np.cos, lambda z, x: -sin(x), lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi)
 )
-tan = elementwise(
-    "tan",
-    np.tan,
-    lambda z, x: 1 + z**2,
-    columns=function(
-        "tan",
-        mpmath="tan",
-        sympy="tan",
-        interval="tan",
-        latex="\\tan",
-        vm=True,
-    ),
-)
+tan = common_function(np.tan, lambda z, x: 1 + z**2, "tan")
 
 
 def _root(x: Array) -> Any:
@@ -61,87 +30,29 @@ def _root(x: Array) -> Any:
     return sqrt(-((x - 1) * (x - -1))) if x.dtype.kind == "c" else sqrt(1 - x**2)
 
 
-arcsin = elementwise(
-    "arcsin",
+arcsin = common_function(
     np.arcsin,
     lambda z, x: Quotient(_root(x)),
-    columns=function(
-        "asin",
-        mpmath="asin",
-        sympy="asin",
-        interval=lambda iv, x: iv.monotone(np.arcsin, x, domain=(-1.0, 1.0)),
-        latex="\\arcsin",
-        vm=True,
-    ),
+    lambda iv, x: iv.monotone(np.arcsin, x, domain=(-1.0, 1.0)),
 )
-arccos = elementwise(
-    "arccos",
+arccos = common_function(
     np.arccos,
     lambda z, x: -1 / _root(x),
-    columns=function(
-        "acos",
-        mpmath="acos",
-        sympy="acos",
-        interval=lambda iv, x: iv.monotone(
-            np.arccos, x, domain=(-1.0, 1.0), values=(0.0, math.inf), rising=False
-        ),
-        latex="\\arccos",
-        vm=True,
+    lambda iv, x: iv.monotone(
+        np.arccos, x, domain=(-1.0, 1.0), values=(0.0, math.inf), rising=False
     ),
 )
-arctan = elementwise(
-    "arctan",
-    np.arctan,
-    lambda z, x: Quotient(1 + x**2),
-    columns=function(
-        "atan",
-        mpmath="atan",
-        sympy="atan",
-        interval=lambda iv, x: iv.monotone(np.arctan, x),
-        latex="\\arctan",
-        vm=True,
-    ),
+arctan = common_function(
+    np.arctan, lambda z, x: Quotient(1 + x**2), lambda iv, x: iv.monotone(np.arctan, x)
 )
 
 # -- hyperbolic ------------------------------------------------------------------------------------
-sinh = elementwise(
-    "sinh",
-    np.sinh,
-    lambda z, x: cosh(x),
-    columns=function(
-        "sinh",
-        mpmath="sinh",
-        sympy="sinh",
-        interval=lambda iv, x: iv.monotone(np.sinh, x),
-        latex="\\sinh",
-        vm=True,
-    ),
+sinh = common_function(np.sinh, lambda z, x: cosh(x), lambda iv, x: iv.monotone(np.sinh, x))
+cosh: Op = common_function(
+    np.cosh, lambda z, x: sinh(x), lambda iv, x: iv.even(np.cosh, x, iv.NEAR, 1.0)
 )
-cosh: Op = elementwise(
-    "cosh",
-    np.cosh,
-    lambda z, x: sinh(x),
-    columns=function(
-        "cosh",
-        mpmath="cosh",
-        sympy="cosh",
-        interval=lambda iv, x: iv.even(np.cosh, x, iv.NEAR, 1.0),
-        latex="\\cosh",
-        vm=True,
-    ),
-)
-tanh = elementwise(
-    "tanh",
-    np.tanh,
-    lambda z, x: 1 - z**2,
-    columns=function(
-        "tanh",
-        mpmath="tanh",
-        sympy="tanh",
-        interval=lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
-        latex="\\tanh",
-        vm=True,
-    ),
+tanh = common_function(
+    np.tanh, lambda z, x: 1 - z**2, lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0))
 )
 
 
@@ -167,44 +78,27 @@ sech_squared = elementwise(
         vm=True,
     ),
 )
-arcsinh = elementwise(
-    "arcsinh",
+arcsinh = common_function(
     np.arcsinh,
     lambda z, x: Quotient(sqrt(x**2 + 1) if np.iscomplexobj(x) else np.hypot(x, 1.0)),
-    columns=function(
-        "asinh",
-        mpmath="asinh",
-        sympy="asinh",
-        interval=lambda iv, x: iv.monotone(np.arcsinh, x),
-        latex=r"\operatorname{arsinh}",
-    ),
+    lambda iv, x: iv.monotone(np.arcsinh, x),
+    r"\operatorname{arsinh}",
+    vm=False,
 )
 # Two roots, since one of the product would be of the other sign left of the imaginary axis.
-arccosh = elementwise(
-    "arccosh",
+arccosh = common_function(
     np.arccosh,
     lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)),
-    columns=function(
-        "acosh",
-        mpmath="acosh",
-        sympy="acosh",
-        interval=lambda iv, x: iv.monotone(
-            np.arccosh, x, domain=(1.0, math.inf), values=(0.0, math.inf)
-        ),
-        latex=r"\operatorname{arcosh}",
-    ),
+    lambda iv, x: iv.monotone(np.arccosh, x, domain=(1.0, math.inf), values=(0.0, math.inf)),
+    r"\operatorname{arcosh}",
+    vm=False,
 )
-arctanh = elementwise(
-    "arctanh",
+arctanh = common_function(
     np.arctanh,
     lambda z, x: Quotient(1 - x**2),
-    columns=function(
-        "atanh",
-        mpmath="atanh",
-        sympy="atanh",
-        interval=lambda iv, x: iv.monotone(np.arctanh, x, domain=(-1.0, 1.0)),
-        latex=r"\operatorname{artanh}",
-    ),
+    lambda iv, x: iv.monotone(np.arctanh, x, domain=(-1.0, 1.0)),
+    r"\operatorname{artanh}",
+    vm=False,
 )
 
 
