@@ -13,18 +13,26 @@ import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import rgamma
-from funcgrad.ops.special.special_function import by_mpmath, removable, special_function
+from funcgrad.ops.special.special_function import (
+    SeveralResults,
+    by_mpmath,
+    of_last_argument,
+    removable,
+    result_of,
+    special_function,
+)
 from funcgrad.source import fail
 from funcgrad.typing import Array, FunctionLibrary
 
 
-def _neighbors(op: Callable[[], Op], below: float, above: float) -> Callable[..., Any]:
-    """The derivative in the argument: a sum of those of the order below and the order above, halved."""
+def _bessel(name: str, mpmath: str, below: float, above: float) -> Op:
+    """A function whose derivative in the argument is half a sum over the orders below and above."""
 
     def slope(z: Array, v: Array, x: Array) -> Any:
-        return 0.5 * (below * op()(v - 1.0, x) + above * op()(v + 1.0, x))
+        return 0.5 * (below * op(v - 1.0, x) + above * op(v + 1.0, x))
 
-    return slope
+    op = of_last_argument(name, slope, mpmath=mpmath, sympy=mpmath)
+    return op
 
 
 def _scaled(sign: float) -> Callable[..., Any]:
@@ -56,34 +64,26 @@ def _scaled(sign: float) -> Callable[..., Any]:
     return slope
 
 
-jv: Op = special_function(
-    "jv", by_mpmath("jv", 0), _neighbors(lambda: jv, 1.0, -1.0), mpmath="besselj", sympy="besselj"
-)
+jv: Op = _bessel("jv", "besselj", 1.0, -1.0)
+yv: Op = _bessel("yv", "bessely", 1.0, -1.0)
+iv: Op = _bessel("iv", "besseli", 1.0, 1.0)
+kv: Op = _bessel("kv", "besselk", -1.0, -1.0)
+hankel1: Op = _bessel("hankel1", "hankel1", 1.0, -1.0)
+hankel2: Op = _bessel("hankel2", "hankel2", 1.0, -1.0)
 jve_of_real: Op = special_function(
     "jve_of_real",
     by_mpmath("jv", 0),
-    _neighbors(lambda: jve_of_real, 1.0, -1.0),
+    lambda z, v, x: 0.5 * (jve_of_real(v - 1.0, x) - jve_of_real(v + 1.0, x)),
     ufunc="jve",
     mpmath="besselj",
 )
-yv: Op = special_function(
-    "yv", by_mpmath("yv", 0), _neighbors(lambda: yv, 1.0, -1.0), mpmath="bessely", sympy="bessely"
-)
-iv: Op = special_function(
-    "iv", by_mpmath("iv", 0), _neighbors(lambda: iv, 1.0, 1.0), mpmath="besseli", sympy="besseli"
-)
-kv: Op = special_function(
-    "kv", by_mpmath("kv", 0), _neighbors(lambda: kv, -1.0, -1.0), mpmath="besselk", sympy="besselk"
-)
-ive: Op = special_function(
+ive: Op = of_last_argument(
     "ive",
-    by_mpmath("ive", 0),
     _scaled(-1.0),
     mpmath=lambda mp, v, x: mp.exp(-abs(mp.re(x))) * mp.besseli(v, x),
 )
-kve: Op = special_function(
+kve: Op = of_last_argument(
     "kve",
-    by_mpmath("kve", 0),
     _scaled(1.0),
     mpmath=lambda mp, v, x: mp.exp(x) * mp.besselk(v, x),
 )
@@ -93,110 +93,54 @@ yn: Op = special_function(
 kn: Op = special_function(
     "kn", None, lambda z, n, x: -0.5 * (kn(n - 1, x) + kn(n + 1, x)), mpmath="besselk"
 )
-hankel1: Op = special_function(
-    "hankel1",
-    by_mpmath("hankel1", 0),
-    _neighbors(lambda: hankel1, 1.0, -1.0),
-    mpmath="hankel1",
-    sympy="hankel1",
-)
-hankel2: Op = special_function(
-    "hankel2",
-    by_mpmath("hankel2", 0),
-    _neighbors(lambda: hankel2, 1.0, -1.0),
-    mpmath="hankel2",
-    sympy="hankel2",
-)
-hankel1e: Op = special_function(
+hankel1e: Op = of_last_argument(
     "hankel1e",
-    by_mpmath("hankel1e", 0),
     lambda z, v, x: 0.5 * (hankel1e(v - 1.0, x) - hankel1e(v + 1.0, x)) - 1j * z,
     mpmath=lambda mp, v, x: mp.hankel1(v, x) * mp.exp(mp.mpc(0, -1) * x),
 )
-hankel2e: Op = special_function(
+hankel2e: Op = of_last_argument(
     "hankel2e",
-    by_mpmath("hankel2e", 0),
     lambda z, v, x: 0.5 * (hankel2e(v - 1.0, x) - hankel2e(v + 1.0, x)) + 1j * z,
     mpmath=lambda mp, v, x: mp.hankel2(v, x) * mp.exp(mp.mpc(0, 1) * x),
 )
-j0: Op = special_function(
-    "j0", lambda z, x: -j1(x), mpmath="j0", sympy=lambda sp, x: sp.besselj(0, x), torch="bessel_j0"
-)
-j1: Op = special_function(
-    "j1",
-    lambda z, x: 0.5 * (j0(x) - jv(2.0, x)),
-    mpmath="j1",
-    sympy=lambda sp, x: sp.besselj(1, x),
-    torch="bessel_j1",
-)
-y0: Op = special_function(
-    "y0",
-    lambda z, x: -y1(x),
-    mpmath=lambda mp, x: mp.bessely(0, x),
-    sympy=lambda sp, x: sp.bessely(0, x),
-    torch="bessel_y0",
-)
-y1: Op = special_function(
-    "y1",
-    lambda z, x: y0(x) - z / x,
-    mpmath=lambda mp, x: mp.bessely(1, x),
-    sympy=lambda sp, x: sp.bessely(1, x),
-    torch="bessel_y1",
-)
-i0: Op = special_function(
-    "i0",
-    lambda z, x: i1(x),
-    mpmath=lambda mp, x: mp.besseli(0, x),
-    sympy=lambda sp, x: sp.besseli(0, x),
-    jax="i0",
-    torch="i0",
-)
-i1: Op = special_function(
-    "i1",
-    lambda z, x: 0.5 * (i0(x) + iv(2.0, x)),
-    mpmath=lambda mp, x: mp.besseli(1, x),
-    sympy=lambda sp, x: sp.besseli(1, x),
-    jax="i1",
-    torch="i1",
-)
-k0: Op = special_function(
-    "k0",
-    lambda z, x: -k1(x),
-    mpmath=lambda mp, x: mp.besselk(0, x),
-    sympy=lambda sp, x: sp.besselk(0, x),
-    torch="modified_bessel_k0",
-)
-k1: Op = special_function(
-    "k1",
-    lambda z, x: -k0(x) - z / x,
-    mpmath=lambda mp, x: mp.besselk(1, x),
-    sympy=lambda sp, x: sp.besselk(1, x),
-    torch="modified_bessel_k1",
-)
-i0e: Op = special_function(
-    "i0e",
-    lambda z, x: _scaled(-1.0)(z, np.zeros_like(x), x),
-    mpmath=lambda mp, x: mp.exp(-abs(x)) * mp.besseli(0, x),
-    jax="i0e",
-    torch="i0e",
-)
-i1e: Op = special_function(
-    "i1e",
-    lambda z, x: _scaled(-1.0)(z, np.ones_like(x), x),
-    mpmath=lambda mp, x: mp.exp(-abs(x)) * mp.besseli(1, x),
-    jax="i1e",
-    torch="i1e",
-)
-k0e: Op = special_function(
-    "k0e",
-    lambda z, x: _scaled(1.0)(z, np.zeros_like(x), x),
-    mpmath=lambda mp, x: mp.exp(x) * mp.besselk(0, x),
-)
-k1e: Op = special_function(
-    "k1e",
-    lambda z, x: _scaled(1.0)(z, np.ones_like(x), x),
-    mpmath=lambda mp, x: mp.exp(x) * mp.besselk(1, x),
-)
+
+
+def _of_whole_order(name: str, slope: Callable[..., Any], **libraries: Any) -> Op:
+    """The function of order 0 or 1, such as j0."""
+    function, order = f"bessel{name[0]}", int(name[1])
+
+    def row(library: FunctionLibrary, x: Any) -> Any:
+        return getattr(library, function)(order, x)
+
+    return special_function(name, slope, mpmath=row, sympy=row, **libraries)
+
+
+j0: Op = _of_whole_order("j0", lambda z, x: -j1(x), torch="bessel_j0")
+j1: Op = _of_whole_order("j1", lambda z, x: 0.5 * (j0(x) - jv(2.0, x)), torch="bessel_j1")
+y0: Op = _of_whole_order("y0", lambda z, x: -y1(x), torch="bessel_y0")
+y1: Op = _of_whole_order("y1", lambda z, x: y0(x) - z / x, torch="bessel_y1")
+i0: Op = _of_whole_order("i0", lambda z, x: i1(x), jax="i0", torch="i0")
+i1: Op = _of_whole_order("i1", lambda z, x: 0.5 * (i0(x) + iv(2.0, x)), jax="i1", torch="i1")
+k0: Op = _of_whole_order("k0", lambda z, x: -k1(x), torch="modified_bessel_k0")
+k1: Op = _of_whole_order("k1", lambda z, x: -k0(x) - z / x, torch="modified_bessel_k1")
+
+
+def _scaled_of_whole_order(name: str, sign: float, order: float, **libraries: Any) -> Op:
+    def by_mp(mp: FunctionLibrary, x: Any) -> Any:
+        if sign < 0:
+            return mp.exp(-abs(x)) * mp.besseli(order, x)
+        return mp.exp(x) * mp.besselk(order, x)
+
+    slope = _scaled(sign)
+    return special_function(
+        name, lambda z, x: slope(z, np.full_like(x, order), x), mpmath=by_mp, **libraries
+    )
+
+
+i0e: Op = _scaled_of_whole_order("i0e", -1.0, 0.0, jax="i0e", torch="i0e")
+i1e: Op = _scaled_of_whole_order("i1e", -1.0, 1.0, jax="i1e", torch="i1e")
+k0e: Op = _scaled_of_whole_order("k0e", 1.0, 0.0)
+k1e: Op = _scaled_of_whole_order("k1e", 1.0, 1.0)
 
 
 # -- spherical functions -------------------------------------------------------------------------
@@ -227,70 +171,53 @@ def _struve_term(v: Array, x: Array) -> Any:
     return np.power(0.5 * x, v) * rgamma(v + 1.5) / math.sqrt(math.pi)
 
 
-struve: Op = special_function(
+struve: Op = of_last_argument(
     "struve",
-    by_mpmath("struve", 0),
     lambda z, v, x: 0.5 * (struve(v - 1.0, x) - struve(v + 1.0, x) + _struve_term(v, x)),
     mpmath="struveh",
 )
-modstruve: Op = special_function(
+modstruve: Op = of_last_argument(
     "modstruve",
-    by_mpmath("modstruve", 0),
     lambda z, v, x: 0.5 * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + _struve_term(v, x)),
     mpmath="struvel",
 )
 
 
 # -- Airy and Kelvin functions -------------------------------------------------------------------
-def _airy(name: str, part: int, mpmath: str, order: int, slope: Callable[..., Any]) -> Op:
-    return special_function(
-        name,
-        slope,
-        ufunc="airy",
-        part=part,
-        mpmath=lambda mp, x: getattr(mp, mpmath)(x, derivative=order),
-    )
+def _airy(part: int, result: str, mpmath: str, order: int, slope: Callable[..., Any]) -> Op:
+    def by_mp(mp: FunctionLibrary, x: Any) -> Any:
+        return getattr(mp, mpmath)(x, derivative=order)
+
+    return result_of("airy", part, result, slope, mpmath=by_mp)
 
 
-airy_ai: Op = _airy("airy_ai", 0, "airyai", 0, lambda z, x: airy_aip(x))
-airy_aip: Op = _airy("airy_aip", 1, "airyai", 1, lambda z, x: x * airy_ai(x))
-airy_bi: Op = _airy("airy_bi", 2, "airybi", 0, lambda z, x: airy_bip(x))
-airy_bip: Op = _airy("airy_bip", 3, "airybi", 1, lambda z, x: x * airy_bi(x))
+airy_ai: Op = _airy(0, "ai", "airyai", 0, lambda z, x: airy_aip(x))
+airy_aip: Op = _airy(1, "aip", "airyai", 1, lambda z, x: x * airy_ai(x))
+airy_bi: Op = _airy(2, "bi", "airybi", 0, lambda z, x: airy_bip(x))
+airy_bip: Op = _airy(3, "bip", "airybi", 1, lambda z, x: x * airy_bi(x))
+airy = SeveralResults((airy_ai, airy_aip, airy_bi, airy_bip))
 
 
-def airy(z: Array) -> tuple[Any, ...]:
-    """Ai, Ai', Bi and Bi'. As `scipy.special.airy`."""
-    return airy_ai(z), airy_aip(z), airy_bi(z), airy_bip(z)
+def _scaled_airy(part: int, result: str, order: int, slope: Callable[..., Any]) -> Op:
+    """Ai times exp(2/3*x**1.5), or Bi by the inverse of its absolute value, or a derivative so scaled."""
+
+    def by_mp(mp: FunctionLibrary, x: Any) -> Any:
+        exponent = 2 * x * mp.sqrt(x) / 3
+        if result[0] == "a":
+            return mp.airyai(x, derivative=order) * mp.exp(exponent)
+        return mp.airybi(x, derivative=order) * mp.exp(-mp.re(exponent))
+
+    return result_of("airye", part, result, slope, mpmath=by_mp)
 
 
-airye_ai: Op = special_function(
-    "airye_ai",
-    lambda z, x: airye_aip(x) + np.sqrt(x) * airye_ai(x),
-    ufunc="airye",
-    part=0,
-    mpmath=lambda mp, x: mp.airyai(x) * mp.exp(2 * x * mp.sqrt(x) / 3),
-)
-airye_aip: Op = special_function(
-    "airye_aip",
-    lambda z, x: x * airye_ai(x) + np.sqrt(x) * airye_aip(x),
-    ufunc="airye",
-    part=1,
-    mpmath=lambda mp, x: mp.airyai(x, derivative=1) * mp.exp(2 * x * mp.sqrt(x) / 3),
-)
-airye_bi: Op = special_function(
-    "airye_bi",
-    lambda z, x: airye_bip(x) - np.sqrt(np.maximum(x, 0.0)) * airye_bi(x),
-    ufunc="airye",
-    part=2,
-    mpmath=lambda mp, x: mp.airybi(x) * mp.exp(-2 * mp.re(x * mp.sqrt(x)) / 3),
-)
-airye_bip: Op = special_function(
-    "airye_bip",
-    lambda z, x: x * airye_bi(x) - np.sqrt(np.maximum(x, 0.0)) * airye_bip(x),
-    ufunc="airye",
-    part=3,
-    mpmath=lambda mp, x: mp.airybi(x, derivative=1) * mp.exp(-2 * mp.re(x * mp.sqrt(x)) / 3),
-)
+airye_ai: Op = _scaled_airy(0, "ai", 0, lambda z, x: airye_aip(x) + np.sqrt(x) * airye_ai(x))
+airye_aip: Op = _scaled_airy(1, "aip", 1, lambda z, x: x * airye_ai(x) + np.sqrt(x) * airye_aip(x))
+airye_bi: Op = _scaled_airy(2, "bi", 0, lambda z, x: airye_bip(x) - _root(x) * airye_bi(x))
+airye_bip: Op = _scaled_airy(3, "bip", 1, lambda z, x: x * airye_bi(x) - _root(x) * airye_bip(x))
+
+
+def _root(x: Array) -> Any:
+    return np.sqrt(np.maximum(x, 0.0))
 
 
 def airye(z: Array) -> tuple[Any, ...]:
@@ -304,26 +231,18 @@ def airye(z: Array) -> tuple[Any, ...]:
     return airye_ai(z), airye_aip(z), airye_bi(z), airye_bip(z)
 
 
-def _airy_integral(name: str, part: int, sign: float, mpmath: str) -> Op:
-    own = airy_ai if mpmath == "airyai" else airy_bi
-    return special_function(
-        name,
-        lambda z, x: own(sign * x),
-        ufunc="itairy",
-        part=part,
-        mpmath=lambda mp, x: sign * getattr(mp, mpmath)(sign * x, derivative=-1),
-    )
+def _airy_integral(part: int, result: str, own: Op, sign: float) -> Op:
+    def by_mp(mp: FunctionLibrary, x: Any) -> Any:
+        return sign * getattr(mp, own.name.replace("_", ""))(sign * x, derivative=-1)
+
+    return result_of("itairy", part, result, lambda z, x: own(sign * x), mpmath=by_mp)
 
 
-itairy_ai: Op = _airy_integral("itairy_ai", 0, 1.0, "airyai")
-itairy_bi: Op = _airy_integral("itairy_bi", 1, 1.0, "airybi")
-itairy_ain: Op = _airy_integral("itairy_ain", 2, -1.0, "airyai")
-itairy_bin: Op = _airy_integral("itairy_bin", 3, -1.0, "airybi")
-
-
-def itairy(x: Array) -> tuple[Any, ...]:
-    """The integrals of Ai and Bi from 0 to x, and of Ai(-t) and Bi(-t). As `scipy.special.itairy`."""
-    return itairy_ai(x), itairy_bi(x), itairy_ain(x), itairy_bin(x)
+itairy_ai: Op = _airy_integral(0, "ai", airy_ai, 1.0)
+itairy_bi: Op = _airy_integral(1, "bi", airy_bi, 1.0)
+itairy_ain: Op = _airy_integral(2, "ain", airy_ai, -1.0)
+itairy_bin: Op = _airy_integral(3, "bin", airy_bi, -1.0)
+itairy = SeveralResults((itairy_ai, itairy_bi, itairy_ain, itairy_bin))
 
 
 def _second(x: Array, slope: Array, other: Array, series: Sequence[float]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +10,10 @@ import numpy as np
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.bessel import ive
 from funcgrad.ops.special.distributions import fdtr
+from funcgrad.ops.special.entropy import power_slope
 from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.incomplete import betainc, betaincc, gammaincc
-from funcgrad.ops.special.special_function import (
-    inverse_partials,
-    removable,
-    special_function,
-)
+from funcgrad.ops.special.special_function import inverse_partials, special_function
 from funcgrad.typing import Array
 
 
@@ -57,28 +53,24 @@ def _quotient(slopes: Any, over: int, under: int) -> Any:
     return -slopes[over] / slopes[under]
 
 
-pdtrik: Op = special_function(
-    "pdtrik",
-    _solved(lambda z, p, m: 1.0 / _of_poisson(z, m)[0]),
-    _solved(lambda z, p, m: _quotient(_of_poisson(z, m), 1, 0)),
-)
-bdtrik: Op = special_function(
-    "bdtrik",
-    _solved(lambda z, y, n, p: 1.0 / _of_binomial(z, n, p)[0]),
-    _solved(lambda z, y, n, p: _quotient(_of_binomial(z, n, p), 1, 0)),
-    _solved(lambda z, y, n, p: _quotient(_of_binomial(z, n, p), 2, 0)),
-)
+def _count(name: str, slopes: Callable[..., Any], parameters: int) -> Op:
+    """The count for which a distribution function, given by its derivatives, has a value."""
+    in_value = _solved(lambda z, p, *given: 1.0 / slopes(z, *given)[0])
+
+    def rule(place: int) -> Callable[..., Any]:
+        return _solved(lambda z, p, *given: _quotient(slopes(z, *given), place, 0))
+
+    return special_function(name, in_value, *[rule(k + 1) for k in range(parameters)])
+
+
+pdtrik: Op = _count("pdtrik", _of_poisson, 1)
+bdtrik: Op = _count("bdtrik", _of_binomial, 2)
+nbdtrik: Op = _count("nbdtrik", _of_negative_binomial, 2)
 bdtrin: Op = special_function(
     "bdtrin",
     lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 0, 1),
     lambda z, k, y, p: 1.0 / _of_binomial(k, z, p)[1],
     lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 2, 1),
-)
-nbdtrik: Op = special_function(
-    "nbdtrik",
-    _solved(lambda z, y, n, p: 1.0 / _of_negative_binomial(z, n, p)[0]),
-    _solved(lambda z, y, n, p: _quotient(_of_negative_binomial(z, n, p), 1, 0)),
-    _solved(lambda z, y, n, p: _quotient(_of_negative_binomial(z, n, p), 2, 0)),
 )
 fdtridfd: Op = special_function("fdtridfd", *inverse_partials(lambda: fdtr, 3, 1))
 
@@ -118,41 +110,25 @@ chndtrinc: Op = special_function(
 )
 
 
-def _unknown(name: str, *arguments: str) -> Op:
-    return special_function(name, *arguments)
-
-
-chndtridf: Op = _unknown("chndtridf", "x", "p", "nc")
-nctdtr: Op = _unknown("nctdtr", "df", "nc", "t")
-nctdtrit: Op = _unknown("nctdtrit", "df", "nc", "p")
-nctdtridf: Op = _unknown("nctdtridf", "p", "nc", "t")
-nctdtrinc: Op = _unknown("nctdtrinc", "df", "p", "t")
-ncfdtr: Op = _unknown("ncfdtr", "dfn", "dfd", "nc", "f")
-ncfdtri: Op = _unknown("ncfdtri", "dfn", "dfd", "nc", "p")
-ncfdtridfd: Op = _unknown("ncfdtridfd", "dfn", "p", "nc", "f")
-ncfdtridfn: Op = _unknown("ncfdtridfn", "p", "dfd", "nc", "f")
+chndtridf: Op = special_function("chndtridf", "x", "p", "nc")
+nctdtr: Op = special_function("nctdtr", "df", "nc", "t")
+nctdtrit: Op = special_function("nctdtrit", "df", "nc", "p")
+nctdtridf: Op = special_function("nctdtridf", "p", "nc", "t")
+nctdtrinc: Op = special_function("nctdtrinc", "df", "p", "t")
+ncfdtr: Op = special_function("ncfdtr", "dfn", "dfd", "nc", "f")
+ncfdtri: Op = special_function("ncfdtri", "dfn", "dfd", "nc", "p")
+ncfdtridfd: Op = special_function("ncfdtridfd", "dfn", "p", "nc", "f")
+ncfdtridfn: Op = special_function("ncfdtridfn", "p", "dfd", "nc", "f")
 
 
 # -- Tukey's lambda ------------------------------------------------------------------------------
-_SERIES = [(k + 1) / math.factorial(k + 2) for k in range(20)]
-
-
-def _log_power_slope(u: Array, lmbda: Array) -> Any:
-    """The derivative of (exp(lmbda*u) - 1)/lmbda in lmbda."""
-    return u * u * removable(lmbda * u, _SERIES, _log_power_quotient, 1.0)
-
-
-def _log_power_quotient(t: Array) -> Any:
-    return (t * np.exp(t) - np.expm1(t)) / (t * t)
-
-
 def _tukey(x: Array, lmbda: Array) -> tuple[Any, Any]:
     """The derivatives of Tukey's distribution function in x and lambda, 0 outside of its support."""
     p, q = tklmbda(x, lmbda), tklmbda(-x, lmbda)
     inside = (p > 0) & (q > 0)
     p, q = np.where(inside, p, 0.5), np.where(inside, q, 0.5)
     density = 1.0 / (p ** (lmbda - 1.0) + q ** (lmbda - 1.0))
-    rise = _log_power_slope(np.log(p), lmbda) - _log_power_slope(np.log(q), lmbda)
+    rise = power_slope(np.log(p), lmbda) - power_slope(np.log(q), lmbda)
     return np.where(inside, density, 0.0), np.where(inside, -density * rise, 0.0)
 
 

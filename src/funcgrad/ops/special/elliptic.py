@@ -15,7 +15,13 @@ import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.scipy_special import scipy_special
-from funcgrad.ops.special.special_function import by_mpmath, numeric_function, special_function
+from funcgrad.ops.special.special_function import (
+    SeveralResults,
+    by_mpmath,
+    numeric_function,
+    result_of,
+    special_function,
+)
 from funcgrad.typing import Array
 
 elliprf: Op = special_function(
@@ -151,46 +157,42 @@ def _amplitude_slope(u: Array, m: Array) -> Any:
     return -ellipj_dn(u, m) * _slope_k(u, phi, m)
 
 
-ellipj_am: Op = special_function(
-    "ellipj_am",
+def _jacobi(part: int, result: str, in_u: Callable[..., Any], in_m: Callable[..., Any]) -> Op:
+    return result_of(
+        "ellipj", part, result, in_u, in_m, mpmath=lambda mp, u, m: mp.ellipfun(result, u, m=m)
+    )
+
+
+ellipj_am: Op = result_of(
+    "ellipj",
+    3,
+    "am",
     lambda z, u, m: ellipj_dn(u, m),
     lambda z, u, m: _amplitude_slope(u, m),
-    ufunc="ellipj",
-    part=3,
 )
-ellipj_sn: Op = special_function(
-    "ellipj_sn",
+ellipj_sn: Op = _jacobi(
+    0,
+    "sn",
     lambda z, u, m: ellipj_cn(u, m) * ellipj_dn(u, m),
     lambda z, u, m: ellipj_cn(u, m) * _amplitude_slope(u, m),
-    ufunc="ellipj",
-    part=0,
-    mpmath=lambda mp, u, m: mp.ellipfun("sn", u, m=m),
 )
-ellipj_cn: Op = special_function(
-    "ellipj_cn",
+ellipj_cn: Op = _jacobi(
+    1,
+    "cn",
     lambda z, u, m: -ellipj_sn(u, m) * ellipj_dn(u, m),
     lambda z, u, m: -ellipj_sn(u, m) * _amplitude_slope(u, m),
-    ufunc="ellipj",
-    part=1,
-    mpmath=lambda mp, u, m: mp.ellipfun("cn", u, m=m),
 )
-ellipj_dn: Op = special_function(
-    "ellipj_dn",
+ellipj_dn: Op = _jacobi(
+    2,
+    "dn",
     lambda z, u, m: -m * ellipj_sn(u, m) * ellipj_cn(u, m),
     lambda z, u, m: (
         -ellipj_sn(u, m)
         * (0.5 * ellipj_sn(u, m) + m * ellipj_cn(u, m) * _amplitude_slope(u, m))
         / z
     ),
-    ufunc="ellipj",
-    part=2,
-    mpmath=lambda mp, u, m: mp.ellipfun("dn", u, m=m),
 )
-
-
-def ellipj(u: Array, m: Array) -> tuple[Any, ...]:
-    """The Jacobian functions sn, cn and dn, and the amplitude. As `scipy.special.ellipj`."""
-    return ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m), ellipj_am(u, m)
+ellipj = SeveralResults((ellipj_sn, ellipj_cn, ellipj_dn, ellipj_am))
 
 
 # -- the arithmetic-geometric mean ---------------------------------------------------------------

@@ -92,13 +92,13 @@ log_expit: Op = special_function(
 boxcox: Op = special_function(
     "boxcox",
     lambda z, x, power: np.power(x, power - 1.0),
-    lambda z, x, power: _power_slope(np.log(x), power),
+    lambda z, x, power: power_slope(np.log(x), power),
     mpmath=lambda mp, x, power: mp.expm1(power * mp.log(x)) / power if power else mp.log(x),
 )
 boxcox1p: Op = special_function(
     "boxcox1p",
     lambda z, x, power: np.exp((power - 1.0) * np.log1p(x)),
-    lambda z, x, power: _power_slope(np.log1p(x), power),
+    lambda z, x, power: power_slope(np.log1p(x), power),
     mpmath=lambda mp, x, power: mp.expm1(power * mp.log1p(x)) / power if power else mp.log1p(x),
 )
 inv_boxcox: Op = special_function(
@@ -123,7 +123,7 @@ _HALF_SQUARE = [(k + 1) / math.factorial(k + 2) for k in range(20)]
 _LOG_SLOPE = [(-1.0) ** (k + 1) * (k + 1) / (k + 2) for k in range(60)]
 
 
-def _power_slope(log: Array, power: Array) -> Any:
+def power_slope(log: Array, power: Array) -> Any:
     """The derivative of (exp(power*log) - 1)/power in the power."""
 
     def formula(t: Array) -> Any:

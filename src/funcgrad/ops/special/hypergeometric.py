@@ -16,43 +16,34 @@ from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, astype, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.special.scipy_special import scipy_special
-from funcgrad.ops.special.special_function import by_mpmath, special_function
+from funcgrad.ops.special.special_function import (
+    SeveralResults,
+    by_mpmath,
+    of_last_argument,
+    result_of,
+    special_function,
+)
 from funcgrad.typing import Array
 
-hyp0f1: Op = special_function(
-    "hyp0f1",
-    by_mpmath("hyp0f1", 0),
-    lambda z, v, x: hyp0f1(v + 1.0, x) / v,
-    mpmath="hyp0f1",
-)
-hyp1f1: Op = special_function(
+hyp0f1: Op = of_last_argument("hyp0f1", lambda z, v, x: hyp0f1(v + 1.0, x) / v, mpmath="hyp0f1")
+hyp1f1: Op = of_last_argument(
     "hyp1f1",
-    by_mpmath("hyp1f1", 0),
-    by_mpmath("hyp1f1", 1),
     lambda z, a, b, x: a / b * hyp1f1(a + 1.0, b + 1.0, x),
+    2,
     mpmath="hyp1f1",
     jax="hyp1f1",
 )
-hyp2f1: Op = special_function(
+hyp2f1: Op = of_last_argument(
     "hyp2f1",
-    by_mpmath("hyp2f1", 0),
-    by_mpmath("hyp2f1", 1),
-    by_mpmath("hyp2f1", 2),
     lambda z, a, b, c, x: a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, x),
+    3,
     mpmath="hyp2f1",
 )
-hyperu: Op = special_function(
-    "hyperu",
-    by_mpmath("hyperu", 0),
-    by_mpmath("hyperu", 1),
-    lambda z, a, b, x: -a * hyperu(a + 1.0, b + 1.0, x),
-    mpmath="hyperu",
+hyperu: Op = of_last_argument(
+    "hyperu", lambda z, a, b, x: -a * hyperu(a + 1.0, b + 1.0, x), 2, mpmath="hyperu"
 )
 wright_bessel: Op = special_function(
-    "wright_bessel",
-    "a",
-    "b",
-    lambda z, a, b, x: wright_bessel(a, a + b, x),
+    "wright_bessel", "a", "b", lambda z, a, b, x: wright_bessel(a, a + b, x)
 )
 log_wright_bessel: Op = special_function(
     "log_wright_bessel",
@@ -81,56 +72,33 @@ wrightomega: Op = special_function(
 )
 
 # -- parabolic cylinder functions ----------------------------------------------------------------
-pbdv_d: Op = special_function(
-    "pbdv_d",
-    by_mpmath("pbdv_d", 0),
-    lambda z, v, x: pbdv_dp(v, x),
-    ufunc="pbdv",
-    part=0,
-    mpmath="pcfd",
+pbdv_d: Op = result_of(
+    "pbdv", 0, "d", by_mpmath("pbdv_d", 0), lambda z, v, x: pbdv_dp(v, x), mpmath="pcfd"
 )
-pbdv_dp: Op = special_function(
-    "pbdv_dp",
+pbdv_dp: Op = result_of(
+    "pbdv",
+    1,
+    "dp",
     by_mpmath("pbdv_dp", 0),
     lambda z, v, x: (0.25 * x * x - v - 0.5) * pbdv_d(v, x),
-    ufunc="pbdv",
-    part=1,
     mpmath=lambda mp, v, x: mp.diff(lambda t: mp.pcfd(v, t), x),
 )
+pbdv = SeveralResults((pbdv_d, pbdv_dp))
 
 
-def pbdv(v: Array, x: Array) -> tuple[Any, ...]:
-    """The parabolic cylinder function D and its derivative. As `scipy.special.pbdv`."""
-    return pbdv_d(v, x), pbdv_dp(v, x)
-
-
-def _parabolic(name: str, equation: Callable[[Array, Array], Any]) -> tuple[Op, Op]:
+def _parabolic(
+    ufunc: str, equation: Callable[[Array, Array], Any]
+) -> tuple[Op, Op, SeveralResults]:
     """A function of the parabolic cylinder and its derivative, by their equation y'' = equation*y."""
-    value: Op = special_function(
-        f"{name}_y", "the parameter", lambda z, v, x: slope(v, x), ufunc=name, part=0
+    value: Op = result_of(ufunc, 0, "y", "the parameter", lambda z, v, x: slope(v, x))
+    slope: Op = result_of(
+        ufunc, 1, "yp", "the parameter", lambda z, v, x: equation(v, x) * value(v, x)
     )
-    slope: Op = special_function(
-        f"{name}_yp",
-        "the parameter",
-        lambda z, v, x: equation(v, x) * value(v, x),
-        ufunc=name,
-        part=1,
-    )
-    return value, slope
+    return value, slope, SeveralResults((value, slope))
 
 
-pbvv_y, pbvv_yp = _parabolic("pbvv", lambda v, x: 0.25 * x * x - v - 0.5)
-pbwa_y, pbwa_yp = _parabolic("pbwa", lambda a, x: a - 0.25 * x * x)
-
-
-def pbvv(v: Array, x: Array) -> tuple[Any, ...]:
-    """The parabolic cylinder function V and its derivative. As `scipy.special.pbvv`."""
-    return pbvv_y(v, x), pbvv_yp(v, x)
-
-
-def pbwa(a: Array, x: Array) -> tuple[Any, ...]:
-    """The parabolic cylinder function W and its derivative. As `scipy.special.pbwa`."""
-    return pbwa_y(a, x), pbwa_yp(a, x)
+pbvv_y, pbvv_yp, pbvv = _parabolic("pbvv", lambda v, x: 0.25 * x * x - v - 0.5)
+pbwa_y, pbwa_yp, pbwa = _parabolic("pbwa", lambda a, x: a - 0.25 * x * x)
 
 
 # -- the zeta function ---------------------------------------------------------------------------

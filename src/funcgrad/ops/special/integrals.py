@@ -10,9 +10,11 @@ import numpy as np
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.bessel import i0, j0, jv, k0, modstruve, struve, y0
 from funcgrad.ops.special.special_function import (
-    by_mpmath,
+    SeveralResults,
+    of_last_argument,
     power_series,
     removable,
+    result_of,
     special_function,
 )
 from funcgrad.typing import Array
@@ -25,9 +27,8 @@ exp1: Op = special_function(
     jax="exp1",
 )
 expi: Op = special_function("expi", lambda z, x: np.exp(x) / x, mpmath="ei", sympy="Ei", jax="expi")
-expn: Op = special_function(
+expn: Op = of_last_argument(
     "expn",
-    by_mpmath("expn", 0),
     lambda z, n, x: np.where(
         n >= 1, -expn(np.maximum(n - 1, 0), x), -np.exp(-x) * (1.0 + x) / (x * x)
     ),
@@ -68,79 +69,52 @@ def _sinhc(x: Array) -> Any:
     return removable(x * x, _odd_series(1.0), formula, 1.0)
 
 
-sici_si: Op = special_function(
-    "sici_si", lambda z, x: np.sinc(x / math.pi), ufunc="sici", part=0, mpmath="si", sympy="Si"
+sici_si: Op = result_of("sici", 0, "si", lambda z, x: np.sinc(x / math.pi), mpmath="si", sympy="Si")
+sici_ci: Op = result_of("sici", 1, "ci", lambda z, x: np.cos(x) / x, mpmath="ci", sympy="Ci")
+sici = SeveralResults((sici_si, sici_ci))
+shichi_shi: Op = result_of("shichi", 0, "shi", lambda z, x: _sinhc(x), mpmath="shi", sympy="Shi")
+shichi_chi: Op = result_of(
+    "shichi", 1, "chi", lambda z, x: np.cosh(x) / x, mpmath="chi", sympy="Chi"
 )
-sici_ci: Op = special_function(
-    "sici_ci", lambda z, x: np.cos(x) / x, ufunc="sici", part=1, mpmath="ci", sympy="Ci"
-)
-shichi_shi: Op = special_function(
-    "shichi_shi", lambda z, x: _sinhc(x), ufunc="shichi", part=0, mpmath="shi", sympy="Shi"
-)
-shichi_chi: Op = special_function(
-    "shichi_chi", lambda z, x: np.cosh(x) / x, ufunc="shichi", part=1, mpmath="chi", sympy="Chi"
-)
-
-
-def sici(x: Array) -> tuple[Any, ...]:
-    """The sine and the cosine integral. As `scipy.special.sici`."""
-    return sici_si(x), sici_ci(x)
-
-
-def shichi(x: Array) -> tuple[Any, ...]:
-    """The hyperbolic sine and cosine integral. As `scipy.special.shichi`."""
-    return shichi_shi(x), shichi_chi(x)
+shichi = SeveralResults((shichi_shi, shichi_chi))
 
 
 # -- Fresnel integrals ---------------------------------------------------------------------------
-fresnel_s: Op = special_function(
-    "fresnel_s",
-    lambda z, x: np.sin(0.5 * math.pi * x * x),
-    ufunc="fresnel",
-    part=0,
-    mpmath="fresnels",
-    sympy="fresnels",
-)
-fresnel_c: Op = special_function(
-    "fresnel_c",
-    lambda z, x: np.cos(0.5 * math.pi * x * x),
-    ufunc="fresnel",
-    part=1,
-    mpmath="fresnelc",
-    sympy="fresnelc",
-)
+def _fresnel(part: int, result: str, function: np.ufunc) -> Op:
+    name = f"fresnel{result}"
+    return result_of(
+        "fresnel",
+        part,
+        result,
+        lambda z, x: function(0.5 * math.pi * x * x),
+        mpmath=name,
+        sympy=name,
+    )
 
 
-def fresnel(z: Array) -> tuple[Any, ...]:
-    """The Fresnel integrals S and C. As `scipy.special.fresnel`."""
-    return fresnel_s(z), fresnel_c(z)
+fresnel_s, fresnel_c = _fresnel(0, "s", np.sin), _fresnel(1, "c", np.cos)
+fresnel = SeveralResults((fresnel_s, fresnel_c))
 
 
 # -- integrals of Bessel functions ---------------------------------------------------------------
-iti0k0_i: Op = special_function("iti0k0_i", lambda z, x: i0(x), ufunc="iti0k0", part=0)
-iti0k0_k: Op = special_function("iti0k0_k", lambda z, x: k0(x), ufunc="iti0k0", part=1)
-itj0y0_j: Op = special_function("itj0y0_j", lambda z, x: j0(x), ufunc="itj0y0", part=0)
-itj0y0_y: Op = special_function("itj0y0_y", lambda z, x: y0(x), ufunc="itj0y0", part=1)
-_BESSEL_SERIES = [1.0 / (4.0**k * math.factorial(k) ** 2) for k in range(1, 12)]
-it2i0k0_i: Op = special_function(
-    "it2i0k0_i",
-    lambda z, x: x * removable(x * x, _BESSEL_SERIES, _i0_quotient, 1.0),
-    ufunc="it2i0k0",
-    part=0,
+iti0k0_i: Op = result_of("iti0k0", 0, "i", lambda z, x: i0(x))
+iti0k0_k: Op = result_of("iti0k0", 1, "k", lambda z, x: k0(x))
+iti0k0 = SeveralResults((iti0k0_i, iti0k0_k))
+itj0y0_j: Op = result_of("itj0y0", 0, "j", lambda z, x: j0(x))
+itj0y0_y: Op = result_of("itj0y0", 1, "y", lambda z, x: y0(x))
+itj0y0 = SeveralResults((itj0y0_j, itj0y0_y))
+_I0_SERIES = [1.0 / (4.0**k * math.factorial(k) ** 2) for k in range(1, 12)]
+_J0_SERIES = [c * (-1.0) ** k for k, c in enumerate(_I0_SERIES)]
+it2i0k0_i: Op = result_of(
+    "it2i0k0", 0, "i", lambda z, x: x * removable(x * x, _I0_SERIES, _i0_quotient, 1.0)
 )
-it2i0k0_k: Op = special_function("it2i0k0_k", lambda z, x: -k0(x) / x, ufunc="it2i0k0", part=1)
-it2j0y0_j: Op = special_function(
-    "it2j0y0_j",
-    lambda z, x: (
-        x
-        * removable(
-            x * x, [c * (-1.0) ** k for k, c in enumerate(_BESSEL_SERIES)], _j0_quotient, 1.0
-        )
-    ),
-    ufunc="it2j0y0",
-    part=0,
+it2i0k0_k: Op = result_of("it2i0k0", 1, "k", lambda z, x: -k0(x) / x)
+it2i0k0 = SeveralResults((it2i0k0_i, it2i0k0_k))
+it2j0y0_j: Op = result_of(
+    "it2j0y0", 0, "j", lambda z, x: x * removable(x * x, _J0_SERIES, _j0_quotient, 1.0)
 )
-it2j0y0_y: Op = special_function("it2j0y0_y", lambda z, x: -y0(x) / x, ufunc="it2j0y0", part=1)
+it2j0y0_y: Op = result_of("it2j0y0", 1, "y", lambda z, x: -y0(x) / x)
+it2j0y0 = SeveralResults((it2j0y0_j, it2j0y0_y))
 itstruve0: Op = special_function("itstruve0", lambda z, x: struve(0.0, x))
 itmodstruve0: Op = special_function("itmodstruve0", lambda z, x: modstruve(0.0, x))
 _STRUVE_SERIES = [
@@ -166,26 +140,6 @@ def _j0_quotient(square: Array) -> Any:
     return (1.0 - j0(np.sqrt(square))) / square
 
 
-def iti0k0(x: Array) -> tuple[Any, ...]:
-    """The integrals of I0 and K0 from 0 to x. As `scipy.special.iti0k0`."""
-    return iti0k0_i(x), iti0k0_k(x)
-
-
-def itj0y0(x: Array) -> tuple[Any, ...]:
-    """The integrals of J0 and Y0 from 0 to x. As `scipy.special.itj0y0`."""
-    return itj0y0_j(x), itj0y0_y(x)
-
-
-def it2i0k0(x: Array) -> tuple[Any, ...]:
-    """The integrals of (I0(t) - 1)/t from 0 to x and of K0(t)/t beyond. As `scipy.special.it2i0k0`."""
-    return it2i0k0_i(x), it2i0k0_k(x)
-
-
-def it2j0y0(x: Array) -> tuple[Any, ...]:
-    """The integrals of (1 - J0(t))/t from 0 to x and of Y0(t)/t beyond. As `scipy.special.it2j0y0`."""
-    return it2j0y0_j(x), it2j0y0_y(x)
-
-
 def _besselpoly_slope(z: Array, a: Array, lmb: Array, nu: Array) -> Any:
     """The derivative of a**(-lmb - 1) times the integral of u**lmb*J(2u) from 0 to a."""
     zero = a == 0
@@ -198,27 +152,15 @@ besselpoly: Op = special_function("besselpoly", _besselpoly_slope, "lmb", "nu")
 
 
 # -- modified Fresnel integrals ------------------------------------------------------------------
-def _modified_fresnel(name: str, part: int, sign: float) -> Op:
-    """The integral of exp(sign*i*t*t) from x on (part 0), or that times its asymptotic phase (part 1)."""
+def _modified_fresnel(ufunc: str, sign: float) -> tuple[Op, Op]:
+    """The integral of exp(sign*i*t*t) from x on, and that times its asymptotic phase."""
     phase = complex(math.sqrt(0.5), -sign * math.sqrt(0.5)) / math.sqrt(math.pi)
-
-    def slope(z: Array, x: Array) -> Any:
-        return -np.exp(sign * 1j * x * x) if part == 0 else -phase - 2j * sign * x * z
-
-    return special_function(name, slope, ufunc=name[:-2], part=part)
+    integral = result_of(ufunc, 0, "f", lambda z, x: -np.exp(sign * 1j * x * x))
+    scaled = result_of(ufunc, 1, "k", lambda z, x: -phase - 2j * sign * x * z)
+    return integral, scaled
 
 
-modfresnelp_f: Op = _modified_fresnel("modfresnelp_f", 0, 1.0)
-modfresnelp_k: Op = _modified_fresnel("modfresnelp_k", 1, 1.0)
-modfresnelm_f: Op = _modified_fresnel("modfresnelm_f", 0, -1.0)
-modfresnelm_k: Op = _modified_fresnel("modfresnelm_k", 1, -1.0)
-
-
-def modfresnelp(x: Array) -> tuple[Any, ...]:
-    """The modified Fresnel integrals F+ and K+. As `scipy.special.modfresnelp`."""
-    return modfresnelp_f(x), modfresnelp_k(x)
-
-
-def modfresnelm(x: Array) -> tuple[Any, ...]:
-    """The modified Fresnel integrals F- and K-. As `scipy.special.modfresnelm`."""
-    return modfresnelm_f(x), modfresnelm_k(x)
+modfresnelp_f, modfresnelp_k = _modified_fresnel("modfresnelp", 1.0)
+modfresnelp = SeveralResults((modfresnelp_f, modfresnelp_k))
+modfresnelm_f, modfresnelm_k = _modified_fresnel("modfresnelm", -1.0)
+modfresnelm = SeveralResults((modfresnelm_f, modfresnelm_k))

@@ -9,79 +9,47 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.special.special_function import special_function
+from funcgrad.ops.special.special_function import SeveralResults, result_of, special_function
 from funcgrad.typing import Array
 
 mathieu_a: Op = special_function("mathieu_a", None, "q")
 mathieu_b: Op = special_function("mathieu_b", None, "q")
 
 
-def _angular(ufunc: str, value_of: Op, other: Callable[[], Op], part: int) -> Op:
-    """A function of an angle in degrees (part 0), or its derivative by the angle in radians (part 1)."""
-    name = f"{ufunc}_y" if part == 0 else f"{ufunc}_slope"
+def _with_slope(
+    ufunc: str, value_of: Op, rate: float, curvature: Callable[..., Any]
+) -> tuple[Op, Op, SeveralResults]:
+    """A function, its derivative by ``rate`` times the argument, and SciPy's function of both results.
 
-    def slope(z: Array, m: Array, q: Array, x: Array) -> Any:
-        rate = math.pi / 180.0
-        if part == 0:
-            return rate * other()(m, q, x)
-        return rate * (2.0 * q * np.cos(2.0 * rate * x) - value_of(m, q)) * other()(m, q, x)
+    By Mathieu's equation the second derivative is ``curvature(value_of(m, q), q, rate*x)`` times it.
+    """
 
-    return special_function(name, None, "q", slope, ufunc=ufunc, part=part)
+    def in_x(z: Array, m: Array, q: Array, x: Array) -> Any:
+        return rate * slope(m, q, x)
 
+    def of_slope(z: Array, m: Array, q: Array, x: Array) -> Any:
+        return rate * curvature(value_of(m, q), q, rate * x) * value(m, q, x)
 
-mathieu_cem_y: Op = _angular("mathieu_cem", mathieu_a, lambda: mathieu_cem_slope, 0)
-mathieu_cem_slope: Op = _angular("mathieu_cem", mathieu_a, lambda: mathieu_cem_y, 1)
-mathieu_sem_y: Op = _angular("mathieu_sem", mathieu_b, lambda: mathieu_sem_slope, 0)
-mathieu_sem_slope: Op = _angular("mathieu_sem", mathieu_b, lambda: mathieu_sem_y, 1)
-
-
-def _radial(ufunc: str, value_of: Op, other: Callable[[], Op], part: int) -> Op:
-    """A modified function (part 0), or its derivative (part 1)."""
-    name = f"{ufunc}_y" if part == 0 else f"{ufunc}_slope"
-
-    def slope(z: Array, m: Array, q: Array, x: Array) -> Any:
-        if part == 0:
-            return other()(m, q, x)
-        return (value_of(m, q) - 2.0 * q * np.cosh(2.0 * x)) * other()(m, q, x)
-
-    return special_function(name, None, "q", slope, ufunc=ufunc, part=part)
+    value = result_of(ufunc, 0, "y", None, "q", in_x)
+    slope = result_of(ufunc, 1, "slope", None, "q", of_slope)
+    return value, slope, SeveralResults((value, slope))
 
 
-mathieu_modcem1_y: Op = _radial("mathieu_modcem1", mathieu_a, lambda: mathieu_modcem1_slope, 0)
-mathieu_modcem1_slope: Op = _radial("mathieu_modcem1", mathieu_a, lambda: mathieu_modcem1_y, 1)
-mathieu_modcem2_y: Op = _radial("mathieu_modcem2", mathieu_a, lambda: mathieu_modcem2_slope, 0)
-mathieu_modcem2_slope: Op = _radial("mathieu_modcem2", mathieu_a, lambda: mathieu_modcem2_y, 1)
-mathieu_modsem1_y: Op = _radial("mathieu_modsem1", mathieu_b, lambda: mathieu_modsem1_slope, 0)
-mathieu_modsem1_slope: Op = _radial("mathieu_modsem1", mathieu_b, lambda: mathieu_modsem1_y, 1)
-mathieu_modsem2_y: Op = _radial("mathieu_modsem2", mathieu_b, lambda: mathieu_modsem2_slope, 0)
-mathieu_modsem2_slope: Op = _radial("mathieu_modsem2", mathieu_b, lambda: mathieu_modsem2_y, 1)
+def _angular(ufunc: str, value_of: Op) -> tuple[Op, Op, SeveralResults]:
+    """A function of an angle in degrees, and its derivative by the angle in radians."""
+    return _with_slope(
+        ufunc, value_of, math.pi / 180.0, lambda a, q, x: 2.0 * q * np.cos(2.0 * x) - a
+    )
 
 
-def mathieu_cem(m: Array, q: Array, x: Array) -> tuple[Any, ...]:
-    """The even angular function and its derivative. As `scipy.special.mathieu_cem`."""
-    return mathieu_cem_y(m, q, x), mathieu_cem_slope(m, q, x)
+def _modified(ufunc: str, value_of: Op) -> tuple[Op, Op, SeveralResults]:
+    """A modified function, of a hyperbolic angle."""
+    return _with_slope(ufunc, value_of, 1.0, lambda a, q, x: a - 2.0 * q * np.cosh(2.0 * x))
 
 
-def mathieu_sem(m: Array, q: Array, x: Array) -> tuple[Any, ...]:
-    """The odd angular function and its derivative. As `scipy.special.mathieu_sem`."""
-    return mathieu_sem_y(m, q, x), mathieu_sem_slope(m, q, x)
-
-
-def mathieu_modcem1(m: Array, q: Array, x: Array) -> tuple[Any, ...]:
-    """The even modified function of the first kind. As `scipy.special.mathieu_modcem1`."""
-    return mathieu_modcem1_y(m, q, x), mathieu_modcem1_slope(m, q, x)
-
-
-def mathieu_modcem2(m: Array, q: Array, x: Array) -> tuple[Any, ...]:
-    """The even modified function of the second kind. As `scipy.special.mathieu_modcem2`."""
-    return mathieu_modcem2_y(m, q, x), mathieu_modcem2_slope(m, q, x)
-
-
-def mathieu_modsem1(m: Array, q: Array, x: Array) -> tuple[Any, ...]:
-    """The odd modified function of the first kind. As `scipy.special.mathieu_modsem1`."""
-    return mathieu_modsem1_y(m, q, x), mathieu_modsem1_slope(m, q, x)
-
-
-def mathieu_modsem2(m: Array, q: Array, x: Array) -> tuple[Any, ...]:
-    """The odd modified function of the second kind. As `scipy.special.mathieu_modsem2`."""
-    return mathieu_modsem2_y(m, q, x), mathieu_modsem2_slope(m, q, x)
+mathieu_cem_y, mathieu_cem_slope, mathieu_cem = _angular("mathieu_cem", mathieu_a)
+mathieu_sem_y, mathieu_sem_slope, mathieu_sem = _angular("mathieu_sem", mathieu_b)
+mathieu_modcem1_y, mathieu_modcem1_slope, mathieu_modcem1 = _modified("mathieu_modcem1", mathieu_a)
+mathieu_modcem2_y, mathieu_modcem2_slope, mathieu_modcem2 = _modified("mathieu_modcem2", mathieu_a)
+mathieu_modsem1_y, mathieu_modsem1_slope, mathieu_modsem1 = _modified("mathieu_modsem1", mathieu_b)
+mathieu_modsem2_y, mathieu_modsem2_slope, mathieu_modsem2 = _modified("mathieu_modsem2", mathieu_b)

@@ -9,7 +9,11 @@ import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import binom
-from funcgrad.ops.special.special_function import by_mpmath, special_function
+from funcgrad.ops.special.special_function import (
+    by_mpmath,
+    of_last_argument,
+    special_function,
+)
 from funcgrad.typing import Array
 
 
@@ -19,76 +23,65 @@ def _degree_less(n: Array, factor: object, polynomial: Callable[[Any], Any]) -> 
     return np.where(zero, 0.0, factor * polynomial(np.where(zero, 1, n) - 1))
 
 
-eval_gegenbauer: Op = special_function(
+eval_gegenbauer: Op = of_last_argument(
     "eval_gegenbauer",
-    by_mpmath("eval_gegenbauer", 0),
-    by_mpmath("eval_gegenbauer", 1),
     lambda z, n, a, x: _degree_less(n, 2.0 * a, lambda k: eval_gegenbauer(k, a + 1.0, x)),
+    2,
     mpmath=lambda mp, n, a, x: (
         mp.binomial(n + 2 * a - 1, n) * mp.hyp2f1(-n, n + 2 * a, a + mp.mpf(1) / 2, (1 - x) / 2)
     ),
 )
-eval_chebyu: Op = special_function(
+eval_chebyu: Op = of_last_argument(
     "eval_chebyu",
-    by_mpmath("eval_chebyu", 0),
     lambda z, n, x: _degree_less(n, 2.0, lambda k: eval_gegenbauer(k, 2.0, x)),
     mpmath="chebyu",
     sympy="chebyshevu",
 )
-eval_chebyt: Op = special_function(
+eval_chebyt: Op = of_last_argument(
     "eval_chebyt",
-    by_mpmath("eval_chebyt", 0),
     lambda z, n, x: _degree_less(n, n, lambda k: eval_chebyu(k, x)),
     mpmath="chebyt",
     sympy="chebyshevt",
 )
-eval_chebyc: Op = special_function(
+eval_chebyc: Op = of_last_argument(
     "eval_chebyc",
-    by_mpmath("eval_chebyc", 0),
     lambda z, n, x: _degree_less(n, n, lambda k: eval_chebyu(k, 0.5 * x)),
     mpmath=lambda mp, n, x: 2 * mp.chebyt(n, x / 2),
 )
-eval_chebys: Op = special_function(
+eval_chebys: Op = of_last_argument(
     "eval_chebys",
-    by_mpmath("eval_chebys", 0),
     lambda z, n, x: _degree_less(n, 1.0, lambda k: eval_gegenbauer(k, 2.0, 0.5 * x)),
     mpmath=lambda mp, n, x: mp.chebyu(n, x / 2),
 )
-eval_sh_chebyt: Op = special_function(
+eval_sh_chebyt: Op = of_last_argument(
     "eval_sh_chebyt",
-    by_mpmath("eval_sh_chebyt", 0),
     lambda z, n, x: _degree_less(n, 2.0 * n, lambda k: eval_chebyu(k, 2.0 * x - 1.0)),
     mpmath=lambda mp, n, x: mp.chebyt(n, 2 * x - 1),
 )
-eval_sh_chebyu: Op = special_function(
+eval_sh_chebyu: Op = of_last_argument(
     "eval_sh_chebyu",
-    by_mpmath("eval_sh_chebyu", 0),
     lambda z, n, x: _degree_less(n, 4.0, lambda k: eval_gegenbauer(k, 2.0, 2.0 * x - 1.0)),
     mpmath=lambda mp, n, x: mp.chebyu(n, 2 * x - 1),
 )
-eval_legendre: Op = special_function(
+eval_legendre: Op = of_last_argument(
     "eval_legendre",
-    by_mpmath("eval_legendre", 0),
     lambda z, n, x: _degree_less(n, 1.0, lambda k: eval_gegenbauer(k, 1.5, x)),
     mpmath="legendre",
     sympy="legendre",
 )
-eval_sh_legendre: Op = special_function(
+eval_sh_legendre: Op = of_last_argument(
     "eval_sh_legendre",
-    by_mpmath("eval_sh_legendre", 0),
     lambda z, n, x: _degree_less(n, 2.0, lambda k: eval_gegenbauer(k, 1.5, 2.0 * x - 1.0)),
     mpmath=lambda mp, n, x: mp.legendre(n, 2 * x - 1),
 )
-eval_genlaguerre: Op = special_function(
+eval_genlaguerre: Op = of_last_argument(
     "eval_genlaguerre",
-    by_mpmath("eval_genlaguerre", 0),
-    by_mpmath("eval_genlaguerre", 1),
     lambda z, n, a, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, a + 1.0, x)),
+    2,
     mpmath="laguerre",
 )
-eval_laguerre: Op = special_function(
+eval_laguerre: Op = of_last_argument(
     "eval_laguerre",
-    by_mpmath("eval_laguerre", 0),
     lambda z, n, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, 1.0, x)),
     mpmath=lambda mp, n, x: mp.laguerre(n, 0, x),
     sympy="laguerre",

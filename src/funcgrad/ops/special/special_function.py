@@ -7,6 +7,7 @@ A partial derivative is a function of (z, *inputs). One for which no formula is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -84,6 +85,30 @@ def special_function(
             numpy=f"scipy.special.{public}({places}){chosen}",
             libraries=libraries or None,
         ),
+    )
+
+
+def result_of(ufunc: str, part: int, result: str, *partials: Any, **columns: Any) -> Op:
+    """An operation that is one of the results of a ufunc of SciPy's, named for both."""
+    return special_function(f"{ufunc}_{result}", *partials, ufunc=ufunc, part=part, **columns)
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralResults:
+    """A function of `scipy.special` with several results, each an operation."""
+
+    ops: tuple[Op, ...]
+
+    def __call__(self, *args: Array) -> tuple[Any, ...]:
+        return tuple([op(*args) for op in self.ops])
+
+
+def of_last_argument(
+    name: str, slope: Callable[..., Any], parameters: int = 1, **columns: Any
+) -> Op:
+    """A function by its derivative in its last argument; those in the parameters before are mpmath's."""
+    return special_function(
+        name, *[by_mpmath(name, k) for k in range(parameters)], slope, **columns
     )
 
 

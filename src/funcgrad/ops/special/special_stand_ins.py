@@ -27,6 +27,7 @@ from funcgrad.ops.special import (
     partial_derivatives,
     polygamma,
 )
+from funcgrad.ops.special.special_function import SeveralResults
 
 SPECIAL_FAMILIES: tuple[ModuleType, ...] = (
     gamma,
@@ -53,7 +54,7 @@ def _stand_ins() -> Mapping[str, Callable[..., Any]]:
     for module in SPECIAL_FAMILIES:
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
-            if isinstance(value, Op) or (own and not name.startswith("_")):
+            if isinstance(value, Op | SeveralResults) or (own and not name.startswith("_")):
                 found[name] = value
     # SciPy's own Python code calls ufuncs by private names.
     return MappingProxyType(
