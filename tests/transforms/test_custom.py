@@ -278,6 +278,41 @@ def test_rules_that_call_their_own_function_beside_others():
         assert (a, b, c, d) == pytest.approx((-0.41372829, 1.91067298, corner, 0.0))
 
 
+@pytest.mark.parametrize("mode", [fg.grad, fg.jacfwd])
+@pytest.mark.parametrize("how", ["vjp", "jvp"])
+def test_a_rule_may_call_its_own_function_on_values_that_are_not_its_arguments(how, mode):
+    """The arguments of a call do not tell that a rule runs: here they are those of an outer trace."""
+
+    def h(c, x):
+        if how == "vjp":
+            f = custom_vjp(np.exp)
+            f.defvjp(lambda x: (f(x), None), lambda _, g: (g * f(2 * c),))
+        else:
+            f = custom_jvp(np.exp)
+            f.defjvp(lambda p, t: (f(p[0]), f(2 * c) * t[0]))
+        return f(x)
+
+    for gradient in (mode(h, 1), fg.jit(mode(h, 1))):
+        assert gradient(0.2, 0.7) == pytest.approx(np.exp(0.4))
+    assert mode(mode(h, 1), 0)(0.2, 0.7) == pytest.approx(2 * np.exp(0.4))
+
+
+def test_a_rule_that_fails_is_not_taken_for_one_that_runs():
+    f, wrong = custom_vjp(np.exp), [True]
+
+    def backward(x, g):
+        if wrong:
+            raise ValueError("wrong")
+        return (2 * g * f(x),)
+
+    f.defvjp(lambda x: (f(x), x), backward)
+    for _ in range(5):
+        with pytest.raises(ValueError, match="wrong"):
+            fg.grad(f)(0.3)
+    wrong.clear()
+    assert fg.grad(fg.grad(fg.grad(f)))(0.3) == pytest.approx(8 * np.exp(0.3))
+
+
 def test_rules_run_in_threads_of_their_own():
     import threading
 
