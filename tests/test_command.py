@@ -15,7 +15,7 @@ import funcgrad as fg
 from funcgrad.__main__ import main
 from funcgrad.show.kinks import kinks
 from funcgrad.show.parse_formula import FormulaError, parse
-from funcgrad.show.shell import WELCOME, start
+from funcgrad.show.shell import WELCOME, add_colors, display_in_colors, start
 
 FORMULA = "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))"
 
@@ -358,7 +358,46 @@ def test_colors_in_ipython_leave_names_and_tracebacks_as_they_are():
         [sys.executable, "-c", colored, "x^2"], capture_output=True, text=True, check=True
     )
     assert "----> 2     return x^2" in done.stdout
-    assert done.stdout.endswith(": jit(grad(sin))\n")
+    assert "\x1b[" in done.stdout.splitlines()[-1]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    assert plain.endswith(": jit(grad(sin))\n")
+
+
+def test_colors_break_no_lines(monkeypatch, capsys):
+    """A prompt shows what the pages show: rich alone would print each entry of a dict on a line of its own."""
+    rich = pytest.importorskip("rich")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(rich, "_console", rich.console.Console(force_terminal=True, width=40))
+    value = {"w": np.eye(2) / 3, "b": np.zeros(2)}
+    display_in_colors(value)
+    shown = capsys.readouterr().out
+    assert "\x1b[" in shown
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == f"{value!r}\n"
+
+
+def test_ipythons_formatter_gets_its_colors_once():
+    pytest.importorskip("rich")
+    formatters = pytest.importorskip("IPython.core.formatters")
+    formatter = formatters.PlainTextFormatter()
+    formatter.float_precision = 3
+    add_colors(formatter)
+    once = formatter(0.12345)
+    add_colors(formatter)
+    assert formatter(0.12345) == once
+    assert "0.123" in once
+
+
+def test_the_package_can_be_reloaded():
+    """As by `%reload_ext funcgrad`, which IPython names when the extension is loaded a second time."""
+    typed = (
+        "import importlib, funcgrad as fg; print(importlib.reload(fg).grad(lambda x: x * x)(3.0))"
+    )
+    done = subprocess.run([sys.executable, "-c", typed], capture_output=True, text=True, check=True)
+    assert done.stdout == "6.0\n"
+
+
+def test_the_welcome_fits_a_terminal():
+    assert max(map(len, WELCOME.splitlines())) <= 79
 
 
 def test_ipythons_prompt_has_the_welcome_alone(monkeypatch):

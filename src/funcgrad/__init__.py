@@ -326,38 +326,39 @@ def _special_functions() -> _Any:
 
 
 _functions = _dispatch.public_functions()
-_expr.assemble(
-    _expr.OperationTable(
-        functions=_MappingProxyType(
-            _functions
-            | {
-                "adoption_level": _levels.adoption_level,
-                "all_ops": _all_ops,
-                "apply_numpy": _dispatch.apply_numpy,
-                "apply_ufunc": _dispatch.apply_ufunc,
-                "as_in_adopted_code": _as_in_adopted_code,
-                "call_adopted": _call_adopted,
-                "evaluate": evaluate,
-                "is_varied": _is_varied,
-                "level_after": _levels.level_after,
-                "learn": _levels.learn,
-                "lower": _lower,
-                "plain_value": _plain_value,
-                "run_loop": _run_loop,
-                "redirect": _redirect,
-                "run_source": _run_source,
-                "special_functions": _special_functions,
-                "refuse_others": _refuse_others,
-                "text": _text,
-                "text_of_tree": _text_of_tree,
-                "latex": _latex,
-                "with_labels": _with_labels,
-            }
-        ),
-        ufuncs=_MappingProxyType(_functions),
-        numpy=_dispatch.numpy_functions(_functions),
+if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_ext, finds it filled
+    _expr.assemble(
+        _expr.OperationTable(
+            functions=_MappingProxyType(
+                _functions
+                | {
+                    "adoption_level": _levels.adoption_level,
+                    "all_ops": _all_ops,
+                    "apply_numpy": _dispatch.apply_numpy,
+                    "apply_ufunc": _dispatch.apply_ufunc,
+                    "as_in_adopted_code": _as_in_adopted_code,
+                    "call_adopted": _call_adopted,
+                    "evaluate": evaluate,
+                    "is_varied": _is_varied,
+                    "level_after": _levels.level_after,
+                    "learn": _levels.learn,
+                    "lower": _lower,
+                    "plain_value": _plain_value,
+                    "run_loop": _run_loop,
+                    "redirect": _redirect,
+                    "run_source": _run_source,
+                    "special_functions": _special_functions,
+                    "refuse_others": _refuse_others,
+                    "text": _text,
+                    "text_of_tree": _text_of_tree,
+                    "latex": _latex,
+                    "with_labels": _with_labels,
+                }
+            ),
+            ufuncs=_MappingProxyType(_functions),
+            numpy=_dispatch.numpy_functions(_functions),
+        )
     )
-)
 
 __all__ = [
     "COUNTING",

@@ -11,3 +11,16 @@ def highlighted(text: str) -> Any:
     from rich.highlighter import ReprHighlighter
 
     return ReprHighlighter()(text)
+
+
+def colored(text: str) -> str:
+    """The text with the terminal's codes for the colors of `highlighted`, and no line broken.
+
+    Raises ImportError without rich.
+    """
+    from rich import get_console
+
+    console = get_console()
+    with console.capture() as captured:
+        console.print(highlighted(text), soft_wrap=True, end="")
+    return captured.get()

@@ -4,7 +4,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from funcgrad.highlighted import highlighted
+from funcgrad.highlighted import colored, highlighted
 
 
 class PrintedText(str):
@@ -26,9 +26,4 @@ class PrintedText(str):
 
 def print_text(text: str) -> None:
     """Print a text, in colors if the output is a terminal and rich is installed."""
-    if sys.stdout.isatty() and find_spec("rich"):
-        from rich import print as print_in_colors
-
-        print_in_colors(highlighted(text))
-    else:
-        print(text)
+    print(colored(text) if sys.stdout.isatty() and find_spec("rich") else text)

@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.highlighted import colored
+from funcgrad.printed_text import print_text
 from funcgrad.source import OURS
 from funcgrad.transforms.jit.capture_owners import is_ours
 
 WELCOME = """\
-funcgrad {version}: a differentiable program is a value. All names are imported, and NumPy is np. Try:
+funcgrad {version}: a differentiable program is a value.
+All names are imported, and NumPy is np. Try:
 
   x, y = vars("x y")
   e = np.sin(x) * y + y
@@ -45,11 +48,8 @@ def start(package: ModuleType) -> None:
     names = vars(_main(names))
     if terminal:
         _complete(names)
-        if find_spec("rich"):
-            from rich import pretty
-
-            pretty.install()
-    sys.displayhook = _named(sys.displayhook)
+    colors = terminal and find_spec("rich")
+    sys.displayhook = _named(display_in_colors if colors else sys.displayhook)
     _Console(names).interact(banner=welcome, exitmsg="")
 
 
@@ -59,6 +59,13 @@ def _main(names: dict[str, Any]) -> ModuleType:
     vars(made).update(names)
     sys.modules["__main__"] = made
     return made
+
+
+def display_in_colors(value: object) -> None:
+    """Python's display of a value, in a terminal's colors: the same lines, in which rich would break some."""
+    if value is not None:
+        print_text(repr(value))
+        vars(builtins)["_"] = value
 
 
 def _named(display: Callable[[object], object]) -> Callable[[object], object]:
@@ -155,7 +162,7 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
     config.TerminalInteractiveShell.banner1 = f"{welcome}\n"
     if hasattr(TerminalInteractiveShell, "enable_tip"):  # from IPython 9 on
         config.TerminalInteractiveShell.enable_tip = False
-    config.InteractiveShellApp.extensions = [__name__]
+    config.InteractiveShellApp.extensions = ["funcgrad"]
     start_ipython(argv=[], config=config, user_ns=names)
 
 
@@ -172,10 +179,7 @@ def load_ipython_extension(shell: Any) -> None:
     formatters = shell.display_formatter.formatters
     formatters["text/plain"].for_type(FunctionType, name)
     if sys.stdout.isatty() and find_spec("rich"):
-        from rich import pretty
-
-        pretty.install()
-        formatters["text/plain"] = _naming(formatters["text/plain"])
+        add_colors(formatters["text/plain"])
 
     def show(
         shell: Any, kind: type, error: BaseException, steps: Any, tb_offset: object = None
@@ -186,14 +190,19 @@ def load_ipython_extension(shell: Any) -> None:
     shell.set_custom_exc((Exception,), show)
 
 
-def _naming(display: Any) -> Any:
-    """IPython's formatter that rich made, by which compiled functions print as their names."""
+def add_colors(formatter: Any) -> None:
+    """Let IPython's formatter of text, with the settings and printers that it has, print in a terminal's colors."""
 
-    class Naming(type(display)):  # type: ignore[misc]
-        def __call__(self, value: object) -> Any:
-            return _name_of_ours(value) or display(value)
+    if getattr(formatter, "has_colors", False):
+        return
 
-    return Naming()
+    class Colored(type(formatter)):  # type: ignore[misc]
+        has_colors = True
+
+        def __call__(self, value: object) -> str:
+            return colored(super().__call__(value))
+
+    formatter.__class__ = Colored
 
 
 def _complete(names: dict[str, Any]) -> None:
