@@ -364,10 +364,10 @@ def test_colors_in_ipython_leave_names_and_tracebacks_as_they_are():
 
 
 def test_colors_break_no_lines(monkeypatch, capsys):
-    """A prompt shows what the pages show: rich alone would print each entry of a dict on a line of its own."""
-    rich = pytest.importorskip("rich")
+    """A prompt shows what the pages show: rich by itself breaks a dict into lines."""
+    rich = pytest.importorskip("rich.console")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(rich, "_console", rich.console.Console(force_terminal=True, width=40))
+    monkeypatch.setattr("rich._console", rich.Console(force_terminal=True, width=40))
     value = {"w": np.eye(2) / 3, "b": np.zeros(2)}
     display_in_colors(value)
     shown = capsys.readouterr().out

@@ -23,4 +23,5 @@ def colored(text: str) -> str:
     console = get_console()
     with console.capture() as captured:
         console.print(highlighted(text), soft_wrap=True, end="")
-    return captured.get()
+    codes: str = captured.get()
+    return codes

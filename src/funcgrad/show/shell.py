@@ -191,7 +191,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def add_colors(formatter: Any) -> None:
-    """Let IPython's formatter of text, with the settings and printers that it has, print in a terminal's colors."""
+    """Let IPython's formatter of text, with its settings and printers, print in a terminal's colors."""
 
     if getattr(formatter, "has_colors", False):
         return
