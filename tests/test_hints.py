@@ -118,8 +118,9 @@ x, y = fg.var("x"), fg.var("y")
         (
             lambda: float(x * y),
             TypeError,
-            r"stands for any value; .*write e\(x=2.0, y=2.0\) for its value",
+            r"stands for any value; .*write e\(x=2.0, y=2.0\) for its value\n",
         ),
+        (lambda: (x * y)(x=None, y=1.0), TypeError, r"expected float64 for x, but got NoneType"),
         (
             lambda: bool(np.exp(x) * y + np.exp(x)),
             TypeError,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.expr.formula_tuple import FormulaTuple
+from funcgrad.expr.formula_trees import FormulaTuple
 
 x, y = fg.vars("x y")
 
@@ -68,6 +68,34 @@ def test_a_tuple_of_formulas_is_a_tuple():
     assert repr(FormulaTuple((x, 3.0, "text", {"a": [y]}))) == "(x, 3.0, 'text', {'a': [y]})"
     assert repr(FormulaTuple((x,))) == "(x,)"
     assert repr(FormulaTuple(())) == "()"
+
+
+def test_dicts_and_lists_of_formulas_print_what_they_share_once():
+    e = np.exp(np.sin(x)) * y
+    named, listed = fg.gradient(e), fg.gradient(e, ["x", "y"])
+    assert repr(named) == "let a = exp(sin(x))\nin {'x': y*a*cos(x), 'y': a}"
+    assert repr(listed) == "let a = exp(sin(x))\nin [y*a*cos(x), a]"
+    assert repr(fg.grad(lambda p: np.exp(np.sin(p["b"])) * p["a"]).expr({"b": 1.0, "a": 2.0})) == (
+        "let a = exp(sin(p_b))\nin {'b': p_a*a*cos(p_b), 'a': a}"
+    )
+    for made, plain in ((named, dict), (listed, list)):
+        assert isinstance(made, plain)
+        assert made == plain(made)
+        assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
+        assert type(fg.evaluate(made, x=0.0, y=2.0)) is plain
+    assert list(fg.evaluate(fg.gradient(y * x**2), x=1.0, y=2.0)) == ["y", "x"]
+
+
+def test_a_derived_formula_of_another_variable_reads_as_it_did():
+    t = fg.var("t")
+    slope = fg.gradient(np.exp(-(x**2) / 2), x)
+    assert repr(slope) == "-x*exp(-x**2/2)"
+    for moved in (slope(x=t), fg.substitute(slope, x=t), fg.substitute(slope, {x: t})):
+        assert repr(moved) == "-t*exp(-t**2/2)"
+        assert moved(t=1.5) == slope(x=1.5)
+    assert fg.grad(lambda a: slope(x=a) if slope(x=a) < 0 else a)(2.0) == fg.gradient(slope)["x"](
+        x=2.0
+    )
 
 
 @pytest.mark.parametrize(

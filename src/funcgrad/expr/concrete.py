@@ -267,14 +267,14 @@ def _has_input(root: ExprBase) -> bool:
 
 
 def _no_value(expr: ExprBase, asker: str) -> Any:
+    # NumPy's own error follows where an array's element is set: the remedy is to be read first.
+    found = remedy() if asker in ("float()", "complex()") else ""
     remedies = (
         "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
         "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its values"
         if expr.traced
-        else f"write {_remedy(expr, asker)}"
+        else f"write {_remedy(expr, '' if found else asker)}"
     )
-    # NumPy's own error follows where an array's element is set: the remedy is to be read first.
-    found = remedy() if asker in ("float()", "complex()") else ""
     return fail(
         TypeError,
         f"{asker}: expected a number, but {one_line(expr, 40)!r} has none, since it stands for "

@@ -193,10 +193,17 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
     ):
         raise fail(
             TypeError,
-            f"evaluate: expected {type} for {name}, but got {ArrayType(array.shape, array.dtype)}"
+            f"evaluate: expected {type} for {name}, but got {_kind(value, array)}"
             f"{_array_variable(name, array, type)}",
         )
     return array.astype(type.dtype)[()]
+
+
+def _kind(value: object, array: np.ndarray[Any, Any]) -> str:
+    """What was given: the type of an array of numbers, or the class of a value that is none."""
+    if array.dtype.kind == "O" and not array.shape:
+        return type(value).__name__
+    return str(ArrayType(array.shape, array.dtype))
 
 
 def _array_variable(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> str:

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, is_simple, mark_simple, no_expression, rebuild
+from funcgrad.expr import (
+    Expr,
+    as_derived,
+    derived_names,
+    is_simple,
+    mark_simple,
+    no_expression,
+    rebuild,
+)
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, Key
@@ -61,7 +69,13 @@ def substitute(
             given[target.key] = lift_fully(
                 new if isinstance(new, Expr) else _cast(new, target.dtype)
             )
-    return substitute_all([expr], given)[0]
+    return read_as(expr, substitute_all([expr], given)[0])
+
+
+def read_as(expr: Expr, new: Expr) -> Expr:
+    """What an expression became by substitution: if it was a derived formula, printed as one."""
+    names = derived_names(expr)
+    return new if names is None or new is expr or new.traced else as_derived(new, names)
 
 
 def _cast(value: object, dtype: np.dtype[Any]) -> Any:
