@@ -379,12 +379,13 @@ def test_ipythons_formatter_gets_its_colors_once():
     pytest.importorskip("rich")
     formatters = pytest.importorskip("IPython.core.formatters")
     formatter = formatters.PlainTextFormatter()
-    formatter.float_precision = 3
+    formatter.for_type(float, lambda number, printer, cycle: printer.text(f"{number:.3f}"))
     add_colors(formatter)
     once = formatter(0.12345)
     add_colors(formatter)
     assert formatter(0.12345) == once
     assert "0.123" in once
+    assert "0.1234" not in once
 
 
 def test_the_package_can_be_reloaded():
