@@ -113,3 +113,17 @@ def test_a_tuple_of_unlike_items_is_taken_apart_by_scipys_function(name):
     expected = fg.jacobian(solved)(x)
     np.testing.assert_allclose(fg.jacobian(TUPLES[name])(x), expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(fg.jit(TUPLES[name])(x), solved(x), rtol=1e-12)
+
+
+def test_a_solver_whose_compiled_code_hides_the_refusal():
+    def f(x):
+        from scipy.optimize import brentq, fsolve, root
+
+        first = fsolve(lambda t: t**3 + t - x[0], 0.5)[0]
+        second = root(lambda t: t**3 + t - x[1], 0.5).x[0]
+        return first * brentq(lambda t: np.cos(t) - x[1] * t, 0, 2) + second
+
+    x, h = np.array([0.7, 0.4]), 1e-5
+    slopes = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(fg.grad(f)(x), slopes, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slopes, rtol=1e-7)

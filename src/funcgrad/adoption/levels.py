@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad.adoption.namespaces import is_composed, is_curried, is_kept, is_kept_namespace
 from funcgrad.arrays.mutable_array import MARK
 from funcgrad.expr import Expr
-from funcgrad.source import OURS
+from funcgrad.source import USERS
 from funcgrad.trace.leaves import (
     ADOPTED,
     AS_IT_IS,
@@ -260,7 +260,10 @@ def _names(code: CodeType) -> frozenset[str]:
 
 # -- what is learned ---------------------------------------------------------------------------
 def is_refusal(error: BaseException) -> bool:
-    """Whether funcgrad or NumPy raised an error, or a traced value lacks an attribute."""
+    """Whether funcgrad or a library raised an error, or a traced value lacks an attribute.
+
+    The compiled code of SciPy's solvers raises an error of its own in the place of the refusal.
+    """
     found: BaseException | None = error
     met: set[int] = set()
     while found is not None and id(found) not in met:
@@ -270,7 +273,7 @@ def is_refusal(error: BaseException) -> bool:
         place = found.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
-        if place is not None and OURS[place.tb_frame.f_code.co_filename]:
+        if place is not None and USERS[place.tb_frame.f_code.co_filename]:
             return True
         found = found.__cause__ or found.__context__
     return False

@@ -62,7 +62,7 @@ def root(
     args = tuple_of(args)
     if without_tracing(fun, x0, args):
         return _scipy.root(fun, x0, args, method, jac, tol, **options)
-    x = implicit.implicit_root(fun)(real("root", x0), *args)
+    x = implicit.implicit_root(fun)(np.atleast_1d(real("root", x0)), *args)
     return _result(x, fun=fun(x, *args))
 
 
