@@ -420,3 +420,39 @@ def test_real_numbers_have_no_imaginary_part_to_set():
 
     with pytest.raises(TypeError, match="array does not have imaginary part to set"):
         fg.grad(fg.adopt(f))(np.ones(3))
+
+
+ROWS = np.arange(10.0).reshape(5, 2)
+
+
+def test_a_row_of_an_outer_array_at_the_index_of_a_loop():
+    def loop(c):
+        return fg.fori_loop(0, 4, lambda i, c: np.roll(c, 1) * 0.5 + ROWS[i] * c[0], c).sum()
+
+    def plain(c):
+        for i in range(4):
+            c = np.roll(c, 1) * 0.5 + ROWS[i] * c[0]
+        return c.sum()
+
+    c = np.array([0.3, 0.7])
+    assert loop(c) == pytest.approx(plain(c), rel=1e-14)
+    np.testing.assert_allclose(fg.grad(loop)(c), fg.grad(plain)(c), rtol=1e-14)
+    np.testing.assert_allclose(fg.jit(fg.hessian(loop))(c), fg.hessian(plain)(c), rtol=1e-14)
+
+
+def test_a_row_of_an_outer_array_at_a_traced_index_is_not_written():
+    def through_the_row(c):
+        row = ROWS[np.argmax(c)]
+        row[0] = c[0]
+        return ROWS.sum()
+
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
+        fg.grad(through_the_row)(np.ones(2))
+
+    def body(i, c):
+        ROWS[1] = 7.0
+        return c + ROWS[i]
+
+    with pytest.raises(TypeError, match="it stores into 'ROWS'"):
+        fg.fori_loop(0, 3, body, np.ones(2))
+    assert (np.arange(10.0).reshape(5, 2) == ROWS).all()

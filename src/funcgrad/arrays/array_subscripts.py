@@ -15,12 +15,14 @@ from funcgrad.arrays.reference import (
     current,
     expression_of,
     holds_expr,
+    is_exported,
     is_numeric,
     layout_of,
     lengths_of,
     lent_value,
     make_expression,
     plain_value,
+    read_only,
     root_of,
     state_of,
     unwrapped,
@@ -99,7 +101,10 @@ def _of_numbers(cell: Reference, index: object, probe: object) -> Any:
     if holds_expr(index):
         if _names_entry(index, len(lengths_of(cell))):
             return functions["getitem"](lent_value(cell), index)
-        make_expression(root_of(cell))
+        root = root_of(cell)
+        if is_exported(root._state):  # as an array from outside of the function is
+            return read_only(cell, functions["getitem"](lent_value(cell), index))
+        make_expression(root)
         return view_of(cell, IndexLens(index, probe))
     found = current(cell)[index]
     if not isinstance(found, np.ndarray):

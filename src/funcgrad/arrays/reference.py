@@ -151,6 +151,15 @@ def plain_value(item: object) -> Any:
     return value.copy() if shared else value
 
 
+def read_only(cell: Reference, value: Expr) -> Any:
+    """Entries of an array that is not to be written any more: itself, or through them."""
+    state_of(root_of(cell)).lent = True
+    made = sibling(cell, value)
+    like = state_of(made).layout = np.empty(value.type.shape, value.type.dtype)
+    like.flags.writeable = False
+    return made
+
+
 def unwrapped(tree: object) -> Any:
     """Arguments with the values of arrays in their place, in nested lists, tuples and dicts."""
     if isinstance(tree, Reference):
@@ -362,11 +371,16 @@ def check_store(cell: Reference, value: object) -> None:
         )
 
 
-def _refuse_exports(state: State | None) -> None:
+def is_exported(state: State | None) -> bool:
+    """Whether NumPy code holds an array's buffer as a plain array."""
     if state is None or not state.exports:
-        return
+        return False
     state.exports = [export for export in state.exports if export() is not None]
-    if state.exports:
+    return bool(state.exports)
+
+
+def _refuse_exports(state: State | None) -> None:
+    if is_exported(state):
         raise fail(
             TypeError,
             "item assignment: expected an array that is held here alone, but NumPy code holds it as a "

@@ -296,6 +296,8 @@ def _remedy(expr: ExprBase, asker: str) -> str:
         )
     if asker in ("str()", "a format"):
         return f"{value}, or repr(x) for its formula"
+    if asker in ("an array", "an index"):
+        return f"fg.const(a)[i] to index an array, or {value}"
     if asker in ("float()", "complex()"):
         return f"{value}, np.sin for math.sin, or np.stack([...]) for an array of formulas"
     return value

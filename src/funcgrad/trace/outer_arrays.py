@@ -29,9 +29,11 @@ class OuterArrays:
         self._held = [(name, array, _content(array)) for name, array in _outer_arrays(f)]
 
     def check(self, who: str) -> None:
-        """Raises TypeError if one of them holds other numbers now."""
+        """Raises TypeError if one of them holds other numbers now; a plain array has its own again."""
         for name, array, before in self._held:
             if _content(array) != before:
+                if isinstance(array, np.ndarray) and array.dtype.kind != "O":
+                    array[...] = np.frombuffer(before, array.dtype).reshape(array.shape)
                 raise fail(
                     TypeError,
                     f"{who}: expected a function without effects, but it stores into {name!r}, an array "
