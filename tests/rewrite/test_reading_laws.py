@@ -182,7 +182,7 @@ READINGS = {
         "outer(m @ v, m.T @ w)",
     ),
     "vector_on_the_right": (lambda: V @ M, "m.T @ v"),
-    "number_times_matrix": (lambda: (-M) @ (2 * M), "-2*(m @ m)"),
+    "scalars_outside of matrices": (lambda: (-M) @ (2 * M), "-2*(m @ m)"),
     "identity_matrix": (lambda: M @ np.eye(3), "m"),
     "on_the_diagonal of ones": (lambda: fg.gradient(np.trace(M), M) @ M, "m"),
     "on_the_diagonal": (lambda: fg.gradient(np.sum(np.diag(M) ** 2), M), "diag(2*diag(m))"),
@@ -256,7 +256,7 @@ READINGS = {
         lambda: fg.gradient(V @ np.linalg.solve(M, W), M),
         "-outer(solve(m.T, v), solve(m, w))",
     ),
-    "number_times_matrix of ones": (
+    "scalars_outside of ones": (
         lambda: fg.gradient(np.sum(np.linalg.inv(M)), M),
         "-(inv(m).T @ ones((3, 3)) @ inv(m).T)",
     ),
@@ -343,6 +343,49 @@ READINGS = {
     "like_factors with a safe denominator": (
         lambda: Y / np.where(X == 0, 1, X) * 2,
         "2*y/x",
+    ),
+    "scalars_outside": (lambda: Y * (M @ (V / X)), "y*(m @ v)/x"),
+    "scalars_outside a solution": (lambda: W + np.linalg.solve(M, 2 * V), "w + 2*solve(m, v)"),
+    "scaled_diagonal": (lambda: fg.hessian(lambda v: -np.sum(np.log(v))).expr(V), "diag(1/v**2)"),
+    "scaled_rows": (
+        lambda: fg.jacobian(lambda v: np.tanh(M @ v)).expr(V),
+        "diag(1/cosh(m @ v)**2) @ m",
+    ),
+    "diagonal_between": (
+        lambda: fg.hessian(lambda v: np.sum(np.exp(M @ v))).expr(V),
+        "m.T @ diag(exp(m @ v)) @ m",
+    ),
+    "products_of_rows": (
+        lambda: fg.hessian(lambda v: np.exp(-v @ v / 2)).expr(V),
+        "(outer(v, v) - eye(3))/exp((v @ v)/2)",
+    ),
+    "same_everywhere": (
+        lambda: fg.hessian(fg.logsumexp).expr(V),
+        "diag(softmax(v)) - outer(softmax(v), softmax(v))",
+    ),
+    "guard_inside": (
+        lambda: fg.hessian(np.linalg.norm).expr(V),
+        "eye(3)/norm(v) - outer(v, v)/norm(v)**3",
+    ),
+    "sum_of_equal": (lambda: fg.gradient(np.sum(V * np.log(X) - X), X), "sum(v)/x - 3"),
+    "sum_of_identity": (
+        lambda: np.sum(np.eye(3) * X, axis=0) * W,
+        "w*x",
+    ),
+    "trace_of_product": (
+        lambda: fg.gradient(np.linalg.slogdet(np.eye(3) + X * M)[1], X),
+        "trace(inv(eye(3) + m*x) @ m)",
+    ),
+    "trace_of_product with an identity": (lambda: np.sum(M * np.eye(3) / X), "trace(m)/x"),
+    "axes_dropped": (
+        lambda: fg.gradient(np.sum(np.exp(V[:, None] * W)), V),
+        "sum(w*exp(outer(v, w)), axis=1)",
+    ),
+    "sum_of_stored": (
+        lambda: fg.gradient(
+            -np.sum(fg.log_softmax(M, axis=1)[np.arange(3), np.array([0, 2, 1])]), M
+        ),
+        "zeros((3, 3)).at[[0, 1, 2], [0, 2, 1]].add(full(3, -1.0)) + softmax(m, axis=1)",
     ),
 }
 

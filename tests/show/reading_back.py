@@ -70,14 +70,14 @@ SCOPE: dict[str, Any] = {
     for name, value in NUMPY.items()
 }
 SCOPE |= {"fft": np.fft.fft, "ifft": np.fft.ifft}
-SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None: _norm(x, axis)}
+SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None, **keepdims: _norm(x, axis, **keepdims)}
 SCOPE |= {
     name: _of_funcgrad(name) for name in ("sigmoid", "softplus", "xlogx", "logsumexp", "softmax")
 }
 
 
-def _norm(x: Any, axis: Any) -> Any:
-    return np.sqrt(np.sum(np.abs(x) ** 2, axis=axis))
+def _norm(x: Any, axis: Any, **keepdims: bool) -> Any:
+    return np.sqrt(np.sum(np.abs(x) ** 2, axis=axis, **keepdims))
 
 
 def read_back(expr: fg.Expr, values: dict[str, Any]) -> Any:

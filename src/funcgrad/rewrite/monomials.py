@@ -23,6 +23,7 @@ from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import norm_op, sum_op
 from funcgrad.ops.shape import reshape_op
 from funcgrad.rewrite.structural_laws import value_of
+from funcgrad.typing import Array
 
 _LARGEST_DENOMINATOR = 64
 _LETTER = re.compile(r"([A-Za-z])(\d*)", re.ASCII)
@@ -144,12 +145,29 @@ def _atom(expr: Expr) -> Monomial:
     return power(expr, 1.0)
 
 
+def scalars_apart(expr: Expr) -> tuple[Monomial, Monomial]:
+    """The factors of a product that are numbers, or one number everywhere, and the others."""
+    found = monomial(expr)
+    powers = [(unbroadcast(base), base, k) for base, k in found.powers.values()]
+    alike = {inner.key: (inner, k) for inner, _, k in powers if not inner.shape}
+    rest = {base.key: (base, k) for inner, base, k in powers if inner.shape}
+    return Monomial(found.number, alike), Monomial(1.0, rest)
+
+
 def _negated(expr: Expr) -> Monomial:
-    """An array of constants, as -1 times one without negative entries if it has no positive ones."""
+    """An array of constants, as -1 times one without negative entries, or as a number times an identity."""
     array = expr.params[0][1].array
+    if array.ndim == 2 and array.size and array.flat[0] and _is_multiple_of_identity(array):
+        number = float(array.flat[0])
+        return _atom(const(array / number))._replace(number=number)
     if np.any(array > 0) or not np.any(array < 0):
         return _atom(expr)
     return _atom(const(0.0 - array))._replace(number=-1.0)
+
+
+def _is_multiple_of_identity(array: Array) -> bool:
+    rows, columns = array.shape
+    return rows == columns and np.array_equal(array, array.flat[0] * np.eye(rows))
 
 
 def _lifted(part: Monomial, shape: tuple[int, ...]) -> Monomial:

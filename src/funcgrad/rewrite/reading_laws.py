@@ -51,6 +51,7 @@ from funcgrad.rewrite.reading_factors import (
     over_one_denominator,
     with_safe_denominators,
 )
+from funcgrad.rewrite.reading_jacobian_laws import JACOBIAN_READING
 from funcgrad.rewrite.reading_mask_laws import MASK_OF_COMPLEX, MASK_READING
 from funcgrad.rewrite.reading_matrix_laws import MATRIX_READING
 from funcgrad.rewrite.reading_terms import multiplied_out, of_one_sign, paired, weight
@@ -187,6 +188,7 @@ def _joined(*tables: Mapping[str, tuple[ReadingLaw, ...]]) -> Mapping[str, tuple
 
 STRUCTURAL_READING = _joined(
     MATRIX_READING,
+    JACOBIAN_READING,
     ARRAY_READING,
     AXIS_READING,
     MASK_READING,

@@ -17,6 +17,7 @@ from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import indexing, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, logic, selection
+from funcgrad.rewrite.monomials import scalars_apart
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_complex_laws import is_guarded
 from funcgrad.rewrite.structural_laws import value_of
@@ -119,6 +120,30 @@ def constant_array(expr: Expr) -> Any:
     return np.broadcast_to(inner.params[0][1].array, expr.shape)
 
 
+def _sum_of_stored(expr: Expr) -> Expr | None:
+    """sum(-zeros((2, 3)).at[[0, 1], [2, 0]].add(ones(2)), axis=1) = -ones(2): of constants."""
+    (x,) = expr.args
+    if x.dtype.kind != "f":
+        return None
+    alike, rest = scalars_apart(x)
+    if alike.powers or len(rest.powers) != 1:
+        return None
+    ((stored, k),) = rest.powers.values()
+    arrays = [constant_array(arg) for arg in stored.args]
+    if k != 1 or stored.op is not indexing.scatter_op or any([a is None for a in arrays]):
+        return None
+    if not 0 < stored.size <= _MOST_STORED or not expr.size or x.dtype != expr.dtype:
+        return None
+    found = expr.op.run(stored.op.run(*arrays, **dict(stored.params)), **dict(expr.params))
+    if np.ptp(found) != 0:
+        return None
+    number = scalar(alike.number * np.max(found), expr.dtype)
+    return op.broadcast_to(number, shape=expr.shape)  # type: ignore[no-any-return]
+
+
+_MOST_STORED = 10_000
+
+
 def _small_constant(expr: Expr) -> Expr | None:
     """zeros(3, bool).at[1].add(True) is the constant [False, True, False], for few entries."""
     if not 0 < expr.size <= MOST_ENTRIES or not expr.ndim or expr.dtype.kind not in "fb":
@@ -164,6 +189,7 @@ MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
             _small_constant,
         ),
         "getitem": (_small_constant,),
+        "sum": (_sum_of_stored,),
         "any": (_small_constant,),
         "add": (_small_constant,),
         "multiply": (_small_constant,),

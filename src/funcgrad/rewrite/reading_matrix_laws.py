@@ -12,7 +12,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, determinants, indexing, shape, solve
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
-from funcgrad.rewrite.monomials import Monomial, monomial, product_of, terms_of, unbroadcast
+from funcgrad.rewrite.monomials import scalars_apart, terms_of, unbroadcast
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.reading_ops import diag_op, outer_op, trace_op, tril_op, triu_op
 from funcgrad.rewrite.structural_laws import value_of
@@ -40,11 +40,16 @@ def _transposed_entrywise(expr: Expr) -> Expr | None:
 
 
 def _has_a_transpose(x: Expr) -> bool:
-    """Whether the transpose of a matrix is one of its kind."""
-    return x.op in (diag_op, outer_op) or _is_identity(x)
+    """Whether the transpose of a matrix is read as simply, as that of c*eye(n) or of X.T @ X."""
+    _, rest = scalars_apart(x)
+    for base, k in rest.powers.values() if len(rest.powers) == 1 and x.dtype.kind == "f" else ():
+        product = base.op is contraction.matmul_op and any(map(_is_transposed, base.args))
+        return k == 1 and (base.op in (diag_op, outer_op) or is_identity_matrix(base) or product)
+    return False
 
 
-_ENTRYWISE = (arithmetic.multiply, arithmetic.divide, arithmetic.add, arithmetic.subtract)
+_SUMS = (arithmetic.add, arithmetic.subtract, arithmetic.negative)
+_ENTRYWISE = (arithmetic.multiply, arithmetic.divide, *_SUMS)
 
 
 def _transposed_operand(x: Expr) -> Expr:
@@ -82,34 +87,17 @@ def _is_transposed(expr: Expr) -> bool:
     return expr.op is shape.transpose_op and dict(expr.params)["axes"] == (1, 0)
 
 
-def _number_times_matrix(expr: Expr) -> Expr | None:
-    """(c*A) @ B = c*(A @ B) for a number c."""
-    if expr.dtype.kind != "f":
-        return None
-    number, parts = 1.0, []
-    for arg in expr.args:
-        inside = monomial(arg)
-        if inside.number == 0 or any([not unbroadcast(b).shape for b, _ in inside.powers.values()]):
-            return None
-        number *= inside.number
-        parts.append(product_of(inside._replace(number=1.0), arg))
-    if number == 1:
-        return None
-    rest = expr.op(*parts, **dict(expr.params))
-    return product_of(Monomial(number, {rest.key: (rest, 1.0)}), expr)
-
-
 def _identity_matrix(expr: Expr) -> Expr | None:
     """A @ I = A; I @ A = A."""
     x, y = expr.args
     if x.dtype != y.dtype:
         return None
-    if _is_identity(x) and y.type == expr.type:
+    if is_identity_matrix(x) and y.type == expr.type:
         return y
-    return x if _is_identity(y) and x.type == expr.type else None
+    return x if is_identity_matrix(y) and x.type == expr.type else None
 
 
-def _is_identity(expr: Expr) -> bool:
+def is_identity_matrix(expr: Expr) -> bool:
     """Whether an expression is a constant identity matrix."""
     if expr.op is not CONSTANT or expr.ndim != 2:
         return False
@@ -182,7 +170,7 @@ def _trace_of_matrix(expr: Expr) -> Expr | None:
 def _diagonal_matrix(expr: Expr) -> Expr | None:
     """v*eye(n) = diag(v)."""
     for x, eye in (expr.args, expr.args[::-1]):
-        if not _is_identity(eye) or x.op is not op.broadcast_to or x.dtype != expr.dtype:
+        if not is_identity_matrix(eye) or x.op is not op.broadcast_to or x.dtype != expr.dtype:
             continue
         inner = unbroadcast(x)
         vector = inner if inner.ndim == 1 else _column(inner)
@@ -201,9 +189,9 @@ def _sum_of_diagonal(expr: Expr) -> Expr | None:
 def _diagonal_apart(expr: Expr) -> Expr | None:
     """(eye(n) - A)*v = diag(v) - A*v."""
     for x, y in (expr.args, expr.args[::-1]):
-        if x.op not in _ENTRYWISE[2:] or expr.ndim != 2 or expr.dtype.kind != "f":
+        if x.op not in _SUMS or expr.ndim != 2 or expr.dtype.kind != "f":
             continue
-        if any([_is_identity(part) for part in x.args]):
+        if any([is_identity_matrix(part) for part in x.args]):
             return x.op(*[part * y for part in x.args])  # type: ignore[no-any-return]
     return None
 
@@ -215,7 +203,7 @@ def _transposed_symmetric(expr: Expr) -> Expr | None:
         return None
     if x.op is outer_op:
         return outer_op(*x.args[::-1])  # type: ignore[no-any-return]
-    return x if x.op is diag_op or _is_identity(x) else None
+    return x if x.op is diag_op or is_identity_matrix(x) else None
 
 
 def _triangle(expr: Expr) -> Expr | None:
@@ -351,7 +339,6 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
             _identity_matrix,
             _product_of_vectors,
             _outer_of_products,
-            _number_times_matrix,
             _vector_on_the_right,
         ),
         "cofactors": (_cofactors_by_inverse,),

@@ -81,6 +81,7 @@ def _torch_polygamma(torch: FunctionLibrary, x: Array, order: int) -> Any:
 polygamma_op: Op = Op(
     name="polygamma",
     run=_polygamma_run,
+    notation=lambda x, order: f"polygamma({order}, {x})" if order else f"digamma({x})",
     infer=lambda type, order: type,
     edges=(_polygamma_edge,),
     batch=same_on_batch(lambda: polygamma_op),

@@ -1,0 +1,180 @@
+"""Reading laws of Jacobians and of what is the same along an axis: see `funcgrad.rewrite.reading_laws`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from funcgrad.expr import Expr, scalar
+from funcgrad.ops import contraction, shape
+from funcgrad.ops.base import op
+from funcgrad.ops.elementwise import arithmetic, selection
+from funcgrad.rewrite.monomials import (
+    Monomial,
+    power,
+    product_of,
+    scalars_apart,
+    unbroadcast,
+)
+from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix
+from funcgrad.rewrite.reading_ops import diag_op, trace_op
+
+_MOST_ENTRIES = 10_000
+
+
+def _scalars_outside(expr: Expr) -> Expr | None:
+    """(c*A) @ B = c*(A @ B) and outer(c*x, y) = c*outer(x, y) for a number c, or one number everywhere."""
+    if expr.dtype.kind != "f":
+        return None
+    linear = range(1, 2) if expr.op.name == "solve" else range(len(expr.args))
+    outside, parts = Monomial(1.0, {}), list(expr.args)
+    for i in linear:
+        alike, rest = scalars_apart(parts[i])
+        if alike.number == 0 or (alike.powers and not rest.powers):
+            return None
+        if alike.powers or alike.number != 1:
+            outside = outside.times(alike)
+            parts[i] = product_of(rest, parts[i])
+    if not outside.powers and outside.number == 1:
+        return None
+    rest_of = expr.op(*parts, **dict(expr.params))
+    return product_of(outside.times(power(rest_of, 1.0)), expr)
+
+
+def _scaled_diagonal(expr: Expr) -> Expr | None:
+    """c*diag(v) = diag(c*v)."""
+    if expr.ndim != 2 or expr.dtype.kind != "f":
+        return None
+    alike, rest = scalars_apart(expr)
+    for base, k in rest.powers.values() if len(rest.powers) == 1 else ():
+        if base.op is diag_op and k == 1 and (alike.powers or alike.number != 1):
+            (v,) = base.args
+            return diag_op(product_of(alike, scalar(0, v.dtype)) * v)  # type: ignore[no-any-return]
+    return None
+
+
+def _scaled_rows(expr: Expr) -> Expr | None:
+    """broadcast(v, (n, m)).T*A = diag(v) @ A, as in the Jacobian of f(A @ w)."""
+    for a, x in (expr.args, expr.args[::-1])[: 1 + (expr.op is arithmetic.multiply)]:
+        v = unbroadcast(x.args[0]) if x.op is shape.transpose_op else x
+        if x.op is not shape.transpose_op or expr.ndim != 2 or v.shape != expr.shape[:1]:
+            continue
+        if a.op is op.broadcast_to or expr.dtype.kind != "f":
+            return None
+        rows = diag_op(v if expr.op is arithmetic.multiply else 1 / v)
+        return rows if is_identity_matrix(a) else contraction.matmul_op(rows, a)  # type: ignore[no-any-return]
+    return None
+
+
+def _diagonal_between(expr: Expr) -> Expr | None:
+    """A @ (diag(v) @ B) = A @ diag(v) @ B, in the order of reading."""
+    a, b = expr.args
+    if b.op is not contraction.matmul_op or b.args[0].op is not diag_op or a.ndim != 2:
+        return None
+    return contraction.matmul_op(contraction.matmul_op(a, b.args[0]), b.args[1])  # type: ignore[no-any-return]
+
+
+def _products_of_rows(expr: Expr) -> Expr | None:
+    """The products of v with each row of a matrix A, which `vmap` computes one by one = A @ v."""
+    x, y = expr.args
+    if expr.ndim != 3 or expr.shape[1:] != (1, 1) or y.op is not shape.reshape_op:
+        return None
+    v, a = unbroadcast(x), y.args[0]
+    if v.ndim != 1 or a.shape != (expr.shape[0], *v.shape):
+        return None
+    return shape.reshape(contraction.matmul_op(a, v), expr.shape)  # type: ignore[no-any-return]
+
+
+def _same_everywhere(expr: Expr) -> Expr | None:
+    """full((2, 3), x).T = full((3, 2), x); any(full((2, 3), p), axis=1) = full(2, p)."""
+    (x,) = expr.args
+    if x.op is not op.broadcast_to or x.args[0].shape or not x.size or x.dtype != expr.dtype:
+        return None
+    return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
+
+
+def _guard_inside(expr: Expr) -> Expr | None:
+    """where(p, diag(x), 0) = diag(where(p, x, 0)) for one condition p."""
+    p, x = expr.args
+    if x.op is not diag_op or unbroadcast(p).shape or x.dtype != expr.dtype:
+        return None
+    (v,) = x.args
+    inside = op.broadcast_to(unbroadcast(p), shape=v.shape)
+    return diag_op(selection.mask(inside, v))  # type: ignore[no-any-return]
+
+
+def _sum_of_equal(expr: Expr) -> Expr | None:
+    """sum(full(n, x)) = n*x."""
+    (x,) = expr.args
+    number = unbroadcast(x)
+    if x.op is not op.broadcast_to or number.shape or x.dtype != expr.dtype or not expr.size:
+        return None
+    if x.dtype.kind != "f":
+        return None
+    return op.broadcast_to(x.size / expr.size * number, shape=expr.shape)  # type: ignore[no-any-return]
+
+
+def _sum_of_identity(expr: Expr) -> Expr | None:
+    """sum(c*eye(n), axis=0) = full(n, c)."""
+    (x,) = expr.args
+    if expr.ndim != 1 or x.dtype != expr.dtype or x.dtype.kind != "f":
+        return None
+    alike, rest = scalars_apart(x)
+    bases = [base for base, k in rest.powers.values() if k == 1 and is_identity_matrix(base)]
+    whole = len(bases) == len(rest.powers) == 1
+    number = product_of(alike, scalar(0, expr.dtype)) if whole else None
+    return None if number is None else op.broadcast_to(number, shape=expr.shape)
+
+
+def _trace_of_product(expr: Expr) -> Expr | None:
+    """sum(A*eye(n)) = trace(A); sum(A*B.T) = trace(B @ A)."""
+    (x,) = expr.args
+    if expr.shape or x.ndim != 2 or x.dtype.kind != "f" or x.dtype != expr.dtype:
+        return None
+    alike, rest = scalars_apart(x)
+    bases = [base for base, k in rest.powers.values() if k == 1 and base.shape == x.shape]
+    if len(bases) != 2 or len(rest.powers) != 2:
+        return None
+    for a, b in (bases, bases[::-1]):
+        if is_identity_matrix(b) and not is_identity_matrix(a):
+            return product_of(alike.times(power(trace_op(a), 1.0)), expr)
+    for a, b in (bases, bases[::-1]):
+        if b.op is shape.transpose_op:
+            product = contraction.matmul_op(b.args[0], a)
+            return product_of(alike.times(power(trace_op(product), 1.0)), expr)
+    return None
+
+
+def _axes_dropped(expr: Expr) -> Expr | None:
+    """zeros(n).at[:, None].add(x) = reshape(x, (n,)): each entry stands in its place."""
+    g, *arrays = expr.args
+    if arrays or g.size != expr.size or not 0 < expr.size <= _MOST_ENTRIES:
+        return None
+    if "new" not in dict(expr.params)["spec"]:
+        return None
+    places = np.arange(g.size)
+    moved = expr.op.run(places.reshape(g.shape), **dict(expr.params))
+    return shape.reshape(g, expr.shape) if np.array_equal(np.ravel(moved), places) else None
+
+
+JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        "multiply": (_scaled_diagonal, _scaled_rows),
+        "divide": (_scaled_diagonal, _scaled_rows),
+        "negative": (_scaled_diagonal,),
+        "matmul": (_scalars_outside, _products_of_rows, _diagonal_between),
+        "outer": (_scalars_outside,),
+        "solve": (_scalars_outside,),
+        "reshape": (_same_everywhere, _scalars_outside),
+        "transpose": (_same_everywhere, _scalars_outside),
+        "mask": (_guard_inside,),
+        "any": (_same_everywhere,),
+        "all": (_same_everywhere,),
+        "sum": (_sum_of_equal, _sum_of_identity, _trace_of_product),
+        "scatter_add": (_axes_dropped,),
+    }
+)
+"""The laws by operation."""
