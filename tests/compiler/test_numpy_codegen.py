@@ -413,3 +413,30 @@ def test_hessians_of_loops_that_read_what_they_overwrite_are_symmetric():
         found = fg.hessian(loss)(y)
         np.testing.assert_allclose(found, found.T, atol=1e-13)
         np.testing.assert_allclose(found, want, atol=1e-8)
+
+
+REAL_ONLY = ["floor", "ceil", "trunc", "rint"]
+SILENT = ["less", "less_equal", "greater", "greater_equal", "sign", "absolute", *REAL_ONLY]
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, complex, np.complex64])
+def test_comparisons_and_rounding_enter_a_context_only_for_complex_numbers(dtype):
+    real, finfo = np.dtype(dtype).kind == "f", np.finfo(dtype)
+    parts = [0.0, -0.0, -1.5, finfo.max, finfo.smallest_subnormal]
+    if real:
+        values = [*parts, np.nan, np.inf, -np.inf]
+    else:
+        values = [complex(a, b) for a in parts for b in parts]
+    x = np.array(values, dtype)
+    for name in SILENT if real else SILENT[: -len(REAL_ONLY)]:
+        function = getattr(np, name)
+        args = (x, x[::-1])[: function.nin]
+        symbols = [fg.var(letter, x.shape, x.dtype) for letter in "ab"[: function.nin]]
+        program = flatten_program([function(*symbols)], symbols)
+        assert ("quiet" in numpy_source(select_instructions(program))) == (not real), name
+        with np.errstate(all="ignore"):
+            expected = function(*args)
+        with np.errstate(all="raise"):
+            result = fg.jit(function)(*args)
+        if real or name != "sign":  # of complex numbers, the extremes overflow
+            assert result.tobytes() == expected.tobytes(), name

@@ -52,7 +52,7 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
     """
     names = [f"x{i}" for i in range(plan.inputs)]
     kernels = [kernel_source(kernel) for kernel in kernels_of(plan)]
-    direct = not first and not any([_may_warn(call) for call in plan.calls])
+    direct = not first and not any([_may_warn(plan, call) for call in plan.calls])
     lines = [*kernels, f"def {'run' if direct else 'body'}({', '.join(names)}):"]
     numbers = _number_inputs(plan)
     for i, name in enumerate(names):
@@ -92,11 +92,18 @@ _CHOICES = (np.maximum, np.minimum, np.fmax, np.fmin, np.equal, np.not_equal)
 _SILENT = frozenset((*_SIGNS, *_LOGICAL, *_CHOICES, np.isfinite, np.isnan, np.isinf))
 """Functions that never raise a floating-point error, so that NumPy has nothing to warn of."""
 
+_ORDER = (np.less, np.less_equal, np.greater, np.greater_equal, np.sign)
+_SILENT_ON_REALS = frozenset((*_ORDER, np.absolute, np.floor, np.ceil, np.trunc, np.rint))
+"""Functions that raise floating-point errors for complex operands only."""
 
-def _may_warn(call: Call) -> bool:
+
+def _may_warn(plan: Plan, call: Call) -> bool:
     """Whether NumPy may warn of a floating-point error in a call."""
     if call.form is CallForm.ENTRYWISE:
-        return call.function.run not in _SILENT
+        run = call.function.run
+        if run in _SILENT_ON_REALS:
+            return any(plan.calls[operand].type.dtype.kind == "c" for operand in call.operands)
+        return run not in _SILENT
     views = (CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM)
     return call.form not in (CallForm.INPUT, CallForm.CONSTANT, *views)
 
