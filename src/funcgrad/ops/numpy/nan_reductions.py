@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,79 +74,59 @@ def _count(known: Array, x: Array, axis: Axes, keepdims: bool) -> Any:
     return astype(reduction.sum(known, axis, keepdims=keepdims), np.real(x).dtype)
 
 
-def nanmax(
-    x: Array,
-    axis: Axes = None,
-    *,
-    keepdims: bool = False,
-    initial: object = None,
-    where: object = True,
-) -> Any:
-    """As `numpy.nanmax`; entries that tie share the derivative equally."""
-    return _extreme(np.fmax, -np.inf, x, axis, keepdims, initial, where)
+def _extreme(of: np.ufunc, instead: float) -> Callable[..., Any]:
+    """`nanmax`, of `numpy.fmax` and -inf, or `nanmin`; entries that tie share the derivative equally."""
+    by_entries, plain = (reduction.max, np.max) if of is np.fmax else (reduction.min, np.min)
+
+    def function(
+        x: Array,
+        axis: Axes = None,
+        *,
+        keepdims: bool = False,
+        initial: object = None,
+        where: object = True,
+    ) -> Any:
+        if not differentiable(lift_fully(x).dtype):
+            options: Any = {"initial": initial, "where": where} if initial is not None else {}
+            return plain(lift_fully(x), axis, keepdims=keepdims, **options)
+        kept, known = _numbers(x, instead, where)
+        z = by_entries(kept, axis, keepdims)
+        z = np.where(reduction.any(known, axis, keepdims), z, np.nan)
+        return z if initial is None else of(initial, z)
+
+    function.__name__ = function.__qualname__ = f"nan{plain.__name__}"
+    return function
 
 
-def nanmin(
-    x: Array,
-    axis: Axes = None,
-    *,
-    keepdims: bool = False,
-    initial: object = None,
-    where: object = True,
-) -> Any:
-    """As `numpy.nanmin`; entries that tie share the derivative equally."""
-    return _extreme(np.fmin, np.inf, x, axis, keepdims, initial, where)
+nanmax, nanmin = _extreme(np.fmax, -np.inf), _extreme(np.fmin, np.inf)
 
 
-def _extreme(
-    of: np.ufunc, instead: float, x: Array, axis: Axes, keepdims: Any, initial: Any, where: Any
-) -> Any:
-    larger = instead < 0
-    if not differentiable(lift_fully(x).dtype):
-        options = {"initial": initial, "where": where} if initial is not None else {}
-        return (np.max if larger else np.min)(lift_fully(x), axis, keepdims=keepdims, **options)
-    kept, known = _numbers(x, instead, where)
-    z = (reduction.max if larger else reduction.min)(kept, axis, keepdims)
-    z = np.where(reduction.any(known, axis, keepdims), z, np.nan)
-    return z if initial is None else of(initial, z)
+def _spread(name: str, plain: Callable[..., Any], of: Callable[[Any], Any]) -> Callable[..., Any]:
+    """`nanvar` or `nanstd`, as a function of the deviation, whose derivative is 0 where it is 0."""
+
+    def function(
+        x: Array,
+        axis: Axes = None,
+        dtype: Any = None,
+        *,
+        ddof: float = 0,
+        keepdims: Any = False,
+        where: Any = True,
+        mean: Any = None,
+        correction: float | None = None,
+    ) -> Any:
+        ddof = ddof if correction is None else correction
+        x = _real_dtype(name, x, dtype)
+        if not differentiable(x.dtype):
+            return plain(x, axis, dtype, ddof, keepdims, where=where, mean=mean)
+        return of(_deviation(inexact(x, dtype), axis, ddof, keepdims, where, mean))
+
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
-def nanvar(
-    x: Array,
-    axis: Axes = None,
-    dtype: Any = None,
-    *,
-    ddof: float = 0,
-    keepdims: Any = False,
-    where: Any = True,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    """As `numpy.nanvar`."""
-    ddof = ddof if correction is None else correction
-    x = _real_dtype("nanvar", x, dtype)
-    if not differentiable(x.dtype):
-        return reduction.var(x, axis, dtype, ddof, keepdims, where=where, mean=mean)
-    return np.square(_deviation(inexact(x, dtype), axis, ddof, keepdims, where, mean))
-
-
-def nanstd(
-    x: Array,
-    axis: Axes = None,
-    dtype: Any = None,
-    *,
-    ddof: float = 0,
-    keepdims: Any = False,
-    where: Any = True,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    """As `numpy.nanstd`; its derivative where all numbers are equal is 0."""
-    ddof = ddof if correction is None else correction
-    x = _real_dtype("nanstd", x, dtype)
-    if not differentiable(x.dtype):
-        return reduction.std(x, axis, dtype, ddof, keepdims, where=where, mean=mean)
-    return _deviation(inexact(x, dtype), axis, ddof, keepdims, where, mean)
+nanvar = _spread("nanvar", reduction.var, np.square)
+nanstd = _spread("nanstd", reduction.std, lambda size: size)
 
 
 def _real_dtype(name: str, x: object, dtype: np.dtype[Any]) -> Any:

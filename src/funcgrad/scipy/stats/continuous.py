@@ -36,6 +36,11 @@ _LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 _ROOT_TWO = math.sqrt(2)
 
 
+def _own(*shapes: Array) -> tuple[Array, ...]:
+    """The shape parameters of a distribution in a changed variable, if it has the same."""
+    return shapes
+
+
 def _positive_scale(a: Array, b: Array) -> Any:
     """The condition on shapes of which only the second must be positive."""
     return b > 0
@@ -350,36 +355,43 @@ weibull_max = changed(
     to=lambda x, c: -x,
     log_slope=lambda x, c: 0.0,
     back=lambda y, c: -y,
-    shapes=lambda c: (c,),
+    shapes=_own,
     support=lambda c: (-math.inf, 0.0),
     decreasing=True,
 )
-rayleigh = changed(
-    expon,
-    to=lambda x: x * x / 2,
-    log_slope=np.log,
-    back=lambda y: np.sqrt(2 * y),
-)
-pareto = changed(
-    expon,
-    to=lambda x, b: b * np.log(x),
-    log_slope=lambda x, b: np.log(b) - np.log(x),
-    back=lambda y, b: np.exp(y / b),
-    support=lambda b: (1.0, math.inf),
-)
+
+
+def _of_half_square(base: Standard, **options: Any) -> Standard:
+    """That of x, if x*x/2 has the distribution."""
+    return changed(
+        base,
+        to=lambda x, *own: x * x / 2,
+        log_slope=lambda x, *own: np.log(x),
+        back=lambda y, *own: np.sqrt(2 * y),
+        **options,
+    )
+
+
+def _of_log(base: Standard, sign: float = 1.0, **options: Any) -> Standard:
+    """That of x, if ``sign*c*log(x)`` has the distribution: c is its shape parameter."""
+    return changed(
+        base,
+        to=lambda x, c: sign * c * np.log(x),
+        log_slope=lambda x, c: np.log(c) - np.log(x),
+        back=lambda y, c: np.exp(sign * y / c),
+        decreasing=sign < 0,
+        **options,
+    )
+
+
+rayleigh = _of_half_square(expon)
+pareto = _of_log(expon, support=lambda b: (1.0, math.inf))
+powerlaw = _of_log(expon, -1.0, support=unit_interval)
 lomax = changed(
     expon,
     to=lambda x, c: c * np.log1p(x),
     log_slope=lambda x, c: np.log(c) - np.log1p(x),
     back=lambda y, c: np.expm1(y / c),
-)
-powerlaw = changed(
-    expon,
-    to=lambda x, a: -a * np.log(x),
-    log_slope=lambda x, a: np.log(a) - np.log(x),
-    back=lambda y, a: np.exp(-y / a),
-    support=unit_interval,
-    decreasing=True,
 )
 gompertz = changed(
     expon,
@@ -387,22 +399,10 @@ gompertz = changed(
     log_slope=lambda x, c: np.log(c) + x,
     back=lambda y, c: np.log1p(y / c),
 )
-maxwell = changed(
-    gamma,
-    to=lambda x: x * x / 2,
-    log_slope=np.log,
-    back=lambda y: np.sqrt(2 * y),
-    shapes=lambda: (np.float64(1.5),),
-)
+maxwell = _of_half_square(gamma, shapes=lambda: (np.float64(1.5),))
 # The densities of these are written out, since they may be positive at 0, where the slope of ``to`` is not.
 chi = replace(
-    changed(
-        gamma,
-        to=lambda x, df: x * x / 2,
-        log_slope=lambda x, df: np.log(x),
-        back=lambda y, df: np.sqrt(2 * y),
-        shapes=lambda df: (df / 2,),
-    ),
+    _of_half_square(gamma, shapes=lambda df: (df / 2,)),
     density=lambda x, df: (
         math.log(2)
         - 0.5 * math.log(2) * df
@@ -424,7 +424,7 @@ nakagami = replace(
         to=lambda x, nu: nu * x * x,
         log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
         back=lambda y, nu: np.sqrt(y / nu),
-        shapes=lambda nu: (nu,),
+        shapes=_own,
     ),
     density=lambda x, nu: (
         math.log(2)
@@ -439,7 +439,7 @@ invgamma = changed(
     to=lambda x, a: 1 / x,
     log_slope=lambda x, a: -2 * np.log(x),
     back=lambda y, a: 1 / y,
-    shapes=lambda a: (a,),
+    shapes=_own,
     decreasing=True,
 )
 loggamma = replace(
@@ -448,7 +448,7 @@ loggamma = replace(
         to=lambda x, c: np.exp(x),
         log_slope=lambda x, c: x,
         back=lambda y, c: np.log(y),
-        shapes=lambda c: (c,),
+        shapes=_own,
         support=whole_line,
     ),
     density=lambda x, c: c * x - np.exp(x) - gammaln(c),
@@ -470,21 +470,11 @@ def _log1p_power(x: Array, c: Array) -> Any:
 
 
 fisk = replace(
-    changed(
-        logistic,
-        to=lambda x, c: c * np.log(x),
-        log_slope=lambda x, c: np.log(c) - np.log(x),
-        back=lambda y, c: np.exp(y / c),
-    ),
+    _of_log(logistic),
     density=lambda x, c: np.log(c) + special.xlogy(c - 1, x) - 2 * _log1p_power(x, c),
 )
 loglaplace = replace(
-    changed(
-        laplace,
-        to=lambda x, c: c * np.log(x),
-        log_slope=lambda x, c: np.log(c) - np.log(x),
-        back=lambda y, c: np.exp(y / c),
-    ),
+    _of_log(laplace),
     density=lambda x, c: np.log(c / 2) + special.xlogy(-c * np.sign(x - 1) - 1, x),
 )
 johnsonsu = changed(
