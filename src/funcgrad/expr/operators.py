@@ -179,10 +179,13 @@ class Operators:
                 "+: expected numbers, but got two truth values, whose sum is 2 in Python and True in NumPy; "
                 "write 1*a + 1*b to count them, or a | b",
             )
-        return _add(self, other)
+        made = _add(self, other)
+        return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
     def __radd__(self, other: npt.ArrayLike) -> Any:
-        return self + other if type(other) is bool else _reflected_add(self, other)
+        kind = type(other)
+        made = self + other if kind is bool else _reflected_add(self, other)
+        return _beside(made, sys._getframe(1)) if kind in _ARRAY_LIKES else made
 
     __sub__ = _operator("subtract")
     __rsub__ = _operator("subtract", reflected=True)
