@@ -7,7 +7,7 @@ rows on `_cofactor_edge` says how far it is at singular ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,21 +53,6 @@ def _logabsdet_edge(z: Array, a: Array) -> LinearMap:
     )
 
 
-logabsdet_op: Op = Op(
-    name="logabsdet",
-    run=lambda a: np.linalg.slogdet(a)[1],
-    infer=lambda a: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
-    edges=(_logabsdet_edge,),
-    batch=of_stacks(lambda: logabsdet_op),
-    columns=Columns(
-        machine="matrix_forms:logabsdet",
-        flops=matrix_flops(lu_flops),
-        numpy="np.linalg.slogdet({0})[1]",
-        libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[1]},
-    ),
-)
-
-
 def _detphase_edge(z: Array, a: Array) -> LinearMap:
     """A complex sign turns by Im tr(a^-1 da); a real one is flat."""
     slope = mT(inv_op(a))
@@ -80,34 +65,38 @@ def _detphase_edge(z: Array, a: Array) -> LinearMap:
     return Structural(lambda v: turned * np.imag(np.sum(slope * v, axis=(-2, -1))), backward)
 
 
-def _sign_run(a: Array) -> Any:
-    return np.linalg.slogdet(a)[0]
+def _of_slogdet(
+    name: str,
+    part: int,
+    edge: Callable[..., LinearMap] | None,
+    infer: Callable[[ArrayType], ArrayType],
+    machine: str | None,
+) -> Op:
+    """One of the two results of `numpy.linalg.slogdet`."""
+    op: Op = Op(
+        name=name,
+        run=lambda a: np.linalg.slogdet(a)[part],
+        infer=infer,
+        edges=(edge,),
+        batch=of_stacks(lambda: op),
+        columns=Columns(
+            machine=machine,
+            flops=matrix_flops(lu_flops),
+            numpy=f"np.linalg.slogdet({{0}})[{part}]",
+            libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[part]},
+        ),
+    )
+    return op
 
 
-detsign_op: Op = Op(
-    name="detsign",
-    run=_sign_run,
-    infer=_number_type,
-    edges=(None,),
-    batch=of_stacks(lambda: detsign_op),
-    columns=Columns(
-        machine="matrix_forms:detsign",
-        flops=matrix_flops(lu_flops),
-        numpy="np.linalg.slogdet({0})[0]",
-        libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[0]},
-    ),
-)
-detphase_op: Op = Op(
-    name="detphase",
-    run=_sign_run,
-    infer=_number_type,
-    edges=(_detphase_edge,),
-    batch=of_stacks(lambda: detphase_op),
-    columns=Columns(
-        flops=matrix_flops(lu_flops),
-        numpy="np.linalg.slogdet({0})[0]",
-        libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[0]},
-    ),
+detsign_op: Op = _of_slogdet("detsign", 0, None, _number_type, "matrix_forms:detsign")
+detphase_op: Op = _of_slogdet("detphase", 0, _detphase_edge, _number_type, None)
+logabsdet_op: Op = _of_slogdet(
+    "logabsdet",
+    1,
+    _logabsdet_edge,
+    lambda a: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
+    "matrix_forms:logabsdet",
 )
 
 

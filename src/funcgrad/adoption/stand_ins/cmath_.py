@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.stand_ins.number_functions import any_traced, where_traced
+from funcgrad.adoption.stand_ins.number_functions import (
+    any_traced,
+    isclose,
+    numpy_functions,
+    where_traced,
+)
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import astype
 from funcgrad.typing import Array
@@ -35,19 +40,11 @@ def _polar(z: Array) -> tuple[Any, Any]:
     return np.abs(z), np.angle(_complex(z))
 
 
-def _isclose(a: Array, b: Array, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
-    far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
-    return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
-
-
 _SAME = """acos=arccos acosh=arccosh asin=arcsin asinh=arcsinh atan=arctan atanh=arctanh cos cosh exp isfinite
 isinf isnan log10 sin sinh sqrt tan tanh phase=angle"""
-_TRACED: dict[str, Callable[..., Any]] = {
-    name: _of_complex(getattr(np, theirs or name))
-    for name, _, theirs in [item.partition("=") for item in _SAME.split()]
-}
+_TRACED = {name: _of_complex(function) for name, function in numpy_functions(_SAME).items()}
 _OTHER: dict[str, Callable[..., Any]] = {
-    "isclose": _isclose,
+    "isclose": isclose,
     "log": _log,
     "polar": _polar,
     "rect": _rect,

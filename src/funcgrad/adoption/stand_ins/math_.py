@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.stand_ins.number_functions import any_traced, as_number, where_traced
+from funcgrad.adoption.stand_ins.number_functions import (
+    any_traced,
+    as_number,
+    isclose,
+    numpy_functions,
+    where_traced,
+)
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype
@@ -23,11 +29,6 @@ from funcgrad.typing import Array
 
 def _log(x: Any, *base: Any) -> Any:
     return np.log(x) / np.log(base[0]) if base else np.log(x)
-
-
-def _isclose(a: Array, b: Array, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
-    far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
-    return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
 
 
 def _ldexp(x: Array, i: int) -> Any:
@@ -124,27 +125,23 @@ def _special(name: str) -> Callable[[Any], Any]:
 _SAME = """acos=arccos acosh=arccosh asin=arcsin asinh=arcsinh atan=arctan atan2=arctan2 atanh=arctanh cbrt
 copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf isnan log10 log1p log2 radians sin sinh
 sqrt tan tanh"""
-_OTHER = {
+_OTHER: dict[str, Callable[..., Any]] = {
     "erf": _special("erf"),
     "erfc": _special("erfc"),
     "gamma": _special("gamma"),
     "lgamma": _special("gammaln"),
     "frexp": _frexp,
-    "isclose": _isclose,
+    "isclose": isclose,
     "ldexp": _ldexp,
     "log": _log,
     "modf": _modf,
     "pow": lambda x, y: np.power(_float(x), _float(y)),
     "remainder": _remainder,
 }
-_TRACED = {
-    name: getattr(np, theirs or name)
-    for name, _, theirs in [item.partition("=") for item in _SAME.split()]
-}
 globals().update(
     {
         name: where_traced(getattr(math, name), traced)
-        for name, traced in (_TRACED | _OTHER).items()
+        for name, traced in (numpy_functions(_SAME) | _OTHER).items()
         if hasattr(math, name)
     }
 )

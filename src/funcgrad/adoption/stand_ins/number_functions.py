@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
+from funcgrad.typing import Array
 
 
 def any_traced(*values: object) -> bool:
@@ -30,6 +31,12 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
     return function
 
 
+def isclose(a: Array, b: Array, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+    """As `math.isclose`, of traced values."""
+    far = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return np.equal(a, b) | (np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= far))
+
+
 def as_number(value: object, asker: str) -> Any:
     """An argument of a function of numbers: an array of one entry is a number, as in Python."""
     value = plain_value(value)
@@ -41,3 +48,9 @@ def as_number(value: object, asker: str) -> Any:
             f"{asker}: expected a number, but got {shown}; write np.{asker}, if NumPy has it"
         )
     return shape.reshape(value, ())
+
+
+def numpy_functions(names: str) -> dict[str, Callable[..., Any]]:
+    """NumPy's functions by the names given, or ``name=another`` for one that it has under another."""
+    pairs = [item.partition("=") for item in names.split()]
+    return {name: getattr(np, theirs or name) for name, _, theirs in pairs}

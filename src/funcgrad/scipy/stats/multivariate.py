@@ -178,6 +178,23 @@ _ENTROPIES: Mapping[str, Callable[..., Any]] = {
 }
 
 
+def _method(name: str) -> Callable[..., Any]:
+    def method(
+        self: Multivariate, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
+    ) -> Any:
+        own = getattr(self.own, name)  # an AttributeError, if SciPy's has no such method
+        args, kwds = self.parameters(args, kwds)
+        if not holds_expr([x, *args, *kwds.values()]):
+            return own(x, *args, **kwds)
+        with np.errstate(all="ignore"):
+            log = _FORMULAS[self.name](x, *args, **kwds)
+            return log if name.startswith("log") else np.exp(log)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As SciPy's method `{name}`."
+    return method
+
+
 class Multivariate:
     """A multivariate distribution of SciPy's, whose densities and masses take traced values.
 
@@ -211,16 +228,7 @@ class Multivariate:
             )
         return getattr(self.own(*self.args, **self.kwds), name)
 
-    def _log(self, name: str, x: npt.ArrayLike, args: Any, kwds: Any) -> Any:
-        own = getattr(self.own, name)  # an AttributeError, if SciPy's has no such method
-        args, kwds = self._parameters(args, kwds)
-        if not holds_expr([x, *args, *kwds.values()]):
-            return own(x, *args, **kwds)
-        with np.errstate(all="ignore"):
-            log = _FORMULAS[self.name](x, *args, **kwds)
-            return log if name.startswith("log") else np.exp(log)
-
-    def _parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The frozen distribution's parameters and a method's own."""
         merged = {**self.kwds, **kwds}
         merged.pop("seed", None)
@@ -229,26 +237,13 @@ class Multivariate:
     def entropy(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
         """The entropy, as SciPy's method; of traced parameters for the normal and Dirichlet's."""
         own = self.own.entropy
-        args, kwds = self._parameters(args, kwds)
+        args, kwds = self.parameters(args, kwds)
         if self.name not in _ENTROPIES or not holds_expr([*args, *kwds.values()]):
             return own(*args, **kwds)
         return _ENTROPIES[self.name](*args, **kwds)
 
-    def logpdf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
-        """The logarithm of the density, as SciPy's method."""
-        return self._log("logpdf", x, args, kwds)
-
-    def pdf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
-        """The density, as SciPy's method."""
-        return self._log("pdf", x, args, kwds)
-
-    def logpmf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
-        """The logarithm of the mass, as SciPy's method."""
-        return self._log("logpmf", x, args, kwds)
-
-    def pmf(self, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
-        """The mass, as SciPy's method."""
-        return self._log("pmf", x, args, kwds)
+    pdf, logpdf = _method("pdf"), _method("logpdf")
+    pmf, logpmf = _method("pmf"), _method("logpmf")
 
 
 MULTIVARIATE: Mapping[str, Multivariate] = {name: Multivariate(name) for name in _FORMULAS}
