@@ -129,7 +129,7 @@ def test_options(capsys):
     assert run(capsys, "-h")[1] == out
     assert run(capsys, "--version") == (0, f"funcgrad {fg.__version__}\n", "")
     words = run(capsys, "--completion")[1]
-    assert words.startswith('complete -W "table explain steps')
+    assert 'complete -W "table explain steps' in words
     # Each command of the help is one of the completion, and the other way round.
     named = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
     assert {"table", "steps", "check"} <= set(named)
@@ -475,6 +475,61 @@ def test_as_a_module():
     command = [sys.executable, "-m", "funcgrad", "x**2", "x=3"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("2*x")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--foo"], "expected an option, but got '--foo'; write --help"),
+        (["table", "--versoin"], "expected an option, but got '--versoin'; write --version"),
+        (["x=3"], "expected a formula before the values; write funcgrad 'x**2' x=3"),
+        (["", "x=3"], "expected an expression, but got none; write x**2"),
+        (["sin x", "x=3"], "write a product as x*y, and a call as sin(x)"),
+        (["|x|", "x=3"], "write abs(x) for |x|"),
+        (["x²", "x=3"], "write a power as x**2"),
+        (["file.py", "x=3"], "expected a function in the file; write file.py:f"),
+    ],
+)
+def test_slips_say_what_to_write(capsys, given, said):
+    code, out, err = run(capsys, *given)
+    assert (code, out) == (2, "")
+    assert err.endswith(f"{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "option"), [("help", "--help"), ("version", "--version"), ("-V", "--version")]
+)
+def test_options_as_other_commands_have_them(capsys, word, option):
+    assert run(capsys, word) == run(capsys, option)
+    assert run(capsys, "-V", "V=2")[0] == 0  # a formula
+
+
+def test_a_file_that_fails_is_named_with_its_line(capsys, tmp_path):
+    file = tmp_path / "wrong.py"
+    file.write_text("import math\n\nmath.foo\n\ndef f(x):\n    return x\n")
+    code, _, err = run(capsys, f"{file}:f", "x=1")
+    assert code == 2
+    assert err.startswith(f"funcgrad: {file}:3: AttributeError: module 'math'")
+
+
+def test_a_page_is_not_written_into_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    code, out, err = run(capsys, "explore", "x*y", "x=1", "y=2")
+    assert (code, out) == (2, "")
+    assert err.endswith("write funcgrad explore 'x*y' x=1 y=2 -o page.html\n")
+
+
+def test_completion_is_for_bash_and_zsh(capsys):
+    first, second = run(capsys, "--completion")[1].splitlines()
+    assert "bashcompinit" in first
+    assert second.startswith("complete ")
+    done = subprocess.run(
+        ["bash", "-ec", f"{first}\n{second}\ncomplete -p funcgrad"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "explore" in done.stdout
 
 
 def test_parse():

@@ -10,7 +10,10 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import re
+import shlex
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -53,7 +56,7 @@ commands that need none:
   explore  a page to step through   python   the source of a Python function
 
 options: -o FILE writes there what would be printed; -h, --help; --version;
-         --completion (for bash: source <(funcgrad --completion))
+         --completion (for bash and zsh: source <(funcgrad --completion))
 
   funcgrad "sqrt(x**2 + exp(x**2))" x=0.7
   funcgrad steps "sum(tanh(w*x))" w=0.5 x=[1,2,3]
@@ -67,12 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start(funcgrad)
         return 0
     asked = given[1] if given[0] in _COMMANDS and given[1:] in (["-h"], ["--help"]) else given[0]
+    asked = _MEANT.get(asked, asked) if len(given) == 1 else asked
     if asked in _OPTIONS:
         print(_OPTIONS[asked]())
         return 0
     try:
         given, file = _file(given)
         output = _output(given)
+        if file is None and given[0] == "explore" and sys.stdout.isatty():
+            raise FormulaError(
+                f"expected -o FILE for a page; write funcgrad {shlex.join(given)} -o page.html"
+            )
         if file is None:
             print_text(output)
         else:
@@ -84,7 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _completion() -> str:
-    return f'complete -W "{" ".join([*_COMMANDS, *_OPTIONS])}" -f funcgrad'
+    words = " ".join([*_COMMANDS, *_OPTIONS])
+    return (
+        '[ -n "$ZSH_VERSION" ] && autoload -Uz compinit bashcompinit && compinit && bashcompinit\n'
+        f'complete -W "{words}" -f funcgrad'
+    )
 
 
 _OPTIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
@@ -95,6 +107,9 @@ _OPTIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "--completion": _completion,
     }
 )
+
+_MEANT = MappingProxyType({"help": "--help", "version": "--version", "-V": "--version"})
+"""Options as other commands have them, where they stand alone."""
 
 
 def _file(given: list[str]) -> tuple[list[str], str | None]:
@@ -110,6 +125,15 @@ def _file(given: list[str]) -> tuple[list[str], str | None]:
 
 
 def _output(given: list[str]) -> str:
+    unknown = next((word for word in given if _OPTION.fullmatch(word)), None)
+    if unknown is not None:
+        near = [*get_close_matches(unknown, _OPTIONS), "--help"]
+        raise FormulaError(f"expected an option, but got {unknown!r}; write {near[0]}")
+    if _has_value(given[0]):
+        values_alone = " ".join(given)
+        raise FormulaError(
+            f"expected a formula before the values; write funcgrad 'x**2' {values_alone}"
+        )
     if given[0] not in _COMMANDS:
         meant = get_close_matches(given[0], _COMMANDS)
         if meant and len(given) > 1 and not _has_value(given[1]):
@@ -122,6 +146,9 @@ def _output(given: list[str]) -> str:
     expr = _program(rest[0], values, command in _WITHOUT_VALUES)
     known = {name: value for name, value in values.items() if name in variables(expr)}
     return str(_COMMANDS[command](expr, known))
+
+
+_OPTION = re.compile(r"--[a-z][a-z-]+")
 
 
 # -- commands ------------------------------------------------------------------------------------
@@ -188,6 +215,8 @@ def _program(source: str, values: dict[str, Any], without_values: bool = False) 
         if not isinstance(result, Expr):
             raise TypeError(f"{name}: expected a scalar result, but got {type(result).__name__}")
         return result
+    if source.endswith(".py"):
+        raise FormulaError(f"expected a function in the file; write {source}:f")
     inputs = {n: var(n, np.shape(v), float) for n, v in values.items()}
     if without_values:
         inputs = {n: var(n) for n in names_in(source)} | inputs
@@ -201,7 +230,12 @@ def _function(path: Path, name: str) -> Any:
     if spec is None or spec.loader is None:
         raise OSError(f"expected a Python file, but got {path}")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        steps = traceback.extract_tb(error.__traceback__)
+        line = next((step.lineno for step in reversed(steps) if step.filename == spec.origin), "?")
+        raise FormulaError(f"{path}:{line}: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise TypeError(f"expected a function {name!r} in {path}, but there is none")

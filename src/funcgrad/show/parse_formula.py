@@ -47,8 +47,13 @@ _UNARY: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
 )
 
 
-_PRODUCT = re.compile(r"(?<![\w.])\d+(?:\.\d*)?[a-zA-Z_]")
-"""A number before a name, as people write a product."""
+_SLIPS = (
+    (r"(?<![\w.])\d+(?:\.\d*)?[a-zA-Z_]", "; write a product as 2*x"),
+    (r"[²³]", "; write a power as x**2"),
+    (r"\|", "; write abs(x) for |x|"),
+    (r"[^\W\d]\w* +[\w.]", "; write a product as x*y, and a call as sin(x)"),
+)
+"""How people write what formulas write in another way: a pattern, and what to write."""
 
 
 class FormulaError(ValueError):
@@ -66,12 +71,14 @@ def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
         raise FormulaError(
             f"formula: expected at most {LONGEST_FORMULA} characters, but got {len(source)}"
         )
+    if not source.strip():
+        raise FormulaError("formula: expected an expression, but got none; write x**2")
     _check_depth(source)
     try:
         tree = ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it is nested too deeply"
-        hint = "; write a product as 2*x" if _PRODUCT.search(source) else ""
+        hint = next((hint for pattern, hint in _SLIPS if re.search(pattern, source)), "")
         raise FormulaError(f"formula: expected an expression, but {reason}{hint}") from None
     if any(isinstance(node, ast.BitXor) for node in ast.walk(tree)):
         meant = source.strip().replace("^", "**")
