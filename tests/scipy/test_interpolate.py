@@ -259,3 +259,15 @@ def test_traced_splines_that_are_not_supported_are_refused():
         fg.grad(lambda t: interpolate.UnivariateSpline(X, Y * t)(0.5))(1.0)
     with pytest.raises(AttributeError, match="BSpline: expected plain knots"):
         fg.grad(lambda t: interpolate.BSpline(X, Y[:3] * t, 2).integrate(0, 1))(1.0)
+
+
+@pytest.mark.parametrize("kind", ["previous", "next"])
+def test_a_step_interpolant_is_nan_where_no_step_begins(kind):
+    x, y, q = np.arange(3.0), np.array([1.0, 4.0, 2.0]), np.array([-1.0, 0.0, 0.5, 2.0, 3.0])
+
+    def value(y, q):
+        return interpolate.interp1d(x, y, kind=kind, fill_value="extrapolate")(q)
+
+    own = scipy.interpolate.interp1d(x, y, kind=kind, fill_value="extrapolate")(q)
+    np.testing.assert_array_equal(fg.jit(value)(y, q), own)
+    assert np.all(fg.jacobian(value)(y, q)[np.isnan(own)] == 0)

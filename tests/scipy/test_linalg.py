@@ -184,3 +184,29 @@ def test_schur_has_scipys_values_and_derivatives_where_eigenvalues_are_distinct(
     # Vectors of equal eigenvalues have no derivative.
     turn = np.array([[0.0, 1.0], [2.0, 0.0]])
     assert np.isnan(fg.grad(lambda t: linalg.schur(np.eye(2) + t * turn)[1][0, 1])(0.0))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("width", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_banded_cholesky_factors_have_scipys_values_and_derivatives(lower, width, dtype):
+    rng = np.random.default_rng(width)
+    bands = 0.3 * rng.normal(size=(width + 1, 4)) * (1 + 0.5j if dtype is complex else 1)
+    bands[0 if lower else -1] = 3.0
+    right = rng.normal(size=(4, 2))
+    used = np.ones(bands.shape, bool)
+    for k in range(1, width + 1):
+        used[(k, slice(4 - k, None)) if lower else (width - k, slice(0, k))] = False
+
+    def solved(factor, right):
+        return linalg.cho_solve_banded((factor, lower), right)
+
+    own = scipy.linalg.cholesky_banded(bands, lower=lower)
+    found = fg.jit(lambda a: linalg.cholesky_banded(a, lower=lower))(bands)
+    np.testing.assert_allclose(found[used], own[used], rtol=1e-14)
+    np.testing.assert_allclose(
+        fg.jit(solved)(own, right), scipy.linalg.cho_solve_banded((own, lower), right), rtol=1e-12
+    )
+    if dtype is float:
+        fg.check_grads(lambda a: linalg.cholesky_banded(a, lower=lower)[used], (bands,))
+        fg.check_grads(solved, (own, right), order=1)

@@ -1,5 +1,6 @@
 """Multivariate distributions: values are SciPy's, derivatives those of central differences."""
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats
@@ -85,6 +86,11 @@ def test_frozen_distributions():
         ("multivariate_normal", lambda s: (np.zeros(3), MATRIX * s)),
         ("multivariate_normal", lambda s: (s * 0.1, s)),
         ("dirichlet", lambda s: (np.array([0.4, 1.0, 3.0]) * s,)),
+        ("multivariate_t", lambda s: (np.zeros(3), MATRIX * s, 2.0 + s)),
+        ("multivariate_t", lambda s: (None, s, 5.0)),
+        ("multivariate_t", lambda s: (None, s, np.inf)),
+        ("wishart", lambda s: (3.5 + s, MATRIX * s)),
+        ("wishart", lambda s: (2.0, s)),
     ],
 )
 def test_entropies_have_derivatives(name, parameters, frozen):
@@ -96,6 +102,22 @@ def test_entropies_have_derivatives(name, parameters, frozen):
     difference = (entropy(0.7 + 1e-6) - entropy(0.7 - 1e-6)) / 2e-6
     assert value == pytest.approx(entropy(0.7, scipy.stats), rel=1e-13)
     assert slope == pytest.approx(difference, rel=1e-7)
+
+
+@pytest.mark.parametrize("df", [0.01, 3.0, 1e4, 1e10])
+def test_entropy_of_t_keeps_its_digits_for_all_degrees_of_freedom(df):
+    mp = mpmath.mp
+
+    def exact(df):
+        half, rest = df / 2, mp.mpf(3) / 2
+        tail = (half + rest) * (mp.digamma(half + rest) - mp.digamma(half))
+        return mp.loggamma(half) - mp.loggamma(half + rest) + rest * mp.log(df * mp.pi) + tail
+
+    with mp.workdps(50):
+        value, slope = float(exact(mp.mpf(df))), float(mp.diff(exact, mp.mpf(df)))
+    found = fg.value_and_grad(lambda df: stats.multivariate_t.entropy(None, np.eye(3), df))(df)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    assert found[1] == pytest.approx(slope, rel=1e-9)
 
 
 def test_wrong_arguments_are_refused():

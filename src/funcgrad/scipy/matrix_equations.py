@@ -422,6 +422,55 @@ def solveh_banded(
     return solve_banded((width, width), full, right)
 
 
+@_composed
+def cho_solve_banded(
+    cb_and_lower: tuple[npt.ArrayLike, bool],
+    b: npt.ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.cho_solve_banded`.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda c: cho_solve_banded((c, False), [1.0])[0])(np.array([[2.0]]))
+    array([[-0.25]])
+    """
+    factor, lower = cb_and_lower
+    bands, right = _arrays("cho_solve_banded", factor, b)
+    width = bands.shape[0] - 1
+    if lower:
+        adjoint = np.stack([_shifted(np.conj(bands[k]), k) for k in range(width, -1, -1)])
+        return solve_banded((0, width), adjoint, solve_banded((width, 0), bands, right))
+    adjoint = np.stack([_shifted(np.conj(bands[width - k]), -k) for k in range(width + 1)])
+    return solve_banded((0, width), bands, solve_banded((width, 0), adjoint, right))
+
+
+@_composed
+def cholesky_banded(
+    ab: npt.ArrayLike, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
+) -> Any:
+    """As `scipy.linalg.cholesky_banded`, by the whole matrix.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: cholesky_banded(a)[0, 0])(np.array([[4.0]]))
+    array([[0.25]])
+    """
+    bands = number("cholesky_banded", ab)
+    width, n = bands.shape[0] - 1, bands.shape[1]
+    matrix: Any = np.zeros((n, n), bands.dtype)
+    for k in range(width + 1):
+        below = bands[k, : n - k] if lower else np.conj(bands[width - k, k:])
+        matrix = matrix + np.diag(below, -k)
+        if k:
+            matrix = matrix + np.diag(np.conj(below), k)
+    factor = np.linalg.cholesky(matrix)
+    if lower:
+        rows = [np.pad(np.diagonal(factor, -k), (0, k)) for k in range(width + 1)]
+    else:
+        rows = [np.pad(np.conj(np.diagonal(factor, -k)), (k, 0)) for k in range(width, -1, -1)]
+    return np.stack(rows)
+
+
 # -- Schur's form -----------------------------------------------------------------------------------
 _schur_form = primitive(lambda a: _scipy.schur(a)[0], out=lambda a: a, name="schur_form")
 _schur_vectors = primitive(lambda a: _scipy.schur(a)[1], out=lambda a: a, name="schur_vectors")
