@@ -17,13 +17,17 @@ HEAVY = (
     "funcgrad.compiler.python.scalar_codegen",
     "funcgrad.show",
     "funcgrad.control",
+    "funcgrad.rewrite.reading_laws",
     "funcgrad.transforms.jit.jit",
     "funcgrad.transforms.vmap",
+    "fractions",
     "hashlib",
+    "html",
     "numba",
     "optree",
     "pathlib",
     "scipy",
+    "string",
     "tempfile",
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
 
@@ -18,4 +17,6 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join([f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells])}</tr>"
+    from html import escape  # which loads the names of all entities, and only notebooks need
+
+    return f"<tr>{''.join([f'<{tag}>{escape(cell)}</{tag}>' for cell in cells])}</tr>"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from operator import index
-from string import ascii_letters, ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,9 @@ from funcgrad.ops.base.op import EdgeRule, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array
+
+_LOWERCASE = "abcdefghijklmnopqrstuvwxyz"  # importing `string` compiles a regular expression
+_LETTERS = _LOWERCASE + _LOWERCASE.upper()
 
 
 # -- matmul --------------------------------------------------------------------------------------
@@ -181,7 +183,7 @@ def _einsum_edge(index: int) -> EdgeRule:
 
 def _einsum_batch(size: int, batched: tuple[bool, ...], *xs: Array, subscripts: str) -> Any:
     inputs, output = _terms(subscripts)
-    new = next(c for c in ascii_letters if c not in subscripts)
+    new = next(c for c in _LETTERS if c not in subscripts)
     terms = [new + term if own else term for term, own in zip(inputs, batched, strict=True)]
     return einsum_op(*xs, subscripts=f"{','.join(terms)}->{new}{output}")
 
@@ -229,7 +231,7 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
         ) from None
     numbers = sorted({i for each in items for i in each if i is not Ellipsis})
     # As NumPy: the axes of the result are in the order of the numbers if there is no list for it.
-    letters = ascii_lowercase if len(numbers) <= len(ascii_lowercase) else sorted(ascii_letters)
+    letters = _LOWERCASE if len(numbers) <= len(_LOWERCASE) else sorted(_LETTERS)
     names: dict[Any, str] = dict(zip(numbers, letters, strict=False))
     if len(numbers) > len(names):
         raise fail(ValueError, f"einsum: expected at most 52 subscripts, but got {len(numbers)}")

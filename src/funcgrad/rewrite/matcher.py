@@ -20,8 +20,6 @@ from funcgrad.graph import CONSTANT, INPUT, unnested
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
-from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
-from funcgrad.rewrite.reading_laws import COLLECTED, COMPLEX_READING, READING, STRUCTURAL_READING
 from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
 from funcgrad.typing import Array
 
@@ -56,12 +54,17 @@ class _Pattern(NamedTuple):
     names: tuple[str, ...]
 
 
-@lru_cache(maxsize=1)
-def _patterns() -> dict[Op, list[_Pattern]]:
+@lru_cache(maxsize=2)
+def _patterns(reading: bool) -> dict[Op, list[_Pattern]]:
     """The table of laws, by the operation at the root of the left side."""
     stands = {name: var(name, dtype=bool if name == "p" else float) for name in "cdpxy"}
     found: dict[Op, list[_Pattern]] = {}
-    for law in (*LAWS, *READING):
+    laws = LAWS
+    if reading:
+        from funcgrad.rewrite.reading_laws import READING  # what only printed formulas need
+
+        laws = (*LAWS, *READING)
+    for law in laws:
         code: Any = law.left.__code__
         names = code.co_varnames[: code.co_argcount]
         root = law.left(*[stands[name] for name in names])
@@ -73,7 +76,7 @@ def _patterns() -> dict[Op, list[_Pattern]]:
 def _compiled_patterns(op: Op, mode: Mode, dtype: str) -> tuple[CompiledPattern, ...]:
     """The patterns of the laws with this operation at the root: compiled when a program first has it."""
     found: list[CompiledPattern] = []
-    for root, law, names in _patterns().get(op, ()):
+    for root, law, names in _patterns(mode == "reading").get(op, ()):
         limited = law.holds == "for readers" and mode not in FOR_READERS
         if not _is_taken(law.holds, mode, dtype) or (law.single_use and mode == "part"):
             continue
@@ -219,10 +222,10 @@ class _Constant(NamedTuple):
     value: float | None
 
 
-@lru_cache(maxsize=1)
-def _named_values() -> frozenset[Any]:
+@lru_cache(maxsize=2)
+def _named_values(reading: bool) -> frozenset[Any]:
     """The constants that laws name, such as 0 and 1."""
-    roots = [pattern.root for patterns in _patterns().values() for pattern in patterns]
+    roots = [pattern.root for patterns in _patterns(reading).values() for pattern in patterns]
     return frozenset(
         value_of(expr).item() for expr in subexpressions(*roots) if expr.op is CONSTANT
     )
@@ -270,12 +273,12 @@ def candidates(mode: Mode, op: Op, dtype: str, same: bool, operands: tuple[Any, 
     return Candidates(_laws(mode, op, dtype, same, operands), _kind_of_result(op, operands))
 
 
-def candidates_of_leaf(expr: Expr) -> Candidates:
+def candidates_of_leaf(mode: Mode, expr: Expr) -> Candidates:
     """The kind of an input or a constant, to which no law applies."""
     value = value_of(expr)
     if value is None:
         return Candidates(None, expr.op)
-    named = value.item() if value.item() in _named_values() else None
+    named = value.item() if value.item() in _named_values(mode == "reading") else None
     return Candidates(None, _Constant(named))
 
 
@@ -284,12 +287,18 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     structural: list[Callable[[Expr], Expr | None]] = []
     if all(isinstance(kind, _Constant) for kind in kinds):
         structural.append(fold_constants)
-    collected = mode == "reading" and dtype == "f" and op.name in COLLECTED
-    if mode == "reading" and dtype in "fb":
-        structural += STRUCTURAL_READING.get(op.name, ())
-        structural += READING_ELEMENTWISE if isinstance(op, Elementwise) else ()
-    elif mode == "reading":
-        structural += COMPLEX_READING.get(op.name, ())
+    collected = False
+    if mode == "reading":
+        # What only printed formulas need.
+        from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
+        from funcgrad.rewrite.reading_laws import COLLECTED, COMPLEX_READING, STRUCTURAL_READING
+
+        collected = dtype == "f" and op.name in COLLECTED
+        if dtype in "fb":
+            structural += STRUCTURAL_READING.get(op.name, ())
+            structural += READING_ELEMENTWISE if isinstance(op, Elementwise) else ()
+        else:
+            structural += COMPLEX_READING.get(op.name, ())
     for law, operands, holds in () if collected else STRUCTURAL.get(op.name, ()):
         taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
         if taken and (not operands or any(known in operands for known in ops)):

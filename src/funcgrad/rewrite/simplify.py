@@ -149,7 +149,7 @@ class Simplifier:
             operands = tuple([kinds[id(arg)] for arg in args])
             same = False
         else:
-            return candidates_of_leaf(expr)
+            return candidates_of_leaf(self.mode, expr)
         key = (expr.op, expr.type.dtype.kind, same, operands)
         found = self.candidates_memo.get(key)
         if found is None:
