@@ -387,6 +387,20 @@ READINGS = {
         ),
         "zeros((3, 3)).at[[0, 1, 2], [0, 2, 1]].add(full(3, -1.0)) + softmax(m, axis=1)",
     ),
+    "scaled_entry": (
+        lambda: fg.gradient((V[0] * V[1] - 1) ** 2, V),
+        "let a = v[0]*v[1] - 1\nin array([2*v[1]*a, 2*v[0]*a, 0])",
+    ),
+    "rows_of_columns": (
+        lambda: fg.jacobian(lambda w: np.stack([w[0] * np.cos(w[1]), w[0] * w[1]])).expr(
+            fg.var("w", (2,))
+        ),
+        "array([[cos(w[1]), -w[0]*sin(w[1])], [w[1], w[0]]])",
+    ),
+    "columns_in_zeros": (
+        lambda: fg.hessian(lambda w: w[0] ** 3 * w[1]).expr(fg.var("w", (2,))),
+        "array([[6*w[1]*w[0], 3*w[0]**2], [3*w[0]**2, 0]])",
+    ),
 }
 
 

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
+import funcgrad.scipy.special as special
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.latex.to_latex import identifier, to_latex
 from tests.default_slice import examples
@@ -247,6 +248,14 @@ WRITTEN = [
     (fg.var("a", (3, 4))[1:, None, ::2], r"a_{1{:}, \mathrm{new}, {:}{:}2}"),
     (np.sum(fg.var("a", (3, 4)), axis=0), r"\operatorname{sum}_{0}\left(a\right)"),
     (np.sum(fg.var("a", (3, 4))), r"\operatorname{sum}\left(a\right)"),
+    (fg.gradient(np.trace(fg.var("A", (3, 3))), "A"), r"\mathbf{I}_{3}"),
+    (np.linalg.inv(fg.var("A", (2, 2)) @ fg.var("B", (2, 2))), r"\left(A \, B\right)^{-1}"),
+    (fg.var("A", (2, 2)) @ fg.var("B", (2, 2)) @ fg.var("A", (2, 2)), r"A \, B \, A"),
+    (fg.var("A", (2, 2)) @ fg.var("v", (2,)) @ fg.var("w", (2,)), r"\left(A \, v\right) \, w"),
+    (np.cumsum(fg.var("v", (3,))), r"\operatorname{cumsum}\left(v\right)"),
+    (np.fft.fft(fg.var("v", (3,))), r"\operatorname{fft}\left(v\right)"),
+    (np.sinc(X), r"\operatorname{sinc}\left(x\right)"),
+    (fg.gradient(special.psi(X), X), r"\psi^{(1)}\left(x\right)"),
     (X + np.array([1.0, 2.0]), r"x + \begin{bmatrix} 1 & 2 \end{bmatrix}"),
     (np.reshape(fg.var("v", (2,)), (2, 1)), r"\operatorname{reshape}_{2 \times 1}\left(v\right)"),
     (np.reshape(fg.var("v", (1,)), ()), r"\operatorname{reshape}_{()}\left(v\right)"),

@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.matrix_stacks import (
     between,
     eye_like,
@@ -134,6 +134,7 @@ inv_op: Op = Op(
     batch=of_stacks(lambda: inv_op),
     columns=Columns(
         flops=matrix_flops(lambda n: 2 * n**3),
+        latex=Form("inverse"),
         machine="matrix_forms:inv",
         numpy="np.linalg.inv({all})",
         libraries={"any": lambda xp, a: xp.linalg.inv(a)},

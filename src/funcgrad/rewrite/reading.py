@@ -42,13 +42,18 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
     if not derived or len(subexpressions(*derived)) > MOST_NODES_READ:
         return ReadFormulas(list(exprs), False)
     read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
-    known = {id(expr): new for expr, new in zip(derived, read, strict=True)}
+    known = {id(expr): _without_leaf(new) for expr, new in zip(derived, read, strict=True)}
     return ReadFormulas(folded(exprs, rebuild, known), all(map(_is_read, exprs)))
 
 
 def _is_read(expr: Expr) -> bool:
     """Whether an expression is a derived formula, or a derivative in a trace."""
     return is_derived(expr) or (expr.op is leaf and dict(expr.params)["scope"] is None)
+
+
+def _without_leaf(expr: Expr) -> Expr:
+    """What a transform has put out, without the node that marks it."""
+    return expr.args[0] if expr.op is leaf else expr
 
 
 def _is_shown(expr: Expr) -> bool:

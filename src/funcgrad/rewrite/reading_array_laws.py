@@ -20,6 +20,7 @@ from funcgrad.rewrite.monomials import (
     collected,
     monomial,
     product_of,
+    scalars_apart,
     sum_of,
     terms_of,
     unbroadcast,
@@ -126,15 +127,33 @@ def _entries_in_zeros(expr: Expr) -> Expr | None:
     if all([arg.op is CONSTANT for arg in expr.args]):
         return None
     sums: list[Any] = [0.0] * expr.size
-    for part in found:
+    for n, part in enumerate(found):
         for i, x in part or ():
+            x = -x if n and expr.op is arithmetic.subtract else x
             sums[i] = x if isinstance(sums[i], float) else sums[i] + x
     zero = scalar(0, expr.dtype)
     return shape.stack([zero if isinstance(x, float) else x for x in sums])  # type: ignore[no-any-return]
 
 
 def _entries(expr: Expr) -> list[tuple[int, Expr]] | None:
-    """The entries of a vector of zeros and few others, by place; None if it is another."""
+    """The entries of a vector of zeros and few others, by place, or of one times numbers; else None."""
+    if expr.dtype.kind != "f" or expr.op not in _SCALED:
+        return _stored_entries(expr)
+    alike, rest = scalars_apart(expr)
+    bases = [base for base, k in rest.powers.values() if k == 1]
+    if len(bases) != 1 or len(rest.powers) != 1:
+        return None
+    found, like = _stored_entries(bases[0]), scalar(0, expr.dtype)
+    if found is None or (bases[0].op is CONSTANT and len(found) == expr.size):
+        return None
+    return [(i, product_of(alike.times(monomial(x)), like)) for i, x in found]
+
+
+_SCALED = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
+
+
+def _stored_entries(expr: Expr) -> list[tuple[int, Expr]] | None:
+    """The entries of a constant, a stack, or a number stored into zeros, by place."""
     if expr.op is CONSTANT:
         array = expr.params[0][1].array
         return [(i, scalar(x, expr.dtype)) for i, x in enumerate(array.tolist()) if x != 0]
@@ -247,6 +266,17 @@ def _entry_in_zeros(expr: Expr) -> Expr | None:
     return shape.stack([x if i == place else zero for i in range(expr.size)])  # type: ignore[no-any-return]
 
 
+def _scaled_entry(expr: Expr) -> Expr | None:
+    """x*[1, 0, 0] = [x, 0, 0]."""
+    if expr.dtype.kind != "f" or expr.ndim != 1 or not 2 <= expr.size <= MOST_ENTRIES:
+        return None
+    found = dict(_entries(expr) or ())
+    if not found or all([value_of(x) is not None for x in found.values()]):
+        return None
+    zero = scalar(0, expr.dtype)
+    return shape.stack([found.get(i, zero) for i in range(expr.size)])  # type: ignore[no-any-return]
+
+
 def _softmax(expr: Expr) -> Expr | None:
     """exp(x - logsumexp(x)) = _softmax(x)."""
     (inside,) = expr.args
@@ -295,7 +325,10 @@ READING_ELEMENTWISE: tuple[ReadingLaw, ...] = (_before_broadcast,)
 ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "add": (_entries_in_zeros,),
-        "multiply": (_outer_product,),
+        "subtract": (_entries_in_zeros,),
+        "negative": (_scaled_entry,),
+        "divide": (_scaled_entry,),
+        "multiply": (_outer_product, _scaled_entry),
         "exp": (_softmax,),
         "broadcast_to": (_needless_axes,),
         "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _number_in_sum),

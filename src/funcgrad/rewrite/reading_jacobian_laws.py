@@ -8,7 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
-from funcgrad.ops import contraction, shape
+from funcgrad.graph import unnested
+from funcgrad.ops import contraction, indexing, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.rewrite.monomials import (
@@ -18,7 +19,7 @@ from funcgrad.rewrite.monomials import (
     scalars_apart,
     unbroadcast,
 )
-from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix
 from funcgrad.rewrite.reading_ops import diag_op, trace_op
 
@@ -148,6 +149,36 @@ def _trace_of_product(expr: Expr) -> Expr | None:
     return None
 
 
+def _rows_of_columns(expr: Expr) -> Expr | None:
+    """stack([x, y], axis=1).T = array([x, y])."""
+    (x,) = expr.args
+    if dict(expr.params)["axes"] != (1, 0) or x.op is not shape.concatenate_op:
+        return None
+    columns = [part.args[0] for part in x.args if part.op is shape.reshape_op]
+    if len(columns) != x.shape[1] or any([column.ndim != 1 for column in columns]):
+        return None
+    return shape.stack(columns)  # type: ignore[no-any-return]
+
+
+def _columns_in_zeros(expr: Expr) -> Expr | None:
+    """zeros((n, 2)).at[:, 0].add(x) + zeros((n, 2)).at[:, 1].add(y) = stack([x, y], axis=1)."""
+    if expr.ndim != 2 or not 2 <= expr.shape[1] <= MOST_ENTRIES:
+        return None
+    found: dict[int, Expr] = {}
+    for part in unnested(expr, lambda x: x.args if x.op is arithmetic.add else ()):
+        spec = dict(part.params).get("spec", ())
+        if part.op is not indexing.scatter_op or len(spec) != 2 or len(part.args) > 1:
+            return None
+        if spec[0] != ("slice", None, None, None) or not isinstance(spec[1], int):
+            return None
+        column = spec[1] % expr.shape[1]
+        (x,) = part.args
+        found[column] = found[column] + x if column in found else x
+    columns = [found.get(k) for k in range(expr.shape[1])]
+    whole = [x for x in columns if x is not None and x.shape == expr.shape[:1]]
+    return shape.stack(whole, axis=1) if len(whole) == len(columns) else None
+
+
 def _axes_dropped(expr: Expr) -> Expr | None:
     """zeros(n).at[:, None].add(x) = reshape(x, (n,)): each entry stands in its place."""
     g, *arrays = expr.args
@@ -169,7 +200,8 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "outer": (_scalars_outside,),
         "solve": (_scalars_outside,),
         "reshape": (_same_everywhere, _scalars_outside),
-        "transpose": (_same_everywhere, _scalars_outside),
+        "add": (_columns_in_zeros,),
+        "transpose": (_same_everywhere, _rows_of_columns, _scalars_outside),
         "mask": (_guard_inside,),
         "any": (_same_everywhere,),
         "all": (_same_everywhere,),

@@ -44,7 +44,12 @@ def _diagonal_type(x: ArrayType) -> ArrayType:
 
 
 diag_op = Op(name="diag", run=np.diag, infer=_diagonal_type)
-trace_op = Op(name="trace", run=np.trace, infer=lambda x: ArrayType((), x.dtype))
+trace_op = Op(
+    name="trace",
+    run=np.trace,
+    infer=lambda x: ArrayType((), x.dtype),
+    columns=Columns(latex=r"\operatorname{tr}"),
+)
 
 
 def _triangle_of(name: str, run: Callable[..., Any]) -> Op:

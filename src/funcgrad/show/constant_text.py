@@ -20,11 +20,18 @@ def stacked_text(expr: Expr, parts: Sequence[Written]) -> Written | None:
     if operands is None:
         return None
     axis = dict(expr.params)["axis"]
-    inside = f"[{', '.join([part.text for part in parts])}]"
+    rows = [_row(operand.expr, part.text) for operand, part in zip(operands, parts, strict=True)]
+    inside = f"[{', '.join([part.text for part in parts] if axis else rows)}]"
     if axis:
         return Written(f"stack({inside}, axis={axis})", CALL)
     dtype = any([x.number for x in operands]) and not is_default_dtype(expr.dtype)
     return Written(f"array({inside}, {expr.dtype})" if dtype else f"array({inside})", CALL)
+
+
+def _row(expr: Expr, text: str) -> str:
+    """A row of an array that is stacked itself: [x, y] of ``array([x, y])``."""
+    stacked = stacked_operands(expr) is not None
+    return text[6:-1] if stacked and text.startswith("array([") and text.endswith("])") else text
 
 
 def told_apart(part: Written, key: Key, abbreviations: dict[str, list[Key]]) -> Written:

@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import Op, astype, differentiable, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.typing import Array, FunctionLibrary
@@ -117,6 +117,7 @@ sinc_derivative: Op = Op(
     notation=lambda x, order: f"sinc({x}, order={order})" if order else f"sinc({x})",
     columns=Columns(
         mpmath=_mp_sinc,
+        latex=Form("sinc"),
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
         entrywise=True,
         fresh=True,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, concrete
 from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import real_loop
@@ -90,7 +90,7 @@ polygamma_op: Op = Op(
         mpmath=_mp_polygamma,
         interval=_interval_polygamma,
         sympy=lambda sp, x, order: sp.polygamma(order, x),
-        latex=r"\psi",
+        latex=Form("polygamma"),
         numpy=_polygamma_source,
         libraries={"jax": _jax_polygamma, "torch": _torch_polygamma},
     ),

@@ -36,8 +36,8 @@ def latex_call(expr: Expr, operation: Op, parts: list[Written]) -> Written:
     head = _head(operation) or rf"\operatorname{{{escaped(operation.name)}}}"
     params = dict(expr.params)
     axis = params.pop("axis", None)
-    if axis is not None and axis != tuple(range(expr.args[0].ndim)):
-        axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if axis is not None and axes != tuple(range(expr.args[0].ndim)):
         head += f"_{{{', '.join(map(str, axes))}}}"
     inside = [p.text for p in parts]
     said = [f"{key}={value}" for key, value in params.items() if value is not False]
@@ -79,10 +79,10 @@ def _factor(part: Written) -> str:
 
 
 def _matrix_product(expr: Expr, parts: list[Written]) -> Written:
-    return Written(
-        rf"{latex_parenthesized(parts[0], UNARY)} \, {latex_parenthesized(parts[1], UNARY + 1)}",
-        PRODUCT,
-    )
+    # A product of matrices is read from the left.
+    chain = expr.args[0].op is expr.op and expr.args[0].ndim == 2
+    left = latex_parenthesized(parts[0], PRODUCT if chain else UNARY)
+    return Written(rf"{left} \, {latex_parenthesized(parts[1], UNARY + 1)}", PRODUCT)
 
 
 def _outer(expr: Expr, parts: list[Written]) -> Written:
@@ -135,6 +135,21 @@ def _transposed(expr: Expr, parts: list[Written]) -> Written | None:
 def _reshaped(expr: Expr, parts: list[Written]) -> Written:
     lengths = r" \times ".join(map(str, expr.shape)) or "()"
     return Written(rf"\operatorname{{reshape}}_{{{lengths}}}\left({parts[0].text}\right)", CALL)
+
+
+def _inverse(expr: Expr, parts: list[Written]) -> Written:
+    return Written(f"{latex_parenthesized(parts[0], ATOM)}^{{-1}}", POWER)
+
+
+def _derivative(head: str) -> LatexWriter:
+    """A function's derivative of an order."""
+
+    def write(expr: Expr, parts: list[Written]) -> Written:
+        order = dict(expr.params)["order"]
+        above = f"^{{({order})}}" if order else ""
+        return Written(rf"{head}{above}\left({parts[0].text}\right)", CALL)
+
+    return write
 
 
 def _hermitian(expr: Expr, parts: list[Written]) -> Written:
@@ -235,6 +250,9 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "transposed": _transposed,
         "indexed": _indexed,
         "reshaped": _reshaped,
+        "inverse": _inverse,
+        "polygamma": _derivative(r"\psi"),
+        "sinc": _derivative(r"\operatorname{sinc}"),
         "hermitian": _hermitian,
         "triangle": _triangle,
         "set": _stored(r"\mapsto"),

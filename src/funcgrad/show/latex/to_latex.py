@@ -45,7 +45,7 @@ from funcgrad.show.latex.latex_operations import (
     special,
 )
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
-from funcgrad.show.numbers import digits
+from funcgrad.show.numbers import digits, is_identity
 from funcgrad.show.program_at import formula_at
 from funcgrad.show.text import FIRST, LAST, SHORTEST_SHARED, letters
 from funcgrad.show.written import COMPARISON, Written
@@ -222,6 +222,8 @@ def _write(
     operation: Any = expr.op
     if operation is leaf:
         return Written(identifier(expr.label), ATOM) if expr.label else parts[0]
+    if operation is astype and expr.dtype.kind == "c" and expr.args[0].dtype.kind != "c":
+        return parts[0]
     if operation is astype:
         return Written(rf"\operatorname{{{expr.dtype}}}\left({parts[0].text}\right)", CALL)
     if operation is broadcast_to:
@@ -261,6 +263,8 @@ def _repeated(expr: Expr, part: Written) -> Written:
 def _constant(array: Any) -> Written:
     if array.ndim == 0:
         return _number(array[()])
+    if is_identity(array):
+        return Written(rf"\mathbf{{I}}_{{{len(array)}}}", ATOM)
     if array.size and array.size <= 9 and array.ndim <= 2:
         rows = array.reshape(1, -1) if array.ndim == 1 else array
         lines = [" & ".join(_number(entry).text for entry in row) for row in rows]
