@@ -120,6 +120,9 @@ x, y = fg.var("x"), fg.var("y")
             TypeError,
             r"stands for any value; .*write e\(x=2.0, y=2.0\) for its value\n",
         ),
+        (lambda: fg.const(None), TypeError, r"const: expected numbers, but got NoneType"),
+        (lambda: fg.table(np.sin), TypeError, r"table: .* but got none; write table\(f, 2.0\)"),
+        (lambda: fg.explain(fg.grad), TypeError, r"explain: .* got none; write explain\(f, 2.0\)"),
         (lambda: (x * y)(x=None, y=1.0), TypeError, r"expected float64 for x, but got NoneType"),
         (
             lambda: bool(np.exp(x) * y + np.exp(x)),

@@ -49,6 +49,11 @@ def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, 
                 f"{who}: expected the arguments of a function by position, but got "
                 f"{', '.join(named)} by name; write {who}(f, 2.0)",
             )
+        if not args:
+            raise fail(
+                TypeError,
+                f"{who}: expected the arguments of the function, but got none; write {who}(f, 2.0)",
+            )
         return _traced(program, args)
     return _written(who, program, args, named)
 

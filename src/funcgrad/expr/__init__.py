@@ -339,7 +339,8 @@ def const(value: object) -> Expr:
     array = np.array(value)
     if array.dtype.kind not in "biufc":
         functions["refuse_others"]("const", value)
-        raise TypeError(f"const: expected numbers, but got dtype {array.dtype}")
+        got = f"dtype {array.dtype}" if array.shape else type(value).__name__
+        raise TypeError(f"const: expected numbers, but got {got}")
     array.flags.writeable = False
     return constant_of(Constant(array))
 
