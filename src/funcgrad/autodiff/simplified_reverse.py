@@ -11,7 +11,7 @@ which the tests compare.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.autodiff.accumulate import linear_maps, varied
 from funcgrad.expr import Expr, subexpressions, symbol
@@ -47,11 +47,8 @@ class _Operations(NamedTuple):
     result: int
 
 
-class _OnNode(NamedTuple):
-    """The operations of an edge, and the node and operands that they are for."""
-
-    operations: _Operations
-    values: tuple[Expr, ...]
+_OnNode: TypeAlias = tuple[_Operations, tuple[Expr, ...]]
+"""The operations of an edge, and the node and operands that they are for, as a tuple that is soon made."""
 
 
 class _Pullbacks:
@@ -79,19 +76,20 @@ class _Pullbacks:
         known = self._known.setdefault((op, types), {})
         found = []
         for place, arg in enumerate(args):
-            if id(arg) not in varied or not differentiable(arg.dtype):
+            if id(arg) not in varied:
                 continue
             if place not in known:
-                known[place] = _operations(op, types, place)
+                smooth = differentiable(arg.dtype)
+                known[place] = _operations(op, types, place) if smooth else None
             operations = known[place]
             if operations is not None:
-                found.append((id(arg), _OnNode(operations, values)))
+                found.append((id(arg), (operations, values)))
         return found
 
     def image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
         """The cotangent that an edge gives its operand."""
-        if type(edge) is not _OnNode:
-            return self._simplified(edge.transpose(g))  # type: ignore[union-attr]
+        if not isinstance(edge, tuple):
+            return self._simplified(edge.transpose(g))
         (rows, result), known = edge
         values = [g, *known]
         normal_form = self._simplifier.normal_form
