@@ -235,9 +235,17 @@ def _functions_of_one(value: Any) -> list[FunctionType]:
     if type(value) in PLAIN_DATA or isinstance(value, ModuleType | MethodType | partial):
         return []
     kind = value if isinstance(value, type) else type(value)
-    wrapped = getattr(value, "__wrapped__", None) if not isinstance(value, type) else None
+    wrapped = None if isinstance(value, type) else _own_attribute(value, "__wrapped__")
     inner = [wrapped] if isinstance(wrapped, FunctionType) else []
     return inner if is_kept(kind.__module__) else [*inner, *_methods(kind)]
+
+
+def _own_attribute(value: Any, name: str) -> Any:
+    """An attribute without what its class does for those that are not there, or None."""
+    try:
+        return object.__getattribute__(value, name)
+    except Exception:  # of a proxy, which may raise what it likes
+        return None
 
 
 def _asks(value: Any) -> bool:

@@ -303,6 +303,121 @@ def test_an_instance_that_holds_its_own_jitted_method_is_freed():
     assert alive() is None
 
 
+class Holds:
+    """An instance that holds a jitted function of what its class computes."""
+
+    def __init__(self):
+        self.w = 2.0
+        self.table = {"self": self}
+        self.step = fg.jit(lambda x: self.double * x + len(self.table))
+
+    @property
+    def double(self):
+        return 2 * self.w
+
+
+def test_an_instance_that_holds_a_jitted_function_of_its_property_is_freed():
+    kind = type("Own", (Holds,), {"double": property(lambda self: 2 * self.w)})
+    for made in (Holds, kind):
+        holds = made()
+        assert [holds.step(1.0), holds.step(1.0)] == [5.0, 5.0]
+        holds.w = 3.0
+        assert [holds.step(1.0), holds.step(1.0)] == [7.0, 7.0]
+        alive = weakref.ref(holds)
+        del holds
+        gc.collect()
+        assert alive() is None
+    alive = weakref.ref(kind)
+    del kind, made
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_jitted_function_that_calls_itself_by_a_cell_is_freed():
+    def made():
+        jitted = fg.jit(lambda x: x if x < 2.0 else 2.0 * jitted(x / 2.0))
+        assert [jitted(6.0), jitted(6.0)] == [6.0, 6.0]
+        return weakref.ref(jitted)
+
+    alive = made()
+    gc.collect()
+    assert alive() is None
+
+
+class Twice:
+    rate = 2.0
+
+    def scaled(self, x):
+        return 2.0 * x
+
+    def __call__(self, x):
+        return 2.0 * x
+
+
+class Thrice:
+    rate = 3.0
+    w = property(lambda self: 3.0)
+
+    def scaled(self, x):
+        return 3.0 * x
+
+    def __call__(self, x):
+        return 3.0 * x
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda m, x: m.rate * x,
+        lambda m, x: m.scaled(x),
+        lambda m, x: m(x),
+        lambda m, x: m.w * x,
+        lambda m, x: (2.0 if isinstance(m, Twice) else 3.0) * x,
+    ],
+)
+@pytest.mark.parametrize("transform", [lambda f: f, fg.grad])
+def test_the_class_of_an_instance_may_be_assigned(read, transform):
+    model = Twice()
+    model.w = 2.0
+    f = transform(lambda x: x * read(model, x))
+    g = fg.jit(f)
+    assert [g(5.0), g(5.0), g(5.0)] == [f(5.0)] * 3
+    before = f(5.0)
+    model.__class__ = Thrice
+    assert [g(5.0), g(5.0)] == [f(5.0)] * 2
+    assert f(5.0) != before
+
+
+def test_a_property_that_a_class_gets_later_hides_an_attribute():
+    kind = type("Plain", (), {})
+    model = kind()
+    model.w = 2.0
+    f = fg.jit(lambda x: model.w * x)
+    assert [f(5.0), f(5.0)] == [10.0, 10.0]
+    kind.w = property(lambda self: 3.0)
+    assert [f(5.0), f(5.0)] == [15.0, 15.0]
+
+
+class Strict:
+    """An instance that computes attributes from a table, and does not say so as Python asks."""
+
+    def __init__(self):
+        self.table = {"w": 2.0}
+
+    def __getattr__(self, name):
+        return self.__dict__["table"][name]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, fg.grad])
+def test_an_instance_whose_attributes_raise_key_errors(transform):
+    strict = Strict()
+    f = transform(lambda x: strict.w * x * x)
+    g = fg.jit(f)
+    assert [g(5.0), g(5.0)] == [f(5.0)] * 2
+    strict.table["w"] = 3.0
+    assert [g(5.0), g(5.0)] == [f(5.0)] * 2
+
+
 def test_plain_functions_watch_no_more_than_their_names():
     w, scale = np.ones(3), 2.0
     places = [

@@ -20,6 +20,7 @@ from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
     ClassMember,
+    ClassOf,
     ClosureCell,
     Contents,
     Fixed,
@@ -47,6 +48,8 @@ class PlaceComparison:
         """The namespaces of classes, each of a class and of the bases before the one that has the name."""
         self._orders = _Column()
         """Classes, by the order in which their bases are asked."""
+        self._kinds = _Column()
+        """Instances, by their classes."""
         self._attributes = _Column()
         self._cells = _Column()
         self._others: list[Snapshot] = []
@@ -61,6 +64,14 @@ class PlaceComparison:
             return False
         if isinstance(place, NamespaceItem) and type(place.home) is dict:
             self._names.add(place.home, place.key, value)
+        elif (
+            isinstance(place, InstanceMember)
+            and value is not ABSENT
+            and _is_plain(type(place.holder))
+        ):
+            self._attributes.add(place.holder, place.key, value)
+        elif isinstance(place, ClassOf):
+            self._kinds.add(place.holder, "", value)
         elif isinstance(place, InstanceMember) and _is_in_dict(place):
             home = namespace(place.holder)
             self._names.add(home, place.key, value)
@@ -87,7 +98,8 @@ class PlaceComparison:
         absent = repeat(ABSENT)
         try:
             return (
-                homes.holds(map(_attribute_of, homes.holders, homes.keys))
+                self._kinds.holds(map(type, self._kinds.holders))
+                and homes.holds(map(_attribute_of, homes.holders, homes.keys))
                 and names.holds(map(dict.get, names.holders, names.keys, absent))
                 and orders.holds(map(_base_order, orders.holders))
                 and members.holds(map(_member_of, members.holders, members.keys, absent))
@@ -129,6 +141,11 @@ class _Column:
     def holds(self, now: Any) -> bool:
         """Whether the values are these objects."""
         return all(map(is_, now, self.values))
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether attributes that instances hold are found without code of the user's."""
+    return kind.__getattribute__ is object.__getattribute__ and not hasattr(kind, "__getattr__")
 
 
 def _is_in_dict(place: InstanceMember) -> bool:

@@ -65,6 +65,7 @@ from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
     ClassMember,
+    ClassOf,
     Contents,
     Fixed,
     InstanceMember,
@@ -178,7 +179,7 @@ class _Search:
                 fixed = isinstance(place, Fixed) and not isinstance(place.value, np.ndarray)
                 if not fixed:
                     self.found[key] = place
-                if not isinstance(place, Contents):
+                if not isinstance(place, Contents | ClassOf):
                     self._reach(place.get(), place.name)
 
     def _reach(self, value: Any, label: str) -> None:
@@ -215,6 +216,8 @@ class _Search:
             found = [name for name in self.names if hasattr(item, name)]
             yield from [Attribute(f"{label}.{name}", item, name) for name in found]
         if type(item) not in _WITHOUT_ATTRIBUTES and not isinstance(item, type | ModuleType):
+            if not is_installed(sys.modules.get(type(item).__module__)):
+                yield ClassOf(f"the class of {label}", item)
             yield from self._of_instance(item, label)
         if isinstance(item, defaultdict):
             yield Attribute(f"{label}.default_factory", item, "default_factory")

@@ -5,7 +5,7 @@ In generated code a comparison of one is a condition on constants.
 
 from __future__ import annotations
 
-import weakref
+from abc import ABCMeta
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -122,39 +122,38 @@ class InstanceMember(NamedTuple):
         return ABSENT if hidden else home.get(self.key, ABSENT)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
-        """A condition, as above, or None where it would keep alive what holds the function.
-
-        Python's collector does not look into the constants of code, so that these refer to the instance,
-        and to a value that may lead back to it, weakly.
-        """
+        """A condition, as above, or None where to look is to run code."""
         kind: Any = type(self.holder)
-        plain = kind.__getattribute__ is object.__getattribute__
-        try:
-            objects[f"w{k}"] = weakref.ref(self.holder)
-            held = f"v{k}"
-            if value is not ABSENT and not _is_closed(value):
-                value, held = weakref.ref(value), f"v{k}()"
-        except TypeError:
+        if kind.__getattribute__ is not object.__getattribute__:
             return None
-        if not plain or not is_written(self.key):
+        if not is_written(self.key):
             return None
+        objects[f"w{k}"] = self.holder
         if value is ABSENT:
-            return f"{self.key!r} not in w{k}().__dict__" if has_namespace(self.holder) else None
+            return f"{self.key!r} not in w{k}.__dict__" if has_namespace(self.holder) else None
         objects[f"v{k}"] = value
-        return f"w{k}().{self.key} is {held}"
+        return f"w{k}.{self.key} is v{k}"
 
 
-_CLOSED = frozenset((float, int, bool, complex, str, bytes, type(None), np.ndarray))
+class ClassOf(NamedTuple):
+    """The class of an instance, which may be assigned."""
+
+    name: str
+    holder: Any
+
+    def get(self) -> Any:
+        """What it is now."""
+        return type(self.holder)
+
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str:
+        """A condition, as above."""
+        objects[f"w{k}"], objects[f"v{k}"] = self.holder, value
+        return f"type(w{k}) is v{k}"
 
 
 def is_written(name: str) -> bool:
     """Whether generated code may have a name as it is."""
     return name.isidentifier() and not iskeyword(name)
-
-
-def _is_closed(value: object) -> bool:
-    """Whether a value holds no other that may lead back to a function."""
-    return type(value) in _CLOSED or (type(value) is tuple and all(map(_is_closed, value)))
 
 
 class ClassMember(NamedTuple):
@@ -169,45 +168,24 @@ class ClassMember(NamedTuple):
         return in_class(self.owner, self.key)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
-        """A condition, as above; None for what may lead back to the function."""
-        if not is_written(self.key):
+        """A condition, as above; None where to look is to run code."""
+        if not is_written(self.key) or type(self.owner) not in (type, ABCMeta):
             return None
-        objects[f"w{k}"] = weakref.ref(self.owner)
-        if type(value) in _FUNCTION_OF:
-            return self._same_function(k, value, objects)
-        held = f"v{k}"
-        if isinstance(value, FunctionType | Transformed):
-            value, held = weakref.ref(value), f"v{k}()"
-        elif not _is_closed(value):
-            return None
-        objects[f"v{k}"] = value
-        return f"w{k}().{self.key} is {held}"
-
-    def _same_function(self, k: int, value: Any, objects: dict[str, Any]) -> str | None:
-        """A condition on a descriptor: that a class has one of the same function."""
-        attribute = _FUNCTION_OF[type(value)]
-        function = getattr(value, attribute)
-        if not isinstance(function, FunctionType):
-            return None
-        objects[f"v{k}"] = weakref.ref(function)
-        if not isinstance(value, staticmethod):
-            return f"w{k}().{self.key}.{attribute} is v{k}()"
-        # A class gives the function of a static method, as it gives a plain function.
-        objects[f"c{k}"], objects[f"s{k}"] = (
-            weakref.ref(owner_of(self.owner, self.key)),
-            staticmethod,
-        )
-        kind = f"type(c{k}().__dict__[{self.key!r}]) is s{k}"
-        return f"{kind} and w{k}().{self.key} is v{k}()"
-
-
-_FUNCTION_OF = {
-    property: "fget",
-    cached_property: "func",
-    classmethod: "__func__",
-    staticmethod: "__func__",
-}
-"""Python's own descriptors, with the attribute that is their function."""
+        objects[f"w{k}"], objects[f"v{k}"] = self.owner, value
+        if isinstance(value, classmethod):  # a class makes a method of its function
+            objects[f"v{k}"] = value.__func__
+            return f"w{k}.{self.key}.__func__ is v{k}"
+        if isinstance(value, staticmethod):  # a class gives its function, as it gives a plain one
+            objects |= {f"c{k}": owner_of(self.owner, self.key), f"v{k}": value.__func__}
+            objects["staticmethod0"] = staticmethod
+            kind = f"type(c{k}.__dict__[{self.key!r}]) is staticmethod0"
+            return f"{kind} and w{k}.{self.key} is v{k}"
+        plain = not hasattr(type(value), "__get__")
+        if plain or isinstance(value, FunctionType | Transformed | property | cached_property):
+            return f"w{k}.{self.key} is v{k}"
+        if self.key in vars(self.owner):
+            return f"w{k}.__dict__[{self.key!r}] is v{k}"
+        return None
 
 
 def namespace(holder: object) -> dict[str, Any]:
@@ -257,10 +235,9 @@ class Contents(NamedTuple):
         return tuple(bytes(self.holder) if is_buffer(self.holder) else self.holder)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
-        """A condition, as above; None where the container holds what may lead back to the function."""
+        """A condition, as above; None where items are made as they are looked at."""
         items: Any = value
-        plain = isinstance(self.holder, dict | list | deque | set)
-        if not plain or not all(map(_is_closed, items)):
+        if not isinstance(self.holder, dict | list | deque | set):
             return None
         count = len(self.holder)
         held, keys = items[len(items) - count :], [*self.holder]
@@ -304,7 +281,16 @@ def same_items(now: Sequence[Any], before: Sequence[Any]) -> bool:
 class Snapshot(NamedTuple):
     """What a place held: the object, and what may change of it in place, where it is an array."""
 
-    place: ClosureCell | NamespaceItem | Attribute | Fixed | InstanceMember | ClassMember | Contents
+    place: (
+        ClosureCell
+        | NamespaceItem
+        | Attribute
+        | Fixed
+        | InstanceMember
+        | ClassMember
+        | Contents
+        | ClassOf
+    )
     value: Any
     form: Any = None
     content: bytes | None = None

@@ -18,6 +18,9 @@ from funcgrad.transforms.jit.capture_sources import (
     seen,
 )
 
+MOST_CONDITIONS = 500
+"""Captured variables up to which generated code compares them: beyond it takes long to compile."""
+
 
 class CapturedVariables:
     """What a function takes from around it, and the functions that it calls take."""
@@ -70,8 +73,10 @@ class CapturedVariables:
     def tests(self, before: Sequence[Snapshot], objects: dict[str, Any]) -> list[str] | None:
         """The same as `unchanged`, as conditions of generated code; what they name joins ``objects``.
 
-        None where a condition is not to be written there.
+        None where a condition is not to be written there, or there are too many.
         """
+        if len(before) > MOST_CONDITIONS:
+            return None
         texts = []
         many = checked(before)
         if many:
