@@ -206,6 +206,56 @@ def test_no_pass_writes_out_a_fold_by_hand():
     assert found_in_package(has_fold_by_hand) == []
 
 
+# Loops over lists that they add to, and what the lists hold: none walks the operands of a program.
+WORKLISTS = {
+    "adoption/adopted_functions.py: _codes": "code objects",
+    "adoption/levels.py: _level_of_held": "objects that a function holds",
+    "adoption/levels.py: _searched": "objects that a function holds",
+    "arrays/reference.py: holds_expr": "nested containers",
+    "compiler/native/deferred_code.py: __call__": "arenas that are not in use",
+    "compiler/passes/loop_invariant_motion.py: _live": "the states of a loop",
+    "compiler/print_ir.py: closed_below": "bodies within bodies",
+    "compiler/verify/verify_expressions.py: check_expressions": "bodies within bodies",
+    "numpy/array_likes.py: _holds_traced": "nested lists",
+    "ops/numpy/linalg.py: _cheapest": "the parts of a product of matrices",
+    "rewrite/matcher.py: _checks": "the positions of a pattern",
+    "rewrite/reading_mask_laws.py: _vanishes_outside": "goals of a proof: a value with conditions",
+    "show/drawing/group_tree.py: group_tree": "groups within groups",
+    "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
+    "trace/leaves.py: note_runs_as_it_is": "objects that a function holds",
+    "trace/outer_arrays.py: _global_names": "code objects",
+    "trace/outer_arrays.py: _outer_arrays": "objects that a function holds",
+    "transforms/jit/guard_codegen.py: lines_of": "lines and nodes of a guard tree",
+}
+
+
+def grown(loop):
+    """The lists and queues to which a loop adds items."""
+    calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    adding = [f for f in calls if isinstance(f, ast.Attribute) and f.attr in ("append", "extend")]
+    added = [node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign)]
+    return {ast.unparse(f.value) for f in adding} | {ast.unparse(target) for target in added}
+
+
+def taken(loop):
+    """The lists and queues that a loop takes items off, or runs over."""
+    if isinstance(loop, ast.For):
+        return {ast.unparse(part) for part in ast.walk(loop.iter) if isinstance(part, ast.Name)}
+    calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    pops = [f for f in calls if isinstance(f, ast.Attribute) and f.attr in ("pop", "popleft")]
+    return {ast.unparse(f.value) for f in pops}
+
+
+def has_worklist(function):
+    """Whether a loop adds to the list or queue that it takes its items from."""
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.While | ast.For)]
+    return any(grown(loop) & taken(loop) for loop in loops)
+
+
+def test_worklists_walk_no_programs():
+    assert sorted(found_in_package(has_worklist)) == sorted(WORKLISTS)
+
+
 WALK = """
 def order(root):
     stack, found = [root], []
@@ -227,6 +277,9 @@ def rebuilt(roots):
     [
         (has_stack_walk, WALK),
         (has_stack_walk, WALK.replace("expr.args", "graph[expr].parents")),
+        (has_worklist, WALK),
+        (has_worklist, WALK.replace("pop()", "popleft()")),
+        (has_worklist, WALK.replace("while stack", "for expr in stack").replace(".pop()", "[-1]")),
         (has_fold_by_hand, FOLD),
         (has_fold_by_hand, FOLD.replace("expr.key", "id(expr)").replace("arg.key", "id(arg)")),
         (has_fold_by_hand, FOLD.replace("became[arg.key]", "became.get(arg.key)")),

@@ -6,7 +6,7 @@ where that is not finite, the cotangents are followed from the root until one is
 
 from __future__ import annotations
 
-from collections import deque
+import operator
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.algebras.arguments_of import Subject, formula, shown_value, subject
 from funcgrad.autodiff.accumulate import backprop, gradients
 from funcgrad.expr import Expr, by_key
-from funcgrad.fold import fold, values_by_key
+from funcgrad.fold import Semiring, fold, sum_product, values_by_key
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import numpy_algebra, present
@@ -121,18 +121,12 @@ def _line_of_derived(node: Expr, roots: Sequence[Expr]) -> str:
     # A derivative is one of the simplified program, which keeps the lines of what it keeps.
     nodes = by_key(*roots, *simplify_all(roots)).values()
     among = [e for e in nodes if e.args and position(e.source)]
-    waiting = deque([node])
-    seen = {node.key}
-    while waiting:
-        expr = waiting.popleft()
+    distances = sum_product(node, Semiring(min, operator.add, 0), lambda edge: 1)
+    for expr in sorted(by_key(node).values(), key=lambda expr: distances[expr.key]):
         needed = {arg.key for arg in expr.args if arg.op is not CONSTANT}
         for other in among:
             if other.key == expr.key or (needed and needed <= {arg.key for arg in other.args}):
                 return position(other.source)
-        for arg in expr.args:
-            if arg.key not in seen:
-                seen.add(arg.key)
-                waiting.append(arg)
     return ""
 
 

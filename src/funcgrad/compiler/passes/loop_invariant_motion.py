@@ -132,14 +132,12 @@ class _Loop:
         met = {names.get(expr.key, expr.key) for expr in subexpressions(*tested)}
         live.update([number[key] for key in met if key in number])
         stack = sorted(live)
-        seen: set[Key] = set()
         while stack:
             for expr in subexpressions(self.outputs[stack.pop()]):
                 i = number.get(expr.key)
                 if i is not None and i not in live:
                     live.add(i)
                     stack.append(i)
-                seen.add(expr.key)
         return sorted(live)
 
     def _kinds(self) -> dict[Key, int]:
