@@ -1,4 +1,4 @@
-"""The laws of simplification, as a table: left side, right side, both written as the algebra they are.
+"""The laws of simplification, as a table: left side and right side, both written as formulas.
 
 Each row is a pair of functions of its pattern variables. ``c`` and ``d`` stand for constants, other
 names for any expression; an operation that commutes matches in both orders. Every law is true of real numbers

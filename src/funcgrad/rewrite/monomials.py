@@ -1,6 +1,6 @@
 """Products and sums with like factors and like terms collected, for display.
 
-A product is read as a *monomial*, a number times powers of distinct factors; a sum as numbers times
+A product is represented as a *monomial*, a number times powers of distinct factors; a sum as numbers times
 monomials. Each is a fold over the products, or sums, below a node, and is written back as an expression.
 Equal up to rounding, wherever both are finite: ``x*y/x`` is ``y``.
 """

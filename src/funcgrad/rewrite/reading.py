@@ -1,8 +1,8 @@
-"""Readings: derived formulas as they are printed, which is simpler than they run.
+"""Display forms of derived formulas (*readings*), which are simpler than the programs that run.
 
 A formula that funcgrad derived (`simplify`, `gradient`, ``grad(f).expr``, the cotangents of a map) runs with
 its guards and its order of operations; it is printed by the laws of `funcgrad.rewrite.reading_laws`. A
-program that a user wrote is printed as it was written, with the derived formulas in it as they are read.
+program that a user wrote is printed as it was written, with the derived formulas in it in display form.
 """
 
 from __future__ import annotations

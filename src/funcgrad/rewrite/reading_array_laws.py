@@ -1,4 +1,4 @@
-"""Reading laws of shapes, entries and matrices: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of shapes, entries and matrices: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading laws of products along an axis, and of sorted arrays: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of products along axes, and of sorted arrays: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 

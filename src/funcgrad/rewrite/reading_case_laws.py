@@ -1,4 +1,4 @@
-"""Reading laws of guards, cases and comparisons: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of guards, cases and comparisons: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading laws of complex numbers and Fourier transforms: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of complex numbers and Fourier transforms: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 

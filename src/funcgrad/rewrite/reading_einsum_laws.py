@@ -1,4 +1,4 @@
-"""Reading laws of einsum: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of einsum: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 

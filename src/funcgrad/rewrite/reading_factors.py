@@ -1,4 +1,4 @@
-"""Identities between the factors of a product that is read.
+"""Display-only identities between the factors of a product.
 
 Each law takes a `Monomial` to one that is equal up to rounding, wherever both are finite.
 """

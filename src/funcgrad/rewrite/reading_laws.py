@@ -1,10 +1,10 @@
-"""Laws by which formulas are read: for display alone, beside those of `laws` and `structural_laws`.
+"""Display-only rewrites (*reading laws*), beside those of `laws` and `structural_laws`.
 
 The two sides of a reading law are equal up to rounding wherever the operands and both sides are finite. So
-guards go that only matter elsewhere (``where(x != 0, y/x, 0)`` is read as ``y/x``), and like terms and like
-factors are collected. What runs is never rewritten by these laws.
+guards that matter only elsewhere are dropped (``where(x != 0, y/x, 0)`` is printed as ``y/x``), and like
+terms and like factors are collected. Programs that run are never rewritten by these laws.
 
-In a reading, sums and products of real numbers are rewritten by these laws alone (`COLLECTED`).
+In a display form, sums and products of real numbers are rewritten by these laws alone (`COLLECTED`).
 """
 
 from __future__ import annotations

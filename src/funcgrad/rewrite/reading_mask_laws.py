@@ -1,6 +1,6 @@
-"""Reading laws of masks whose operands vanish elsewhere: see `funcgrad.rewrite.reading_laws`.
+"""Display-only rewrites of masks whose operands are zero elsewhere: see `funcgrad.rewrite.reading_laws`.
 
-Derivatives of entries keep a mask beside each store, since 0 times an infinity is no number. Of finite
+Derivatives of entries keep a mask beside each store, since 0 times infinity is NaN. For finite
 numbers, `where(zeros(3, bool).at[i].add(True), zeros(3).at[i].add(x), 0)` is its second operand.
 """
 

@@ -1,4 +1,4 @@
-"""Reading laws of products, determinants and solutions of matrices: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of matrix products, determinants and solves: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 

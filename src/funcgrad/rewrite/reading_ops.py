@@ -1,4 +1,4 @@
-"""Operations that only readings of formulas have: a name for what a program computes in several steps."""
+"""Operations of display forms alone: each names a function that a program computes in several steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities between the terms of a sum that is read, and the length of a sum in print.
+"""Display-only identities between the terms of a sum, and the length of its text.
 
 Each law takes terms to ones whose sum is equal up to rounding, wherever both are finite.
 """

@@ -1,4 +1,4 @@
-"""The bodies that a program's loops, branches and calls run, as drawings show them: each once, named."""
+"""Bodies of loops, branches and calls in drawings: each body is drawn once, with a name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The boxes of a drawing and the edges between them, with what many use repeated beside its users.
+"""The boxes of a drawing and its edges; values with many users are repeated beside them.
 
 A constant stands beside each user. An input or a value that many use is drawn once, and for further users
-as a small box with its name and a dashed outline, so that no curtain of edges hangs over the drawing.
+as a small box with its name and a dashed outline, so that long edges do not cross the drawing.
 """
 
 from __future__ import annotations

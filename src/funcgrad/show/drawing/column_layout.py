@@ -1,4 +1,4 @@
-"""A tall drawing in columns that are read one after the other, as a page of text is.
+"""The layout of a tall drawing in columns, which are read from left to right.
 
 A drawing is cut between its layers, where few edges pass, and the pieces stand side by side. An edge that
 passes a cut goes through the gutter to the right of its column, and enters the next column from above.

@@ -1,8 +1,8 @@
-"""The explorer: a page to read a program in, its graph, its steps forwards and backwards, its derivatives.
+"""The explorer: an HTML page with a program's graph, its forward and backward steps, and its derivatives.
 
-The page is one file that asks for nothing from outside (a policy in it forbids that). It works with the
-keyboard, says each step in words to those who listen, and follows the reader's light or dark. All that is
-shown of a program is text: it is escaped, and stands in the page as data, never as script.
+The page is one file, which loads nothing from a network (its content security policy forbids that). It works
+with the keyboard, describes each step to screen readers, and follows the reader's light or dark color scheme.
+The text of a program is escaped, and stands in the page as data, never as script.
 
 ``explorer_page.html`` is the page without data. It is built from ``tools/explorer`` and has the licenses of
 the packages that it contains.

@@ -1,6 +1,6 @@
 """Groups within groups: `fold_nodes` applied to the members of each group that it found.
 
-Unfolding a group shows at most about as many boxes as a reader can take in, at every depth.
+A group that is unfolded has about `MOST_BOXES` boxes at most, at every depth.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the points of each layer stand: straight long edges, neighbors in line, room for all widths.
+"""Horizontal coordinate assignment: long edges are straight, and boxes do not overlap.
 
 After Brandes and Köpf, *Fast and simple horizontal coordinate assignment* (2001). Points are aligned with
 the medians of their neighbors into vertical blocks, in four ways: from above or below, leaning left or

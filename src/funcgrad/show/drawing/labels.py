@@ -1,4 +1,4 @@
-"""What is written in a node of a drawing, and how much room it takes.
+"""The text in a node of a drawing, and its size.
 
 The width of a text is an upper bound for the usual sans-serif fonts (DejaVu Sans is the widest), so that
 boxes made for it hold it in every renderer.

@@ -1,4 +1,4 @@
-"""The order of the points in each layer of a drawing: few crossings, by sweeps over medians and exchanges.
+"""Crossing reduction: the order of the points in each layer, by sweeps over medians and by exchanges.
 
 After Gansner, Koutsofios, North and Vo, *A technique for drawing directed graphs* (1993), section 3: each
 layer is sorted by the medians of its neighbors in the layer before, down and up in turn; then neighboring

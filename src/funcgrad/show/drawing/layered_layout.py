@@ -1,4 +1,4 @@
-"""Where the nodes of a graph go: in layers, operands above users, with few crossings and straight edges.
+"""Layered graph layout: operands above their users, few crossings, straight edges.
 
 The method is Sugiyama's: layers by longest paths (`arrange`), an order in each with few crossings
 (`layer_order`), and places that keep long edges straight (`horizontal_placement`). An edge that passes

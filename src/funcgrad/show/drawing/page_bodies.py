@@ -1,4 +1,4 @@
-"""The bodies of loops, branches and calls in the explorer: groups that the nodes which run them point to.
+"""The bodies of loops, branches and calls in the explorer: a group each, to which its users point.
 
 A body's nodes have formulas and linear maps but no values, since these differ from one run to the next.
 """

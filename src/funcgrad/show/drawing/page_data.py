@@ -1,4 +1,4 @@
-"""What the explorer page shows, as data: nodes, their edges, groups, and the steps of both passes.
+"""The data of the explorer page: nodes, edges, groups, and the steps of both passes.
 
 A pane is a program with its steps. A step says in words what it does, and which gradients change: the steps
 of the backward pass are those of the persistent scan `backprop_steps`. Numbers stand in the text as places in
