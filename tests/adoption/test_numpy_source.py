@@ -204,3 +204,21 @@ def test_a_traced_value_that_dispatch_does_not_see(name):
 def test_an_error_of_a_function_that_numpy_calls_is_the_users():
     with pytest.raises(TypeError, match="has no len"):
         fg.grad(lambda x: np.sum(np.apply_along_axis(lambda v: v * x + len(3), 0, np.ones(2))))(1.0)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_a_last_coefficient_of_zero_has_a_derivative(name):
+    series = getattr(np.polynomial, name)
+    zero, small = np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 1e-12])
+    for f in (
+        lambda c: (series(c) * series(c))(0.7),
+        lambda c: (series(c) + series(c))(0.7),
+        lambda c: (series(c) ** 2)(0.7),
+    ):
+        np.testing.assert_allclose(fg.grad(f)(zero), fg.grad(f)(small), rtol=1e-9)
+        np.testing.assert_allclose(fg.jit(fg.grad(f))(zero), fg.grad(f)(small), rtol=1e-9)
+
+
+def test_polymul_has_derivatives_in_a_first_coefficient_of_zero():
+    found = fg.grad(lambda c: np.polyval(np.polymul(c, c), 2.0))(np.array([0.0, 2.0, 1.0]))
+    np.testing.assert_array_equal(found, [40.0, 20.0, 10.0])

@@ -271,3 +271,56 @@ def test_a_step_interpolant_is_nan_where_no_step_begins(kind):
     own = scipy.interpolate.interp1d(x, y, kind=kind, fill_value="extrapolate")(q)
     np.testing.assert_array_equal(fg.jit(value)(y, q), own)
     assert np.all(fg.jacobian(value)(y, q)[np.isnan(own)] == 0)
+
+
+@pytest.mark.parametrize(
+    "made", [scipy.interpolate.KroghInterpolator, scipy.interpolate.BarycentricInterpolator]
+)
+def test_polynomials_made_of_plain_data_before_take_traced_points(made):
+    known = made([0.0, 1.0, 3.0], [1.0, 2.0, 10.0])  # 1 + x**2
+    assert fg.grad(lambda x: known(x) * 1.0)(0.5) == pytest.approx(1.0)
+    assert fg.jit(fg.grad(lambda x: known(x) ** 2))(0.5) == pytest.approx(2 * known(0.5))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "linear",
+        "thin_plate_spline",
+        "cubic",
+        "quintic",
+        "multiquadric",
+        "inverse_multiquadric",
+        "inverse_quadratic",
+        "gaussian",
+    ],
+)
+def test_radial_functions_have_scipys_values_and_derivatives_in_the_points(kernel):
+    rng = np.random.default_rng(0)
+    sites, data = rng.normal(size=(12, 2)), rng.normal(size=(12, 2))
+    known = scipy.interpolate.RBFInterpolator(
+        sites, data, kernel=kernel, epsilon=0.7, smoothing=0.1
+    )
+    points = np.concatenate([rng.normal(size=(3, 2)), sites[:1]])
+    np.testing.assert_allclose(fg.jit(lambda x: known(x))(points), known(points), rtol=1e-9)
+    fg.check_grads(interpolate.RBFInterpolator.of_scipy(known), (points[:3],), order=2)
+    assert np.all(np.isfinite(fg.grad(lambda x: known(x).sum())(points)))
+    with pytest.raises(TypeError, match="RBFInterpolator: expected plain data"):
+        fg.grad(lambda y: interpolate.RBFInterpolator(sites, y)(sites)[0, 0])(data)
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda y: interpolate.splrep(np.arange(6.0), y), "make_interp_spline"),
+        (lambda y: interpolate.splprep([y, y]), "make_interp_spline"),
+        (lambda y: interpolate.sproot((np.arange(10.0), y, 3)), "brentq"),
+        (
+            lambda y: interpolate.splint(0.0, y[0], (np.arange(10.0), np.ones(6), 3)),
+            "antiderivative",
+        ),
+    ],
+)
+def test_fitpack_refuses_traced_values_and_says_what_to_write(call, remedy):
+    with pytest.raises(TypeError, match=f"expected plain values.*{remedy}"):
+        fg.grad(lambda y: call(y)[0])(np.ones(6))

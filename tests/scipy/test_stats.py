@@ -329,3 +329,29 @@ def test_values_and_slopes_at_medians_ends_and_far_out(call, x, value, slope):
 
 def test_the_tail_of_loggamma_underflows_to_minus_infinity():
     assert fg.value_and_grad(lambda x: stats.loggamma.logsf(x, 1.0))(1e10)[0] == -np.inf
+
+
+def test_a_kernel_density_of_plain_data_has_scipys_values_and_derivatives_in_the_points():
+    rng = np.random.default_rng(0)
+    for known in (
+        scipy.stats.gaussian_kde(rng.normal(size=9)),
+        scipy.stats.gaussian_kde(rng.normal(size=(2, 9)), "silverman", weights=rng.random(9)),
+    ):
+        points = rng.normal(size=(known.d, 3))
+        for method in (known, known.pdf, known.logpdf):
+            found = fg.jit(lambda x, method=method: method(x))(points)
+            np.testing.assert_allclose(found, method(points), rtol=1e-12)
+        fg.check_grads(stats.gaussian_kde.of_scipy(known).pdf, (points,), order=2)
+        assert fg.grad(lambda x, known=known: known.logpdf(x)[0])(points[:, :1] + 100).max() < 0
+    with pytest.raises(TypeError, match="gaussian_kde: expected plain data"):
+        fg.grad(lambda y: stats.gaussian_kde(y)(0.0)[0])(rng.normal(size=9))
+
+
+@pytest.mark.parametrize(
+    ("x", "a"), [(-5.0, 2.0), (-8.0, 2.0), (5.0, -2.0), (0.3, 1.5), (6.0, 1.0)]
+)
+def test_slopes_of_skewnorm_are_its_density_in_the_tails(x, a):
+    own = scipy.stats.skewnorm
+    assert fg.grad(own.cdf)(x, a) == pytest.approx(own.pdf(x, a), rel=1e-12)
+    assert fg.grad(own.sf)(x, a) == pytest.approx(-own.pdf(x, a), rel=1e-12)
+    assert fg.grad(own.logcdf)(x, a) == pytest.approx(own.pdf(x, a) / own.cdf(x, a), rel=1e-8)

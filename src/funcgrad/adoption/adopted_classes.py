@@ -173,12 +173,19 @@ def has_methods(kind: type) -> bool:
 
 
 def view(instance: Any, kind: type, redirect: Redirect) -> Any:
-    """An object of the adopted class that shares the attributes of an instance; itself if it has none."""
+    """An object of the adopted class that shares the attributes of an instance; itself if it has none.
+
+    The slots of SciPy's interpolants, which are set once, are copied.
+    """
     try:
         space = object.__getattribute__(instance, "__dict__")
         text = isinstance(instance, str)
         new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
         object.__setattr__(new, "__dict__", space)
+        for base in type(instance).__mro__ if kind.__module__.startswith("scipy.") else ():
+            for name in vars(base).get("__slots__", ()):
+                if hasattr(instance, name) and name not in ("__dict__", "__weakref__"):
+                    object.__setattr__(new, name, getattr(instance, name))
     except (AttributeError, TypeError):
         return instance
     view_attributes(kind, space, redirect)

@@ -64,6 +64,6 @@ def polyfit(
 
 
 def polymul(a1: object, a2: object) -> Any:
-    """As `numpy.polymul`: the product's coefficients; how many of the first are 0 is asked."""
-    first, second = [np.trim_zeros(np.atleast_1d(p), "f") for p in lift_all((a1, a2))]
+    """As `numpy.polymul`: the product's coefficients, the first too if they are 0: they have derivatives."""
+    first, second = [np.atleast_1d(p) for p in lift_all((a1, a2))]
     return np.convolve(first, second)

@@ -22,6 +22,10 @@ from funcgrad.scipy.interpolate.bspline import UnivariateSpline as UnivariateSpl
 from funcgrad.scipy.interpolate.bspline import make_interp_spline as make_interp_spline
 from funcgrad.scipy.interpolate.bspline import make_lsq_spline as make_lsq_spline
 from funcgrad.scipy.interpolate.bspline import splev as splev
+from funcgrad.scipy.interpolate.bspline import splint as splint
+from funcgrad.scipy.interpolate.bspline import splprep as splprep
+from funcgrad.scipy.interpolate.bspline import splrep as splrep
+from funcgrad.scipy.interpolate.bspline import sproot as sproot
 from funcgrad.scipy.interpolate.cubic import Akima1DInterpolator as Akima1DInterpolator
 from funcgrad.scipy.interpolate.cubic import CubicHermiteSpline as CubicHermiteSpline
 from funcgrad.scipy.interpolate.cubic import CubicSpline as CubicSpline
@@ -29,6 +33,7 @@ from funcgrad.scipy.interpolate.cubic import PchipInterpolator as PchipInterpola
 from funcgrad.scipy.interpolate.grid import RegularGridInterpolator as RegularGridInterpolator
 from funcgrad.scipy.interpolate.grid import interp1d as interp1d
 from funcgrad.scipy.interpolate.piecewise import PPoly as PPoly
+from funcgrad.scipy.interpolate.scattered import RBFInterpolator as RBFInterpolator
 
 pchip = PchipInterpolator
 

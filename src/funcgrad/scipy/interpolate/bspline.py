@@ -181,6 +181,28 @@ InterpolatedUnivariateSpline = _fitted("InterpolatedUnivariateSpline")
 LSQUnivariateSpline = _fitted("LSQUnivariateSpline")
 
 
+def _of_plain_data(name: str, remedy: str) -> Callable[..., Any]:
+    """A function of FITPACK's, with an error for traced values that says what to write."""
+    own = getattr(_scipy, name)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if holds_expr([*args, *kwargs.values()]):
+            raise fail(
+                TypeError, f"{name}: expected plain values, but got traced ones; write {remedy}"
+            )
+        return own(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `scipy.interpolate.{name}`, of plain values."
+    return function
+
+
+splrep = _of_plain_data("splrep", "make_interp_spline(x, y), or make_lsq_spline with given knots")
+splprep = _of_plain_data("splprep", "make_interp_spline(u, points)")
+splint = _of_plain_data("splint", "the difference of PPoly.from_spline(tck).antiderivative()")
+sproot = _of_plain_data("sproot", "scipy.optimize.brentq of splev")
+
+
 def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:
     own = getattr(_scipy, traced.__name__)
 

@@ -113,13 +113,11 @@ class interp1d:  # noqa: N801
     def _filled(self, q: Array) -> Any:
         value = self._value(q)
         fill = self.fill_value
-        if isinstance(
-            fill, str
-        ):  # "extrapolate"; as SciPy, nothing is before the first or after the last
+        if isinstance(fill, str):  # "extrapolate": a step that does not begin is NaN, as SciPy's
             empty = {"previous": q < self.x[0], "next": q > self.x[-1]}.get(str(self.kind))
-            return (
-                value if empty is None else np.where(along(empty, self.y.ndim - 1), np.nan, value)
-            )
+            if empty is not None:
+                value = np.where(along(empty, self.y.ndim - 1), np.nan, value)
+            return value
         below, above = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
         axes = self.y.ndim - 1
         value = np.where(along(q < self.x[0], axes), below, value)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.elementwise.exponential import softplus
+from funcgrad.ops.special.error_functions import skewnorm_cdf
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import (
@@ -244,8 +245,8 @@ halfnorm = Standard(
 
 skewnorm = Standard(
     density=lambda x, a: norm.density(x) + math.log(2) + special.log_ndtr(a * x),
-    cdf=lambda x, a: special.ndtr(x) - 2 * special.owens_t(x, a),
-    sf=lambda x, a: special.ndtr(-x) + 2 * special.owens_t(x, a),
+    cdf=skewnorm_cdf,
+    sf=lambda x, a: skewnorm_cdf(-x, -a),
     valid=_any_real,
 )
 
