@@ -115,6 +115,8 @@ def _method(method: MethodType) -> Any:
     if id(method.__self__) in replacements():
         return getattr(redirect(method.__self__), method.__name__)
     function, instance = redirect(method.__func__), redirect(method.__self__)
+    if hasattr(type(instance), "of_scipy"):
+        return getattr(instance, method.__name__)
     if function is method.__func__ and instance is method.__self__:
         return method
     return MethodType(function, instance)
