@@ -15,7 +15,13 @@ import funcgrad as fg
 from funcgrad.__main__ import main
 from funcgrad.show.kinks import kinks
 from funcgrad.show.parse_formula import FormulaError, parse
-from funcgrad.show.shell import WELCOME, add_colors, display_in_colors, start
+from funcgrad.show.shell import (
+    WELCOME,
+    add_colors,
+    display_in_colors,
+    load_ipython_extension,
+    start,
+)
 
 FORMULA = "sqrt(x**2 + exp(x**2)) + cos(x**2 + exp(x**2))"
 
@@ -331,6 +337,33 @@ def test_what_is_defined_at_a_prompt_is_found_by_its_name():
     assert shown[:3] == ["Line(slope=6.0)", "Line(slope=3.0)", "<class '__main__.Line'>"]
 
 
+def test_a_prompt_shows_shared_parts_of_formulas_once():
+    shown = {
+        "x, y = vars('x y'); e = exp(sin(x))*y; a = [x]; a.append(a)": "",
+        "gradient(e)": "let a = exp(sin(x))\nin {'x': y*a*cos(x), 'y': a}\n",
+        "type(_)": "<class 'dict'>\n",
+        "gradient(e, ['x', 'y'])": "let a = exp(sin(x))\nin [y*a*cos(x), a]\n",
+        "{'w': [sin(x)], 2: x}": "{'w': [sin(x)], 2: x}\n",
+        "a": "[x, [...]]\n",
+    }
+    typed = "".join(f"{line}\n" for line in shown)
+    found = subprocess.run(
+        [sys.executable, "-m", "funcgrad"], input=typed, capture_output=True, text=True, timeout=60
+    )
+    assert found.stdout.replace(">>> ", "").startswith("".join(shown.values()))
+
+
+def test_ipython_shows_shared_parts_of_formulas_once():
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    named = fg.gradient(np.exp(np.sin(fg.var("x"))) * fg.var("y"))
+    made = shell(history_length=0)
+    load_ipython_extension(made)
+    show = made.display_formatter.formatters["text/plain"]
+    assert show(named) == "let a = exp(sin(x))\nin {'x': y*a*cos(x), 'y': a}"
+    assert show({"b": [1.5, "text"]}) == "{'b': [1.5, 'text']}"
+    assert show(fg.grad(np.sin)) == "grad(sin)"
+
+
 def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     pytest.importorskip("IPython")
     done = subprocess.run(
@@ -343,7 +376,7 @@ def test_a_traceback_in_ipython_has_the_lines_that_were_typed():
     assert "TypeError: float(): expected a number" in done.stdout
     assert "sequence" not in done.stdout
     assert "in f()" in done.stdout  # what the user wrote is shown
-    assert re.search(r": \[jit\(grad\(sin\)\), vmap\(cos\), <function f at \w+>\]\n$", done.stdout)
+    assert re.search(r": \[jit\(grad\(sin\)\), vmap\(cos\), <function [^>]+>\]\n$", done.stdout)
     assert re.search(r"  at In\[\d+\]:2: return x\^2\n", done.stdout)  # a cell has IPython's name
 
 

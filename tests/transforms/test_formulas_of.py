@@ -3,10 +3,11 @@
 import pickle
 
 import numpy as np
+import optree
 import pytest
 
 import funcgrad as fg
-from funcgrad.expr.formula_trees import FormulaTuple
+from funcgrad.expr.formula_tuple import FormulaTuple
 
 x, y = fg.vars("x y")
 
@@ -70,20 +71,16 @@ def test_a_tuple_of_formulas_is_a_tuple():
     assert repr(FormulaTuple(())) == "()"
 
 
-def test_dicts_and_lists_of_formulas_print_what_they_share_once():
+def test_dicts_and_lists_of_formulas_are_pythons():
+    """Libraries such as optree, JAX and yaml take subclasses of dict and list for leaves, or refuse them."""
     e = np.exp(np.sin(x)) * y
-    named, listed = fg.gradient(e), fg.gradient(e, ["x", "y"])
-    assert repr(named) == "let a = exp(sin(x))\nin {'x': y*a*cos(x), 'y': a}"
-    assert repr(listed) == "let a = exp(sin(x))\nin [y*a*cos(x), a]"
-    assert repr(fg.grad(lambda p: np.exp(np.sin(p["b"])) * p["a"]).expr({"b": 1.0, "a": 2.0})) == (
-        "let a = exp(sin(p_b))\nin {'b': p_a*a*cos(p_b), 'a': a}"
-    )
-    for made, plain in ((named, dict), (listed, list)):
-        assert isinstance(made, plain)
-        assert made == plain(made)
-        assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
-        assert type(fg.evaluate(made, x=0.0, y=2.0)) is plain
-    assert list(fg.evaluate(fg.gradient(y * x**2), x=1.0, y=2.0)) == ["y", "x"]
+    assert type(fg.gradient(e)) is dict
+    assert type(fg.gradient(e, ["x", "y"])) is list
+    assert type(fg.grad(lambda p: p["a"] ** 2).expr({"a": 1.0})) is dict
+    assert optree.tree_map(lambda slope: slope(x=0.0, y=2.0), fg.gradient(e)) == {
+        "x": 2.0,
+        "y": 1.0,
+    }
 
 
 def test_a_derived_formula_of_another_variable_reads_as_it_did():

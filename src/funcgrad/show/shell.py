@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.highlighted import colored
 from funcgrad.printed_text import print_text
+from funcgrad.show.text import text_of_tree
 from funcgrad.source import OURS
+from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.jit.capture_owners import is_ours
 
 WELCOME = """\
@@ -49,7 +52,7 @@ def start(package: ModuleType) -> None:
     if terminal:
         _complete(names)
     colors = terminal and find_spec("rich")
-    sys.displayhook = _named(display_in_colors if colors else sys.displayhook)
+    sys.displayhook = _displayed(display_in_colors if colors else sys.displayhook)
     _Console(names).interact(banner=welcome, exitmsg="")
 
 
@@ -68,18 +71,32 @@ def display_in_colors(value: object) -> None:
         vars(builtins)["_"] = value
 
 
-def _named(display: Callable[[object], object]) -> Callable[[object], object]:
-    """A prompt's display, by which compiled functions print as their names."""
+def _displayed(display: Callable[[object], object]) -> Callable[[object], object]:
+    """A prompt's display, by which compiled functions print as their names, and formulas in let-form."""
 
     def shown(value: object) -> None:
-        called = _name_of_ours(value)
-        if called is None:
+        text = _text_of(value)
+        if text is None:
             display(value)
         else:
-            print(called)
+            print_text(text)
             vars(builtins)["_"] = value
 
     return shown
+
+
+def _text_of(value: object) -> str | None:
+    """The text of a compiled function, or of a dict or list of formulas; None of other values."""
+    if type(value) in (dict, list) and _has_formulas(value):
+        return text_of_tree(value)
+    return _name_of_ours(value)
+
+
+def _has_formulas(tree: object) -> bool:
+    try:
+        return any(isinstance(leaf, Expr) for leaf in flatten(tree).leaves)
+    except RecursionError:  # a list that contains itself
+        return False
 
 
 def _name_of_ours(value: object) -> str | None:
@@ -169,15 +186,13 @@ def _start_ipython(welcome: str, names: dict[str, Any]) -> None:
 def load_ipython_extension(shell: Any) -> None:
     """Let IPython print compiled functions by their names, and tracebacks with the lines that were typed.
 
-    In a terminal that has rich, text comes in its colors. The tracebacks are IPython's, since rich's have no
-    lines of what was typed.
+    A dict or a list of formulas prints the parts that they share once. In a terminal that has rich, text
+    comes in its colors. The tracebacks are IPython's, since rich's have no lines of what was typed.
     """
 
-    def name(function: FunctionType, printer: Any, cycle: bool) -> None:
-        printer.text(_name_of_ours(function) or repr(function))
-
     formatters = shell.display_formatter.formatters
-    formatters["text/plain"].for_type(FunctionType, name)
+    for kind in (FunctionType, dict, list):
+        _print_as_text(formatters["text/plain"], kind)
     if sys.stdout.isatty() and find_spec("rich"):
         add_colors(formatters["text/plain"])
 
@@ -188,6 +203,20 @@ def load_ipython_extension(shell: Any) -> None:
         shell.showtraceback((type(shown), shown, shown.__traceback__), tb_offset=1)
 
     shell.set_custom_exc((Exception,), show)
+
+
+def _print_as_text(formatter: Any, kind: type) -> None:
+    """Let IPython's formatter of text print those values of a class that have a text of funcgrad's."""
+    usual = formatter.for_type(kind)
+
+    def shown(value: object, printer: Any, cycle: bool) -> None:
+        text = None if cycle else _text_of(value)
+        if text is None:
+            usual(value, printer, cycle)
+        else:
+            printer.text(text)
+
+    formatter.for_type(kind, shown)
 
 
 def add_colors(formatter: Any) -> None:

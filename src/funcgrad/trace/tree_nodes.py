@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
 from funcgrad.expr import Expr
-from funcgrad.expr.formula_trees import FormulaDict, FormulaList, FormulaTuple
+from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.source import fail
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.labeled_arrays import flatten_labeled
@@ -46,12 +46,10 @@ def flatten_function(kind: type) -> Flatten | None:
     """The function that takes instances of a class apart."""
     if kind.__module__ in _NEVER:
         return None
-    if kind in (FormulaTuple, FormulaList):
-        return _formula_sequence
-    if kind is FormulaDict:
-        return _formula_dict
     marked = static_fields(kind)
     if issubclass(kind, tuple):
+        if kind is FormulaTuple:
+            return _formula_tuple
         return _marked_tuple if marked and hasattr(kind, "_fields") else None
     import optree
 
@@ -147,18 +145,8 @@ def _marked_tuple(tree: Any) -> TreeNode:
     return TreeNode(labels, [getattr(tree, name) for name in labels], put, fixed, True)
 
 
-def _formula_sequence(tree: Any) -> TreeNode:
-    return TreeNode([str(i) for i in range(len(tree))], list(tree), tree.plain)
-
-
-def _formula_dict(tree: Any) -> TreeNode:
-    keys = sorted(tree, key=str)  # as those of a plain dict
-
-    def put(values: Sequence[Any]) -> Any:
-        given = dict(zip(keys, values, strict=True))
-        return {key: given[key] for key in tree}
-
-    return TreeNode([str(key) for key in keys], [tree[key] for key in keys], put)
+def _formula_tuple(tree: Any) -> TreeNode:
+    return TreeNode([str(i) for i in range(len(tree))], list(tree), tuple)
 
 
 # -- pyrsistent's containers ---------------------------------------------------------------------

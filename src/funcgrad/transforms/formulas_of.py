@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.expr.formula_trees import formulas
+from funcgrad.expr.formula_tuple import formulas
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.derive import closed_tree
 from funcgrad.trace.leaves import flatten_arguments, run_on_leaves

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.autodiff.simplified_reverse import simplified_cotangents
 from funcgrad.expr import Expr
-from funcgrad.expr.formula_trees import formulas
+from funcgrad.expr.formula_tuple import formulas
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier, simplify_all

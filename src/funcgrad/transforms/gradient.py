@@ -8,7 +8,7 @@ from typing import Any
 
 from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr, as_derived, no_expression, var
-from funcgrad.expr.formula_trees import formulas
+from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.node_names import labels
 from funcgrad.ops.shape import zeros_like
