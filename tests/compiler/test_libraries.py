@@ -141,6 +141,12 @@ INDICES = {
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_a_complex_number_is_true_if_one_of_its_parts_is(library):
+    z = fg.var("z", (4,), complex)
+    check([np.where(z, 1.0, 2.0)], [z], [np.array([2j, 0, 1, complex(0, np.nan)])], library)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_indexing_is_numpys(library):
     x, i = fg.var("x", (3, 4, 5)), fg.var("i", 2, int)
     roots = []

@@ -885,3 +885,33 @@ def test_signs_of_complex_infinities():
             wanted = np.sign(z)
         for found in (fg.evaluate(fg.trace(lambda z: np.sign(z), z), {"z": z}), fg.jit(np.sign)(z)):
             np.testing.assert_allclose([found.real, found.imag], [wanted.real, wanted.imag])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_signs_of_complex_numbers_with_too_large_an_absolute_value(dtype):
+    most = np.finfo(dtype).max
+    z = np.array([complex(a, b) for a in (most, -most) for b in (most, -most)], dtype)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(fg.jit(np.sign)(z), np.sign(z), strict=True)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda z: np.where(z, 1.0, 2.0),
+        lambda z: np.logical_and(z, True),
+        lambda z: np.logical_xor(z, False),
+        lambda z: z.astype(bool),
+    ],
+)
+def test_a_complex_number_is_true_if_one_of_its_parts_is(f):
+    z = np.array([2j, 0, 1, complex(0, np.nan), complex(-0.0, -0.0)])
+    np.testing.assert_array_equal(fg.jit(f)(z), f(z), strict=True)
+    space: dict = {}
+    exec(fg.to_python(fg.trace(f, z), "program"), space)
+    np.testing.assert_array_equal(space["program"](z), f(z), strict=True)
+
+
+def test_angles_of_truth_values_are_floats_of_numpys_dtype():
+    for x in (np.array([True, False]), np.array([-1, 2], np.int8), np.array([-1, 0], np.float32)):
+        np.testing.assert_array_equal(fg.jit(np.angle)(x), np.angle(x), strict=True)

@@ -705,3 +705,14 @@ def test_a_flag_is_part_of_the_signature_and_counts_as_python_counts_it():
     assert g(y=2.0, flag=True, x=3.0) == 12.0
     assert fg.jit(lambda flag: ~flag if isinstance(flag, int) else 0)(True) == -2
     assert fg.jit(fg.grad(f))(1.0, True, 3.0) == 6.0
+
+
+@pytest.mark.parametrize("name", ["abs", "all", "len", "map", "ValueError", "LookupError"])
+def test_parameters_with_the_names_of_builtins(name):
+    space: dict = {"np": np, "pair": [1.5, 2.5], "many": [float(k) for k in range(30)]}
+    exec(f"def f({name}):\n    return np.abs({name}) * pair[0] + many[3]", space)
+    exec(f"def g({name}):\n    return {name} * 2 if {name} > 1 else np.abs({name}) * 3", space)
+    for f in (space["f"], space["g"]):
+        jitted = fg.jit(f)
+        for x in (2.0, -0.5, 2.0, -0.5):
+            assert jitted(x) == f(x) == jitted(**{name: x})

@@ -35,7 +35,7 @@ def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], An
 
 
 def _astype(x: LibraryArray, dtype: np.dtype[Any]) -> Any:
-    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
+    return (x.real if x.dtype.kind == "c" and dtype.kind not in "cb" else x).astype(dtype)
 
 
 def _scatter(

@@ -36,6 +36,8 @@ def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], An
 
 
 def _astype(x: object, dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "b":
+        return jnp.not_equal(x, 0)
     part = jnp.real(x) if dtype.kind != "c" else x
     return jax.lax.convert_element_type(part, _dtype(dtype))
 

@@ -350,7 +350,7 @@ def _astype_edge(z: Array, x: Array, *, dtype: np.dtype[Any]) -> LinearMap:
 
 def _astype_run(x: Array, dtype: np.dtype[Any]) -> Any:
     array = np.asarray(x)
-    if array.dtype.kind == "c" and dtype.kind != "c":
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     return array.astype(dtype)[()]
 
@@ -384,7 +384,7 @@ def _cast_template(use: ScalarUse) -> str | None:
 
 
 def _cast_source(expr: Expr, texts: Sequence[str]) -> str:
-    complex_to_real = expr.args[0].dtype.kind == "c" and expr.dtype.kind != "c"
+    complex_to_real = expr.args[0].dtype.kind == "c" and expr.dtype.kind not in "cb"
     whole = f"np.real({texts[0]})" if complex_to_real else f"np.asarray({texts[0]})"
     return f'{whole}.astype("{expr.dtype.str}")[()]'
 

@@ -36,7 +36,7 @@ def torch_dtype(dtype: np.dtype[Any]) -> Any:
 
 def astype(x: Any, dtype: np.dtype[Any]) -> Any:
     """As `numpy.ndarray.astype`; the real part if a complex tensor is cast to a real dtype."""
-    part = x.real if x.is_complex() and dtype.kind != "c" else x
+    part = x.real if x.is_complex() and dtype.kind not in "cb" else x
     return part.to(torch_dtype(dtype))
 
 

@@ -20,7 +20,8 @@ from funcgrad.typing import Array
 def sign(x: object) -> Any:
     """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0 at 0.
 
-    Of a complex number with one infinite part it is the unit in the direction of that part, as in NumPy.
+    Of a complex number with one infinite part it is the unit in the direction of that part, as in NumPy; and
+    in the direction of the imaginary part if only the absolute value is too large for the dtype.
     """
     x = lift_fully(x)
     if x.dtype.kind != "c":
@@ -33,13 +34,12 @@ def sign(x: object) -> Any:
     scale = np.where(far | (size == 0), np.ones_like(size), size)
     # The parts apart, since a quotient of complex numbers loses signs of zeros.
     near = mask(x != 0, make_complex(re / scale, im / scale))
-    return np.where(far, make_complex(_far_part(re, im), _far_part(im, re)), near)
-
-
-def _far_part(part: Array, other: Array) -> Any:
-    """A part of the sign of a complex number of which one part is infinite."""
-    zero = np.zeros_like(part)
-    return np.where(np.isinf(part), np.where(np.isinf(other), zero + np.nan, sign_op(part)), zero)
+    at_end, zero = np.isinf(re), np.zeros_like(re)
+    both = np.where(np.isinf(im), zero + np.nan, zero)
+    along = make_complex(
+        np.where(at_end, both + sign_op(re), zero), np.where(at_end, both, sign_op(im))
+    )
+    return np.where(far, along, near)
 
 
 def _absolute_edge(z: Array, x: Array) -> LinearMap:

@@ -10,6 +10,7 @@ They stay behind when the function is pickled (by cloudpickle).
 
 from __future__ import annotations
 
+import builtins
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -201,7 +202,7 @@ class InlineCache:
         if code is None or hasattr(f, "__wrapped__") or hasattr(f, "__self__"):
             return None
         names = list(code.co_varnames[: code.co_argcount])
-        taken = any(n in _HOME or _OURS.match(n) for n in names)
+        taken = any(n in _HOME or hasattr(builtins, n) or _OURS.match(n) for n in names)
         more = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
         more = more or code.co_kwonlyargcount or code.co_posonlyargcount
         return None if taken or more or code.co_argcount != count else names
