@@ -47,7 +47,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Leave what a module has left behind, in caches above all, out of later passes of the collector."""
+    """Freeze the objects that a test file leaves in caches, so that later garbage collections skip them."""
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()

@@ -109,7 +109,7 @@ _OPTIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
 )
 
 _MEANT = MappingProxyType({"help": "--help", "version": "--version", "-V": "--version"})
-"""Options as other commands have them, where they stand alone."""
+"""Other spellings of options, accepted if nothing follows them."""
 
 
 def _file(given: list[str]) -> tuple[list[str], str | None]:

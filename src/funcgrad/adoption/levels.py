@@ -241,7 +241,7 @@ def _functions_of_one(value: Any) -> list[FunctionType]:
 
 
 def _own_attribute(value: Any, name: str) -> Any:
-    """An attribute without what its class does for those that are not there, or None."""
+    """An attribute, looked up without the class's ``__getattr__``; None if there is none."""
     try:
         return object.__getattribute__(value, name)
     except Exception:  # of a proxy, which may raise what it likes

@@ -152,7 +152,7 @@ def plain_value(item: object) -> Any:
 
 
 def read_only(cell: Reference, value: Expr) -> Any:
-    """Entries of an array that is not to be written any more: itself, or through them."""
+    """Entries of an array as a read-only view; stores into the array are refused from then on."""
     state_of(root_of(cell)).lent = True
     made = sibling(cell, value)
     like = state_of(made).layout = np.empty(value.type.shape, value.type.dtype)

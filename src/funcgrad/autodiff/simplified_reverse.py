@@ -48,7 +48,7 @@ class _Operations(NamedTuple):
 
 
 _OnNode: TypeAlias = tuple[_Operations, tuple[Expr, ...]]
-"""The operations of an edge, and the node and operands that they are for, as a tuple that is soon made."""
+"""The operations of an edge, and its node and operands: a plain tuple, which is made faster than a class."""
 
 
 class _Pullbacks:

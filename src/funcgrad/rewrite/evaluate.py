@@ -200,7 +200,7 @@ def fitted(name: str, value: object, type: ArrayType) -> Any:
 
 
 def _kind(value: object, array: np.ndarray[Any, Any]) -> str:
-    """What was given: the type of an array of numbers, or the class of a value that is none."""
+    """The shape and dtype of an array of numbers, or the name of the class of another value."""
     if array.dtype.kind == "O" and not array.shape:
         return type(value).__name__
     return str(ArrayType(array.shape, array.dtype))

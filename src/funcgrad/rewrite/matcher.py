@@ -61,7 +61,7 @@ def _patterns(reading: bool) -> dict[Op, list[_Pattern]]:
     found: dict[Op, list[_Pattern]] = {}
     laws = LAWS
     if reading:
-        from funcgrad.rewrite.reading_laws import READING  # what only printed formulas need
+        from funcgrad.rewrite.reading_laws import READING  # imported for printed formulas alone
 
         laws = (*LAWS, *READING)
     for law in laws:
@@ -289,7 +289,7 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
         structural.append(fold_constants)
     collected = False
     if mode == "reading":
-        # What only printed formulas need.
+        # Imported for printed formulas alone.
         from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
         from funcgrad.rewrite.reading_laws import COLLECTED, COMPLEX_READING, STRUCTURAL_READING
 

@@ -146,7 +146,7 @@ def _atom(expr: Expr) -> Monomial:
 
 
 def scalars_apart(expr: Expr) -> tuple[Monomial, Monomial]:
-    """The factors of a product that are numbers, or one number everywhere, and the others."""
+    """The scalar factors of a product, broadcast ones included, and the other factors."""
     found = monomial(expr)
     powers = [(unbroadcast(base), base, k) for base, k in found.powers.values()]
     alike = {inner.key: (inner, k) for inner, _, k in powers if not inner.shape}
@@ -155,7 +155,7 @@ def scalars_apart(expr: Expr) -> tuple[Monomial, Monomial]:
 
 
 def _negated(expr: Expr) -> Monomial:
-    """An array of constants, as -1 times one without negative entries, or as a number times an identity."""
+    """A constant array as -1 times one without negative entries, or as a number times an identity matrix."""
     array = expr.params[0][1].array
     if array.ndim == 2 and array.size and array.flat[0] and _is_multiple_of_identity(array):
         number = float(array.flat[0])

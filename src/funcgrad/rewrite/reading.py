@@ -30,7 +30,7 @@ class ReadFormulas(NamedTuple):
 
 
 def reading(exprs: Sequence[Expr]) -> ReadFormulas:
-    """Expressions in which derived formulas are simplified as they are read.
+    """Expressions in which derived formulas are in display form.
 
     >>> import funcgrad as fg
     >>> x, y = fg.vars("x y")
@@ -52,7 +52,7 @@ def _is_read(expr: Expr) -> bool:
 
 
 def _without_leaf(expr: Expr) -> Expr:
-    """What a transform has put out, without the node that marks it."""
+    """The output of a transform, without the leaf node that marks it."""
     return expr.args[0] if expr.op is leaf else expr
 
 

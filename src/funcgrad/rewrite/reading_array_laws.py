@@ -136,7 +136,7 @@ def _entries_in_zeros(expr: Expr) -> Expr | None:
 
 
 def _entries(expr: Expr) -> list[tuple[int, Expr]] | None:
-    """The entries of a vector of zeros and few others, by place, or of one times numbers; else None."""
+    """Pairs (index, entry) of a vector that is mostly zeros, also times scalars; None of other arrays."""
     if expr.dtype.kind != "f" or expr.op not in _SCALED:
         return _stored_entries(expr)
     alike, rest = scalars_apart(expr)
@@ -153,7 +153,7 @@ _SCALED = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
 
 
 def _stored_entries(expr: Expr) -> list[tuple[int, Expr]] | None:
-    """The entries of a constant, a stack, or a number stored into zeros, by place."""
+    """Pairs (index, entry) of a constant, a stack, or a number stored into zeros."""
     if expr.op is CONSTANT:
         array = expr.params[0][1].array
         return [(i, scalar(x, expr.dtype)) for i, x in enumerate(array.tolist()) if x != 0]

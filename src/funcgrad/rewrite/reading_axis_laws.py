@@ -140,12 +140,12 @@ def _by_running_products(expr: Expr) -> Expr | None:
 
 
 def _moved_up(x: Any, axis: int) -> Expr:
-    """The entries before each along an axis, and a one before the first."""
+    """An array shifted by one along an axis, with a one in the first place."""
     return shifted(x, 1, axis)  # type: ignore[no-any-return]
 
 
 def _multiplied(x: Expr, axis: int) -> Expr | None:
-    """The array of which an expression has the products of all entries before each."""
+    """The array v, if an expression is its exclusive cumulative product along an axis; else None."""
     parts = unnested(x, lambda x: x.args if x.op in _MOVES else ())
     for part in parts:
         if part.op is recurrences.cumprod_op and dict(part.params)["axis"] == axis:

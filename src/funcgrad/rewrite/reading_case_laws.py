@@ -75,7 +75,7 @@ def _finite_radius(expr: Expr) -> Expr | None:
 
 
 def _finite_quotient(expr: Expr) -> Expr | None:
-    """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is no finite number if q is none."""
+    """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is not finite where q is not."""
     p, value = expr.args
     p = unbroadcast(p)
     inner = value

@@ -69,23 +69,23 @@ def _real_factors(expr: Expr) -> Expr | None:
 
 
 def is_guarded(p: Expr, x: Expr) -> bool:
-    """Whether a complex product is 0 or no number by itself where p, such as abs(z) != 0, does not hold."""
+    """Whether p is a guard such as abs(z) != 0 for a factor z of x: where p is False, x is 0 or NaN."""
     p = unbroadcast(p)
     if p.op is not logic.not_equal or value_of(p.args[1]) != 0:
         return False
-    z = _without_size(p.args[0])
-    return any([_without_size(base).key == z.key for base, _ in _factors(x)])
+    z = _with_same_zeros(p.args[0])
+    return any([_with_same_zeros(base).key == z.key for base, _ in _factors(x)])
 
 
-def _without_size(x: Expr) -> Expr:
-    """z, of what is 0 where z is: abs(z), conjugate(z), and casts of these."""
+def _with_same_zeros(x: Expr) -> Expr:
+    """The z of abs(z), conjugate(z) and casts of these, which are 0 exactly where z is."""
     x = unbroadcast(x)
-    while x.op in _OF_ONE_SIZE:
+    while x.op in _ZERO_PRESERVING:
         x = unbroadcast(x.args[0])
     return x
 
 
-_OF_ONE_SIZE = (magnitude.absolute, magnitude.conjugate, op.astype)
+_ZERO_PRESERVING = (magnitude.absolute, magnitude.conjugate, op.astype)
 
 
 def _guarded(expr: Expr) -> Expr | None:

@@ -26,7 +26,7 @@ def _joined(operands: Sequence[_Operand], output: str) -> Expr:
 
 
 def _without_numbers(expr: Expr) -> Expr | None:
-    """einsum(',i,i->', x, v, w) = x*einsum('i,i->', v, w); an operand of ones goes in the same way."""
+    """einsum(',i,i->', x, v, w) = x*einsum('i,i->', v, w); an operand of ones is dropped."""
     operands, output = _operands(expr)
     if len(operands) < 2 or expr.dtype.kind != "f":
         return None

@@ -121,7 +121,7 @@ def in_one_interval(term: Monomial) -> Monomial:
 
 
 def with_safe_denominators(term: Monomial) -> Monomial:
-    """y/where(x == 0, 1, x) = y/x: no number where x is 0."""
+    """y/where(x == 0, 1, x) = y/x wherever y/x is finite."""
     for base, k in list(term.powers.values()):
         inner = unbroadcast(base)
         if k >= 0 or inner.op is not selection.where:

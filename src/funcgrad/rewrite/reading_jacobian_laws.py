@@ -1,4 +1,4 @@
-"""Reading laws of Jacobians and of what is the same along an axis: see `funcgrad.rewrite.reading_laws`."""
+"""Display-only rewrites of Jacobians and of arrays of equal entries: see `funcgrad.rewrite.reading_laws`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix
 from funcgrad.rewrite.reading_ops import diag_op, trace_op
 
-_MOST_ENTRIES = 10_000
+_LARGEST_MOVED = 10_000
 
 
 def _scalars_outside(expr: Expr) -> Expr | None:
-    """(c*A) @ B = c*(A @ B) and outer(c*x, y) = c*outer(x, y) for a number c, or one number everywhere."""
+    """(c*A) @ B = c*(A @ B) and outer(c*x, y) = c*outer(x, y) for a scalar c, also a broadcast one."""
     if expr.dtype.kind != "f":
         return None
     linear = range(1, 2) if expr.op.name == "solve" else range(len(expr.args))
@@ -71,7 +71,7 @@ def _scaled_rows(expr: Expr) -> Expr | None:
 
 
 def _diagonal_between(expr: Expr) -> Expr | None:
-    """A @ (diag(v) @ B) = A @ diag(v) @ B, in the order of reading."""
+    """A @ (diag(v) @ B) = A @ diag(v) @ B, multiplied from the left."""
     a, b = expr.args
     if b.op is not contraction.matmul_op or b.args[0].op is not diag_op or a.ndim != 2:
         return None
@@ -79,7 +79,7 @@ def _diagonal_between(expr: Expr) -> Expr | None:
 
 
 def _products_of_rows(expr: Expr) -> Expr | None:
-    """The products of v with each row of a matrix A, which `vmap` computes one by one = A @ v."""
+    """A reshaped to (n, 1, m) @ v = A @ v: the products of rows, as `vmap` forms them."""
     x, y = expr.args
     if expr.ndim != 3 or expr.shape[1:] != (1, 1) or y.op is not shape.reshape_op:
         return None
@@ -182,7 +182,7 @@ def _columns_in_zeros(expr: Expr) -> Expr | None:
 def _axes_dropped(expr: Expr) -> Expr | None:
     """zeros(n).at[:, None].add(x) = reshape(x, (n,)): each entry stands in its place."""
     g, *arrays = expr.args
-    if arrays or g.size != expr.size or not 0 < expr.size <= _MOST_ENTRIES:
+    if arrays or g.size != expr.size or not 0 < expr.size <= _LARGEST_MOVED:
         return None
     if "new" not in dict(expr.params)["spec"]:
         return None

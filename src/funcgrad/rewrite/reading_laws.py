@@ -199,7 +199,7 @@ STRUCTURAL_READING = _joined(
 )
 """Reading laws that no pattern can state, by operation."""
 COMPLEX_READING = _joined({"make_complex": (_sum_of_parts,)}, COMPLEX_PRODUCTS, MASK_OF_COMPLEX)
-"""Those of complex results: others would lose the side of a branch cut, which a zero's sign chooses."""
+"""Reading laws of complex results. Others would lose the side of a branch cut, chosen by a zero's sign."""
 COLLECTED = frozenset(
     ("add", "subtract", "negative", "multiply", "divide", "square", "power", "sqrt", "reciprocal")
 )

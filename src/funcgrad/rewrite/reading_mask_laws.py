@@ -40,7 +40,7 @@ def _masked_when_stored(expr: Expr) -> Expr | None:
 
 
 def _vanishes_outside(x: Expr, p: Expr) -> bool:
-    """Whether the entries of x where p is False are zero, as the operations that made both show."""
+    """Whether x is provably 0 wherever p is False: a proof over the operations of both."""
     goals = [(x, list(unnested(p, _disjuncts)))]
     for value, conditions in goals:  # which grows: each goal is met by itself, or by further ones
         found = _subgoals(value, conditions)
@@ -54,7 +54,7 @@ _Goal = tuple[Expr, list[Expr]]
 
 
 def _subgoals(x: Expr, conditions: list[Expr]) -> list[_Goal] | None:
-    """What remains to be shown for x to vanish outside of conditions; None if it cannot be shown."""
+    """Goals that imply that x is 0 wherever all conditions are False; None if no rule proves it."""
     if any([_always_holds(p) for p in conditions]):
         return []
     if x.dtype.kind == "c" and any([is_guarded(p, x) for p in conditions]):
@@ -113,7 +113,7 @@ def _always_holds(p: Expr) -> bool:
 
 
 def constant_array(expr: Expr) -> Any:
-    """The array that an expression is, if it is a constant or a repeated one; None otherwise."""
+    """The array of a constant or a broadcast constant; None of other expressions."""
     inner = expr.args[0] if expr.op is op.broadcast_to else expr
     if inner.op is not CONSTANT:
         return None
@@ -184,10 +184,7 @@ MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "mask": (_nothing_stored, _small_constant, _zero_elsewhere, _masked_when_stored),
         "logical_or": (_small_constant, _or_never),
         "bitwise_or": (_small_constant, _or_never),
-        "scatter_add": (
-            _nothing_stored,
-            _small_constant,
-        ),
+        "scatter_add": (_nothing_stored, _small_constant),
         "getitem": (_small_constant,),
         "sum": (_sum_of_stored,),
         "any": (_small_constant,),
@@ -199,4 +196,4 @@ MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
 MASK_OF_COMPLEX: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {"mask": (_zero_elsewhere, _masked_when_stored)}
 )
-"""Those of complex results."""
+"""The laws of complex results, by operation."""

@@ -34,13 +34,13 @@ def _transposed_entrywise(expr: Expr) -> Expr | None:
     (x,) = expr.args
     if not _is_transposed(expr) or x.op not in _ENTRYWISE:
         return None
-    if not any([_is_transposed(arg) or _has_a_transpose(arg) for arg in x.args]):
+    if not any([_is_transposed(arg) or _has_simple_transpose(arg) for arg in x.args]):
         return None
     return x.op(*[_transposed_operand(arg) for arg in x.args])  # type: ignore[no-any-return]
 
 
-def _has_a_transpose(x: Expr) -> bool:
-    """Whether the transpose of a matrix is read as simply, as that of c*eye(n) or of X.T @ X."""
+def _has_simple_transpose(x: Expr) -> bool:
+    """Whether the transpose of a matrix has a form as short as the matrix, as for c*eye(n) and X.T @ X."""
     _, rest = scalars_apart(x)
     for base, k in rest.powers.values() if len(rest.powers) == 1 and x.dtype.kind == "f" else ():
         product = base.op is contraction.matmul_op and any(map(_is_transposed, base.args))

@@ -69,11 +69,11 @@ def substitute(
             given[target.key] = lift_fully(
                 new if isinstance(new, Expr) else _cast(new, target.dtype)
             )
-    return read_as(expr, substitute_all([expr], given)[0])
+    return derived_as(expr, substitute_all([expr], given)[0])
 
 
-def read_as(expr: Expr, new: Expr) -> Expr:
-    """What an expression became by substitution: if it was a derived formula, printed as one."""
+def derived_as(expr: Expr, new: Expr) -> Expr:
+    """The result of a substitution, marked as a derived formula if the expression is one."""
     names = derived_names(expr)
     return new if names is None or new is expr or new.traced else as_derived(new, names)
 

@@ -29,7 +29,7 @@ def stacked_text(expr: Expr, parts: Sequence[Written]) -> Written | None:
 
 
 def _row(expr: Expr, text: str) -> str:
-    """A row of an array that is stacked itself: [x, y] of ``array([x, y])``."""
+    """The text of a row of an array: ``[x, y]``, if the row is a stack, ``array([x, y])``."""
     stacked = stacked_operands(expr) is not None
     return text[6:-1] if stacked and text.startswith("array([") and text.endswith("])") else text
 

@@ -53,7 +53,7 @@ _SLIPS = (
     (r"\|", "; write abs(x) for |x|"),
     (r"[^\W\d]\w* +[\w.]", "; write a product as x*y, and a call as sin(x)"),
 )
-"""How people write what formulas write in another way: a pattern, and what to write."""
+"""Notations that formulas do not have, as patterns, each with the advice of its error."""
 
 
 class FormulaError(ValueError):

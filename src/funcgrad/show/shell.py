@@ -57,7 +57,7 @@ def start(package: ModuleType) -> None:
 
 
 def _main(names: dict[str, Any]) -> ModuleType:
-    """The module of what is typed, by which Python finds the classes and functions that are defined there."""
+    """The module ``__main__`` of a prompt, where pickle and dataclasses find the classes that are typed."""
     made = ModuleType("__main__")
     vars(made).update(names)
     sys.modules["__main__"] = made

@@ -29,7 +29,7 @@ class OuterArrays:
         self._held = [(name, array, _content(array)) for name, array in _outer_arrays(f)]
 
     def check(self, who: str) -> None:
-        """Raises TypeError if one of them holds other numbers now; a plain array has its own again."""
+        """Raises TypeError if the numbers of an array have changed; those of a plain array are restored."""
         for name, array, before in self._held:
             if _content(array) != before:
                 if isinstance(array, np.ndarray) and array.dtype.kind != "O":

@@ -12,7 +12,7 @@ from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const, no_expression, var
 from funcgrad.graph import ArrayType, Key
 from funcgrad.rewrite.evaluate import evaluate_roots, fitted, present, values_by_name, variables
-from funcgrad.rewrite.substitute import read_as, substitute_all
+from funcgrad.rewrite.substitute import derived_as, substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 
@@ -67,7 +67,8 @@ def _values(
         return [present(value) for value in evaluate_roots(roots, arrays)]
     replaced = {x.key: _operand(name, given[name], x.type) for name, x in wanted.items()}
     return [
-        read_as(root, new) for root, new in zip(roots, substitute_all(roots, replaced), strict=True)
+        derived_as(root, new)
+        for root, new in zip(roots, substitute_all(roots, replaced), strict=True)
     ]
 
 

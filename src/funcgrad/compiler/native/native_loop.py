@@ -85,7 +85,7 @@ class NativeLoop:
         return loop_function_text(self._flat, self._test, self._spec)
 
     def ran(self, iterations: float) -> None:
-        """Count iterations that ran, or will run, fallback."""
+        """Count iterations that ran, or will run, in the fallback."""
         self.later.ran(iterations * self._iteration)
 
     def function(self) -> Compiled | None:

@@ -48,7 +48,7 @@ def common_function(
     vm: bool = True,
     **columns: Any,
 ) -> Op:
-    """A function of a number that `math`, mpmath and SymPy have, too: under NumPy's name, asin for arcsin."""
+    """A function that `math`, mpmath and SymPy have under NumPy's name, or as asin for arcsin."""
     name = ufunc.__name__
     common = name.replace("arc", "a")
     return elementwise(

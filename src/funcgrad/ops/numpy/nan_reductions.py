@@ -102,7 +102,7 @@ nanmax, nanmin = _extreme(np.fmax, -np.inf), _extreme(np.fmin, np.inf)
 
 
 def _spread(name: str, plain: Callable[..., Any], of: Callable[[Any], Any]) -> Callable[..., Any]:
-    """`nanvar` or `nanstd`, as a function of the deviation, whose derivative is 0 where it is 0."""
+    """`nanvar` or `nanstd`, as a function of the standard deviation, which has slope 0 at 0."""
 
     def function(
         x: Array,

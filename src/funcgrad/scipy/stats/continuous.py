@@ -38,7 +38,7 @@ _ROOT_TWO = math.sqrt(2)
 
 
 def _own(*shapes: Array) -> tuple[Array, ...]:
-    """The shape parameters of a distribution in a changed variable, if it has the same."""
+    """The shape parameters of a base distribution that are those of the new one."""
     return shapes
 
 
@@ -363,7 +363,7 @@ weibull_max = changed(
 
 
 def _of_half_square(base: Standard, **options: Any) -> Standard:
-    """That of x, if x*x/2 has the distribution."""
+    """The distribution of x such that x*x/2 has the base distribution."""
     return changed(
         base,
         to=lambda x, *own: x * x / 2,
@@ -374,7 +374,7 @@ def _of_half_square(base: Standard, **options: Any) -> Standard:
 
 
 def _of_log(base: Standard, sign: float = 1.0, **options: Any) -> Standard:
-    """That of x, if ``sign*c*log(x)`` has the distribution: c is its shape parameter."""
+    """The distribution of x with shape c, such that ``sign*c*log(x)`` has the base distribution."""
     return changed(
         base,
         to=lambda x, c: sign * c * np.log(x),

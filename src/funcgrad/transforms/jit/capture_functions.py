@@ -1,4 +1,4 @@
-"""What a function takes from around it: names in its code, variables, and the callables that it runs."""
+"""Captured variables of one function, the names in its code, and the callables that it calls."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def names_of_code(code: CodeType) -> frozenset[str]:
     return found.union(*map(_IDENTIFIER.findall, texts))
 
 
-def inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
-    """The callables that a callable runs: what it wraps, and what it is bound to or made of."""
+def callees(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
+    """The callables that a callable calls: those that it wraps, binds or composes."""
     if isinstance(item, FunctionType):
         foreign = item.__dict__.get("foreign") if is_ours(item) else None
         if foreign is None:
@@ -89,14 +89,14 @@ def inside(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
     by_python = isinstance(call, FunctionType)
     found = [(call, bound._replace(args=(item, *bound.args)))] if by_python else []
     try:
-        # Without what a class does for attributes that are not there.
+        # Without the class's __getattr__, which may make any attribute.
         return [*found, (object.__getattribute__(item, "__wrapped__"), bound)]
     except Exception:  # of a proxy, which may raise what it likes
         return found
 
 
-def held_by(item: object) -> Iterator[Any]:
-    """What a callable holds that is no Python function: arguments, or the object of a method in C."""
+def held_places(item: object) -> Iterator[Any]:
+    """The arguments that a partial function holds, and the object of a method in C."""
     if isinstance(item, partial) or type(item).__name__ == "curry":
         for k, value in enumerate(getattr(item, "args", ())):
             yield Fixed(f"argument {k} of {callable_name(item)}", value)
@@ -109,8 +109,8 @@ def held_by(item: object) -> Iterator[Any]:
 _MethodWrapper: Any = type([].__len__)
 
 
-def around(f: FunctionType) -> Iterator[Any]:
-    """What a Python function takes from around it, functions inside it included."""
+def captured_places(f: FunctionType) -> Iterator[Any]:
+    """Captured variables of a Python function, those of functions inside it included."""
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         yield ClosureCell(name, cell)
     if f.__defaults__:

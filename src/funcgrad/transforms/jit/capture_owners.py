@@ -41,7 +41,7 @@ _PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 
 
 def is_generated(method: FunctionType) -> bool:
-    """Whether a method is one that a decorator has written to compare records."""
+    """Whether a method is a comparison that dataclasses or attrs have generated."""
     code = method.__code__
     generated = (
         code.co_filename.startswith("<attrs generated") or "__create_fn__" in code.co_qualname

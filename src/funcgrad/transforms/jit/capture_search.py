@@ -49,9 +49,9 @@ from funcgrad.transforms.jit.capture_functions import (
     PROBING,
     READING_ALL,
     Bound,
-    around,
-    held_by,
-    inside,
+    callees,
+    captured_places,
+    held_places,
     method_owner,
     names_of_code,
 )
@@ -150,16 +150,16 @@ class _Search:
 
     def _visit(self, item: Any, label: str, own: bool, bound: Bound) -> None:
         if own or callable(item):
-            for inner, args in inside(item, bound):
+            for inner, args in callees(item, bound):
                 self.waiting.append((inner, label, own, args))
-            self._add(held_by(item))
+            self._add(held_places(item))
         if isinstance(item, FunctionType):
             self._reach(item.__dict__.get("registry"), label)  # of functools.singledispatch
             theirs = is_ours(item) or (not own and is_installed(item))
             if not theirs and self.functions < MOST_FUNCTIONS:
                 self.functions += 1
                 self.met |= names_of_code(item.__code__)
-                self._add(around(item))
+                self._add(captured_places(item))
                 given = bound.of(item.__code__.co_varnames[: item.__code__.co_argcount])
                 self._add(starmap(Fixed, given.items()))
                 self._add(self._own(item, label))
@@ -223,7 +223,7 @@ class _Search:
             yield Attribute(f"{label}.default_factory", item, "default_factory")
 
     def _own(self, item: Any, label: str) -> Iterator[InstanceMember]:
-        """What a function or a partial function has in its own namespace."""
+        """Attributes that are set on a function or a partial function."""
         own = namespace(item)
         if own:
             found = [name for name in self.names if name in own and name[:2] != "__"]
@@ -243,7 +243,7 @@ class _Search:
                 yield NamespaceItem(f"{label}.{name}", home, name)
 
     def _of_type(self, item: type, label: str) -> Iterator[Any]:
-        """What a class has, and what its metaclass has for it; the methods of its instances to be."""
+        """Attributes of a class and of its metaclass, and the methods that make its instances."""
         owners = self.owners[item]
         names = self._whole_of(item) if self.whole else self.names
         for name in names:
@@ -276,7 +276,7 @@ class _Search:
                     yield from self._of_class(kind, holder, name, f"{label}.{name}")
 
     def _inherited(self, f: FunctionType, bound: Bound) -> Iterator[Any]:
-        """What code with `super` may take from base classes."""
+        """Attributes of base classes that code may read by `super`."""
         if "super" in f.__code__.co_names:
             holder = method_owner(f, bound)
             kind = holder if isinstance(holder, type) else type(holder)
@@ -313,7 +313,7 @@ class _Search:
         yield from self._implicit(type(item), item, label)
 
     def add_absent(self) -> None:
-        """Add the attributes that instances have not, where code asks for such, or where the class computes
+        """Add the attributes that instances lack, where code asks for such, or where the class computes
         them by ``__getattr__``; they lead no further."""
         for item, label in self.assignable:
             if not self.probes and in_class(type(item), "__getattr__") is ABSENT:

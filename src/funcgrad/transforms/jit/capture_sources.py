@@ -122,7 +122,7 @@ class InstanceMember(NamedTuple):
         return ABSENT if hidden else home.get(self.key, ABSENT)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
-        """A condition, as above, or None where to look is to run code."""
+        """A condition, as above, or None if the lookup would run code."""
         kind: Any = type(self.holder)
         if kind.__getattribute__ is not object.__getattribute__:
             return None
@@ -168,7 +168,7 @@ class ClassMember(NamedTuple):
         return in_class(self.owner, self.key)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
-        """A condition, as above; None where to look is to run code."""
+        """A condition, as above; None if the lookup would run code."""
         if not is_written(self.key) or type(self.owner) not in (type, ABCMeta):
             return None
         objects[f"w{k}"], objects[f"v{k}"] = self.owner, value
@@ -235,7 +235,7 @@ class Contents(NamedTuple):
         return tuple(bytes(self.holder) if is_buffer(self.holder) else self.holder)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
-        """A condition, as above; None where items are made as they are looked at."""
+        """A condition, as above; None if iteration makes the items."""
         items: Any = value
         if not isinstance(self.holder, dict | list | deque | set):
             return None

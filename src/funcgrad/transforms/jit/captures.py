@@ -19,7 +19,7 @@ from funcgrad.transforms.jit.capture_sources import (
 )
 
 MOST_CONDITIONS = 500
-"""Captured variables up to which generated code compares them: beyond it takes long to compile."""
+"""The most captured variables that generated code compares: code for more takes long to compile."""
 
 
 class CapturedVariables:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
@@ -35,7 +35,7 @@ class Missing:
 
 
 class CodeObjects:
-    """What inlined code refers to. A pickled copy has none: the code looks up the signature."""
+    """The objects to which inlined code refers. A pickled copy has none: the code looks up the signature."""
 
     __slots__ = ("items",)
 
@@ -126,16 +126,11 @@ class InlineCache:
             return
         lines = [_ARGUMENT.sub(lambda found: traced[int(found[1])][0], line) for line in body]
         left = [] if own else ["not more", "not named"]
-        used = [name for name in objects if _uses([*tests, *lines], name)]
-        version = object()  # by which code knows its objects
-        found = [objects[name] for name in used]
-        if self._first is None:
-            self._first = len(used)
-        else:
-            used, found = ["version", *used], [version, *found]
+        objects = {k: item for k, item in objects.items() if _uses([*tests, *lines], k)}
+        version = object()
+        used, items = self._versioned(objects, version)
+        if len(items) > len(objects):
             tests.insert(0, "version is ...")
-            if len(used) == self._first:
-                used, found = ["version", *used], [version, *found]
         code = [
             "try:",
             *([f"    {', '.join(used)}, = captured.items"] if used else []),
@@ -149,9 +144,27 @@ class InlineCache:
         made = self._code(parameters + ("" if own else ", /, *more, **named"), code, version)
         # CPython ignores surplus defaults, so that each intermediate state is valid.
         function.__defaults__ = (_HOME["none"],) * len(kinds)
-        self._cell.cell_contents = CodeObjects(tuple(found))
+        self._cell.cell_contents = CodeObjects(items)
         function.__code__ = made
         self._kinds = kinds
+
+    def _versioned(
+        self, objects: Mapping[str, object], version: object
+    ) -> tuple[list[str], tuple[object, ...]]:
+        """The names that code unpacks from its cell, and the items of the cell.
+
+        Code that still runs after a replacement must not take the items of later code for its own. The first
+        code unpacks no version, which costs time: items of another number are a ValueError there. Later
+        codes compare the version.
+        """
+        names, items = [*objects], tuple(objects.values())
+        if self._first is None:
+            self._first = len(items)
+            return names, items
+        names, items = ["version", *names], (version, *items)
+        if len(items) == self._first:
+            names, items = ["version", *names], (version, *items)
+        return names, items
 
     def _body(
         self, kinds: Sequence[Any], root: TraceNode, arrays: Sequence[Any], objects: dict[str, Any]
@@ -185,7 +198,7 @@ class InlineCache:
 
     def _code(self, parameters: str, lines: Sequence[str], version: object = None) -> CodeType:
         """The code of a function, whose lines read the objects of that version."""
-        # What is not reached makes it a closure where the lines have no objects.
+        # The unreachable last line makes the function a closure if no other line names the cell.
         body = "\n".join([f"        {line}" for line in [*lines, "captured"]])
         code = _compiled(
             f"def around(captured):\n    def jitted({parameters}):\n{body}\n    return jitted"

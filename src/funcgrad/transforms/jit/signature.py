@@ -31,7 +31,7 @@ def static_kind(value: object) -> tuple[Any, ...]:
 
 
 FLAG_KINDS = static_kind(False), static_kind(True)
-"""Python's `True + True` is 2, and NumPy's is True: a flag is no input of a program, but static."""
+"""The kinds of Python's bools, which are static: Python's ``True + True`` is 2, and NumPy's is True."""
 
 
 def is_static(kind: object) -> bool:
