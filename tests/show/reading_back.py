@@ -80,9 +80,9 @@ def _norm(x: Any, axis: Any, **keepdims: bool) -> Any:
     return np.sqrt(np.sum(np.abs(x) ** 2, axis=axis, **keepdims))
 
 
-def read_back(expr: fg.Expr, values: dict[str, Any]) -> Any:
-    """The value of what is printed of an expression, each line evaluated as Python."""
-    lines, (root,) = let_forms([expr])
+def read_back(printed: tuple[list[tuple[str, str]], str], values: dict[str, Any]) -> Any:
+    """The value of a printed expression, its named parts and itself, each evaluated as Python."""
+    lines, root = printed
     scope = SCOPE | {
         name: _array(np.array(value, copy=True)) if np.ndim(value) else value
         for name, value in values.items()
@@ -94,32 +94,36 @@ def read_back(expr: fg.Expr, values: dict[str, Any]) -> Any:
         return eval(root, scope)
 
 
-def check_read_back(expr: fg.Expr, values: dict[str, Any]) -> None:
-    """What is printed has the value, the shape and the dtype of the expression.
+def check_read_back(expr: fg.Expr, *cases: dict[str, Any]) -> None:
+    """What is printed has the value, the shape and the dtype of the expression, for values of its variables.
 
     A program is printed as it runs. Of a derived formula only entries that are finite on both sides are
     compared, to the precision of its coarsest dtype, since its operations are printed in another order.
     """
-    used = {name: values[name] for name in variables(expr)}
-    wanted = np.asarray(fg.evaluate(expr, used))
-    wanted = wanted.astype(expr.dtype, copy=False)
-    found = np.asarray(read_back(expr, used))
-    shown = f"\n{expr!r}\nfor {used}"
-    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), (
-        f"it is {wanted.dtype}{wanted.shape}, but reads as {found.dtype}{found.shape}{shown}"
-    )
-    if wanted.dtype.kind in "biu":
-        assert np.array_equal(found, wanted), f"{wanted} reads as {found}{shown}"
-        return
-    derived = is_derived(expr)
-    compared = np.isfinite(wanted) & np.isfinite(found) if derived else np.full(wanted.shape, True)
+    lines, (root,) = let_forms([expr])
+    names, derived = variables(expr), is_derived(expr)
     eps = max(map(_eps, subexpressions(expr) if derived else [expr]))
-    scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
-    np.testing.assert_allclose(
-        found[compared], wanted[compared], rtol=eps * 64, atol=eps * 64 * scale, err_msg=shown
-    )
-    if not derived:
-        check_signs_of_zeros(found, wanted, shown)
+    for values in cases:
+        used = {name: values[name] for name in names}
+        wanted = np.asarray(fg.evaluate(expr, used))
+        wanted = wanted.astype(expr.dtype, copy=False)
+        found = np.asarray(read_back((lines, root), used))
+        shown = f"\n{lines} in {root}\nfor {used}"
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), (
+            f"it is {wanted.dtype}{wanted.shape}, but reads as {found.dtype}{found.shape}{shown}"
+        )
+        if wanted.dtype.kind in "biu":
+            assert np.array_equal(found, wanted), f"{wanted} reads as {found}{shown}"
+            continue
+        compared = (
+            np.isfinite(wanted) & np.isfinite(found) if derived else np.full(wanted.shape, True)
+        )
+        scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
+        np.testing.assert_allclose(
+            found[compared], wanted[compared], rtol=eps * 64, atol=eps * 64 * scale, err_msg=shown
+        )
+        if not derived:
+            check_signs_of_zeros(found, wanted, shown)
 
 
 def check_source(expr: fg.Expr, values: dict[str, Any]) -> None:
