@@ -448,3 +448,20 @@ def test_a_page_of_2000_nodes_is_made_in_seconds():
     start = time.process_time()
     assert explore(expr, x=0.7, y=0.1).nodes == 2002
     assert time.process_time() - start < 6
+
+
+def test_an_instance_of_a_plain_class_is_refused_with_the_remedy():
+    class Model:
+        def __init__(self):
+            self.w = np.ones(3)
+
+    def loss(model):
+        return np.sum(np.sin(model.w))
+
+    for show in (fg.explore, fg.table, fg.explain, fg.steps, fg.cost):
+        with pytest.raises(
+            TypeError,
+            match=rf"^{show.__name__}: expected numbers or arrays in argument 0, but got Model; "
+            r"make Model a dataclass, register it by fg.register_tree\(Model\)",
+        ):
+            show(loss, Model())

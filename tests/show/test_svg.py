@@ -172,6 +172,28 @@ def test_local_derivatives_multiply_to_gradients_along_paths():
     assert shown(svg, "local") == [f"{np.exp(0.3):.4g}", f"{np.cos(np.exp(0.3)):.4g}"]
 
 
+@pytest.mark.parametrize("x", [1 + 2j, np.complex128(1 + 2j), np.complex64(1 + 2j)])
+def test_edges_of_complex_values_have_derivatives(x):
+    assert shown(to_svg(lambda x: np.abs(x * x), x=x), "local") == ["1+2j", "1+2j", "-0.6-0.8j"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("f", "x", "slopes"),
+    [
+        (np.abs, -1.5, ["-1"]),
+        (lambda x: np.real(x), 1.5, ["1"]),
+        (np.sqrt, 0.0, ["inf"]),
+        (lambda x: 1 / x, 0.0, ["-inf"]),
+        (lambda x: 1 / x, -0.0, ["-inf"]),
+        (lambda x: x**0.5, 0.0, ["inf"]),
+        (lambda x: np.hypot(x, 0.0), 0.0, ["0"]),
+    ],
+)
+def test_edges_at_singular_points_have_derivatives(f, x, slopes):
+    assert shown(to_svg(f, x=x), "local") == slopes
+
+
 def test_edges_of_arrays_show_how_a_cotangent_is_pulled_back():
     v = fg.var("v", 3)
     svg = to_svg(np.sum(np.sin(v)), v=np.ones(3))

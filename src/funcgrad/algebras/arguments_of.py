@@ -6,17 +6,20 @@ Both become expressions on variables, with one value each. An algebra then folds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr, const, rebuild, symbol
 from funcgrad.graph import CONSTANT
+from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.rewrite.evaluate import by_name, fitted, variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.transforms.transform_arguments import remedy_for
 
 
 class Subject(NamedTuple):
@@ -54,7 +57,7 @@ def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, 
                 TypeError,
                 f"{who}: expected the arguments of the function, but got none; write {who}(f, 2.0)",
             )
-        return _traced(program, args)
+        return _traced(who, program, args)
     return _written(who, program, args, named)
 
 
@@ -68,10 +71,10 @@ def without_dict(
     return (), by_name(args[0], named)
 
 
-def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
+def _traced(who: str, f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     trees = flatten_arguments(f, args, range(len(args)))
-    for arg in trees.values():
-        arg.leaves[:] = map(_number, arg.leaves)
+    for i, arg in trees.items():
+        arg.leaves[:] = [_number(who, i, value) for value in arg.leaves]
     output, leaves = run_on_leaves(f, args, {}, trees)
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
@@ -81,8 +84,19 @@ def _traced(f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     return Subject(ready[: len(roots)], tree.rebuild, inputs, values, [*trees.values()])
 
 
-def _number(value: object) -> Any:
-    return float(value) if type(value) is int else value
+def _number(who: str, place: int, value: object) -> Any:
+    """A value that a leaf can stand for: a Python int as a float, other numbers and arrays unchanged."""
+    if type(value) is int:
+        return float(value)
+    if not isinstance(value, Expr):
+        refuse_others(who, value)
+    if isinstance(value, Number | Expr) or hasattr(value, "__array__"):
+        return value
+    raise fail(
+        TypeError,
+        f"{who}: expected numbers or arrays in argument {place}, but got {type(value).__name__}; "
+        f"{remedy_for(value)}",
+    )
 
 
 def _value(known: Expr) -> Any:

@@ -187,11 +187,11 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
     raise fail(
         TypeError,
         f"{who}: expected float or complex values in argument {place}, but got {kind}; "
-        f"{_remedy(value)}, or leave it out of argnums",
+        f"{remedy_for(value)}, or leave it out of argnums",
     )
 
 
-def _remedy(value: object) -> str:
+def remedy_for(value: object) -> str:
     """What to do with a value that no derivative is taken in."""
     if hasattr(value, "dtype") or isinstance(value, int):
         return "convert it with x.astype(float), or mark it by fg.static in a tree"

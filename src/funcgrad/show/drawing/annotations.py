@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.autodiff.edges import is_scalar, linear_map
 from funcgrad.expr import Expr, const, symbol
@@ -64,17 +66,24 @@ def number_annotations(
     for i, at in arcs:
         e = nodes[i]
         if is_scalar(e, e.args[at]):
-            operands = [rows[p].value for p in rows[i].parents]
-            derivative = linear_map(e, at, rows[i].value, tuple(operands))
-            if derivative is not None:
-                slope = derivative.transpose(e.dtype.type(1))
-                slopes[i, at] = number_label(0.0 if slope is None else slope)
+            # Rules ask for dtypes, which Python's numbers do not have.
+            value, *operands = [_typed(nodes[p], rows[p].value) for p in (i, *rows[i].parents)]
+            with np.errstate(all="ignore"):
+                derivative = linear_map(e, at, value, tuple(operands))
+                if derivative is not None:
+                    slope = derivative.transpose(e.dtype.type(1))
+                    slopes[i, at] = number_label(0.0 if slope is None else slope)
         else:
             others.append((i, at))
     names = list(names_of(root).values())
     texts = _pullbacks(nodes, others, names)
     shown = [number_label(row.value) for row in rows]
     return Annotations(shown, gradients, slopes | texts, names if texts else [])
+
+
+def _typed(expr: Expr, value: Any) -> Any:
+    """The value of a node with the node's dtype; of a tuple as it is."""
+    return value if is_tuple(expr) else np.asarray(value, expr.dtype)[()]
 
 
 def formula_annotations(nodes: list[Expr], arcs: Iterable[Arc]) -> Annotations:
