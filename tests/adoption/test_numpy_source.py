@@ -5,6 +5,8 @@ import pytest
 
 import funcgrad as fg
 
+interpolate = pytest.importorskip("scipy.interpolate")
+
 X = np.array([0.3, 0.7, 1.9, -2.0])
 EDGES = np.array([0.1, 0.2, 0.3, 0.5])
 CALLS = {
@@ -222,3 +224,59 @@ def test_a_last_coefficient_of_zero_has_a_derivative(name):
 def test_polymul_has_derivatives_in_a_first_coefficient_of_zero():
     found = fg.grad(lambda c: np.polyval(np.polymul(c, c), 2.0))(np.array([0.0, 2.0, 1.0]))
     np.testing.assert_array_equal(found, [40.0, 20.0, 10.0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda c: np.poly1d(c)(2.0),
+        lambda c: (np.poly1d(c) * np.poly1d([1.0, 3.0]))(2.0),
+        lambda c: (np.poly1d(c) ** 2 - np.poly1d(c) / 3.0)(2.0),
+        lambda c: np.poly1d(c).deriv()(2.0) + np.poly1d(c).integ()(2.0),
+        lambda c: np.poly1d(c, r=True)(2.0),
+        lambda c: interpolate.lagrange(np.arange(3.0), c)(0.5) ** 2,
+    ],
+)
+def test_a_first_coefficient_of_zero_has_a_derivative_in_poly1d(f):
+    for zero in (np.array([0.0, 2.0, 1.0]), np.array([-0.0, 2.0, 0.0]), np.zeros(3)):
+        near = np.where(zero == 0.0, 1e-12, zero)
+        expected = fg.grad(f)(near)
+        np.testing.assert_allclose(fg.grad(f)(zero), expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(fg.jit(fg.grad(f))(zero), expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(fg.jacfwd(f)(zero), expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(fg.hessian(f)(zero), fg.hessian(f)(near), rtol=1e-9, atol=1e-10)
+        assert fg.value_and_grad(f)(zero)[0] == pytest.approx(f(zero), rel=1e-14)
+
+
+def test_poly1d_of_plain_coefficients_has_no_zeros_at_its_front():
+    found = fg.grad(lambda x: x * np.poly1d([0.0, 2.0, 1.0]).order + x * np.poly1d([0.0])(x))
+    assert found(3.0) == 1.0
+    with pytest.raises(ValueError, match="must be 1d"):
+        fg.grad(lambda x: np.poly1d(x)(1.0))(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("cut", [np.roots, np.trim_zeros])
+@pytest.mark.parametrize("c", [[0.0, 2.0, 1.0], [1.0, 3.0, -0.0]])
+def test_a_zero_that_is_cut_off_and_has_a_derivative_is_refused(cut, c):
+    c = np.array(c)
+    with pytest.raises(TypeError, match=f"{cut.__name__}: expected no zeros at the ends"):
+        fg.grad(lambda c: np.real(np.sum(cut(c))))(c)
+    np.testing.assert_allclose(fg.jit(cut)(c), cut(c), rtol=1e-14)
+    inside = np.array([1.0, 0.0, -4.0])
+    assert np.isfinite(fg.grad(lambda c: np.real(np.sum(cut(c) ** 2)))(inside)).all()
+
+
+def test_a_store_into_the_row_of_a_function_that_gives_traced_values_is_refused():
+    def f(x):
+        held = np.ones((2, 3))
+
+        def of_row(v):
+            v[0] = 5.0
+            return v * x
+
+        return np.apply_along_axis(of_row, 1, held).sum() + held.sum() * x
+
+    with pytest.raises(TypeError, match="array: expected numbers"):
+        fg.grad(f)(1.0)
+    with pytest.raises(TypeError, match="apply_along_axis: expected a function without stores"):
+        fg.grad(fg.adopt(f))(1.0)

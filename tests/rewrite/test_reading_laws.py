@@ -470,3 +470,14 @@ def test_a_map_prints_what_it_holds():
     assert f"  x         {z[X]!r}\n" in repr(z)
     assert repr(z[X]) == repr(z["x"]) == "y*(cos(x*y) + 1)"
     assert z[X](x=2.0, y=3.0) == pytest.approx(3 * (np.cos(6) + 1))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_square_of_a_complex_size_is_no_square(k):
+    w, at = fg.var("w", 3, complex), np.array([1 + 2j, -0.5j, 0.3 - 1j])
+    slope = fg.gradient(np.exp(np.sum(np.abs(w) ** k) / 20), w)
+    assert "w**2" not in repr(slope)
+    found = eval(
+        repr(slope), {"w": at, **{name: getattr(np, name) for name in dir(np)}, "abs": np.abs}
+    )
+    np.testing.assert_allclose(found, slope(w=at), rtol=1e-13)

@@ -124,12 +124,16 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 @lru_cache(maxsize=8)
 def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
+    from numpy import poly1d
     from numpy.polynomial import polyutils
 
     from funcgrad.adoption.scipy_functions import as_adopted
-    from funcgrad.adoption.stand_ins.polyutils_ import trimseq
+    from funcgrad.adoption.stand_ins.polynomials import initialize, trimseq
 
-    found: dict[int, tuple[Any, Any]] = {id(polyutils.trimseq): (polyutils.trimseq, trimseq)}
+    found: dict[int, tuple[Any, Any]] = {
+        id(theirs): (theirs, own)
+        for theirs, own in ((polyutils.trimseq, trimseq), (poly1d.__init__, initialize))
+    }
     for name in names:
         original, stand_in = sys.modules[name], import_module(REPLACED[name])
         for key, own in vars(stand_in).items():

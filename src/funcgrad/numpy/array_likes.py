@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.mutable_array import cell_of, mutable
-from funcgrad.arrays.reference import Reference, holds_expr
+from funcgrad.arrays.reference import Reference, holds_expr, plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
+from funcgrad.source import fail
 
 _LISTS = (list, tuple)
 _EXACT = frozenset({Expr, int, float, complex})
@@ -124,12 +125,20 @@ class Caller(Maker):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = [plain_value(value) for value in args]
+        before = [np.array(value) if type(value) is np.ndarray else value for value in given]
         try:
             return super().__call__(*args, **kwargs)
         except TypeError:
             lifted = [self._lifted(value) for value in args]
             if all([a is b for a, b in zip(lifted, args, strict=True)]):
                 raise
+            if any([_is_changed(plain_value(a), b) for a, b in zip(args, before, strict=True)]):
+                raise fail(
+                    TypeError,
+                    f"{self.__wrapped__.__name__}: expected a function without stores into its argument, "
+                    "since it gives traced values; write v = v.copy() in the function",
+                ) from None
             return super().__call__(*lifted, **kwargs)
 
     @staticmethod
@@ -138,6 +147,10 @@ class Caller(Maker):
             return value
         made = np.array(value)
         return const(made) if made.dtype.kind in "biufc" else value
+
+
+def _is_changed(now: Any, before: Any) -> bool:
+    return type(before) is np.ndarray and np.asarray(now).tobytes() != before.tobytes()
 
 
 class Choice(ArrayFunction):

@@ -210,7 +210,13 @@ def _is_real_or_array(found: dict[str, Any], new: Expr) -> bool:
     return new.dtype.kind != "c" or new.ndim > 0
 
 
+def _binds_reals(found: dict[str, Any], _: Expr) -> bool:
+    """Whether no variable is complex: abs(z) and real(z) are real."""
+    return all([x.dtype.kind != "c" for x in found.values() if isinstance(x, Expr)])
+
+
 _ACCEPTED: dict[Holds, Callable[[dict[str, Any], Expr], bool]] = {
+    "where finite": _binds_reals,
     "for normal constants": _has_normal_constants,
     "for reals and arrays": _is_real_or_array,
 }

@@ -480,3 +480,19 @@ def test_a_static_method_that_becomes_a_plain_function_is_noticed(monkeypatch):
     monkeypatch.setattr(Descriptors, "static", Descriptors.static)
     with pytest.raises(TypeError, match="positional argument"):
         g(5.0)
+
+
+def test_an_attribute_of_a_metaclass_that_the_class_hides_later():
+    class Meta(type):
+        scale = 2.0
+
+    class Model(metaclass=Meta):
+        pass
+
+    g = fg.jit(lambda x: Model.scale * x)
+    assert [g(3.0), g(3.0)] == [6.0, 6.0]
+    Model.scale = 4.0
+    assert g(3.0) == 12.0
+    del Model.scale
+    Meta.scale = 5.0
+    assert g(3.0) == 15.0

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.linalg import lstsq
 from funcgrad.ops.shape import astype, reshape
@@ -36,6 +39,30 @@ def polyval(p: npt.ArrayLike, x: npt.ArrayLike) -> Any:
     for i in range(p.shape[0]):
         z = z * x + p[i]
     return z
+
+
+def roots(p: object) -> Any:
+    """As `numpy.roots`. Raises TypeError for a first or last 0 that is differentiated."""
+    _keep_zeros("roots", lift_fully(p), "fb")
+    return NotImplemented  # NumPy's own code runs
+
+
+def trim_zeros(filt: object, trim: Any = "fb", axis: object = None) -> Any:
+    """As `numpy.trim_zeros`. Raises TypeError for a 0 to cut off that is differentiated."""
+    _keep_zeros("trim_zeros", lift_fully(filt), trim, axis)
+    return NotImplemented
+
+
+def _keep_zeros(name: str, x: Expr, trim: Any, axis: Any = None) -> None:
+    """Refuse to cut zeros off, if they have derivatives, which would be lost."""
+    if x.traced and functions["is_varied"](x):
+        value: Any = concrete_value(x, name)
+        if np.shape(np.trim_zeros(value, trim, axis)) != x.shape:
+            raise fail(
+                TypeError,
+                f"{name}: expected no zeros at the ends of values that are differentiated, since each has a "
+                "derivative, which is lost if it is cut off; cut x[i:j], or write fg.stop_gradient(x)",
+            )
 
 
 def polyfit(

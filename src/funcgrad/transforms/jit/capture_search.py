@@ -252,7 +252,8 @@ class _Search:
         yield from self._implicit(item, item, label, _AT_CREATION)
         if type(item) is not type:
             for name in self.names:
-                if name not in owners:
+                if name not in owners and name in self.owners[type(item)]:
+                    yield ClassMember(f"{label}.{name}", item, name)  # which would hide it
                     yield from self._of_class(type(item), item, name, f"{label}.{name}")
             yield from self._implicit(type(item), item, label)
         if issubclass(item, Enum):
