@@ -193,6 +193,8 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
 
 def remedy_for(value: object) -> str:
     """What to do with a value that no derivative is taken in."""
+    if isinstance(value, bool):
+        return "convert it with float(x), or mark it by fg.static in a tree"
     if hasattr(value, "dtype") or isinstance(value, int):
         return "convert it with x.astype(float), or mark it by fg.static in a tree"
     if is_static_value(value) or own_children(value) is not None or isinstance(value, list | dict):
