@@ -280,3 +280,19 @@ def test_a_store_into_the_row_of_a_function_that_gives_traced_values_is_refused(
         fg.grad(f)(1.0)
     with pytest.raises(TypeError, match="apply_along_axis: expected a function without stores"):
         fg.grad(fg.adopt(f))(1.0)
+
+
+def test_zeros_that_are_not_differentiated_are_cut_off_as_in_numpy():
+    c = np.array([0.0, 2.0, 1.0])
+
+    def square(c):
+        return (np.polynomial.Polynomial(c) * np.polynomial.Polynomial(c)).coef
+
+    np.testing.assert_allclose(fg.jit(fg.adopt(square))(c[::-1]), square(c[::-1]), rtol=1e-15)
+    assert fg.jit(fg.adopt(lambda c: np.poly1d(c).order + 0.0 * c[0]))(c) == 1.0
+    np.testing.assert_allclose(fg.vmap(lambda c: np.poly1d(c)(2.0))(np.stack([c, c + 1])), [5, 12])
+
+
+def test_poly1d_takes_lists_of_traced_numbers():
+    assert fg.grad(lambda x: np.poly1d([x, 1.0, x])(2.0))(0.0) == 5.0
+    assert fg.grad(lambda x: np.poly1d([x, 1.0], True)(2.0))(0.0) == -1.0
