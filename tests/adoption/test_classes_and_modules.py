@@ -6,6 +6,7 @@ import math
 import sys
 import types
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -391,3 +392,57 @@ def test_an_adopted_class_and_its_original_are_one_key_for_plain_code():
     assert adopted != Shape
     assert fg.adopt(Disk) == adopted == Disk
     assert hash(adopted) == hash(Disk)
+
+
+class Polar(NamedTuple):
+    r: float
+    angle: float = 0.5
+
+    @classmethod
+    def of_point(cls, x, y):
+        return cls(math.hypot(x, y), math.atan2(y, x))
+
+    @property
+    def x(self):
+        return self.r * math.cos(self.angle)
+
+    def point(self):
+        out = np.zeros(2)
+        out[0], out[1] = self.x, self.r * math.sin(self.angle)
+        return out
+
+
+class Pair(NamedTuple):
+    first: Polar
+    second: Polar
+
+    def apart(self):
+        return math.dist(self.first.point(), self.second.point())
+
+
+class Row(list):
+    def __add__(self, other):
+        return Row(a + b for a, b in zip(self, other, strict=True))
+
+    def norm(self):
+        return math.sqrt(sum(a * a for a in self))
+
+
+def test_methods_of_named_tuples_are_adopted():
+    assert fg.grad(lambda r: Polar(r).point()[1])(2.0) == math.sin(0.5)
+    assert fg.grad(lambda p: p.x)(Polar(2.0, 0.0)) == Polar(1.0, 0.0)
+    assert fg.grad(lambda x: Polar.of_point(x, 3.0)._replace(angle=0.0).x)(4.0) == 0.8
+    slopes = fg.grad(Pair.apart)(Pair(Polar(1.0, 0.0), Polar(4.0, 0.0)))
+    assert type(slopes) is Pair
+    assert type(slopes.first) is Polar
+    assert (slopes.first.r, slopes.second.r) == (-1.0, 1.0)
+    made = fg.adopt(lambda r: (Polar(r), Pair(Polar(r), Polar(1.0))))(2.0)
+    assert [type(made[0]), type(made[1]), type(made[1].second)] == [Polar, Pair, Polar]
+    moved, _ = fg.scan(lambda p, t: (Polar(p.x * t, p.angle), t), Polar(1.0, 0.0), np.ones(2) * 3)
+    assert type(moved) is Polar
+    assert moved.r == 9.0
+
+
+def test_methods_of_subclasses_of_list_are_adopted():
+    assert fg.grad(lambda x: (Row([x, 1.0]) + Row([x, 3.0])).norm())(1.5) == pytest.approx(1.2)
+    assert type(fg.adopt(lambda x: [Row([x])])(2.0)[0]) is Row

@@ -283,3 +283,58 @@ def test_pydantic() -> None:
 
     _all(lambda p: p.w ** len(range(p.n)), Model(w=3.0), lambda w: Model(w=w))
     assert fg.grad(lambda p: p.w**p.n)(Model(w=3.0)) == Model(w=6.0)
+
+
+class KeysAsAttributes(dict):
+    def __getattr__(self, name):
+        return self[name]
+
+
+class AttributesOfItself(dict):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.__dict__ = self
+
+
+class Bunch(dict):
+    """Has an attribute beside its items, as scikit-learn's."""
+
+    def __init__(self, **kwargs):
+        super().__init__(kwargs)
+        self.__dict__["deprecated"] = ("c",)
+
+    __getattr__ = KeysAsAttributes.__getattr__
+
+
+class Repeating(dict):
+    def __init__(self, **kwargs):
+        super().__init__(kwargs)
+        self.__dict__.update(kwargs)
+
+
+@pytest.mark.parametrize("kind", [KeysAsAttributes, AttributesOfItself, Bunch])
+def test_an_instance_of_a_subclass_of_dict_is_a_tree(kind):
+    def product(p):
+        return p.a * p["b"] ** 2
+
+    slopes = fg.grad(product)(kind(a=1.0, b=3.0))
+    assert type(slopes) is kind
+    assert slopes == {"a": 9.0, "b": 6.0}
+    assert slopes.b == 6.0
+    if kind is Bunch:
+        assert slopes.deprecated == ("c",)
+    jitted = fg.jit(product)
+    assert [jitted(kind(a=a, b=3.0)) for a in (1.0, 2.0)] == [9.0, 18.0]
+    assert fg.grad(lambda p: p.inner.a * p.v[0])(kind(inner=kind(a=2.0), v=[3.0])) == {
+        "inner": {"a": 3.0},
+        "v": [2.0],
+    }
+    carry, _ = fg.scan(lambda s, i: (kind(a=s.a * i), s.a), kind(a=2.0), np.arange(1.0, 4.0))
+    assert type(carry) is kind
+    assert carry.a == 12.0
+
+
+def test_attributes_that_repeat_the_items_of_a_dict_are_refused():
+    # They would keep the plain numbers, and the derivative would be zero.
+    with pytest.raises(TypeError, match="got Repeating"):
+        fg.grad(lambda p: p.a * p["b"])(Repeating(a=1.0, b=2.0))

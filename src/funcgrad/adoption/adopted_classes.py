@@ -42,7 +42,7 @@ def may_be_adopted(kind: type) -> bool:
     if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
-    return all([base.__flags__ & _HEAP or base is str for base in bases])
+    return all([base.__flags__ & _HEAP or base in _CONTAINERS for base in bases])
 
 
 def _may_be_bypassed(meta: type) -> bool:
@@ -56,6 +56,7 @@ def _may_be_bypassed(meta: type) -> bool:
 
 
 _HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
+_CONTAINERS = (str, tuple, list, dict)  # their subclasses can have empty slots, too
 
 
 def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
@@ -90,6 +91,8 @@ def class_parts(kind: type) -> tuple[Any, ...]:
 
 def _subclass(kind: type, redirect: Redirect) -> type:
     members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
+    if "_make" in members:
+        del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
     adopted = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
     bases = [base for base, original in adopted if base is not original]
@@ -195,12 +198,12 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
 def restored(value: Any) -> Any:
     """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
     kind = type(value)
-    if kind in (list, tuple):
+    if ORIGINAL in getattr(kind, "__dict__", ()):
+        value.__class__ = kind = original_class(kind)
+    if issubclass(kind, list | tuple):
         for item in value:
             restored(item)
-    elif kind is dict:
+    elif issubclass(kind, dict):
         for item in value.values():
             restored(item)
-    elif ORIGINAL in getattr(kind, "__dict__", ()):
-        value.__class__ = original_class(kind)
     return value

@@ -45,9 +45,12 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
         return depth == _DEEPEST and bool(value.ndim) and value.dtype.kind in "biufc"
     if isinstance(value, list | tuple | dict):
         items: Iterable[Any] = value.values() if isinstance(value, dict) else value
-        return depth > 0 and any(
+        if depth > 0 and any(
             [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
-        )
+        ):
+            return True
+        if not hasattr(value, "_make"):
+            return False
     made = value if isinstance(value, type) else kind
     if made is float or made is complex:  # a conversion to numbers
         return value is made

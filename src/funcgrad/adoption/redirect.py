@@ -162,7 +162,7 @@ def _instance(value: Any) -> Any:
     if known is not None:
         return known[1]
     if isinstance(value, tuple) and hasattr(value, "_make"):
-        return _tuple(value)
+        return _named_tuple(value)
     if str(type(value).__module__).startswith("numba."):
         return redirect(_python_function(value))
     if is_composed(value) or is_curried(value):
@@ -236,6 +236,12 @@ def _container(value: Any) -> Any:
 
 def _tuple(value: Any) -> Any:
     return tuple_view(value, redirect)
+
+
+def _named_tuple(value: Any) -> Any:
+    items = _tuple(value)
+    kind = _class(type(value))
+    return items if kind is type(value) else tuple.__new__(kind, items)
 
 
 _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {

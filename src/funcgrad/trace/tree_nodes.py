@@ -1,8 +1,8 @@
 """Containers that `optree` does not know by itself: how each is taken apart, and put together again.
 
-Classes with named fields (dataclasses, attrs, pydantic), pyrsistent's containers, and arrays with labels
-(`labeled_arrays`) are recognized by what they are. Other classes are registered, in `optree`'s namespace
-`NAMESPACE`. No library is imported here.
+Classes with named fields (dataclasses, attrs, pydantic), subclasses of dict, pyrsistent's containers, and
+arrays with labels (`labeled_arrays`) are recognized by what they are. Other classes are registered, in
+`optree`'s namespace `NAMESPACE`. No library is imported here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMESPACE = "funcgrad"
 Class = TypeVar("Class", bound=type)
 
 
-Flatten = Callable[[Any], TreeNode]
+Flatten = Callable[[Any], TreeNode | None]
 
 
 def own_children(tree: object) -> TreeNode | None:
@@ -61,6 +61,8 @@ def flatten_function(kind: type) -> Flatten | None:
         return _persistent_vector
     if issubclass(kind, pyrsistent.PMap):
         return _persistent_map
+    if issubclass(kind, dict) and not dataclasses.is_dataclass(kind):
+        return _dict_with_attributes
     if _extends(kind, "pydantic.main", "BaseModel"):
         return _by_fields(kind.model_fields, marked)  # type: ignore[attr-defined]
     fields: Sequence[Any] = getattr(kind, "__attrs_attrs__", ())
@@ -168,6 +170,30 @@ def _persistent_map(tree: Any) -> TreeNode:
     return TreeNode([str(key) for key in keys], [tree[key] for key in keys], put, tuple(keys))
 
 
+# -- subclasses of dict --------------------------------------------------------------------------
+def _dict_with_attributes(tree: Any) -> TreeNode | None:
+    """A dict of a user's class, such as one whose keys are attributes; None if attributes repeat its items.
+
+    Those attributes would keep the old values.
+    """
+    space = getattr(tree, "__dict__", {})
+    if space is not tree and not space.keys().isdisjoint(tree):
+        return None
+    kind: Any = type(tree)
+    keys = sorted(tree, key=str)
+
+    def put(values: Sequence[Any]) -> Any:
+        new = kind.__new__(kind)
+        dict.update(new, zip(keys, values, strict=True))
+        if space is tree:
+            new.__dict__ = new
+        elif space:
+            new.__dict__.update(space)
+        return new
+
+    return TreeNode([str(key) for key in keys], [dict.get(tree, k) for k in keys], put, tuple(keys))
+
+
 # -- registered classes --------------------------------------------------------------------------
 def _registered(tree: Any) -> TreeNode:
     import optree
@@ -203,8 +229,8 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
     of what ``flatten`` returns, if there is one, names the parts. Without both, and as a decorator, the
     attributes of an instance are its parts, by name, and a new instance is a copy with other attributes;
     `static` marks attributes by an annotation of the class. The registry is that of `optree`, in the
-    namespace ``"funcgrad"``. Dataclasses, attrs classes, pydantic models, named tuples, lists, tuples and
-    dicts need not be registered. Subclasses are not registered by their base class.
+    namespace ``"funcgrad"``. Dataclasses, attrs classes, pydantic models, named tuples, lists, tuples, dicts
+    and subclasses of dict need not be registered. Subclasses are not registered by their base class.
 
     Raises TypeError if ``cls`` is not a class, or only one of the functions is given, and ValueError
     if the class is registered already.
