@@ -74,7 +74,20 @@ CASES = {
     "RegularGridInterpolator nearest": lambda m, x, y, q: m.RegularGridInterpolator(
         (x[2::-1], x[:4]), TABLE * y[:4], "nearest", bounds_error=False
     )((x[:3] / 2 + 0.1, x[1:4])),
+    "interpn": lambda m, x, y, q: m.interpn(
+        GRID, TABLE * y[:4], POINTS * (1 + 0.01 * q[0, :2]), bounds_error=False
+    ),
+    "RectBivariateSpline": lambda m, x, y, q: m.RectBivariateSpline(
+        X, GRID[1], np.outer(y, TABLE[0]), ky=2
+    )(np.sort(q[0] + 0.4), q[1] - 3.0),
+    "RectBivariateSpline's derivative": lambda m, x, y, q: m.RectBivariateSpline(
+        X, GRID[1], np.outer(y, TABLE[0])
+    ).ev(q + 0.35, q[0] - 0.5, 1, 1),
+    "LinearNDInterpolator": lambda m, x, y, q: m.LinearNDInterpolator(
+        SCATTERED, y[:5, None] * TWO[:5], rescale=True
+    )(q[0] + 0.4, 0.3 * q),
 }
+SCATTERED = np.array([[0.0, 0.0], [2.0, 0.1], [0.3, 2.0], [2.2, 1.9], [1.0, 0.8]])
 
 
 @pytest.mark.parametrize(
@@ -209,6 +222,7 @@ OUTSIDE = {
     "UnivariateSpline": scipy.interpolate.UnivariateSpline(X, Y, s=0.1),
     "InterpolatedUnivariateSpline": scipy.interpolate.InterpolatedUnivariateSpline(X, Y, ext=3),
     "interp1d": scipy.interpolate.interp1d(X, Y),
+    "make_smoothing_spline": scipy.interpolate.make_smoothing_spline(X, Y),
     "interp1d quadratic": scipy.interpolate.interp1d(X, TWO.T, kind=2),
     "interp1d nearest": scipy.interpolate.interp1d(X, Y, kind="nearest"),
 }
@@ -250,6 +264,61 @@ def test_splines_through_traced_data(options):
     np.testing.assert_allclose(value, made(scipy.interpolate, data, INSIDE), rtol=1e-11, atol=1e-13)
     near = [made(scipy.interpolate, data + h * data**2, INSIDE + h) for h in (1e-6, -1e-6)]
     np.testing.assert_allclose(slope, (near[0] - near[1]) / 2e-6, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("made", [scipy.interpolate.RectBivariateSpline, None])
+def test_surfaces_that_scipy_made_take_traced_points(made):
+    if made is None:
+        own = scipy.interpolate.LinearNDInterpolator(SCATTERED, Y[:5])
+    else:
+        own = made(GRID[0], GRID[1], TABLE, kx=2).ev
+    place = np.array([0.7, 0.6])
+    slope = fg.jit(fg.grad(lambda p: np.squeeze(own(p[0], p[1]))))(place)
+    step = 1e-6 * np.eye(2)
+    wanted = [(own(*place + e) - own(*place - e)) / 2e-6 for e in step]
+    np.testing.assert_allclose(slope, wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("argument", ["y", "w", "lam"])
+def test_smoothing_splines_have_derivatives_in_data_weights_and_penalty(argument):
+    given = {"y": Y, "w": 1 + X, "lam": 0.1}
+
+    def total(value):
+        spline = scipy.interpolate.make_smoothing_spline(X, **{**given, argument: value})
+        return np.sum(spline(INSIDE) ** 2)
+
+    at, step = given[argument], 1e-6
+    moves = np.eye(np.size(at)).reshape(-1, *np.shape(at)) * step
+    wanted = [(total(at + e) - total(at - e)) / (2 * step) for e in moves]
+    found = fg.grad(total)(at)
+    np.testing.assert_allclose(np.ravel(found), wanted, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(fg.jit(fg.grad(total))(at), found, rtol=1e-12)
+
+
+def test_gridded_data_on_triangles():
+    data = scipy.interpolate.griddata
+    value, (slope, at_place) = fg.value_and_grad(
+        lambda z, p: data(SCATTERED, z, p[None])[0], (0, 1)
+    )(Y[:5], np.array([0.7, 0.6]))
+    own = scipy.interpolate.LinearNDInterpolator(SCATTERED, np.eye(5))(0.7, 0.6)
+    np.testing.assert_allclose(slope, own, rtol=1e-14)
+    assert value == pytest.approx(Y[:5] @ own, rel=1e-14)
+    plane = scipy.interpolate.LinearNDInterpolator(SCATTERED, Y[:5])
+    assert at_place[0] == pytest.approx((plane(0.7 + 1e-6, 0.6) - value) / 1e-6, rel=1e-6)
+    for method in ("nearest", "cubic"):
+        with pytest.raises(TypeError, match=r"expected plain values.*write LinearNDInterpolator"):
+            fg.grad(lambda z, how=method: data(SCATTERED, z, POINTS, how)[0])(Y[:5])
+    with pytest.raises(TypeError, match="expected plain points, since triangles"):
+        fg.grad(lambda p: scipy.interpolate.LinearNDInterpolator(p, Y[:5])(1.0, 1.0))(SCATTERED)
+
+
+def test_what_surfaces_refuse():
+    with pytest.raises(TypeError, match="expected plain x and y, bbox=None and s=0"):
+        fg.grad(lambda z: interpolate.RectBivariateSpline(X, X, z, s=1.0).ev(1.0, 1.0))(np.eye(6))
+    with pytest.raises(TypeError, match="expected plain points and knots"):
+        fg.grad(lambda x: scipy.interpolate.make_smoothing_spline(x, Y, lam=1.0)(1.0))(X)
+    with pytest.raises(ValueError, match="expected 2 coordinates along the last axis"):
+        fg.grad(lambda p: interpolate.LinearNDInterpolator(SCATTERED, Y[:5])(p)[0])(np.ones(3))
 
 
 def test_traced_splines_that_are_not_supported_are_refused():

@@ -7,6 +7,7 @@ scope. Python's questions (``if x > 0``) are answered from the values.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -330,7 +331,7 @@ def _adopted_where_needed(
     """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
 
     The error of the second run is raised if a traced value was refused and then f makes a mistake of its own,
-    the first error otherwise.
+    or a function that stands in for SciPy's says what to write, the first error otherwise.
     """
     level = _level(f, args)
     try:
@@ -346,7 +347,7 @@ def _adopted_where_needed(
     try:
         result = call(later)
     except Exception as error:
-        if _tells_refusal(refusal) and _is_mistake(f, level, error):
+        if _tells_refusal(refusal) and (_is_mistake(f, level, error) or _is_of_stand_in(error)):
             raise
         raise refusal from refusal.__cause__
     finally:
@@ -367,6 +368,17 @@ def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
         return False
     wrong_values = isinstance(error, ValueError | LookupError | ArithmeticError)
     return wrong_values or functions["level_after"](f, level, error) is None
+
+
+def _is_of_stand_in(error: BaseException) -> bool:
+    """Whether a function of `funcgrad.scipy` raised an error."""
+    place: Any = error.__traceback__
+    while place.tb_next is not None:
+        place = place.tb_next
+    return _STAND_INS in place.tb_frame.f_code.co_filename
+
+
+_STAND_INS = os.path.join("funcgrad", "scipy", "")
 
 
 def _withdraw(error: BaseException) -> None:

@@ -1,7 +1,8 @@
 """``scipy.interpolate`` for traced values: interpolants, in their data, abscissae and points.
 
 `CubicSpline`, `PchipInterpolator`, `Akima1DInterpolator`, `CubicHermiteSpline`, `PPoly`, `BSpline`,
-`make_interp_spline`, `make_lsq_spline`, `interp1d`, `RegularGridInterpolator` and `splev` take traced values;
+`make_interp_spline`, `make_lsq_spline`, `interp1d`, `interpn`, `RegularGridInterpolator`,
+`RectBivariateSpline`, `LinearNDInterpolator` and `splev` take traced values;
 interpolants of plain data are SciPy's own at plain points, and SciPy's own, made anywhere, take traced points
 in adopted code, those of `UnivariateSpline`, too. The search for a point's cell has derivative 0. All other
 names lead to SciPy.
@@ -13,6 +14,7 @@ from typing import Any
 
 import scipy.interpolate as _scipy
 
+from funcgrad.scipy.interpolate.bivariate import RectBivariateSpline as RectBivariateSpline
 from funcgrad.scipy.interpolate.bspline import BSpline as BSpline
 from funcgrad.scipy.interpolate.bspline import (
     InterpolatedUnivariateSpline as InterpolatedUnivariateSpline,
@@ -32,7 +34,13 @@ from funcgrad.scipy.interpolate.cubic import CubicSpline as CubicSpline
 from funcgrad.scipy.interpolate.cubic import PchipInterpolator as PchipInterpolator
 from funcgrad.scipy.interpolate.grid import RegularGridInterpolator as RegularGridInterpolator
 from funcgrad.scipy.interpolate.grid import interp1d as interp1d
+from funcgrad.scipy.interpolate.grid import interpn as interpn
 from funcgrad.scipy.interpolate.piecewise import PPoly as PPoly
+from funcgrad.scipy.interpolate.scattered import (
+    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
+)
+from funcgrad.scipy.interpolate.scattered import LinearNDInterpolator as LinearNDInterpolator
+from funcgrad.scipy.interpolate.scattered import NearestNDInterpolator as NearestNDInterpolator
 from funcgrad.scipy.interpolate.scattered import RBFInterpolator as RBFInterpolator
 
 pchip = PchipInterpolator

@@ -62,6 +62,26 @@ class BSpline:
         made.extrapolate, made.axis = own.extrapolate, own.axis
         return made
 
+    @classmethod
+    def construct_fast(
+        cls, t: Array, c: Array, k: int, extrapolate: object = True, axis: int = 0
+    ) -> BSpline:
+        """As SciPy's: of coefficients whose first axis is that of the knots."""
+        made = cls(t, c, k, extrapolate)
+        made.axis = axis
+        return made
+
+    @staticmethod
+    def design_matrix(x: Array, t: Array, k: int, extrapolate: object = False) -> Any:
+        """As SciPy's, of plain points and knots."""
+        if holds_expr([x, t]):
+            raise fail(
+                TypeError,
+                "BSpline.design_matrix: expected plain points and knots, since sparse matrices hold no "
+                "traced values; write BSpline(t, np.eye(n), k)(x) for a dense one",
+            )
+        return _scipy.BSpline.design_matrix(x, t, k, extrapolate)
+
     @property
     def tck(self) -> tuple[Any, Any, int]:
         """The knots, the coefficients and the degree."""
@@ -181,8 +201,8 @@ InterpolatedUnivariateSpline = _fitted("InterpolatedUnivariateSpline")
 LSQUnivariateSpline = _fitted("LSQUnivariateSpline")
 
 
-def _of_plain_data(name: str, remedy: str) -> Callable[..., Any]:
-    """A function of FITPACK's, with an error for traced values that says what to write."""
+def of_plain_data(name: str, remedy: str) -> Callable[..., Any]:
+    """A function of SciPy's compiled code, with an error for traced values that says what to write."""
     own = getattr(_scipy, name)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -197,10 +217,10 @@ def _of_plain_data(name: str, remedy: str) -> Callable[..., Any]:
     return function
 
 
-splrep = _of_plain_data("splrep", "make_interp_spline(x, y), or make_lsq_spline with given knots")
-splprep = _of_plain_data("splprep", "make_interp_spline(u, points)")
-splint = _of_plain_data("splint", "the difference of PPoly.from_spline(tck).antiderivative()")
-sproot = _of_plain_data("sproot", "scipy.optimize.brentq of splev")
+splrep = of_plain_data("splrep", "make_interp_spline(x, y), or make_lsq_spline with given knots")
+splprep = of_plain_data("splprep", "make_interp_spline(u, points)")
+splint = of_plain_data("splint", "the difference of PPoly.from_spline(tck).antiderivative()")
+sproot = of_plain_data("sproot", "scipy.optimize.brentq of splev")
 
 
 def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:

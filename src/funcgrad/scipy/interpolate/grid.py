@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, real, taken
+from funcgrad.scipy.composition import composed, number, real, taken
 from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline
 from funcgrad.scipy.interpolate.piecewise import along, points_at
@@ -232,6 +232,24 @@ class RegularGridInterpolator:
                 order = np.argsort(axis, kind="stable")
                 grid[k], values = taken(axis, order), np.take(values, order, axis=k)
         return grid, values
+
+
+@composed(_scipy)
+def interpn(
+    points: Sequence[npt.ArrayLike],
+    values: npt.ArrayLike,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: npt.ArrayLike | None = np.nan,
+) -> Any:
+    """As `scipy.interpolate.interpn`: the values at xi of a `RegularGridInterpolator`.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: interpn([[0.0, 1.0, 3.0]], [0.0, 2.0, 8.0], x)[0])(np.array([2.0]))
+    array([3.])
+    """
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
 
 
 def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:

@@ -1,4 +1,4 @@
-"""Interpolants of scattered data by radial functions, in the points."""
+"""Interpolants of scattered data: by radial functions, in the points; on triangles, in the values, too."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, refuse
+from funcgrad.scipy.composition import number, real, refuse, taken
+from funcgrad.scipy.interpolate.bspline import of_plain_data
+from funcgrad.scipy.interpolate.piecewise import along
 from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.typing import Array
 
 
@@ -92,3 +96,83 @@ class RBFInterpolator:
         if own.d_dtype is complex:
             value = value[:, 0::2] + 1j * value[:, 1::2]
         return value.reshape((points.shape[0], *own.d_shape))
+
+
+class LinearNDInterpolator:
+    """As `scipy.interpolate.LinearNDInterpolator`, also in the values and the points x.
+
+    The triangles are those of plain data; the search for the one around x has derivative 0.
+
+    >>> import funcgrad as fg
+    >>> corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> plane = LinearNDInterpolator(corners, [1.0, 3.0, 6.0])
+    >>> [round(slope, 12) for slope in fg.grad(plane, (0, 1))(0.2, 0.3)]
+    [2.0, 5.0]
+    """
+
+    def __init__(
+        self, points: Any, values: npt.ArrayLike, fill_value: Any = np.nan, rescale: bool = False
+    ) -> None:
+        if holds_expr([points, fill_value]):
+            raise fail(
+                TypeError,
+                "LinearNDInterpolator: expected plain points, since triangles between them change by jumps, "
+                "but got traced ones; traced values, and traced places to interpolate at, have derivatives",
+            )
+        self.values: Any = values
+        plain = np.zeros(np.shape(values)) if holds_expr(values) else values
+        self.own = _scipy.LinearNDInterpolator(points, plain, fill_value, rescale)
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> LinearNDInterpolator:
+        """SciPy's interpolant as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        made.own, made.values = own, own.values.reshape((-1, *own.values_shape))
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("own", "values"):
+            raise AttributeError(name)
+        return getattr(self.own, name)
+
+    def __call__(self, *args: Any) -> Any:
+        """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
+        own: Any = self.own
+        if not holds_expr([self.values, *args]):
+            return own(*args)
+        given = args[0] if len(args) == 1 else args
+        apart = isinstance(given, tuple)
+        q = real(
+            "LinearNDInterpolator",
+            np.stack(np.broadcast_arrays(*given), axis=-1) if apart else given,
+        )
+        size = own.tri.ndim
+        if q.shape[-1:] != (size,):
+            raise fail(
+                ValueError,
+                f"LinearNDInterpolator: expected {size} coordinates along the last axis, but got {q.shape}",
+            )
+        flat = q.reshape(-1, size)
+        if own.scale is not None:  # the points were shifted and scaled
+            flat = (flat - own.offset) / own.scale
+        find = primitive(own.tri.find_simplex, out=_one_each, name="find_simplex")
+        found = find(flat)
+        transform = taken(own.tri.transform, found)
+        share = np.sum(transform[:, :size] * (flat - transform[:, size])[:, None, :], axis=-1)
+        shares = np.concatenate([share, 1 - np.sum(share, axis=-1, keepdims=True)], axis=-1)
+        at_corners = taken(
+            number("LinearNDInterpolator", self.values), taken(own.tri.simplices, found)
+        )
+        value = np.einsum("pc,pc...->p...", shares, at_corners)
+        value = np.where(along(found >= 0, value.ndim - 1), value, own.fill_value)
+        shape = q.shape[:-1] if apart or q.ndim > 1 else (1,)
+        return value.reshape((*shape, *value.shape[1:]))
+
+
+def _one_each(points: ArrayType) -> ArrayType:
+    return ArrayType(points.shape[:1], np.dtype(np.int32))
+
+
+_REMEDY = "LinearNDInterpolator, or RegularGridInterpolator for values on a grid"
+CloughTocher2DInterpolator = of_plain_data("CloughTocher2DInterpolator", _REMEDY)
+NearestNDInterpolator = of_plain_data("NearestNDInterpolator", _REMEDY)
