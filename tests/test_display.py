@@ -279,10 +279,10 @@ def test_dir_is_for_users():
 @pytest.mark.parametrize(
     ("made", "printed"),
     [
-        (fg.grad(argnums=1), "grad(argnums=1, has_aux=False)"),
-        (fg.jacobian(argnums=1), "jacobian(argnums=1, has_aux=False)"),
-        (fg.hessian(), "hessian(argnums=0, has_aux=False)"),
-        (fg.vmap(in_axes=(0, None)), "vmap(in_axes=(0, None), out_axes=0)"),
+        (fg.grad(argnums=1), "grad(argnums=1)"),
+        (fg.jacobian(argnums=1), "jacobian(argnums=1)"),
+        (fg.hessian(), "hessian()"),
+        (fg.vmap(in_axes=(0, None)), "vmap(in_axes=(0, None))"),
         (fg.checkpoint(policy=None), "checkpoint(policy=None)"),
     ],
 )
@@ -293,4 +293,4 @@ def test_a_transform_that_waits_for_its_function_prints_as_its_call(made, printe
 
 def test_a_transform_that_waits_for_its_function_takes_it():
     assert fg.grad(argnums=1)(lambda a, b: a * b**2)(2.0, 3.0) == 12.0
-    assert repr(fg.jit(native=True)).startswith("jit(static_argnums=(), ")
+    assert repr(fg.jit(native=True)) == "jit(native=True)"

@@ -334,7 +334,7 @@ def test_arrays_of_other_libraries_are_refused_everywhere(attempt):
 
 
 def test_a_picture_is_not_written_to_a_number():
-    with pytest.raises(TypeError, match=r"but got float; write to_svg\(e, x=2\.0\) for values"):
+    with pytest.raises(TypeError, match=r"but got float; write to_svg\(e, x=2\.0\)"):
         fg.to_svg(X * X, 2.0)
 
 

@@ -150,6 +150,53 @@ x, y = fg.var("x"), fg.var("y")
             TypeError,
             r"seed, but got str; write backprop\(e\)\['x'\] for",
         ),
+        (
+            lambda: fg.grad(None),
+            TypeError,
+            "grad: expected a function, but got None; a function that",
+        ),
+        (
+            lambda: fg.grad(np.sin, argnum=0),
+            TypeError,
+            "grad: expected options among argnums, has_aux, but got argnum; write argnums=0",
+        ),
+        (
+            lambda: fg.jit(static_argnum=1),
+            TypeError,
+            "but got static_argnum; write static_argnums=1",
+        ),
+        (lambda: fg.value_and_grad(np.sin, wrt="x"), TypeError, "has_aux, but got wrt\n"),
+        (
+            lambda: fg.table(x, x=[1]),
+            TypeError,
+            r"^table: expected float64 for x, but got int64\[1\]",
+        ),
+        (
+            lambda: fg.grad(np.sum)(np.array([1.0, None])),
+            TypeError,
+            "grad: expected float .* in argument 0, but got an array of objects; convert",
+        ),
+        (
+            lambda: fg.grad(lambda x: np.sum(x * np.array([1.0, None])))(2.0),
+            TypeError,
+            r"^array: expected numbers beside traced values, .* array of object; write np.array\(val",
+        ),
+        (
+            lambda: fg.while_loop(1, 2, 3),
+            TypeError,
+            r"expected a function as cond_fun, but got int; write while_loop\(lambda x: x < 10.0",
+        ),
+        (
+            lambda: fg.fori_loop(0, 3, 1.0, 2.0),
+            TypeError,
+            "fori_loop: expected a function as body_fun, but got float; write fori_loop",
+        ),
+        (lambda: fg.scan(3.0, 0.0), TypeError, "scan: expected a function as f, but got float"),
+        (
+            lambda: fg.find_nonfinite(lambda x: None, 2.0),
+            TypeError,
+            "find_nonfinite: expected f to return numbers, but got NoneType",
+        ),
         (lambda: max(x, y), TypeError, r"stands for any value; .* np.maximum\(a, b\) for a choice"),
         (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),
     ],

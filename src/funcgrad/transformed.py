@@ -39,6 +39,23 @@ class Transformed(partial[Any]):
         return self if instance is None else MethodType(self, instance)
 
 
+class FormulaMethod(partial[Any]):
+    """What ``.expr`` of a transformed function is: called, it gives the formula; it prints as what to write.
+
+    >>> method = FormulaMethod(abs)
+    >>> method.owner = "grad(f)"
+    >>> method
+    <grad(f).expr: call it with the arguments of f, which gives a formula>
+    """
+
+    owner = "f"
+
+    def __repr__(self) -> str:
+        inner = self.owner
+        called = inner[inner.find("(") + 1 : -1] if "(" in inner else inner
+        return f"<{inner}.expr: call it with the arguments of {called}, which gives a formula>"
+
+
 class Decorator(partial[Any]):
     """A transform that was given its options and not yet its function; it prints as the call that made it.
 

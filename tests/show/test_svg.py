@@ -230,7 +230,9 @@ def test_values_that_do_not_fit_are_refused():
         to_svg(X * Y, x=1.0)
     with pytest.raises(ValueError, match='expected direction "down" or "right", but got \'up\''):
         to_svg(X, direction="up")
-    with pytest.raises(TypeError, match="to_svg: expected an expression, but got int"):
+    with pytest.raises(
+        TypeError, match="to_svg: expected a function or an expression, but got int"
+    ):
         to_svg(3)
 
 

@@ -55,6 +55,7 @@ def test_formulas_of_functions_at_arguments():
     assert str(fg.to_latex(lambda d: d["a"] * d["b"], {"a": 1.0, "b": 2.0})) == r"d_{a} \, d_{b}"
     assert fg.from_json(fg.to_json(f, 2.0)).key == fg.trace(f, 2.0).key
     assert ">4.0<" in fg.to_svg(f, x=2.0) or ">4<" in fg.to_svg(f, x=2.0)
+    assert fg.to_svg(f, 2.0) == fg.to_svg(f, x=2.0)
     for face in (fg.to_latex, fg.to_json, fg.to_sympy):
         with pytest.raises(
             TypeError, match=f"{face.__name__}: expected an expression alone, but got fl"
@@ -86,3 +87,12 @@ def test_zeros_keep_their_signs():
     x = fg.var("x")
     assert "-0" in str(fg.table(x * 2.0, x=-0.0)).split()
     assert "-0" not in str(fg.table(x * 2.0, x=0.0)).split()
+
+
+def test_a_table_of_a_condition_has_values_and_no_gradient():
+    x = fg.var("x")
+    assert [(row.value, row.gradient) for row in fg.table(x > 2, x=3.0)] == [
+        (3.0, None),
+        (2.0, None),
+        (True, None),
+    ]

@@ -1,5 +1,6 @@
 """Transformed functions as formulas, and tuples of formulas that print what they share once."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -49,6 +50,25 @@ def _leaves(tree):
     return [leaf for part in tree for leaf in _leaves(part)] if isinstance(tree, tuple) else [tree]
 
 
+@pytest.mark.parametrize(
+    "transform", [fg.grad, fg.jacobian, fg.hessian, fg.value_and_grad, fg.vmap]
+)
+def test_the_maker_of_a_formula_says_how_it_is_called(transform):
+    name = transform.__name__
+    said = f"<{name}(sin).expr: call it with the arguments of sin, which gives a formula>"
+    assert repr(transform(np.sin).expr) == said
+
+
+def test_a_tuple_of_formulas_is_a_tree_to_other_libraries():
+    jax_tree = pytest.importorskip("jax.tree_util")
+    slopes = fg.grad(lambda x, y: x * y, (0, 1)).expr(1.0, 2.0)
+    for library in (optree, jax_tree):
+        values = library.tree_map(lambda e: e(x=1.0, y=2.0), slopes)
+        assert values == (2.0, 1.0)
+        assert repr(values) == "(2.0, 1.0)"
+    assert repr(pickle.loads(pickle.dumps(slopes))) == repr(copy.copy(slopes)) == "(y, x)"
+
+
 def test_formulas_with_aux_and_trees():
     def f(p):
         return np.sin(p["w"] ** 2) * p["b"], "aux"
@@ -66,9 +86,9 @@ def test_a_tuple_of_formulas_is_a_tuple():
     assert pair == tuple(pair)
     assert fg.evaluate(pair, x=0.0, y=2.0) == (2.0, 1.0)
     assert pickle.loads(pickle.dumps(pair))[1].key == pair[1].key
-    assert repr(FormulaTuple((x, 3.0, "text", {"a": [y]}))) == "(x, 3.0, 'text', {'a': [y]})"
-    assert repr(FormulaTuple((x,))) == "(x,)"
-    assert repr(FormulaTuple(())) == "()"
+    assert repr(FormulaTuple(x, 3.0, "text", {"a": [y]})) == "(x, 3.0, 'text', {'a': [y]})"
+    assert repr(FormulaTuple(x)) == "(x,)"
+    assert repr(FormulaTuple()) == "()"
 
 
 def test_dicts_and_lists_of_formulas_are_pythons():

@@ -77,6 +77,11 @@ def _traced(who: str, f: Callable[..., Any], args: Sequence[Any]) -> Subject:
         arg.leaves[:] = [_number(who, i, value) for value in arg.leaves]
     output, leaves = run_on_leaves(f, args, {}, trees)
     tree = flatten(output)
+    if not tree.leaves:
+        raise fail(
+            TypeError,
+            f"{who}: expected f to return numbers, but got {type(output).__name__}",
+        )
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     ready = closed([*roots, *leaves], leaves)
     inputs = ready[len(roots) :]
@@ -114,7 +119,7 @@ def _written(who: str, program: object, args: Sequence[Any], named: Mapping[str,
         )
     wanted = variables(*roots)
     check_names(who, wanted, named)
-    values = [fitted(name, named[name], x.type) for name, x in wanted.items()]
+    values = [fitted(name, named[name], x.type, who) for name, x in wanted.items()]
     return Subject(roots, rebuild, list(wanted.values()), values, [])
 
 

@@ -340,7 +340,9 @@ def const(value: object) -> Expr:
     if array.dtype.kind not in "biufc":
         functions["refuse_others"]("const", value)
         got = f"dtype {array.dtype}" if array.shape else type(value).__name__
-        raise TypeError(f"const: expected numbers, but got {got}")
+        raise fail(
+            TypeError, f"const: expected numbers, but got {got}; write np.array(values, float)"
+        )
     array.flags.writeable = False
     return constant_of(Constant(array))
 

@@ -174,26 +174,29 @@ def _name(key: object) -> str:
     return str(key.params[0][1]) if isinstance(key, Expr) and key.op is INPUT else str(key)
 
 
-def fitted(name: str, value: object, type: ArrayType) -> Any:
-    """A value as an array of a variable's type; widening is allowed, as in NumPy."""
+def fitted(name: str, value: object, type: ArrayType, who: str = "evaluate") -> Any:
+    """A value as an array of a variable's type; widening is allowed, as in NumPy.
+
+    Raises TypeError in the name of ``who`` for a value that does not fit.
+    """
     if isinstance(value, Expr):
         raise fail(
             TypeError,
-            f"evaluate: expected a number for {name}, but got an expression; write e(x=...), or "
+            f"{who}: expected a number for {name}, but got an expression; write e(x=...), or "
             "substitute",
         )
     array = np.asarray(value)
     if array.dtype.kind in "OUS" or (array is not value and hasattr(value, "shape")):
-        refuse_others(f"evaluate: {name}", value)
+        refuse_others(f"{who}: {name}", value)
     if type.dtype.kind in "biu" and array.dtype.kind in "biuf":
-        return _whole(name, array, type)
+        return _whole(name, array, type, who)
     weak = isinstance(value, bool | int | float | complex)
     if array.shape != type.shape or not (
         np.can_cast(array.dtype, type.dtype, "same_kind") or (weak and array.dtype.kind in "biuf")
     ):
         raise fail(
             TypeError,
-            f"evaluate: expected {type} for {name}, but got {_kind(value, array)}"
+            f"{who}: expected {type} for {name}, but got {_kind(value, array)}"
             f"{_array_variable(name, array, type)}",
         )
     return array.astype(type.dtype)[()]
@@ -213,14 +216,14 @@ def _array_variable(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> 
     return f"; write fg.var({name!r}, {array.shape}) for a variable that stands for an array"
 
 
-def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> Any:
+def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType, who: str) -> Any:
     """Values for an integer variable: integers in the range of its dtype."""
     with np.errstate(all="ignore"):
         cast = array.astype(type.dtype)
     fits = not array.shape or np.can_cast(array.dtype, type.dtype, "same_kind")
     if array.shape != type.shape or not fits or not np.array_equal(cast, array):
         shown = array[()] if not array.shape else ArrayType(array.shape, array.dtype)
-        raise fail(TypeError, f"evaluate: expected {type} for {name}, but got {shown}")
+        raise fail(TypeError, f"{who}: expected {type} for {name}, but got {shown}")
     return cast[()]
 
 

@@ -19,7 +19,7 @@ from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
-from funcgrad.rewrite.evaluate import by_name, sample_values
+from funcgrad.rewrite.evaluate import by_name, fitted, sample_values
 from funcgrad.show.written import Written
 from funcgrad.source import fail
 
@@ -57,6 +57,9 @@ def check_values(
             f"{who}: expected values for {', '.join(names)}, but got {', '.join(given) or 'none'}; write "
             f"{who}(e, {sample_values(names)})",
         )
+    for expr in nodes:
+        if expr.op is INPUT:
+            fitted(name_of(expr), given[name_of(expr)], expr.type, who)
 
 
 def places(nodes: list[Expr]) -> dict[Key, int]:

@@ -10,6 +10,7 @@ from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
 from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
+from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.naming import check_values, distinct
@@ -83,7 +84,7 @@ def table(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Table:
     nodes = {e.key: e for e in distinct(expr, "table")}
     check_values("table", list(nodes.values()), values, {})
     place = {key: i for i, key in enumerate(nodes)}
-    cotangents = backprop(expr).map
+    cotangents = backprop(expr).map if differentiable(expr.dtype) else {}
     known = evaluate_all(expr, values)
     slopes = _values(expr, cotangents, values)
     return Table(

@@ -22,7 +22,7 @@ from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.trace.derive import closed, concretize
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.transformed import Decorator
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import numeric_arguments
 from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
@@ -40,8 +40,9 @@ from funcgrad.transforms.transform_arguments import (
 )
 
 
+@curried
 def grad(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """The function that computes the gradient of f, which returns a real scalar.
 
@@ -67,8 +68,6 @@ def grad(
     >>> grad(lambda x: x**3).expr(2.0)
     3*x**2
     """
-    if f is None:
-        return Decorator(grad, argnums=argnums, has_aux=has_aux)
     both = value_and_grad(f, argnums, has_aux)
 
     @named_after(f)
@@ -76,12 +75,14 @@ def grad(
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
-    gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, False)  # type: ignore[attr-defined]
-    return titled(gradient_of, f, "grad", f"the gradient of {{}} in argument {argnums}.")
+    about = f"the gradient of {{}} in argument {argnums}."
+    expr = partial(_gradient_expr, f, argnums, has_aux, False)
+    return titled(gradient_of, f, "grad", about, expr)
 
 
+@curried
 def value_and_grad(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """The function that computes f and its gradient, as a pair; arguments as in `grad`.
 
@@ -96,8 +97,6 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * np.exp(x)).expr(1.0)
     (x*exp(x), (x + 1)*exp(x))
     """
-    if f is None:
-        return Decorator(value_and_grad, argnums=argnums, has_aux=has_aux)
     check_function("grad", f)
     single = isinstance(argnums, int)
     wanted = argument_numbers("grad", argnums)
@@ -115,9 +114,9 @@ def value_and_grad(
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
-    value_and_gradient_of.expr = partial(_gradient_expr, f, argnums, has_aux, True)  # type: ignore[attr-defined]
     about = f"{{}} and its gradient in argument {argnums}."
-    return titled(value_and_gradient_of, f, "value_and_grad", about)
+    expr = partial(_gradient_expr, f, argnums, has_aux, True)
+    return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
 
 
 def _value_and_gradient(
@@ -153,8 +152,9 @@ def _gradient_expr(
 
 
 # -- elementwise_grad, stop_gradient -------------------------------------------------------------
+@curried
 def elementwise_grad(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0
 ) -> Callable[..., Any]:
     """The derivative, entry by entry, of a function that acts entry by entry.
 
@@ -167,9 +167,6 @@ def elementwise_grad(
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    if f is None:
-        return Decorator(elementwise_grad, argnums=argnums)
-
     check_function("elementwise_grad", f)
 
     def summed(*args: object, **kwargs: object) -> Any:

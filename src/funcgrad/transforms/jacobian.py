@@ -24,7 +24,7 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.transformed import Decorator
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.jvp import jvp
@@ -43,8 +43,9 @@ from funcgrad.transforms.vjp import vjp
 from funcgrad.typing import Array
 
 
+@curried
 def jacobian(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """The function that computes all partial derivatives of f's results.
 
@@ -63,13 +64,12 @@ def jacobian(
     >>> jacobian(lambda x, y: (x * y, np.sin(x)), (0, 1)).expr(1.0, 2.0)
     ((y, x), (cos(x), 0.0))
     """
-    if f is None:
-        return Decorator(jacobian, argnums=argnums, has_aux=has_aux)
     return _jacobian("jacobian", _by_shape, f, argnums, has_aux)
 
 
+@curried
 def jacfwd(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """`jacobian` in forward mode: one pushforward a column, all in one run.
 
@@ -79,13 +79,12 @@ def jacfwd(
     >>> jacfwd(np.sin)(0.0)
     1.0
     """
-    if f is None:
-        return Decorator(jacfwd, argnums=argnums, has_aux=has_aux)
     return _jacobian("jacfwd", _forward, f, argnums, has_aux)
 
 
+@curried
 def jacrev(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """`jacobian` in reverse mode: one pullback a row, all in one run.
 
@@ -95,13 +94,12 @@ def jacrev(
     >>> jacrev(np.sin)(0.0)
     1.0
     """
-    if f is None:
-        return Decorator(jacrev, argnums=argnums, has_aux=has_aux)
     return _jacobian("jacrev", _reverse, f, argnums, has_aux)
 
 
+@curried
 def hessian(
-    f: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """The function that computes f's second derivatives: forward over reverse.
 
@@ -118,11 +116,10 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
-    if f is None:
-        return Decorator(hessian, argnums=argnums, has_aux=has_aux)
     rows = _jacobian("hessian", _reverse, f, argnums, has_aux)
     made = _jacobian("hessian", _forward, rows, argnums, has_aux)
-    return titled(made, f, "hessian", f"the second derivatives of {{}} in argument {argnums}.")
+    about = f"the second derivatives of {{}} in argument {argnums}."
+    return titled(made, f, "hessian", about, made.expr)  # type: ignore[attr-defined]
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -204,8 +201,8 @@ def _jacobian(
         found = formulas_of(jacobian_of, args, kwargs, dict(sorted(trees.items())))
         return found[0] if has_aux else found
 
-    jacobian_of.expr = expr  # type: ignore[attr-defined]
-    return titled(jacobian_of, f, who, f"the partial derivatives of {{}} in argument {argnums}.")
+    about = f"the partial derivatives of {{}} in argument {argnums}."
+    return titled(jacobian_of, f, who, about, expr)
 
 
 def _result(who: str, item: Array) -> Expr:

@@ -19,7 +19,7 @@ from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
 from funcgrad.trace.static import is_static_value
 from funcgrad.trace.tree_nodes import own_children
-from funcgrad.transformed import Transformed, function_of
+from funcgrad.transformed import FormulaMethod, Transformed, function_of
 
 
 # -- functions -----------------------------------------------------------------------------------
@@ -56,13 +56,21 @@ def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
 
 def titled(
-    made: Callable[..., Any], f: Callable[..., Any], who: str, what: str
+    made: Callable[..., Any],
+    f: Callable[..., Any],
+    who: str,
+    what: str,
+    expr: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """The function, named for what it is, such as ``grad(sin)``, by its repr and its docstring.
 
-    A function that is decorated keeps its name: see `describe`.
+    A function that is decorated keeps its name: see `describe`. ``expr`` gives the result as formulas.
     """
     describe(made, f, who, what)
+    if expr is not None:
+        method = FormulaMethod(expr)
+        method.owner = made.__name__
+        made.expr = method  # type: ignore[attr-defined]
     return made if _is_decorated(f) or isinstance(made, Transformed) else Transformed(made)
 
 
@@ -173,6 +181,9 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
         refuse_other_arrays(who, value)
     if isinstance(value, bool | np.bool_):
         kind: Any = "bool"
+    elif isinstance(value, np.ndarray) and value.dtype == object:
+        refuse_others(who, value)
+        kind = "an array of objects"
     elif isinstance(value, int):
         return float(value)
     elif isinstance(value, complex) or (

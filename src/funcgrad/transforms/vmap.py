@@ -22,14 +22,15 @@ from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.tree_nodes import own_children
-from funcgrad.transformed import Decorator
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.transform_arguments import check_function, named_after, titled
 from funcgrad.typing import Array
 
 
+@curried
 def vmap(
-    f: Callable[..., Any] | None = None, in_axes: object = 0, out_axes: Any = 0
+    f: Callable[..., Any] = LATER, in_axes: object = 0, out_axes: Any = 0
 ) -> Callable[..., Any]:
     """The function that maps f over an axis of its arguments, in one run and without a loop.
 
@@ -47,8 +48,6 @@ def vmap(
     >>> vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 3.0)
     array([3., 6.])
     """
-    if f is None:
-        return Decorator(vmap, in_axes=in_axes, out_axes=out_axes)
     check_function("vmap", f)
 
     @named_after(f)
@@ -92,8 +91,7 @@ def vmap(
     def expr(*args: object, **kwargs: object) -> Any:
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
 
-    mapped.expr = expr  # type: ignore[attr-defined]
-    return titled(mapped, f, "vmap", "{} on each example of a batch.")
+    return titled(mapped, f, "vmap", "{} on each example of a batch.", expr)
 
 
 # -- axes ----------------------------------------------------------------------------------------

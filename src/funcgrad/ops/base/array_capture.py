@@ -29,8 +29,12 @@ CapturedArrays: TypeAlias = dict[int, tuple[Array, Expr]]
 def capture(array: Array, known: CapturedArrays) -> Expr:
     """A constant for an array beside traced expressions; ``known`` are those of their trace."""
     if array.dtype.kind not in "biufc":
-        refuse_others("constant", array)
-        raise fail(TypeError, f"constant: expected numbers, but got an array of {array.dtype}")
+        refuse_others("array", array)
+        raise fail(
+            TypeError,
+            f"array: expected numbers beside traced values, but got an array of {array.dtype}; "
+            "write np.array(values, float), or keep what is no number in a list",
+        )
     if array.nbytes > COPIED or (array.flags.owndata and not array.flags.writeable):
         return refer(array)
     met = known.get(id(array))

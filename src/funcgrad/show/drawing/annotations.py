@@ -19,7 +19,7 @@ from funcgrad.rewrite.evaluate import evaluate_all, present
 from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.show.drawing.labels import WIDEST_LABEL, cut_label, number_label
 from funcgrad.show.functions import is_tuple
-from funcgrad.show.naming import array_of, check_values
+from funcgrad.show.naming import array_of
 from funcgrad.show.numbers import label
 from funcgrad.show.table import table
 from funcgrad.show.text import text
@@ -50,17 +50,15 @@ def no_annotations(nodes: list[Expr]) -> Annotations:
 def number_annotations(
     nodes: list[Expr],
     arcs: Iterable[Arc],
-    values: Mapping[Any, Any] | None,
-    named: Mapping[str, Any],
+    values: Mapping[Any, Any],
 ) -> Annotations:
     """Values and gradients of nodes in canonical order, and linear maps of some edges, at given values."""
     root = nodes[-1]
-    check_values("to_svg", nodes, values, named)
     if not differentiable(root.dtype) or is_tuple(root):
-        known = evaluate_all(root, values, **named)
+        known = evaluate_all(root, values)
         found = [number_label(present(known[e.key])) for e in nodes]
         return Annotations(found, [""] * len(nodes), {}, [])
-    rows = table(root, values or {}, **named)
+    rows = table(root, values)
     gradients = ["" if row.gradient is None else number_label(row.gradient) for row in rows]
     slopes, others = {}, []
     for i, at in arcs:

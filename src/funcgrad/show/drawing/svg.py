@@ -42,7 +42,6 @@ from funcgrad.show.functions import Function
 from funcgrad.show.naming import distinct, places
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import text
-from funcgrad.source import fail
 
 MOST_SVG = 20_000  # nodes of a program that is folded
 MOST_UNFOLDED = 3_000
@@ -70,11 +69,10 @@ class Picture(str):
 
 
 def to_svg(
-    expr: Callable[..., Any] | Expr,
-    path: str | PathLike[str] | None = None,
-    values: Mapping[Any, Any] | None = None,
+    f: Callable[..., Any] | Expr,
     /,
-    *,
+    *args: Any,
+    path: str | PathLike[str] | None = None,
     gradient: bool = False,
     direction: Direction = "down",
     fold: int | None = MOST_BOXES,
@@ -82,9 +80,11 @@ def to_svg(
 ) -> Picture:
     """The graph as an SVG picture, for a notebook, a page or a slide; with ``path`` it is written there, too.
 
-    With values for the variables, given as to `evaluate`, each node shows its value in green and below it,
-    in red, the gradient: the derivative of the root in it. Each edge shows its local derivative; between
-    arrays, how a cotangent z is pulled back. With ``gradient`` and no values these are formulas.
+    ``f`` is an expression, whose variables may have values by name or in a dict, or a function, with its
+    arguments by position or by name. The name of a file may stand before them. With values each node shows
+    its value in green and below it, in red, the gradient: the derivative of the root in it. Each edge shows
+    its local derivative; between arrays, how a cotangent z is pulled back. With ``gradient`` and no values
+    these are formulas.
 
     Operands stand above their users, or to the left if ``direction`` is ``"right"``; where their order
     matters, as in a difference, edges arrive in it from left to right, or from top to bottom. Constants, and
@@ -96,11 +96,9 @@ def to_svg(
     The picture has a title and a description for those who do not see it, and can be read on light and on
     dark.
 
-    A function is drawn at its arguments, given by name: ``to_svg(f, x=2.0)``.
-
     Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and for another direction,
-    TypeError if ``expr`` is no expression and no function, ``path`` no name of a file or the values do not
-    fit, OSError if the file cannot be written.
+    TypeError if ``f`` is no expression and no function, or the values do not fit, OSError if the
+    file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -110,22 +108,16 @@ def to_svg(
     >>> ">0.4794<" in to_svg(fg.sin(x) * x, x=0.5)
     True
     """
-    if not isinstance(path, str | PathLike | None):
-        raise fail(
-            TypeError,
-            f"to_svg: expected the name of a file, but got {type(path).__name__}; write to_svg(e, x=2.0) "
-            "for values",
-        )
+    if args and isinstance(args[0], str | PathLike | None):
+        path, *args = args  # type: ignore[assignment]
     if direction not in ("down", "right"):
         raise ValueError(f'to_svg: expected direction "down" or "right", but got {direction!r}')
     most = MOST_UNFOLDED if fold is None else MOST_SVG
-    if callable(expr) and not isinstance(expr, Expr):
-        expr, values = program_at("to_svg", expr, (), {**(values or {}), **named})
-        named = {}
+    expr, values = program_at("to_svg", f, args, named)
     nodes = distinct(expr, "to_svg", most, "draw a part of it, or use to_dot with Graphviz")
     folding = fold_nodes(nodes, fold)
-    if values is not None or named:
-        known = number_annotations(nodes, arcs_of(nodes, folding), values, named)
+    if values:
+        known = number_annotations(nodes, arcs_of(nodes, folding), values)
     else:
         known = (
             formula_annotations(nodes, arcs_of(nodes, folding))

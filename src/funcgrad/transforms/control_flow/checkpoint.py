@@ -21,16 +21,15 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transformed import Decorator
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.transform_arguments import check_function, named_after, titled
 from funcgrad.typing import Array
 
 Policy = str | int | Sequence[str]
 
 
-def checkpoint(
-    f: Callable[..., Any] | None = None, policy: Policy = "nothing"
-) -> Callable[..., Any]:
+@curried
+def checkpoint(f: Callable[..., Any] = LATER, policy: Policy = "nothing") -> Callable[..., Any]:
     """The same function, whose intermediate values reverse mode keeps only as the policy says.
 
     The other values are recomputed in the reverse pass, which trades time for memory. Policies:
@@ -47,8 +46,6 @@ def checkpoint(
     >>> fg.grad(checkpoint(lambda x: np.sin(np.sin(x))))(0.0)
     1.0
     """
-    if f is None:
-        return Decorator(checkpoint, policy=policy)
     check_function("checkpoint", f)
     known = isinstance(policy, Sequence) and not isinstance(policy, str)
     budget = isinstance(policy, int) and not isinstance(policy, bool)

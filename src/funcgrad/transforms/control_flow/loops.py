@@ -65,6 +65,7 @@ def _scan(
     reverse: bool = False,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
+    _check_functions(who, f=f)
     f = on_arrays(f)
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
     iterations = _iterations(sequences, length)
@@ -91,6 +92,23 @@ def _scan(
     values = bind(loop_op, operands, len(body.outputs), body=body, cond=None, spec=spec)
     count = len(carry.leaves)
     return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
+
+
+def _check_functions(who: str, **functions: object) -> None:
+    for name, f in functions.items():
+        if not callable(f):
+            raise fail(
+                TypeError,
+                f"{who}: expected a function as {name}, but got {type(f).__name__}; "
+                f"write {_EXAMPLES[who]}",
+            )
+
+
+_EXAMPLES = {
+    "scan": "scan(lambda carry, x: (carry + x, carry), 0.0, xs)",
+    "while_loop": "while_loop(lambda x: x < 10.0, lambda x: 2 * x, 1.0)",
+    "fori_loop": "fori_loop(0, 10, lambda i, x: x + i, 0.0)",
+}
 
 
 def _iterations(sequences: Tree, length: int | None) -> int:
@@ -258,6 +276,7 @@ def while_loop(
 def _while(
     who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object
 ) -> Any:
+    _check_functions(who, cond_fun=cond_fun, body_fun=body_fun)
     cond_fun, body_fun = on_arrays(cond_fun), on_arrays(body_fun)
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
@@ -304,6 +323,7 @@ def fori_loop(
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120
     """
+    _check_functions("fori_loop", body_fun=body_fun)
     lower, upper, body_fun = plain_value(lower), plain_value(upper), on_arrays(body_fun)
     for bound in (lower, upper):
         known = lift_fully(bound)

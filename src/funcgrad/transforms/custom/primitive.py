@@ -17,7 +17,7 @@ from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, lift_all
 from funcgrad.source import fail
-from funcgrad.transformed import Decorator
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.transform_arguments import by_position, named_after
 from funcgrad.typing import Array
@@ -47,8 +47,9 @@ class Foreign:
         return f"{self.name}@{id(self):x}"
 
 
+@curried
 def primitive(
-    f: Callable[..., Any] | None = None,
+    f: Callable[..., Any] = LATER,
     partials: Sequence[Callable[..., Any] | None] | str | None = None,
     *,
     out: Callable[..., ArrayType | npt.ArrayLike] | None = None,
@@ -78,8 +79,6 @@ def primitive(
     >>> fg.grad(erf)(0.0)
     1.1283791670955126
     """
-    if f is None:
-        return Decorator(primitive, partials=partials, out=out, name=name)
     _check_partials(partials, out)
     function = f
     title = str(name or getattr(f, "__name__", "primitive"))

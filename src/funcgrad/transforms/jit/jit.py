@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.source import fail
-from funcgrad.transformed import Decorator
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import SignatureCache
@@ -14,8 +14,9 @@ from funcgrad.transforms.jit.stage_text import Latest
 from funcgrad.transforms.transform_arguments import check_function, describe, named_after
 
 
+@curried
 def jit(
-    f: Callable[..., Any] | None = None,
+    f: Callable[..., Any] = LATER,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     backend: str = "numpy",
@@ -64,14 +65,6 @@ def jit(
     f(float64): the first call with these types
     f(float64): bool() of x > 0 was False for the first time
     """
-    if f is None:
-        return Decorator(
-            jit,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            backend=backend,
-            native=native,
-        )
     check_function("jit", f)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)

@@ -1,0 +1,73 @@
+"""Transforms that take their function later: without it, they are decorators of their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
+
+from funcgrad.source import fail
+from funcgrad.transformed import Decorator
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LATER: Any = None
+"""The default of a function that may come later."""
+
+
+def curried(transform: Callable[P, R]) -> Callable[P, R]:
+    """A transform that, given its options alone, waits for its function, the first argument.
+
+    Raises TypeError for an option that the transform does not have, and for None in the function's place.
+
+    >>> @curried
+    ... def scaled(f=LATER, factor=1.0):
+    ...     return lambda x: factor * f(x)
+    >>> scaled(factor=3.0), scaled(factor=3.0)(abs)(-2.0)
+    (scaled(factor=3.0), 6.0)
+    >>> scaled(abs, factors=3.0)
+    Traceback (most recent call last):
+        ...
+    TypeError: scaled: expected options among factor, but got factors; write factor=3.0
+      at ...
+    """
+    names = list(signature(transform).parameters)
+
+    def waits(args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
+        _check(transform.__name__, names, args, kwargs)
+        return not args and names[0] not in kwargs
+
+    def later(kwargs: Mapping[str, object]) -> Any:
+        return Decorator(made, **kwargs)
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if (kwargs or not args or args[0] is None) and waits(args, kwargs):
+            return later(kwargs)  # type: ignore[no-any-return]
+        return transform(*args, **kwargs)
+
+    # A function of the module that the transform stands in: doctest, and adopted code, go by that.
+    made: Any = FunctionType(
+        called.__code__, transform.__globals__, transform.__name__, None, called.__closure__
+    )
+    return wraps(transform)(made)
+
+
+def _check(
+    who: str, names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
+    first, *options = names
+    for name in kwargs.keys() - set(names):
+        near = get_close_matches(name, options, 1, 0.4)
+        hint = f"; write {near[0]}={kwargs[name]!r}" if near else ""
+        listed = ", ".join(options)
+        raise fail(TypeError, f"{who}: expected options among {listed}, but got {name}{hint}")
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    if first in given and given[first] is None:
+        raise fail(
+            TypeError,
+            f"{who}: expected a function, but got None; a function that makes one returns it",
+        )
