@@ -16,6 +16,7 @@ REPLACED = {
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
+    "scipy.fft": "funcgrad.scipy.fft",
     "scipy.integrate": "funcgrad.scipy.integrate",
     "scipy.interpolate": "funcgrad.scipy.interpolate",
     "scipy.linalg": "funcgrad.scipy.linalg",

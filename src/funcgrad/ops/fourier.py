@@ -96,7 +96,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     place = normalize_axis_index(axis, a.ndim)
     count = 2 * (a.shape[place] - 1) if n is None else n
     _check_length("irfft", count, a)
-    half = _resized(a, count // 2 + 1, place)
+    half = resized(a, count // 2 + 1, place)
     mirrored = np.flip(_cut(half, place, slice(1, (count + 1) // 2)), place)
     whole = np.concatenate([half, np.conjugate(mirrored)], axis=place)
     return np.real(_transform("irfft", whole, count, place, norm, True))
@@ -125,7 +125,7 @@ def _transform(name: str, a: Any, n: Any, axis: int, norm: object, inverse: bool
             ValueError,
             f"{name}: expected norm to be 'backward', 'ortho' or 'forward', but got {norm!r}",
         )
-    z = fft_op(_resized(a, count, place), axis=place, inverse=inverse)
+    z = fft_op(resized(a, count, place), axis=place, inverse=inverse)
     if norm == "ortho":
         return z / math.sqrt(count)
     return z / count if inverse is (norm != "forward") else z
@@ -145,7 +145,7 @@ def _cut(x: Array, axis: int, part: slice) -> Any:
     return x[(slice(None),) * axis + (part,)]
 
 
-def _resized(a: Array, count: int, axis: int) -> Any:
+def resized(a: Array, count: int, axis: int) -> Any:
     """Cut, or filled up with zeros."""
     length = a.shape[axis]
     if count <= length:
@@ -154,7 +154,7 @@ def _resized(a: Array, count: int, axis: int) -> Any:
 
 
 # -- along several -------------------------------------------------------------------------------
-def _sizes(name: str, a: Any, s: Any, axes: Any) -> list[tuple[int | None, int]]:
+def sizes(name: str, a: Any, s: Any, axes: Any) -> list[tuple[int | None, int]]:
     if axes is None:
         axes = range(-len(s), 0) if s is not None else range(a.ndim)
     axes = [normalize_axis_index(axis, a.ndim) for axis in axes]
@@ -177,26 +177,26 @@ def _along(
 def fftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.fftn`."""
     a = lift_fully(a)
-    return _along(fft, a, _sizes("fftn", a, s, axes), norm)
+    return _along(fft, a, sizes("fftn", a, s, axes), norm)
 
 
 def ifftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.ifftn`."""
     a = lift_fully(a)
-    return _along(ifft, a, _sizes("ifftn", a, s, axes), norm)
+    return _along(ifft, a, sizes("ifftn", a, s, axes), norm)
 
 
 def rfftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.rfftn`."""
     a = lift_fully(a)
-    *others, (n, axis) = _sizes("rfftn", a, s, axes)
+    *others, (n, axis) = sizes("rfftn", a, s, axes)
     return _along(fft, rfft(a, n, axis, norm), others, norm)
 
 
 def irfftn(a: object, s: object = None, axes: object = None, norm: str | None = None) -> Any:
     """As `numpy.fft.irfftn`."""
     a = lift_fully(a)
-    *others, (n, axis) = _sizes("irfftn", a, s, axes)
+    *others, (n, axis) = sizes("irfftn", a, s, axes)
     return irfft(_along(ifft, a, others, norm), n, axis, norm)
 
 

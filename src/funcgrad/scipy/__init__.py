@@ -15,7 +15,17 @@ from importlib import import_module
 from typing import Any
 
 _OWN = (
-    *("integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "spatial", "special"),
+    *(
+        "fft",
+        "integrate",
+        "interpolate",
+        "linalg",
+        "ndimage",
+        "optimize",
+        "signal",
+        "spatial",
+        "special",
+    ),
     *("sparse", "stats"),
 )
 

@@ -1,0 +1,232 @@
+"""``scipy.fft`` for traced values: Fourier, cosine and sine transforms.
+
+Fourier transforms are `numpy.fft`'s. A cosine or sine transform of n points is a Fourier transform of twice
+as many, between two products with phases. All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.fft as _scipy
+
+from funcgrad.ops import fourier
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import composed
+from funcgrad.source import fail
+from funcgrad.typing import Array, Axes
+
+_composed = composed(_scipy)
+
+
+# -- Fourier transforms --------------------------------------------------------------------------
+def _along_axis(name: str) -> Callable[..., Any]:
+    transform = getattr(fourier, name)
+
+    def function(
+        x: npt.ArrayLike,
+        n: int | None = None,
+        axis: int = -1,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: None = None,
+    ) -> Any:
+        return transform(x, n, axis, norm)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
+    standard = (-2, -1) if name.endswith("2") else None
+
+    def function(
+        x: npt.ArrayLike,
+        s: Axes = None,
+        axes: Axes = standard,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: None = None,
+    ) -> Any:
+        return transform(x, _listed(s), _listed(axes), norm)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, int | np.integer) else value
+
+
+def _hermitian(x: Array, s: Any, axes: Axes, norm: str | None) -> Any:
+    return fourier.irfftn(np.conjugate(lift_fully(x)), s, axes, _OPPOSITE[norm])
+
+
+def _inverse_hermitian(x: Array, s: Any, axes: Axes, norm: str | None) -> Any:
+    return np.conjugate(fourier.rfftn(x, s, axes, _OPPOSITE[norm]))
+
+
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(
+    _along_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+)
+fft2, ifft2, rfft2, irfft2, fftn, ifftn, rfftn, irfftn = [
+    _along_axes(name, getattr(fourier, name))
+    for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+]
+hfft2, hfftn = [_along_axes(name, _hermitian) for name in ("hfft2", "hfftn")]
+ihfft2, ihfftn = [_along_axes(name, _inverse_hermitian) for name in ("ihfft2", "ihfftn")]
+
+
+@_composed
+def fftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
+    """As `scipy.fft.fftshift`."""
+    return fourier.fftshift(x, axes)
+
+
+@_composed
+def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
+    """As `scipy.fft.ifftshift`."""
+    return fourier.ifftshift(x, axes)
+
+
+# -- cosine and sine transforms ------------------------------------------------------------------
+class _Kind(NamedTuple):
+    """A transform y[k] = sum of w[n] x[n] cos(pi (k + a) (n + b) / (N + m)), or sin."""
+
+    a: float
+    b: float
+    m: int
+    single: tuple[int, ...] = ()
+    """The places n of the weight 1; the others have 2."""
+    scaled: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The places of x, and of y, that ``orthogonalize`` multiplies, and divides, by the square root of 2."""
+
+
+_COSINE = {
+    1: _Kind(0.0, 0.0, -1, (0, -1), ((0, -1), (0, -1))),
+    2: _Kind(0.0, 0.5, 0, (), ((), (0,))),
+    3: _Kind(0.5, 0.0, 0, (0,), ((0,), ())),
+    4: _Kind(0.5, 0.5, 0),
+}
+_SINE = {
+    1: _Kind(1.0, 1.0, 1),
+    2: _Kind(1.0, 0.5, 0, (), ((), (-1,))),
+    3: _Kind(0.5, 1.0, 0, (-1,), ((-1,), ())),
+    4: _Kind(0.5, 0.5, 0),
+}
+_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
+
+
+def _scaled(x: Array, places: Sequence[int], factor: float) -> Any:
+    scale = np.ones(x.shape[-1], x.dtype)
+    scale[list(places)] = factor
+    return x * scale if places else x
+
+
+def _on_last_axis(x: Array, kind: _Kind, sine: bool) -> Any:
+    """The transform along the last axis, without a norm."""
+    if x.dtype.kind == "c":
+        return _on_last_axis(x.real, kind, sine) + 1j * _on_last_axis(x.imag, kind, sine)
+    size = x.shape[-1]
+    period = 2 * (size + kind.m)
+    n = np.arange(size)
+    weights = np.full(size, 2.0)
+    weights[list(kind.single)] = 1.0
+    dtype = np.result_type(x.dtype, np.complex64)
+    before = weights * np.exp(-2j * math.pi * kind.a * n / period)
+    after = np.exp(-2j * math.pi * kind.b * (n + kind.a) / period)
+    whole = fourier.fft(x * before.astype(dtype), max(period, size))[..., :size]
+    z = whole * after.astype(dtype)
+    return -np.imag(z) if sine else np.real(z)
+
+
+def _transformed(
+    who: str, x: Any, type: int, n: int | None, axis: int, norm: Any, ortho: bool | None
+) -> Any:
+    inverse, sine = who.startswith("i"), "s" in who
+    if type not in _INVERSE or norm not in (None, "backward", "ortho", "forward"):
+        raise fail(
+            ValueError,
+            f"{who}: expected a type from 1 to 4 and norm 'backward', 'ortho' or 'forward', but got type "
+            f"{type!r} and norm {norm!r}",
+        )
+    kind = (_SINE if sine else _COSINE)[_INVERSE[type] if inverse else type]
+    x = lift_fully(x)
+    x = np.moveaxis(x if x.dtype.kind in "fc" else x.astype(float), axis, -1)
+    size = x.shape[-1] if n is None else n
+    if size < 1 - min(kind.m, 0):
+        raise fail(ValueError, f"{who}: expected more points along axis {axis}, but got {size}")
+    x = fourier.resized(x, size, x.ndim - 1)
+    period = 2 * (size + kind.m)
+    if ortho is None or x.dtype.kind == "c":  # SciPy does not ask for complex values
+        ortho = norm == "ortho"
+    if ortho:
+        x = _scaled(x, kind.scaled[0], math.sqrt(2.0))
+    y = _on_last_axis(x, kind, sine)
+    if ortho:
+        y = _scaled(y, kind.scaled[1], math.sqrt(0.5))
+    if norm == "ortho":
+        y = y * math.sqrt(1 / period)
+    elif inverse is (norm != "forward"):
+        y = y / period
+    return np.moveaxis(y, -1, axis)
+
+
+def _along_one(who: str) -> Callable[..., Any]:
+    def function(
+        x: npt.ArrayLike,
+        type: int = 2,
+        n: int | None = None,
+        axis: int = -1,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Any:
+        return _transformed(who, x, type, n, axis, norm, orthogonalize)
+
+    function.__name__ = who
+    return _composed(function)
+
+
+def _along_several(who: str) -> Callable[..., Any]:
+    def function(
+        x: npt.ArrayLike,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        orthogonalize: bool | None = None,
+    ) -> Any:
+        x = lift_fully(x)
+        for n, axis in fourier.sizes(who, x, _listed(s), _listed(axes)):
+            x = _transformed(who[:-1], x, type, n, axis, norm, orthogonalize)
+        return x
+
+    function.__name__ = who
+    return _composed(function)
+
+
+dct, idct, dst, idst = map(_along_one, ("dct", "idct", "dst", "idst"))
+dctn, idctn, dstn, idstn = map(_along_several, ("dctn", "idctn", "dstn", "idstn"))
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_scipy)

@@ -1,0 +1,80 @@
+"""scipy.fft of traced values: SciPy's own values, and derivatives of linear functions, in both modes."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.fft
+
+import funcgrad as fg
+
+REAL = np.cos(np.arange(60.0) ** 2).reshape(3, 4, 5)
+COMPLEX = REAL + 1j * np.sin(np.arange(60.0)).reshape(3, 4, 5)
+NORMS = (None, "backward", "ortho", "forward")
+
+
+def check(name, x, *args, rtol=1e-12, **options):
+    """A linear function: it is its own derivative, and reverse mode is the transpose of forward mode."""
+
+    def f(v):
+        return getattr(scipy.fft, name)(v, *args, **options)
+
+    expected = f(x)
+    value, tangent = fg.jvp(f, (x,), (x,))
+    assert value.dtype == expected.dtype
+    np.testing.assert_allclose(value, expected, rtol, atol=rtol * np.abs(expected).max())
+    np.testing.assert_allclose(tangent, expected, rtol, atol=rtol * np.abs(expected).max())
+    np.testing.assert_allclose(fg.jit(f)(x), value, rtol, atol=rtol * np.abs(expected).max())
+
+    def loss(t):
+        return np.sum(np.abs(f(t * x + x**2)) ** 2)
+
+    h = 1e-3  # the loss is a polynomial of degree 2
+    if x.dtype == float:
+        np.testing.assert_allclose(
+            fg.grad(loss)(0.7), (loss(0.7 + h) - loss(0.7 - h)) / (2 * h), 1e-9
+        )
+
+
+@pytest.mark.parametrize("x", [REAL, COMPLEX, REAL.astype(np.float32)], ids=["f8", "c16", "f4"])
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+def test_cosine_and_sine_transforms(name, x):
+    rtol = 2e-5 if x.dtype == np.float32 else 1e-12
+    for type, norm in itertools.product((1, 2, 3, 4), NORMS):
+        for ortho, n in ((None, None), (True, 7), (False, 3)):
+            check(name, x, type, n, norm=norm, orthogonalize=ortho, rtol=rtol)
+    check(name, x, axis=0, workers=1, rtol=rtol)
+
+
+@pytest.mark.parametrize("name", ["dctn", "idctn", "dstn", "idstn"])
+def test_cosine_and_sine_transforms_along_several_axes(name):
+    for options in ({}, {"axes": 1}, {"s": (6, 2), "axes": (0, 2)}, {"type": 3, "norm": "ortho"}):
+        check(name, REAL, **options)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_fourier_transforms_along_an_axis(name):
+    for norm, options in itertools.product(NORMS, ({}, {"n": 7}, {"n": 3, "axis": 1})):
+        check(name, REAL, norm=norm, workers=1, **options)
+
+
+@pytest.mark.parametrize("end", ["2", "n"])
+@pytest.mark.parametrize("start", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_fourier_transforms_along_several_axes(start, end):
+    for options in ({}, {"s": (4, 4), "axes": (0, 1)}, {"axes": (2, 0), "norm": "forward"}):
+        check(start + end, REAL, **options)
+
+
+def test_one_point_and_lists():
+    for name, type in itertools.product(("dct", "dst"), (2, 3, 4)):
+        check(name, np.array([0.7]), type)
+    assert fg.grad(lambda x: scipy.fft.dct([x, 2.0])[0])(1.0) == 2.0
+    assert fg.grad(lambda x: scipy.fft.fftshift([x, 2.0 * x])[0])(1.0) == 2.0
+    assert fg.grad(lambda x: scipy.fft.ifftshift(np.stack([x, x * x]))[0])(3.0) == 6.0
+
+
+def test_what_scipy_refuses_is_refused():
+    with pytest.raises(ValueError, match="dct: expected a type from 1 to 4"):
+        fg.grad(lambda x: scipy.fft.dct([x, x], type=5)[0])(1.0)
+    with pytest.raises(ValueError, match="dct: expected more points along axis -1, but got 1"):
+        fg.grad(lambda x: scipy.fft.dct([x], type=1)[0])(1.0)
