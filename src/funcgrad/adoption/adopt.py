@@ -10,6 +10,7 @@ from types import MethodType, ModuleType
 from typing import Any
 
 from funcgrad.adoption.adopted_classes import restored
+from funcgrad.adoption.adopted_functions import redirected
 from funcgrad.adoption.builtin_names import is_traced
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept
@@ -97,13 +98,11 @@ def call_adopted(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of a user's function as adopted code, given adopted functions and objects."""
     if type(f) is AdoptedFunction:
         return f(*args, **kwargs)
-    function = adopted(f)
-    named = {name: _given(arg) for name, arg in kwargs.items()}
-    return restored(function(*[_given(arg) for arg in args], **named))
-
-
-def _given(arg: Any) -> Any:
-    return arg if type(arg) in PLAIN_DATA else redirect(arg)
+    given = [arg if type(arg) in PLAIN_DATA else redirect(arg) for arg in args]
+    if kwargs:
+        named = dict(zip(kwargs, redirected(tuple(kwargs.values()), redirect), strict=True))
+        return restored(adopted(f)(*given, **named))
+    return restored(adopted(f)(*given))
 
 
 def _as_it_is(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -198,6 +198,8 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
 def restored(value: Any) -> Any:
     """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
     kind = type(value)
+    if kind in NEVER_REDIRECTED:
+        return value
     if ORIGINAL in getattr(kind, "__dict__", ()):
         value.__class__ = kind = original_class(kind)
     if issubclass(kind, list | tuple):

@@ -34,22 +34,24 @@ class Entry:
 
     def is_stale(self) -> bool:
         """Whether the original has other code, defaults, methods, or contents of cells by now."""
-        value = self.original()
-        if value is None or not same_parts(self.parts(value), self.known):
+        value, known = self.original(), self.known
+        if value is None:
             return True
-        return any([_contents(value.__closure__[i]) is not old for i, old in self.cells])
-
-
-def same_parts(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Whether two tuples have the same objects."""
-    return len(a) == len(b) and all(map(is_, a, b))
+        parts = self.parts(value)
+        if len(parts) != len(known) or not all(map(is_, parts, known)):
+            return True
+        changed = self.cells and [
+            i for i, c in self.cells if _contents(value.__closure__[i]) is not c
+        ]
+        return bool(changed)
 
 
 def function_parts(f: FunctionType) -> tuple[Any, ...]:
     """The code and the defaults of a function."""
     named = f.__kwdefaults__
-    own = (f.__code__, f.__defaults__)
-    return (*own, *named.values()) if named else own
+    if named:
+        return (f.__code__, f.__defaults__, *named.values())
+    return f.__code__, f.__defaults__
 
 
 def known_adopted(home: AdoptedGlobals, value: Any) -> Any:

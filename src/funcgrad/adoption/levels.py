@@ -50,21 +50,17 @@ def adoption_level(f: Any, args: Iterable[Any]) -> int:
 
 def _searched_level(f: Any, args: Iterable[Any]) -> int:
     function = f if type(f) is FunctionType else _function_of(f)
-    if MARK in vars(type(function)):  # of `adopt`
-        return WRITABLE
     if type(function) is not FunctionType:
-        return _level_of_held(f, [function, *args])
-    code = function.__code__
-    if id(code) in LEARNED:
-        return WRITABLE
-    if MARK in function.__globals__:
+        of_adopt = MARK in vars(type(function))
+        return WRITABLE if of_adopt else _level_of_held(f, [function, *args])
+    if id(function.__code__) in LEARNED or MARK in function.__globals__:
         return WRITABLE
     level = _level_by_names(function)
-    if level == KEPT:
-        return AS_IT_IS
+    if level != AS_IT_IS:
+        return AS_IT_IS if level == KEPT else level
     given = [arg for arg in args if type(arg) not in PLAIN_DATA]
     holds = function is not f or f.__closure__ or f.__defaults__ or f.__kwdefaults__
-    return _level_of_held(f, given) if not level and (holds or given) else level
+    return _level_of_held(f, given) if holds or given else level
 
 
 def _function_of(f: Any) -> Any:

@@ -295,13 +295,13 @@ def refresh() -> None:
 
     A function reaches those of other modules by names, objects and imports, so all modules are compared.
     """
-    homes = [home for known in _GLOBALS.valuerefs() if (home := known()) is not None]
-    for home in homes:
-        if home.is_stale():
+    for known in _GLOBALS.valuerefs():
+        home = known()
+        if home is not None and home.is_stale():
             break
     else:
         return
-    for home in homes:
+    for home in [*_GLOBALS.values()]:
         home.forget()
 
 
