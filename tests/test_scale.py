@@ -139,6 +139,13 @@ def stored(n):
     return f
 
 
+def captured(n):
+    names = [f"w{i}" for i in range(n)]
+    space = {name: np.ones(3) for name in names}
+    exec(f"def f(x): return x * ({' + '.join(names)})", space)
+    return space["f"]
+
+
 WORK = {
     "build": (int, mixed_formula),
     "key": (mixed_formula, lambda e: e.key),
@@ -159,6 +166,7 @@ WORK = {
     "gradient of joined numbers": (joined, lambda f: fg.gradient(f(fg.var("x")))),
     "grad entry by entry": (entry_by_entry, lambda f: fg.grad(f)(np.ones(200))),
     "grad of stored entries": (stored, lambda f: fg.grad(f)(np.ones(200))),
+    "jit of captured arrays": (captured, lambda f: fg.jit(f)(2.0)),
     "repr": (mixed_formula, repr),
     "pickle": (mixed_formula, lambda e: pickle.loads(pickle.dumps(e))),
     "json": (mixed_formula, lambda e: fg.from_json(fg.to_json(e))),

@@ -51,7 +51,8 @@ _HOME: dict[str, Any] = {"none": Missing, "ndarray": np.ndarray, **templates.BOU
 # NumPy's float64, which programs on numbers return as Python's float.
 _SCALAR = ("scalar", np.dtype(float))
 
-# Names in generated code: arguments, and all that are made here.
+# Names in generated code: all words, arguments, and all that are made here.
+_WORD = re.compile(r"\w+")
 _ARGUMENT = re.compile(r"\bx(\d+)\b")
 _OURS = re.compile(
     r"^(?:[a-z]+\d+|float_x\d+|args|more|named|general|given|run|rebuild|type|float|captured|version)$"
@@ -126,7 +127,8 @@ class InlineCache:
             return
         lines = [_ARGUMENT.sub(lambda found: traced[int(found[1])][0], line) for line in body]
         left = [] if own else ["not more", "not named"]
-        objects = {k: item for k, item in objects.items() if _uses([*tests, *lines], k)}
+        words = set(_WORD.findall("\n".join([*tests, *lines])))
+        objects = {name: item for name, item in objects.items() if name in words}
         version = object()
         used, items = self._versioned(objects, version)
         if len(items) > len(objects):
@@ -274,7 +276,3 @@ def _is_scalar(kind: object) -> bool:
 
 def _renamed(converted: Sequence[str], found: re.Match[str]) -> str:
     return f"float_{found[0]}" if found[0] in converted else found[0]
-
-
-def _uses(lines: Sequence[str], name: str) -> bool:
-    return any(re.search(rf"\b{name}\b", line) for line in lines)
