@@ -5,6 +5,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import scipy.integrate
+import scipy.optimize
+import scipy.special
 
 import funcgrad as fg
 from tests.syntax_trees import HOME, paths, syntax_tree
@@ -17,6 +20,11 @@ def modules():
 
 def is_type_variable(value):
     return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "TypeVar"
+
+
+def is_module(name):
+    """Whether a dotted name is a module's."""
+    return HOME.parent.joinpath(*name.split(".")).with_suffix(".py").is_file()
 
 
 def top_level_names(tree):
@@ -32,24 +40,41 @@ def top_level_names(tree):
 def is_shared(name):
     """Whether a name may stand at the top of several modules.
 
-    NumPy's function and an operation may have a name together with what bounds or differentiates it; each
-    library of compiler/libraries gives its `library`.
+    A function of funcgrad, NumPy or SciPy may have a name together with the operation and with what bounds or
+    differentiates it; each library of compiler/libraries gives its `library`.
     """
-    of_numpy = hasattr(np, name) or hasattr(np.linalg, name)
-    return of_numpy or name in fg.expr.operation_table.ops or name == "library"
+    homes = (np, np.linalg, scipy.integrate, scipy.optimize, scipy.special)
+    known = {*fg.__all__, *fg.expr.operation_table.ops, "library"}
+    return name in known or any(hasattr(home, name) for home in homes)
 
 
-def is_stand_in(path):
-    """Whether a module stands in for others: bears the names of a package, or of transforms over chunks."""
-    return path.startswith(("numpy/", "scipy/", "adoption/stand_ins/", "dask/sharded"))
+def mirrors_a_package(path):
+    """Whether a module bears the name of NumPy's or SciPy's module."""
+    return path.startswith(("numpy/", "scipy/"))
 
 
 def test_file_names_are_unique():
     places = defaultdict(list)
     for path, _ in modules():
-        if not is_stand_in(path) and Path(path).stem not in ("__init__", "__main__"):
+        if Path(path).stem not in ("__init__", "__main__"):
             places[Path(path).stem].append(path)
-    assert [paths for paths in places.values() if len(paths) > 1] == []
+    found = [paths for paths in places.values() if len(paths) > 1]
+    assert [paths for paths in found if not all(map(mirrors_a_package, paths))] == []
+
+
+def test_a_module_is_imported_under_its_own_name():
+    """Where that name is taken, by a function or a parameter, under one that ends with `_module`."""
+    found = [
+        f"{path}: {node.module}.{alias.name} as {alias.asname}"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("funcgrad")
+        for alias in node.names
+        if alias.asname not in (None, alias.name, f"_{alias.name}")
+        and not alias.asname.endswith("_module")
+        and is_module(f"{node.module}.{alias.name}")
+    ]
+    assert found == []
 
 
 def test_no_private_name_is_imported_from_another_module():
@@ -67,7 +92,7 @@ def test_no_private_name_is_imported_from_another_module():
 def test_a_public_name_at_the_top_of_a_module_means_one_thing():
     places = defaultdict(set)
     for path, tree in modules():
-        for name in () if is_stand_in(path) else top_level_names(tree):
+        for name in top_level_names(tree):
             if not name.startswith("_") and not is_shared(name):
                 places[name].add(path)
     assert {name: sorted(paths) for name, paths in places.items() if len(paths) > 1} == {}

@@ -25,7 +25,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
-from funcgrad.ops import shape as shapes
+from funcgrad.ops import shape as shape_module
 from funcgrad.typing import Array
 
 _IF_NEEDED = 2
@@ -63,8 +63,8 @@ def array(
         )
     if dtype is not None and np.dtype(dtype) == object:
         return _of_objects(given)
-    made = shapes.array(given, dtype)
-    cell = cell_of(shapes.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
+    made = shape_module.array(given, dtype)
+    cell = cell_of(shape_module.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
     if isinstance(value, Reference) or order == "F":
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
         state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
@@ -73,7 +73,7 @@ def array(
 
 def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:
     """NumPy's own array of objects, whose entries are the expressions."""
-    entries = shapes.array(given)
+    entries = shape_module.array(given)
     made = np.empty(entries.shape, object)
     for place in np.ndindex(made.shape):
         made[place] = entries[place]
@@ -133,8 +133,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwa
         return cell_of(np.full(_plain(lengths, "full"), fill, dtype, order, **kwargs))
     sizes = tuple(map(index, lengths if np.iterable(lengths) else (lengths,)))
     lend(fill_value)
-    filled = shapes.broadcast_to(shapes.array(fill), sizes)
-    return cell_of(filled if dtype is None else shapes.astype(filled, dtype))
+    filled = shape_module.broadcast_to(shape_module.array(fill), sizes)
+    return cell_of(filled if dtype is None else shape_module.astype(filled, dtype))
 
 
 def kaiser(M: object, beta: object) -> Any:  # as NumPy names it
@@ -201,7 +201,7 @@ def _laid_out(a: object) -> Any:
     if isinstance(a, Reference):
         return layout_of(a)
     if holds_expr(unwrapped(a)):
-        made = shapes.array(a)
+        made = shape_module.array(a)
         return np.broadcast_to(np.zeros((), made.dtype), made.shape)
     return np.asarray(unwrapped(a))
 
@@ -222,7 +222,7 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
     if not (_is_differentiable(start) or _is_differentiable(step)):
         return cell_of(made)
     traced = start + step * np.arange(made.size)
-    return mutable(traced if dtype is None else shapes.astype(traced, dtype))
+    return mutable(traced if dtype is None else shape_module.astype(traced, dtype))
 
 
 def _is_differentiable(item: object) -> bool:

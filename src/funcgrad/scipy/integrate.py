@@ -120,7 +120,7 @@ def fixed_quad(func: Callable[..., Any], a: Array, b: Array, args: object = (), 
 
 
 # -- functions -------------------------------------------------------------------------------------------
-ORDERS = 3
+_ORDERS = 3
 """The highest derivative of an integral."""
 
 
@@ -151,7 +151,7 @@ def quad(
     body, theta = _integrand(func, args)
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(_runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = _integral(body, own, ORDERS)(*ends, *theta)
+    value = _integral(body, own, _ORDERS)(*ends, *theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 

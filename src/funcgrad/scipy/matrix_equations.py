@@ -24,12 +24,12 @@ from funcgrad.typing import Array
 
 _composed = composed(_scipy)
 
-Pullback = Callable[..., tuple[Any, ...]]
+_Pullback = Callable[..., tuple[Any, ...]]
 """A function of the arguments, the value and its cotangent, to the cotangents of the arguments."""
 
 
 def _ruled(
-    name: str, run: Callable[..., Any], out: Callable[..., ArrayType], pullback: Pullback
+    name: str, run: Callable[..., Any], out: Callable[..., ArrayType], pullback: _Pullback
 ) -> Callable[..., Any]:
     """A function of arrays that SciPy computes, with its derivative."""
     value = primitive(run, out=out, name=name)

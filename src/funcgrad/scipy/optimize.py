@@ -33,7 +33,7 @@ from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array
 
-Function = Callable[..., Any]
+_Function = Callable[..., Any]
 
 
 def _result(x: Array, **values: object) -> Any:
@@ -45,7 +45,7 @@ def _result(x: Array, **values: object) -> Any:
 
 # -- equations -----------------------------------------------------------------------------------------
 def root(
-    fun: Function,
+    fun: _Function,
     x0: npt.ArrayLike,
     args: object = (),
     method: str = "hybr",
@@ -66,7 +66,7 @@ def root(
     return _result(x, fun=fun(x, *args))
 
 
-def fsolve(func: Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
+def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
     """As `scipy.optimize.fsolve`."""
     args = tuple_of(args)
     if without_tracing(func, x0, args):
@@ -76,8 +76,8 @@ def fsolve(func: Function, x0: npt.ArrayLike, args: object = (), **options: obje
 
 
 @lru_cache(maxsize=64)
-def _bracketing(name: str, a: float, b: float, options: tuple[tuple[str, Any], ...]) -> Function:
-    def solve(fun: Function, x0: Array) -> Any:
+def _bracketing(name: str, a: float, b: float, options: tuple[tuple[str, Any], ...]) -> _Function:
+    def solve(fun: _Function, x0: Array) -> Any:
         found = getattr(_scipy, name)(lambda x: float(fun(np.asarray(x))), a, b, **dict(options))
         return np.asarray(found)
 
@@ -88,10 +88,10 @@ def _plain_number(x: Array) -> float:
     return float(stop_gradient(x))
 
 
-def _bracketed(name: str) -> Function:
+def _bracketed(name: str) -> _Function:
     own = getattr(_scipy, name)
 
-    def function(f: Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
+    def function(f: _Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
         args = tuple_of(args)
         if not holds_expr([a, b]) and without_tracing(f, a, args):
             return own(f, a, b, args, **options)
@@ -111,7 +111,7 @@ toms748 = _bracketed("toms748")
 
 
 def newton(
-    func: Function, x0: npt.ArrayLike, fprime: object = None, args: object = (), **options: object
+    func: _Function, x0: npt.ArrayLike, fprime: object = None, args: object = (), **options: object
 ) -> Any:
     """As `scipy.optimize.newton`, also for arrays of starting points; the exact derivative is used."""
     args = tuple_of(args)
@@ -122,7 +122,7 @@ def newton(
 
 
 def root_scalar(
-    f: Function,
+    f: _Function,
     args: Any = (),
     method: str | None = None,
     bracket: Any = None,
@@ -148,7 +148,7 @@ def root_scalar(
 
 
 def fixed_point(
-    func: Function,
+    func: _Function,
     x0: npt.ArrayLike,
     args: object = (),
     xtol: float = 1e-8,
@@ -162,14 +162,14 @@ def fixed_point(
     return implicit.fixed_point(func, _accelerated)(real("fixed_point", x0), *args)
 
 
-def _accelerated(fun: Function, x0: Array) -> Any:
+def _accelerated(fun: _Function, x0: Array) -> Any:
     """By Steffensen's method, and one iteration of the function."""
     return fun(_scipy.fixed_point(fun, x0, xtol=1e-14, maxiter=2000))
 
 
 # -- minima ---------------------------------------------------------------------------------------------
 def minimize(
-    fun: Function,
+    fun: _Function,
     x0: npt.ArrayLike,
     args: object = (),
     method: object = None,
@@ -212,7 +212,7 @@ def minimize(
     return _result(x, fun=objective(x, *args))
 
 
-def _value_alone(fun: Function, jac: object) -> Function:
+def _value_alone(fun: _Function, jac: object) -> _Function:
     """The objective without the gradient that it may return as well."""
     if jac is not True:
         return fun
@@ -233,7 +233,7 @@ def _end(infinite: float, end: Any) -> Any:
 
 
 def _bounded(
-    objective: Function, start: object, args: tuple[Any, ...], low: object, high: object
+    objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
 ) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
 
@@ -241,7 +241,7 @@ def _bounded(
     return implicit.implicit_root(_stationary(objective))(nearby, low, high, *args)
 
 
-def _stationary(objective: Function) -> Function:
+def _stationary(objective: _Function) -> _Function:
     """The residual that is 0 at a minimum in bounds: what a step along the gradient moves."""
 
     def residual(x: Any, low: Any, high: Any, *args: Any) -> Any:
@@ -251,7 +251,7 @@ def _stationary(objective: Function) -> Function:
 
 
 def _minimum(
-    objective: Function, start: object, args: tuple[Any, ...], low: object, high: object
+    objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
 ) -> Any:
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
@@ -286,7 +286,7 @@ def _minimum(
 
 
 def minimize_scalar(
-    fun: Function,
+    fun: _Function,
     bracket: Sequence[Any] | None = None,
     bounds: Sequence[Any] | None = None,
     args: tuple[object, ...] = (),
@@ -309,8 +309,8 @@ def minimize_scalar(
 
 
 @lru_cache(maxsize=64)
-def _line_search(bracket: object, bounds: object) -> Function:
-    def solve(fun: Function, x0: Array) -> Any:
+def _line_search(bracket: object, bounds: object) -> _Function:
+    def solve(fun: _Function, x0: Array) -> Any:
         found = _scipy.minimize_scalar(
             lambda x: float(fun(np.asarray(x))), bracket, bounds, tol=None if bounds else 1e-12
         )
@@ -321,7 +321,7 @@ def _line_search(bracket: object, bounds: object) -> Function:
 
 # -- least squares ----------------------------------------------------------------------------------------
 def least_squares(
-    fun: Function,
+    fun: _Function,
     x0: npt.ArrayLike,
     jac: str | Callable[..., Any] | None = "2-point",
     bounds: Any = (-np.inf, np.inf),
@@ -357,7 +357,7 @@ def least_squares(
 
 
 def curve_fit(
-    f: Function,
+    f: _Function,
     xdata: Any,
     ydata: npt.ArrayLike,
     p0: npt.ArrayLike | None = None,

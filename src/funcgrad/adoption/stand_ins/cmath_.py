@@ -10,8 +10,8 @@ import numpy as np
 
 from funcgrad.adoption.stand_ins.number_functions import (
     any_traced,
+    functions_by_name,
     isclose,
-    numpy_functions,
     where_traced,
 )
 from funcgrad.ops.elementwise.magnitude import make_complex
@@ -42,7 +42,7 @@ def _polar(z: Array) -> tuple[Any, Any]:
 
 _SAME = """acos=arccos acosh=arccosh asin=arcsin asinh=arcsinh atan=arctan atanh=arctanh cos cosh exp isfinite
 isinf isnan log10 sin sinh sqrt tan tanh phase=angle"""
-_TRACED = {name: _of_complex(function) for name, function in numpy_functions(_SAME).items()}
+_TRACED = {name: _of_complex(function) for name, function in functions_by_name(_SAME).items()}
 _OTHER: dict[str, Callable[..., Any]] = {
     "isclose": isclose,
     "log": _log,

@@ -17,8 +17,8 @@ import numpy as np
 from funcgrad.adoption.stand_ins.number_functions import (
     any_traced,
     as_number,
+    functions_by_name,
     isclose,
-    numpy_functions,
     where_traced,
 )
 from funcgrad.expr.concrete import concrete_value
@@ -141,7 +141,7 @@ _OTHER: dict[str, Callable[..., Any]] = {
 globals().update(
     {
         name: where_traced(getattr(math, name), traced)
-        for name, traced in (numpy_functions(_SAME) | _OTHER).items()
+        for name, traced in (functions_by_name(_SAME) | _OTHER).items()
         if hasattr(math, name)
     }
 )

@@ -50,7 +50,7 @@ def as_number(value: object, asker: str) -> Any:
     return shape.reshape(value, ())
 
 
-def numpy_functions(names: str) -> dict[str, Callable[..., Any]]:
+def functions_by_name(names: str) -> dict[str, Callable[..., Any]]:
     """NumPy's functions by the names given, or ``name=another`` for one that it has under another."""
     pairs = [item.partition("=") for item in names.split()]
     return {name: getattr(np, theirs or name) for name, _, theirs in pairs}

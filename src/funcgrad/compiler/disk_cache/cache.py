@@ -53,14 +53,14 @@ def remembered(
     if not home or how is None:
         return make()
     from funcgrad.compiler.disk_cache import (
-        entry_format as entries,
+        entry_format,
     )  # what few need, and takes long to import: files, digests
 
-    identity = entries.identity(how, exprs)
-    path = entries.place(home, identity)
+    identity = entry_format.identity(how, exprs)
+    path = entry_format.place(home, identity)
     with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error
-        return entries.read(path, identity)
+        return entry_format.read(path, identity)
     made = make()
     with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
-        entries.write_entry(path, identity, made)
+        entry_format.write_entry(path, identity, made)
     return made

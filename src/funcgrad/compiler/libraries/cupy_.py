@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.libraries import eager_control_flow as eager
+from funcgrad.compiler.libraries import eager_control_flow
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
@@ -80,9 +80,9 @@ def library() -> Library:
         array=_array,
         constant=_constant,
         own=lambda value: value.copy(),
-        call=eager.call,
-        branch=eager.branch,
-        loop=eager.loop(lambda found: cupy.stack(found), _empty),
+        call=eager_control_flow.call,
+        branch=eager_control_flow.branch,
+        loop=eager_control_flow.loop(lambda found: cupy.stack(found), _empty),
         custom_derivative=results_alone,
         transposes=False,
         lengths=True,

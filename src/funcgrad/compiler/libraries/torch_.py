@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.libraries import eager_control_flow as eager
+from funcgrad.compiler.libraries import eager_control_flow
 from funcgrad.compiler.libraries.library_codegen import Library
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.lazy_import import LazyModule
@@ -152,9 +152,9 @@ def library() -> Library:
         array=_array,
         constant=_constant,
         own=torch.clone,
-        call=eager.call,
-        branch=eager.branch,
-        loop=eager.loop(torch.stack, _empty),
+        call=eager_control_flow.call,
+        branch=eager_control_flow.branch,
+        loop=eager_control_flow.loop(torch.stack, _empty),
         custom_derivative=_ruled,
         transposes=False,
         lengths=True,

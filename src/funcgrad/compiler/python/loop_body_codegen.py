@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
-from funcgrad.compiler.python import scalar_codegen as scalar
+from funcgrad.compiler.python import scalar_codegen
 from funcgrad.compiler.python.scalar_codegen import Statement
 from funcgrad.compiler.python.scalar_ops import template_of
 from funcgrad.control.closed_program import Body
@@ -45,7 +45,7 @@ def unpacked(names: Sequence[str], source: str) -> list[str]:
     return [f"{', '.join(names)}, = {source}"] if names else []
 
 
-def tuple_of(names: Sequence[str]) -> str:
+def tuple_text(names: Sequence[str]) -> str:
     """A tuple's text."""
     return f"({''.join([f'{name}, ' for name in names])})"
 
@@ -82,7 +82,7 @@ def numbers_text(flat: Flat, test: Flat | None, spec: LoopSpec) -> str | None:
         return None
     n = spec.num_carry
     whole, _ = local_names(flat, spec)
-    states = tuple_of(whole[:n])
+    states = tuple_text(whole[:n])
     ys = _stacks(flat, spec)
     lines = [*unpacked(whole[:n], "state"), *unpacked(whole[n:], "rest"), *unpacked(ys, "met")]
     lines.extend(["try:", *indented(["for t in iterations[at:]:", *indented(iteration)])])
@@ -118,7 +118,7 @@ class Writer:
         templates = self.templates(flat)
         if templates is None:
             return None
-        statements, texts = scalar.statements_of(flat, templates)
+        statements, texts = scalar_codegen.statements_of(flat, templates)
         if len(statements) > _LONGEST:
             return None
         whole, items = local_names(flat, spec)
@@ -135,7 +135,7 @@ class Writer:
         asked = self.templates(test)
         if asked is None:
             return None
-        tests, holds = scalar.statements_of(test, asked)
+        tests, holds = scalar_codegen.statements_of(test, asked)
         return [*_lines(tests, [f"if not {holds[0]}: break"]), *lines]
 
     def templates(self, flat: Flat) -> list[str] | None:
@@ -191,14 +191,14 @@ class Writer:
             lines = [f"{y} = [None] * {length}" for y in ys]
             lines.append(f"for t in {_range(length, spec.reverse)}:")
         lines.extend(indented(iteration))
-        lines.append(f"return {tuple_of([*whole[: spec.num_carry], *ys])}")
+        lines.append(f"return {tuple_text([*whole[: spec.num_carry], *ys])}")
         self.helpers.extend([f"def {name}({', '.join(whole)}):", *indented(lines)])
         return f"{name}({', '.join([f'{{{k}}}' for k in range(len(whole))])})"
 
 
 def _lines(statements: Sequence[Statement], ends: Sequence[str]) -> list[str]:
     """Statements and what follows them; names are reused."""
-    return scalar.allocated([*statements, *[Statement(-1, end) for end in ends]], {}, {})
+    return scalar_codegen.allocated([*statements, *[Statement(-1, end) for end in ends]], {}, {})
 
 
 def _range(length: object, reverse: bool) -> str:

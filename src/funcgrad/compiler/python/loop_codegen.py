@@ -18,19 +18,19 @@ import numpy as np
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build
 from funcgrad.compiler.native.native_loop import NativeLoop
-from funcgrad.compiler.numpy import numpy_codegen as arrays
+from funcgrad.compiler.numpy import numpy_codegen
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
-from funcgrad.compiler.python import scalar_ops as templates
+from funcgrad.compiler.python import scalar_ops
 from funcgrad.compiler.python.loop_body_codegen import (
     KINDS,
     flat_of,
     indented,
     local_names,
     numbers_text,
-    tuple_of,
+    tuple_text,
     unpacked,
 )
 from funcgrad.control.closed_program import Body
@@ -120,7 +120,7 @@ class _OnNumbers:
     ) -> None:
         self.body, self.cond, self.spec = body, cond, spec
         self.n, self.middle = spec.num_carry, spec.num_carry + spec.num_xs
-        self.enter: Any = build("loop", text, templates.BOUND)
+        self.enter: Any = build("loop", text, scalar_ops.BOUND)
         self.inputs = [step.type for step in flat.steps[: flat.inputs]]
         self.kinds = [KINDS[type.dtype] for type in self.inputs]
         self.results = [flat.steps[i].type for i in flat.results]
@@ -225,7 +225,7 @@ _SLOWER = 32  # how much longer than Python NumPy takes for an operation on numb
 def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
     plan = _iteration(flat, spec.num_carry, cond is not None)
     text = _text_on_arrays(plan, flat, cond, spec)
-    bound = arrays.bindings(plan)
+    bound = numpy_codegen.bindings(plan)
     tested = 0  # how often the condition was asked since the loop last ran
 
     def holds(*values: object) -> Any:
@@ -284,7 +284,7 @@ def _donated(flat: Flat, states: int, tested: bool) -> list[int]:
 
 def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, spec: LoopSpec) -> str:
     loop = arrays_text(flat, cond is not None, spec, _copied(plan, flat, spec))
-    return f"{arrays.numpy_source(plan)}{loop}"
+    return f"{numpy_codegen.numpy_source(plan)}{loop}"
 
 
 def _computed(flat: Flat) -> list[int]:
@@ -335,5 +335,5 @@ def arrays_text(flat: Flat, tested: bool, spec: LoopSpec, copied: Sequence[str] 
         iteration.append(
             f"{', '.join(whole[:n])}, = {', '.join([names[i] for i in flat.results[:n]])},"
         )
-    lines.extend([*indented(iteration), f"return {tuple_of(whole[:n])}"])
+    lines.extend([*indented(iteration), f"return {tuple_text(whole[:n])}"])
     return "\n".join(["def run(iterations, state, rest, met):", *indented(lines)]) + "\n"

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.ops import reduction, shape
-from funcgrad.ops import scans_and_sorts as along
+from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.subscripts import index_update
 from funcgrad.source import fail
@@ -155,9 +154,9 @@ def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> An
     bins = lift_fully(bins)
     steps = bins[1:] - bins[:-1]
     if bool(np.all(steps >= 0)):
-        return along.searchsorted(bins, x, "left" if right else "right")
+        return scans_and_sorts.searchsorted(bins, x, "left" if right else "right")
     if bool(np.all(steps <= 0)):
-        return len(bins) - along.searchsorted(bins[::-1], x, "left" if right else "right")
+        return len(bins) - scans_and_sorts.searchsorted(bins[::-1], x, "left" if right else "right")
     raise fail(
         ValueError, f"digitize: expected bins that rise or fall, but got {bins.type} that do both"
     )

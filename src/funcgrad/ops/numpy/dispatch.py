@@ -24,17 +24,17 @@ from funcgrad.ops import (
     eigenvectors,
     fourier,
     indexing,
+    markers,
     matrix_functions,
     recurrences,
     reduction,
+    scans_and_sorts,
     shape,
+    solve,
     stores,
     subscripts,
     tuples,
 )
-from funcgrad.ops import markers as marks
-from funcgrad.ops import scans_and_sorts as along
-from funcgrad.ops import solve as linalg
 from funcgrad.ops.base import op
 from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.index_spec import as_indices
@@ -49,14 +49,19 @@ from funcgrad.ops.elementwise import (
     selection,
     trigonometric,
 )
-from funcgrad.ops.numpy import by_value as asked
-from funcgrad.ops.numpy import complex_numbers, float_parts, ranges, statistics
-from funcgrad.ops.numpy import interpolation as samples
-from funcgrad.ops.numpy import linalg as matrices
-from funcgrad.ops.numpy import nan_reductions as missing
-from funcgrad.ops.numpy import polynomial as polynomials
-from funcgrad.ops.numpy import rearrange as arranging
-from funcgrad.ops.numpy import select_compare as choices
+from funcgrad.ops.numpy import (
+    by_value,
+    complex_numbers,
+    float_parts,
+    interpolation,
+    linear_algebra,
+    nan_reductions,
+    polynomial,
+    ranges,
+    rearrange,
+    select_compare,
+    statistics,
+)
 from funcgrad.ops.numpy.bound_arguments import bind_arguments
 from funcgrad.ops.numpy.ufuncs import apply_ufunc as apply_ufunc
 from funcgrad.ops.numpy.ufuncs import no_out, unsupported
@@ -80,34 +85,34 @@ FAMILIES: tuple[ModuleType, ...] = (
     polygamma,
     shape,
     reduction,
-    missing,
+    nan_reductions,
     recurrences,
-    along,
-    samples,
+    scans_and_sorts,
+    interpolation,
     statistics,
     ranges,
     float_parts,
     indexing,
     stores,
     subscripts,
-    arranging,
-    choices,
+    rearrange,
+    select_compare,
     complex_numbers,
     contraction,
     fourier,
-    linalg,
+    solve,
     decompositions,
     matrix_functions,
     eigenvectors,
     determinants,
-    matrices,
-    polynomials,
+    linear_algebra,
+    polynomial,
     tuples,
-    marks,
+    markers,
 )
 
 
-_INTERNAL = (op, tuples, marks)
+_INTERNAL = (op, tuples, markers)
 """The families whose functions bear no names of NumPy's."""
 
 
@@ -166,9 +171,9 @@ def numpy_functions(
                 result[theirs] = function
     # These take the last two axes where their namesakes take the first.
     result |= {np.linalg.diagonal: _last(indexing.diagonal), np.linalg.trace: _last(indexing.trace)}
-    result[np.linalg.norm] = matrices.any_norm
+    result[np.linalg.norm] = linear_algebra.any_norm
     for name in ("tile", "split", "rot90", "delete"):
-        result[getattr(np, name)] = asked.counted(functions[name])
+        result[getattr(np, name)] = by_value.counted(functions[name])
     result.update(complex_numbers.EMATH)
     result |= {np.copy: lambda x, **_: x, np.where: where, np.around: round_}
     result |= {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: size}
@@ -317,13 +322,13 @@ def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     if stand_in is not None and bound is not None:
         answer = stand_in(*bound[0], **bound[1])
     else:
-        answer = asked.answered(name, func, args, kwargs)
+        answer = by_value.answered(name, func, args, kwargs)
     if answer is NotImplemented:
         answer = expr_module.operation_table.functions["run_source"](func, args, kwargs)
     if answer is NotImplemented:
         if bound is None and stand_in is not None:
             _refuse_arguments(name, stand_in, args, kwargs)
-        known = (*expr_module.operation_table.numpy, *asked.ANSWERED)
+        known = (*expr_module.operation_table.numpy, *by_value.ANSWERED)
         raise unsupported(name, (f.__name__ for f in known))
     return answer
 
@@ -342,7 +347,15 @@ def _refuse_arguments(
 
 def formula_functions() -> Mapping[str, Callable[..., Any]]:
     """The functions that a formula given as text may call: none makes more than its operands hold."""
-    kept = (*ELEMENTWISE, reduction, missing, along, samples, statistics, contraction)
+    kept = (
+        *ELEMENTWISE,
+        reduction,
+        nan_reductions,
+        scans_and_sorts,
+        interpolation,
+        statistics,
+        contraction,
+    )
     own = public_functions()
     names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]
     return MappingProxyType({name: own[name] for name in [*names, "abs", "clip", "round"]})

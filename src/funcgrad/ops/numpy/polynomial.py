@@ -12,7 +12,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_all, lift_fully
-from funcgrad.ops.numpy.linalg import lstsq
+from funcgrad.ops.numpy.linear_algebra import lstsq
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 

@@ -18,8 +18,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from funcgrad.expr import operation_table
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import is_well_known, stand_in_of
-from funcgrad.ops import reduction, shape
-from funcgrad.ops import scans_and_sorts as scans
+from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import axes_of
 from funcgrad.ops.base.op import lift_all, lift_fully
@@ -36,7 +35,10 @@ _REDUCERS: dict[str, Callable[..., Any]] = {
     "logical_or": reduction.any,
     "logaddexp": reduction.logsumexp,
 }
-_SCANNERS: dict[str, Callable[..., Any]] = {"add": scans.cumsum, "multiply": scans.cumprod}
+_SCANNERS: dict[str, Callable[..., Any]] = {
+    "add": scans_and_sorts.cumsum,
+    "multiply": scans_and_sorts.cumprod,
+}
 _ASSOCIATIVE = frozenset(
     (
         *(

@@ -12,13 +12,13 @@ import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
-from funcgrad.scipy.stats.standard import Function, Standard, completed
+from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad
 from funcgrad.typing import Array
 
-Method = Callable[..., Any]
+_Method = Callable[..., Any]
 
 
 def _both(first: Any, second: Any) -> Any:
@@ -41,7 +41,7 @@ def _inner_point(a: Any, b: Any) -> Any:
     return low + (high - low) / 2
 
 
-def _method(name: str) -> Method:
+def _method(name: str) -> _Method:
     def method(
         self: Distribution, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
     ) -> Any:
@@ -55,7 +55,7 @@ def _method(name: str) -> Method:
     return method
 
 
-def _frozen_method(name: str) -> Method:
+def _frozen_method(name: str) -> _Method:
     def method(self: Frozen, x: npt.ArrayLike) -> Any:
         return getattr(self.distribution, name)(x, *self.args, **self.kwds)
 
@@ -117,7 +117,7 @@ class Distribution:
         with np.errstate(all="ignore"):  # of plain parameters, as in programs that run
             return self.formula(name)(y, shift, size, valid, *given)
 
-    def formula(self, name: str) -> Method:
+    def formula(self, name: str) -> _Method:
         """The function of x or q, loc, scale, the validity of parameters, and the shapes."""
         if name in ("ppf", "isf"):
             return self._quantile(name)
@@ -137,7 +137,7 @@ class Distribution:
         held = np.logical_and(np.logical_and(y >= a, y <= b), np.isfinite(y))
         return held, self.standard.density(np.where(held, y, _inner_point(a, b)), *shapes)
 
-    def _cumulative(self, name: str) -> Method:
+    def _cumulative(self, name: str) -> _Method:
         function = getattr(self.standard, name)
         low, high = _ENDS[name]
 
@@ -151,7 +151,7 @@ class Distribution:
 
         return cumulative
 
-    def _quantile(self, name: str) -> Method:
+    def _quantile(self, name: str) -> _Method:
         function = getattr(self.standard, name) or self.inverse[name]
 
         def quantile(q: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
@@ -169,19 +169,19 @@ class Distribution:
         return quantile
 
     @cached_property
-    def inverse(self) -> dict[str, Function]:
+    def inverse(self) -> dict[str, Formula]:
         """SciPy's `ppf` and `isf` of the standard distribution, with derivatives by the implicit function
         theorem: F(x, shapes) = q gives dx = (dq - dF/dshapes dshapes)/f(x, shapes)."""
         return {"ppf": self._implicit("ppf", "cdf", 1.0), "isf": self._implicit("isf", "sf", -1.0)}
 
-    def _implicit(self, name: str, function: str, sign: float) -> Function:
+    def _implicit(self, name: str, function: str, sign: float) -> Formula:
         def reciprocal(x: Array, shapes: tuple[Any, ...]) -> Any:
             return sign * np.exp(-self.standard.density(x, *shapes))
 
         def in_q(q: Array, *shapes: Array) -> Any:
             return reciprocal(inverse(q, *shapes), shapes)
 
-        def in_shape(place: int) -> Function:
+        def in_shape(place: int) -> Formula:
             slope = elementwise_grad(getattr(self.standard, function), argnums=place + 1)
 
             def partial(q: Array, *shapes: Array) -> Any:
@@ -200,7 +200,7 @@ class Continuous(Distribution):
 
     pdf, logpdf = _method("pdf"), _method("logpdf")
 
-    def formula(self, name: str) -> Method:
+    def formula(self, name: str) -> _Method:
         """As `Distribution.formula`."""
         if name not in ("pdf", "logpdf"):
             return super().formula(name)
@@ -228,7 +228,7 @@ class Discrete(Distribution):
         """As `Distribution.begun`."""
         return y >= a
 
-    def formula(self, name: str) -> Method:
+    def formula(self, name: str) -> _Method:
         """As `Distribution.formula`."""
         if name not in ("pmf", "logpmf"):
             return super().formula(name)
@@ -249,8 +249,8 @@ class Discrete(Distribution):
 
         return mass
 
-    def _quantile(self, name: str) -> Method:
-        zero: Function = lambda *args: 0.0  # noqa: E731
+    def _quantile(self, name: str) -> _Method:
+        zero: Formula = lambda *args: 0.0  # noqa: E731
         found = primitive(
             getattr(self.own, name), [zero] * (1 + self.own.numargs), name=f"{self.name}_{name}"
         )

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad.typing import Array
 
-Function = Callable[..., Any]
+Formula = Callable[..., Any]
 """A function of x, or of a probability, and the shape parameters."""
 
 
@@ -55,17 +55,17 @@ class Standard:
     ``density`` may be -inf while the mass has a derivative.
     """
 
-    density: Function
-    cdf: Function | None = None
-    sf: Function | None = None
-    logcdf: Function | None = None
-    logsf: Function | None = None
-    ppf: Function | None = None
-    isf: Function | None = None
+    density: Formula
+    cdf: Formula | None = None
+    sf: Formula | None = None
+    logcdf: Formula | None = None
+    logsf: Formula | None = None
+    ppf: Formula | None = None
+    isf: Formula | None = None
     support: Callable[..., tuple[Any, Any]] = whole_line
-    valid: Function = all_positive
-    mass: Function | None = None
-    edge: Function | None = None
+    valid: Formula = all_positive
+    mass: Formula | None = None
+    edge: Formula | None = None
 
 
 def log1mexp(t: Array) -> Any:
@@ -91,8 +91,8 @@ def symmetric(row: Standard) -> Standard:
 
 def completed(row: Standard) -> Standard:
     """The distribution with formulas for all functions but ``ppf`` and ``isf``."""
-    cdf: Function = row.cdf or (lambda x, *shapes: np.exp(_given(row.logcdf)(x, *shapes)))
-    sf: Function = row.sf or (lambda x, *shapes: np.exp(_given(row.logsf)(x, *shapes)))
+    cdf: Formula = row.cdf or (lambda x, *shapes: np.exp(_given(row.logcdf)(x, *shapes)))
+    sf: Formula = row.sf or (lambda x, *shapes: np.exp(_given(row.logsf)(x, *shapes)))
 
     def logcdf(x: Array, *shapes: Array) -> Any:
         return log_where_small(cdf(x, *shapes), sf(x, *shapes))
@@ -103,20 +103,20 @@ def completed(row: Standard) -> Standard:
     return replace(row, cdf=cdf, sf=sf, logcdf=row.logcdf or logcdf, logsf=row.logsf or logsf)
 
 
-def _given(function: Function | None) -> Function:
+def _given(function: Formula | None) -> Formula:
     assert function is not None
     return function
 
 
 def changed(
     base: Standard,
-    to: Function,
-    log_slope: Function,
-    back: Function,
+    to: Formula,
+    log_slope: Formula,
+    back: Formula,
     *,
     shapes: Callable[..., tuple[Any, ...]] = lambda *own: (),
     support: Callable[..., tuple[Any, Any]] = half_line,
-    valid: Function = all_positive,
+    valid: Formula = all_positive,
     decreasing: bool = False,
 ) -> Standard:
     """The distribution of x, if y = to(x) has the distribution ``base``.
@@ -125,12 +125,12 @@ def changed(
     ``base`` from those of the result.
     """
 
-    def after(function: Function | None) -> Function | None:
+    def after(function: Formula | None) -> Formula | None:
         if function is None:
             return None
         return lambda x, *own: function(to(x, *own), *shapes(*own))
 
-    def before(function: Function | None) -> Function | None:
+    def before(function: Formula | None) -> Formula | None:
         if function is None:
             return None
         return lambda q, *own: back(function(q, *shapes(*own)), *own)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from funcgrad.compiler.python import scalar_codegen as scalar
+from funcgrad.compiler.python import scalar_codegen
 from funcgrad.transforms.jit.guard_tree import TraceNode, first
 
 # Steps of all programs, and levels of indentation, up to which a tree is written out. (Python allows 100.)
@@ -54,7 +54,7 @@ def _texts(node: TraceNode, count: int, number: int) -> tuple[list[str], list[st
         return None  # an array, beside the arguments
     program, inputs, saved_slots, _ = node.step
     flat = program.flat()
-    found = scalar.in_lines(flat) if len(flat.steps) <= _LONGEST else None
+    found = scalar_codegen.in_lines(flat) if len(flat.steps) <= _LONGEST else None
     if found is None:
         return None
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.python import scalar_ops as templates
+from funcgrad.compiler.python import scalar_ops
 from funcgrad.transforms.jit.capture_owners import is_ours
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -46,7 +46,7 @@ class CodeObjects:
         return CodeObjects, ()
 
 
-_HOME: dict[str, Any] = {"none": Missing, "ndarray": np.ndarray, **templates.BOUND}
+_HOME: dict[str, Any] = {"none": Missing, "ndarray": np.ndarray, **scalar_ops.BOUND}
 
 # NumPy's float64, which programs on numbers return as Python's float.
 _SCALAR = ("scalar", np.dtype(float))

@@ -28,8 +28,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.linearize import unrepeated
-from funcgrad.transforms.sparse import coloring
-from funcgrad.transforms.sparse import edge_patterns as patterns
+from funcgrad.transforms.sparse import coloring, edge_patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
 from funcgrad.transforms.transform_arguments import differentiable_arguments, positions, titled
 
@@ -156,12 +155,14 @@ def _hessian_plan(pattern: Any) -> CompressionPlan:
     return CompressionPlan(both, True, colors, color, np.where(alone, rows, columns))
 
 
-def _read(found: Skeleton, leaves: int) -> tuple[list[Expr], list[Expr], dict[int, patterns.Facts]]:
+def _read(
+    found: Skeleton, leaves: int
+) -> tuple[list[Expr], list[Expr], dict[int, edge_patterns.Facts]]:
     """The inputs and roots of a simplified skeleton, and the facts about values in it."""
     inputs, simple = _simplified(found.rows, found.roots)
     pairs = list(zip(inputs, found.inputs, strict=True))[leaves:]
     given = {id(x): value for x, value in pairs if not isinstance(value, Expr)}
-    return inputs, simple, patterns.facts(simple, given)
+    return inputs, simple, edge_patterns.facts(simple, given)
 
 
 @lru_cache(maxsize=256)
@@ -185,7 +186,7 @@ def _compressed(
 
     def plan(found: Skeleton, leaves: int) -> CompressionPlan:
         inputs, simple, known = _read(found, leaves)
-        key = (found.rows, found.roots, patterns.digest(known))
+        key = (found.rows, found.roots, edge_patterns.digest(known))
         if key not in plans:
             made = plan_of(jacobian_pattern(simple, inputs[:leaves], known))
             while len(plans) >= KEPT:
@@ -229,7 +230,7 @@ def _filled(
     pattern = plan.pattern
     data = products[plan.color, plan.place]
     # Copies, since the caller may change a csr_array in place.
-    return patterns.scipy_sparse().csr_array(
+    return edge_patterns.scipy_sparse().csr_array(
         (data, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape
     )
 
