@@ -19,7 +19,7 @@ def modules():
 
 
 def is_type_variable(value):
-    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "TypeVar"
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("ParamSpec", "TypeVar")
 
 
 def is_module(name):
@@ -43,7 +43,7 @@ def is_shared(name):
     A function of funcgrad, NumPy or SciPy may have a name together with the operation and with what bounds or
     differentiates it; each library of compiler/libraries gives its `library`.
     """
-    homes = (np, np.linalg, scipy.integrate, scipy.optimize, scipy.special)
+    homes = (np, np.fft, np.linalg, scipy.integrate, scipy.optimize, scipy.special)
     known = {*fg.__all__, *fg.expr.operation_table.ops, "library"}
     return name in known or any(hasattr(home, name) for home in homes)
 

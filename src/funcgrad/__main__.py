@@ -197,7 +197,7 @@ _COMMANDS: Mapping[str, Callable[[Expr, dict[str, Any]], object]] = MappingProxy
         "explain": explain,
         "steps": steps,
         "check": _check,
-        "svg": lambda expr, values: to_svg(expr, None, values or None),
+        "svg": lambda expr, values: to_svg(expr, *([values] if values else ())),
         "latex": lambda expr, values: to_latex(expr),
         "python": lambda expr, values: to_python(expr),
         "explore": _explore,
