@@ -1,6 +1,7 @@
 """What is printed at a prompt and in a notebook: text as it is, maps in order, functions by what they are."""
 
 import copy
+import importlib
 import inspect
 import itertools
 import json
@@ -294,3 +295,36 @@ def test_a_transform_that_waits_for_its_function_prints_as_its_call(made, printe
 def test_a_transform_that_waits_for_its_function_takes_it():
     assert fg.grad(argnums=1)(lambda a, b: a * b**2)(2.0, 3.0) == 12.0
     assert repr(fg.jit(native=True)) == "jit(native=True)"
+
+
+FACES = ["", ".numpy", ".numpy.linalg", ".optim", ".testing", ".scipy.special", ".scipy.stats"]
+FACES += [f".scipy.{name}" for name in ("linalg", "optimize", "integrate", "interpolate", "signal")]
+
+
+def documented(face):
+    """The functions and classes of a public module that are the package's own, and public methods."""
+    module = importlib.import_module(f"funcgrad{face}")
+    public = getattr(module, "__all__", [name for name in dir(module) if name[0] != "_"])
+    for name in public:
+        item = getattr(module, name)
+        home = str(getattr(item, "__module__", ""))
+        if (
+            home.startswith("funcgrad")
+            and callable(item)
+            and (face != ".testing" or home.endswith(face))
+        ):
+            yield name, item, 4
+            methods = vars(item).items() if isinstance(item, type) else ()
+            yield from [(f"{name}.{m}", f, 8) for m, f in methods if m[0] != "_" and callable(f)]
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_help_fits_a_terminal_of_79_columns(face):
+    wide = {}
+    for name, item, indentation in documented(face):
+        code = False  # formatted by ruff, as code is
+        for line in (inspect.getdoc(item) or "").splitlines():
+            code = bool(line) and (code or line.startswith(">>>"))
+            if not code and indentation + len(line) > 79:
+                wide[name] = line
+    assert wide == {}

@@ -88,15 +88,18 @@ NAMED_ORDERS = 10_000
 
 
 def toposort(expr: Pointed) -> PVector[Key]:
-    """The canonical topological order: depth-first post-order, parents in argument order.
+    """The canonical topological order: depth-first post-order, parents in
+    argument order.
 
-    Parents come before children, each node once, the root last. The order is a function of structure
-    alone, never of a map's iteration. Keys print as the names of their nodes: a variable's, the one that
-    `funcgrad.name` gave, or v and its place.
+    Parents come before children, each node once, the root last. The order is a
+    function of structure alone, never of a map's iteration. Keys print as the
+    names of their nodes: a variable's, the one that `funcgrad.name` gave, or v
+    and its place.
 
-    As a fold: ``visit(order, key) = order if key in order else reduce(visit, parents(key), order) + key``.
-    Recursion would end at a thousand nodes, so the reduction runs on an explicit stack here; the two
-    lines above, on persistent values, are its oracle in the tests.
+    As a fold: ``visit(order, key) = order if key in order else reduce(visit,
+    parents(key), order) + key``. Recursion would end at a thousand nodes, so
+    the reduction runs on an explicit stack here; the two lines above, on
+    persistent values, are its oracle in the tests.
 
     Raises TypeError if ``expr`` has no graph or no key.
 
@@ -119,10 +122,12 @@ def toposort(expr: Pointed) -> PVector[Key]:
 
 # -- algebras ------------------------------------------------------------------------------------
 class Algebra(NamedTuple, Generic[T]):
-    """The value of an input, of a constant, and of an operation given the values of its operands.
+    """The value of an input, of a constant, and of an operation given the values
+    of its operands.
 
-    Each function takes the expression (a `Node`, if the graph is no expression's): its ``op``, ``params`` and
-    ``type``, a ``name``, the keys of its ``parents``, the ``value`` of a constant.
+    Each function takes the expression (a `Node`, if the graph is no
+    expression's): its ``op``, ``params`` and ``type``, a ``name``, the keys of
+    its ``parents``, the ``value`` of a constant.
     """
 
     input: Callable[[Any], T]
@@ -135,12 +140,16 @@ def fold(roots: Pointed, algebra: Algebra[T]) -> T: ...
 @overload
 def fold(roots: Sequence[Pointed], algebra: Algebra[T]) -> list[T]: ...
 def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]:
-    """The value of a root, or of each of several, under ``algebra``: the forward fold.
+    """The value of a root, or of each of several, under ``algebra``: the forward
+    fold.
 
-    ``value(input) = algebra.input(expr)``, ``value(constant) = algebra.constant(expr)``,
-    ``value(expr) = algebra.op(expr, values of operands)``; each expression once, in topological order.
+    ``value(input) = algebra.input(expr)``,
+    ``value(constant) = algebra.constant(expr)``,
+    ``value(expr) = algebra.op(expr, values of operands)``; each expression
+    once, in topological order.
 
-    Raises TypeError if a root has no graph or no key, or if ``algebra`` is no `Algebra`.
+    Raises TypeError if a root has no graph or no key, or if ``algebra`` is no
+    `Algebra`.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -167,7 +176,8 @@ def values_by_key(roots: Sequence[Pointed], algebra: Algebra[T]) -> dict[Key, T]
 
 
 def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
-    """The value of every step of a program under ``algebra``, as a persistent map.
+    """The value of every step of a program under ``algebra``, as a persistent
+    map.
 
     Raises as `fold`.
     """
@@ -177,7 +187,8 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
 
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
-    """The forward fold as a scan: the environment before each step and after the last.
+    """The forward fold as a scan: the environment before each step and after the
+    last.
 
     Raises as `fold`.
     """
@@ -214,9 +225,11 @@ def _become(algebra: Algebra[T], expr: Node | Term, values: Mapping[Key, T]) -> 
 
 # -- sums over paths -----------------------------------------------------------------------------
 class Edge(NamedTuple):
-    """An arc of the graph, from a node (``child``) to one of its operands, by position (``parent``).
+    """An arc of the graph, from a node (``child``) to one of its operands, by
+    position (``parent``).
 
-    ``node`` is the child: the expression, or the `Node` of a graph that is no expression's.
+    ``node`` is the child: the expression, or the `Node` of a graph that is no
+    expression's.
     """
 
     child: Key
@@ -228,8 +241,9 @@ class Edge(NamedTuple):
 class Semiring(NamedTuple):
     """Addition, multiplication and its unit; multiplication need not commute.
 
-    Zero is not needed: a node that no path reaches is absent. ``multiply(above, weight)`` has the sum from
-    the root down to the child on its left, so that matrices are in the order of the chain rule.
+    Zero is not needed: a node that no path reaches is absent.
+    ``multiply(above, weight)`` has the sum from the root down to the child on
+    its left, so that matrices are in the order of the chain rule.
 
     >>> LONGEST
     Semiring(max, add, one=0)
@@ -264,14 +278,18 @@ MATRICES = Semiring(operator.add, operator.matmul, 1)
 
 
 def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]) -> PMap[Key, Any]:
-    """For every node, the sum over all paths from it to the root of the product of their weights.
+    """For every node, the sum over all paths from it to the root of the product
+    of their weights.
 
-    ``m(root) = one`` and ``m(s) = sum over edges c -> s of m(c) * weight(c -> s)``, threaded through
-    the reversed order: one multiplication an edge, however many paths there are. A weight or a product
-    of None means that there is no edge; a node that nothing reaches is absent.
-    (Stratos, *All of Backpropagation in Two Pages*, appendix F.2.)
+    ``m(root) = one`` and
+    ``m(s) = sum over edges c -> s of m(c) * weight(c -> s)``, threaded through
+    the reversed order: one multiplication an edge, however many paths there
+    are. A weight or a product of None means that there is no edge; a node that
+    nothing reaches is absent. (Stratos, *All of Backpropagation in Two Pages*,
+    appendix F.2.)
 
-    Counting paths from x to the root of a chain of squarings, where every step doubles them:
+    Counting paths from x to the root of a chain of squarings, where every step
+    doubles them:
 
     Raises TypeError if ``expr`` has no graph or no key.
 
@@ -323,9 +341,11 @@ def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> 
 def sum_product_steps(
     expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
 ) -> Iterator[PMap[Key, Any]]:
-    """`sum_product` as a scan: the persistent map before each step and after the last.
+    """`sum_product` as a scan: the persistent map before each step and after the
+    last.
 
-    The plain reduction over persistent maps, of which `sum_product` is the last element.
+    The plain reduction over persistent maps, of which `sum_product` is the
+    last element.
 
     Raises as `sum_product`.
     """

@@ -197,7 +197,9 @@ class Node(NamedTuple):
         return f"Node({self.formula()}: {self.type})"
 
     def formula(self, names: Mapping[Key, str] = _NO_NAMES) -> str:
-        """The operation on its operands: keys, or the names that are given for them."""
+        """The operation on its operands: keys, or the names that are given for
+        them.
+        """
         if self.op is CONSTANT:
             array = self.value
             return str(array) if array.size == 1 else self.op.name

@@ -52,7 +52,8 @@ class Identity(LinearMap):
 
 @dataclass(frozen=True, slots=True)
 class Diagonal(LinearMap):
-    """Multiplication by ``d``, entry by entry: the derivative of an elementwise operation.
+    """Multiplication by ``d``, entry by entry: the derivative of an elementwise
+    operation.
 
     >>> Diagonal(2.0).transpose(5.0)
     10.0

@@ -34,14 +34,15 @@ def check_grads(
 ) -> None:
     """Check the derivatives of f at ``args`` in both modes, up to ``order``.
 
-    ``args`` is a tuple of float or complex numbers, arrays or trees of them, away from kinks. Differences
-    are central, of fourth order, with step 6e-4, in double precision. ``rtol`` defaults to 1e-5 for
-    arguments in double precision and to the root of the machine epsilon for others, ``atol`` to a hundredth
-    of it.
+    ``args`` is a tuple of float or complex numbers, arrays or trees of them,
+    away from kinks. Differences are central, of fourth order, with step 6e-4,
+    in double precision. ``rtol`` defaults to 1e-5 for arguments in double
+    precision and to the root of the machine epsilon for others, ``atol`` to a
+    hundredth of it.
 
-    Raises AssertionError with both numbers if a derivative is wrong, or with the operation that has a kink
-    where they differ for that reason; TypeError if ``args`` is not a tuple,
-    ValueError for an unknown mode.
+    Raises AssertionError with both numbers if a derivative is wrong, or with
+    the operation that has a kink where they differ for that reason; TypeError
+    if ``args`` is not a tuple, ValueError for an unknown mode.
 
     >>> check_grads(np.sin, (0.5,), order=3)
     """

@@ -21,18 +21,22 @@ from funcgrad.trace.leaves import PLAIN_DATA
 
 
 def adopt(f: Any, on: bool = True) -> Any:
-    """The same code over funcgrad's ``numpy``, ``scipy``, ``math``, ``cmath`` and ``statistics``.
+    """The same code over funcgrad's ``numpy``, ``scipy``, ``math``, ``cmath`` and
+    ``statistics``.
 
-    f is a function, a method, an object that can be called, a class, a module, or the name of a package.
-    An adopted function is f's code over globals in which modules, and the functions and classes of other
-    modules, are adopted, too; they are looked up at each call. `isinstance`, `type`, `float` and `hasattr`
-    take traced values for numbers and arrays there. The standard library, NumPy, and array libraries such
-    as JAX and PyTorch stay as they are. A module or a package is executed a second time, with its imports
+    f is a function, a method, an object that can be called, a class, a module,
+    or the name of a package. An adopted function is f's code over globals in
+    which modules, and the functions and classes of other modules, are adopted,
+    too; they are looked up at each call. `isinstance`, `type`, `float` and
+    `hasattr` take traced values for numbers and arrays there. The standard
+    library, NumPy, and array libraries such as JAX and PyTorch stay as they
+    are. A module or a package is executed a second time, with its imports
     redirected; the original and ``sys.modules`` do not change.
 
     With ``on=False``, f as it is, also under transforms.
 
-    Raises TypeError if f is none of these, ImportError if there is no such package.
+    Raises TypeError if f is none of these, ImportError if there is no such
+    package.
 
     >>> import math
     >>> import funcgrad as fg

@@ -20,15 +20,17 @@ from funcgrad.source import fail
 
 
 def supports(function: Callable[..., Any] | str) -> bool:
-    """Whether traced values may enter a function of NumPy, SciPy, `math`, `cmath` or `statistics`.
+    """Whether traced values may enter a function of NumPy, SciPy, `math`, `cmath`
+    or `statistics`.
 
-    ``function`` is the function, or its name with that of its module. True if it is differentiated, or
-    known to have derivative zero, in functions that are traced. Functions of NumPy and ufuncs of
-    `scipy.special` have been measured: docs/support.md has the table. An argument of such a function may
+    ``function`` is the function, or its name with that of its module. True if
+    it is differentiated, or known to have derivative zero, in functions that
+    are traced. Functions of NumPy and ufuncs of `scipy.special` have been
+    measured: docs/support.md has the table. An argument of such a function may
     still be unsupported, which is an error where it is given.
 
-    Raises TypeError if ``function`` is neither a function nor text, and ValueError if there is no function of
-    that name.
+    Raises TypeError if ``function`` is neither a function nor text, and
+    ValueError if there is no function of that name.
 
     >>> import math
     >>> import numpy as np

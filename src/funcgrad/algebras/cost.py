@@ -71,10 +71,12 @@ class Cost(NamedTuple):
 
 
 def cost(program: object, /, *args: object, **values: object) -> Cost:
-    """The flops and bytes of a program, in all and node by node; this module states the convention.
+    """The flops and bytes of a program, in all and node by node; this module
+    states the convention.
 
-    ``program`` is a function, with its arguments, or expressions, whose variables need no values.
-    Raises TypeError for an operation of which nothing is known.
+    ``program`` is a function, with its arguments, or expressions, whose
+    variables need no values. Raises TypeError for an operation of which
+    nothing is known.
 
     >>> import numpy as np
     >>> cost(lambda A, x: np.sum(np.tanh(A @ x)), np.ones((3, 4)), np.ones(4))

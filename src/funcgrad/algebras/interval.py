@@ -34,7 +34,8 @@ from funcgrad.trace.pytree import Tree, flatten
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Interval:
-    """The numbers from ``lo`` to ``hi``, both included; of arrays, entry by entry.
+    """The numbers from ``lo`` to ``hi``, both included; of arrays, entry by
+    entry.
 
     Raises ValueError if ``lo > hi``.
 
@@ -98,14 +99,17 @@ def _written(value: float) -> str:
 def bounds(program: object, /, *args: object, **intervals: object) -> Any:
     """An interval that holds every value that a program takes on a box.
 
-    ``program`` is a function, with an interval for each argument, or expressions, with one for each
-    variable by name or in a dict. An interval is an `Interval`, a pair ``(lo, hi)``, or a number or array,
-    which is exact; in a container that is an argument, pairs are written as `Interval`. The result has the
-    structure of the program's, so ``bounds(gradient(expr), …)`` and ``bounds(grad(f), …)`` bound the
+    ``program`` is a function, with an interval for each argument, or
+    expressions, with one for each variable by name or in a dict. An interval
+    is an `Interval`, a pair ``(lo, hi)``, or a number or array, which is
+    exact; in a container that is an argument, pairs are written as `Interval`.
+    The result has the structure of the program's, so
+    ``bounds(gradient(expr), …)`` and ``bounds(grad(f), …)`` bound the
     gradient. Constants are the float64 numbers that they are.
 
-    Raises TypeError for an operation that has no rule, and for complex numbers. A function that asks
-    for a value (``if x > 0``) has none to give: write np.where.
+    Raises TypeError for an operation that has no rule, and for complex
+    numbers. A function that asks for a value (``if x > 0``) has none to give:
+    write np.where.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

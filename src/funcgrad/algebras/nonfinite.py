@@ -57,14 +57,16 @@ class Nonfinite:
 
 
 def find_nonfinite(program: object, /, *args: object, **values: object) -> Nonfinite | None:
-    """The first node of a program, or of its gradient, that is inf or NaN; None if all are finite.
+    """The first node of a program, or of its gradient, that is inf or NaN; None
+    if all are finite.
 
-    ``program`` is a function, with its arguments, or an expression, with the values of its variables by name
-    or in a dict. Nodes that make the result non-finite come first, then those that make the gradient
-    non-finite, then others. The gradient is examined if the result is one real scalar.
+    ``program`` is a function, with its arguments, or an expression, with the
+    values of its variables by name or in a dict. Nodes that make the result
+    non-finite come first, then those that make the gradient non-finite, then
+    others. The gradient is examined if the result is one real scalar.
 
-    Raises TypeError if ``program`` is neither a function nor expressions, or a variable has no value or
-    one of another type.
+    Raises TypeError if ``program`` is neither a function nor expressions, or a
+    variable has no value or one of another type.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

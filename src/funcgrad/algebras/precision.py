@@ -34,17 +34,20 @@ ROUNDS = 3  # computations to compare with, each with twice the digits
 
 
 def precise(program: object, /, *args: object, digits: int = 50, **values: object) -> Any:
-    """The value of a program to ``digits`` digits: an mpmath number, or an object array of them.
+    """The value of a program to ``digits`` digits: an mpmath number, or an object
+    array of them.
 
-    ``program`` is a function, with its arguments, or expressions, with the values of their variables by name
-    or in a dict; they may be mpmath's numbers, too. Constants are float64 numbers: ``x/10`` is exact,
-    and ``0.1*x`` is not.
-    Cancelled digits are recomputed with more precision; if all cancel, the result is below 10**-650 of the
-    cancelled terms. mpmath prints as many digits as ``mpmath.mp.dps`` says; its ``nstr`` prints them all.
+    ``program`` is a function, with its arguments, or expressions, with the
+    values of their variables by name or in a dict; they may be mpmath's
+    numbers, too. Constants are float64 numbers: ``x/10`` is exact, and
+    ``0.1*x`` is not. Cancelled digits are recomputed with more precision; if
+    all cancel, the result is below 10**-650 of the cancelled terms. mpmath
+    prints as many digits as ``mpmath.mp.dps`` says; its ``nstr`` prints them
+    all.
 
-    Raises TypeError if ``program`` is neither a function nor expressions, or a variable has no value or
-    one of another type, if ``digits`` is no positive integer, and for operations without a rule in
-    mpmath.
+    Raises TypeError if ``program`` is neither a function nor expressions, or a
+    variable has no value or one of another type, if ``digits`` is no positive
+    integer, and for operations without a rule in mpmath.
 
     >>> import mpmath, numpy as np
     >>> mpmath.nstr(precise(lambda x: np.exp(x) / 3, 1.0, digits=40), 40)
@@ -62,9 +65,11 @@ def precise_gradient(
     argnums: int | Sequence[int] = 0,
     **values: object,
 ) -> Any:
-    """The gradient of a real scalar program to ``digits`` digits; arguments as of `precise`.
+    """The gradient of a real scalar program to ``digits`` digits; arguments as of
+    `precise`.
 
-    Of a function it has the structure of `grad`'s; of an expression it is a dict by name.
+    Of a function it has the structure of `grad`'s; of an expression it is a
+    dict by name.
 
     Raises as `precise`; and TypeError if the result is no real scalar.
 

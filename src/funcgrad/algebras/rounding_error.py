@@ -80,14 +80,17 @@ def _cell(value: Any) -> str:
 
 
 def rounding(program: object, /, *args: object, **values: object) -> Rounding:
-    """Which nodes of a program lose digits: their rounding errors, times their cotangents.
+    """Which nodes of a program lose digits: their rounding errors, times their
+    cotangents.
 
-    ``program`` is a function, with its arguments, or an expression, with the values of its variables by name
-    or in a dict; a real scalar. It runs as it is written, and its arguments and constants count as exact.
-    Nodes that contribute nothing are left out. Needs mpmath.
+    ``program`` is a function, with its arguments, or an expression, with the
+    values of its variables by name or in a dict; a real scalar. It runs as it
+    is written, and its arguments and constants count as exact. Nodes that
+    contribute nothing are left out. Needs mpmath.
 
-    Raises TypeError if ``program`` is neither a function nor expressions, or a variable has no value or
-    one of another type, if the result is no real scalar, and for operations without a rule in mpmath.
+    Raises TypeError if ``program`` is neither a function nor expressions, or a
+    variable has no value or one of another type, if the result is no real
+    scalar, and for operations without a rule in mpmath.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

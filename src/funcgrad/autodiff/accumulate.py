@@ -32,15 +32,18 @@ if TYPE_CHECKING:
 
 
 class GradientMap(Mapping[Key, Any]):
-    """The cotangent of every node that the root depends on smoothly: an immutable mapping by key.
+    """The cotangent of every node that the root depends on smoothly: an immutable
+    mapping by key.
 
-    It is indexed with a key, an expression, or the name of a variable. Absent means zero: the cotangent of
-    an expression that no path reaches is 0. ``map`` is the persistent map itself. Two maps are equal
-    if their roots are equal programs and all cotangents are equal. Called with values of the variables by
-    name, it is the map of the cotangents' values.
+    It is indexed with a key, an expression, or the name of a variable. Absent
+    means zero: the cotangent of an expression that no path reaches is 0.
+    ``map`` is the persistent map itself. Two maps are equal if their roots are
+    equal programs and all cotangents are equal. Called with values of the
+    variables by name, it is the map of the cotangents' values.
 
-    Maps add with ``+`` and `sum`, node by node: the sum is the gradient map of the sum of the roots. If these
-    are different programs, ``root`` is the tuple of them.
+    Maps add with ``+`` and `sum`, node by node: the sum is the gradient map of
+    the sum of the roots. If these are different programs, ``root`` is the
+    tuple of them.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -140,7 +143,9 @@ class GradientMap(Mapping[Key, Any]):
         return functions["evaluate"](self, (values, *more) if more else values, **named)
 
     def with_values(self, run: Callable[[list[Expr]], list[Any]]) -> GradientMap:
-        """The map with ``run`` applied to the list of all expressions among its cotangents."""
+        """The map with ``run`` applied to the list of all expressions among its
+        cotangents.
+        """
         exprs: list[Expr] = []
         packed = {key: _pack(value, exprs) for key, value in self._sums.items()}
         values = run(exprs)
@@ -282,16 +287,20 @@ def _pullback(seed: Array) -> Semiring:
 def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:
     """The cotangent of every node of ``expr``: reverse accumulation.
 
-    ``z(root) = seed``; ``z(parent) = sum over its children of transpose(edge)(z(child))``: one step
-    for each node of the reversed order, threading a map from key to cotangent. It is `sum_product` on
-    the semiring whose sum is ``+`` and whose product is the action of a linear map.
+    ``z(root) = seed``;
+    ``z(parent) = sum over its children of transpose(edge)(z(child))``: one
+    step for each node of the reversed order, threading a map from key to
+    cotangent. It is `sum_product` on the semiring whose sum is ``+`` and whose
+    product is the action of a linear map.
 
-    ``seed`` has the shape of ``expr``, or is a number for all its entries. With ``wrt``, only what
-    leads to those expressions is visited. The cotangents are unsimplified expressions: `simplify`
-    shortens them, `gradient` does both. Constants, and what is computed from them alone, have no cotangent.
+    ``seed`` has the shape of ``expr``, or is a number for all its entries.
+    With ``wrt``, only what leads to those expressions is visited. The
+    cotangents are unsimplified expressions: `simplify` shortens them,
+    `gradient` does both. Constants, and what is computed from them alone, have
+    no cotangent.
 
-    Raises TypeError if ``expr`` is no expression of floats or complex numbers; ValueError if ``seed``
-    has another shape.
+    Raises TypeError if ``expr`` is no expression of floats or complex numbers;
+    ValueError if ``seed`` has another shape.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -307,9 +316,11 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
 
 
 def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]:
-    """`backprop` as a scan: the gradient map before each step of the reduction and after the last.
+    """`backprop` as a scan: the gradient map before each step of the reduction
+    and after the last.
 
-    The maps are persistent and share their structure; each stays valid as the next is made.
+    The maps are persistent and share their structure; each stays valid as the
+    next is made.
 
     Raises as `backprop`.
 

@@ -113,12 +113,15 @@ _HEADER = ("node", "operand", "derivative")
 
 
 def edges(expr: Expr) -> Edges:
-    """The edges along which derivatives flow, in topological order of their nodes: a tuple.
+    """The edges along which derivatives flow, in topological order of their
+    nodes: a tuple.
 
-    Each has ``child``, ``place``, ``parent``, ``map`` and ``local``: the node, which operand, the operand,
-    the linear map, and its number as a formula if both are scalars. An array's edge prints how a cotangent z
-    of the node is pulled back. Nodes with a name (`funcgrad.name`) are called by it. Edges to constants, to
-    what is computed from constants alone, and to integers are left out.
+    Each has ``child``, ``place``, ``parent``, ``map`` and ``local``: the node,
+    which operand, the operand, the linear map, and its number as a formula if
+    both are scalars. An array's edge prints how a cotangent z of the node is
+    pulled back. Nodes with a name (`funcgrad.name`) are called by it. Edges to
+    constants, to what is computed from constants alone, and to integers are
+    left out.
 
     Raises TypeError if ``expr`` is no expression.
 
@@ -169,13 +172,15 @@ def linear_map(
 
 
 def local(edge: Edge) -> Expr | None:
-    """The local derivative of an edge between scalars, a formula: a weight for `sum_product`.
+    """The local derivative of an edge between scalars, a formula: a weight for
+    `sum_product`.
 
-    Sums over all paths of products of local derivatives are the derivatives of the root (Stratos, *All of
-    Backpropagation in Two Pages*, appendix F). None if no derivative flows along the edge.
+    Sums over all paths of products of local derivatives are the derivatives of
+    the root (Stratos, *All of Backpropagation in Two Pages*, appendix F). None
+    if no derivative flows along the edge.
 
-    Raises TypeError if the node or its operand is an array, whose edge has no number (`edges` has its map),
-    and if the edge is no expression's.
+    Raises TypeError if the node or its operand is an array, whose edge has no
+    number (`edges` has its map), and if the edge is no expression's.
 
     >>> import operator
     >>> import numpy as np

@@ -31,24 +31,32 @@ def value_and_grad(
     client: Client | None = None,
     check_finite: bool = True,
 ) -> Callable[..., tuple[Any, Any]]:
-    """The function ``(params, *data) -> (value, gradient)`` of a loss over chunks of data.
+    """The function ``(params, *data) -> (value, gradient)`` of a loss over chunks
+    of data.
 
-    ``loss(params, *chunks)`` returns a real scalar. The value is the sum of the losses of all chunks, or,
-    with ``reduce="mean"``, their mean weighted by the number of examples: then the loss is a mean over
-    its examples. ``params`` is a number, an array or a tree of them, sent to each worker once a call; the
-    gradient is of the same structure. Each of ``data`` is a dask array with chunks along its first axis,
-    a bag whose partitions are lists of numbers, or delayed values or futures, one a chunk (a lazy one is
+    ``loss(params, *chunks)`` returns a real scalar. The value is the sum of
+    the losses of all chunks, or, with ``reduce="mean"``, their mean weighted
+    by the number of examples: then the loss is a mean over its examples.
+    ``params`` is a number, an array or a tree of them, sent to each worker
+    once a call; the gradient is of the same structure. Each of ``data`` is a
+    dask array with chunks along its first axis, a bag whose partitions are
+    lists of numbers, or delayed values or futures, one a chunk (a lazy one is
     computed once more, for its shape).
 
-    The loss is traced by the client, once for each shape of chunks, so its branches on values are
-    `fg.cond` and `np.where`. Values and gradients are summed in a tree that depends only on the number of
-    chunks: the result has the same bits for any number of workers. It is computed on ``client``, or on
-    the client that was made last. The function's ``.delayed(params, *data)`` is the pair of delayed values
-    instead, for Dask's progress bars and pictures of graphs.
+    The loss is traced by the client, once for each shape of chunks, so its
+    branches on values are `fg.cond` and `np.where`. Values and gradients are
+    summed in a tree that depends only on the number of chunks: the result has
+    the same bits for any number of workers. It is computed on ``client``, or
+    on the client that was made last. The function's
+    ``.delayed(params, *data)`` is the pair of delayed values instead, for
+    Dask's progress bars and pictures of graphs.
 
-    Raises TypeError or ValueError for data or a loss that do not fit, naming the chunk;
-    FloatingPointError if the results of a chunk are not finite, naming the chunk, the first node and its
-    line (unless not ``check_finite``); RuntimeError if a worker has another version of funcgrad."""
+    Raises TypeError or ValueError for data or a loss that do not fit, naming
+    the chunk; FloatingPointError if the results of a chunk are not finite,
+    naming the chunk, the first node and its line (unless not
+    ``check_finite``); RuntimeError if a worker has another version of
+    funcgrad.
+    """
     return _reduced(
         "value_and_grad", loss, gradient_module.value_and_grad(loss), reduce, client, check_finite
     )
@@ -61,7 +69,8 @@ def grad(
     client: Client | None = None,
     check_finite: bool = True,
 ) -> Callable[..., Any]:
-    """The function ``(params, *data) -> gradient`` of a loss over chunks of data, as in `value_and_grad`.
+    """The function ``(params, *data) -> gradient`` of a loss over chunks of data,
+    as in `value_and_grad`.
 
     Raises as `value_and_grad`.
     """
@@ -82,10 +91,11 @@ def hvp(
     client: Client | None = None,
     check_finite: bool = True,
 ) -> Callable[..., Any]:
-    """The function ``(params, tangent, *data)`` that multiplies the Hessian in the parameters by a tangent.
+    """The function ``(params, tangent, *data)`` that multiplies the Hessian in
+    the parameters by a tangent.
 
-    ``tangent`` has the structure of ``params``, and so has the result. The other arguments are those of
-    `value_and_grad`.
+    ``tangent`` has the structure of ``params``, and so has the result. The
+    other arguments are those of `value_and_grad`.
 
     Raises as `value_and_grad`.
     """
@@ -135,14 +145,16 @@ def _reduced(
 def jacobian(
     f: Callable[..., Any], *, client: Client | None = None, check_finite: bool = True
 ) -> Callable[..., Any]:
-    """The function ``(params, *data)`` that gives the Jacobian of f in the parameters, its rows over the
-    workers.
+    """The function ``(params, *data)`` that gives the Jacobian of f in the
+    parameters, its rows over the workers.
 
-    ``f(params, *chunks)`` returns an array whose first axis is that of the chunks. The result is a dask
-    array, or a tree of them of params' structure: of shape f's ``(N, ...)`` followed by the parameter's,
-    with the data's chunks. It is not computed before it is asked for.
+    ``f(params, *chunks)`` returns an array whose first axis is that of the
+    chunks. The result is a dask array, or a tree of them of params' structure:
+    of shape f's ``(N, ...)`` followed by the parameter's, with the data's
+    chunks. It is not computed before it is asked for.
 
-    Raises as `value_and_grad`; TypeError also if the first axis of f's result is not that of the chunk.
+    Raises as `value_and_grad`; TypeError also if the first axis of f's result
+    is not that of the chunk.
     """
     return _rows("jacobian", f, jacobian_module.jacobian(f), client, check_finite)
 
@@ -150,11 +162,12 @@ def jacobian(
 def vmap(
     f: Callable[..., Any], *, client: Client | None = None, check_finite: bool = True
 ) -> Callable[..., Any]:
-    """The function ``(params, *data)`` that gives ``f(params, *example)`` of each example, over the
-    workers.
+    """The function ``(params, *data)`` that gives ``f(params, *example)`` of each
+    example, over the workers.
 
-    An example is an entry along the first axis of the data. The result is a dask array, or a tree of
-    them, with the data's chunks. It is not computed before it is asked for.
+    An example is an entry along the first axis of the data. The result is a
+    dask array, or a tree of them, with the data's chunks. It is not computed
+    before it is asked for.
 
     Raises as `value_and_grad`.
     """
@@ -236,14 +249,17 @@ def map(
     seed: int | None = None,
     client: Client | None = None,
 ) -> list[Any]:
-    """``[f(item) for item in items]``, a task an item: for sweeps, and simulations with a seed a task.
+    """``[f(item) for item in items]``, a task an item: for sweeps, and
+    simulations with a seed a task.
 
-    Items that are lazy, such as delayed values, futures and the rows of a dask array, are computed on the
-    workers. With ``seed``, f is called as ``f(item, rng)`` with a `numpy.random.Generator` of its own for
-    each item, which depends on the seed and the item's place alone: the result is the same for any number
-    of workers.
+    Items that are lazy, such as delayed values, futures and the rows of a dask
+    array, are computed on the workers. With ``seed``, f is called as
+    ``f(item, rng)`` with a `numpy.random.Generator` of its own for each item,
+    which depends on the seed and the item's place alone: the result is the
+    same for any number of workers.
 
-    Raises the error of the first item in order for which f raises one, with f's line.
+    Raises the error of the first item in order for which f raises one, with
+    f's line.
     """
     check_function("dask.map", f)
     chosen = chosen_client("dask.map", client)

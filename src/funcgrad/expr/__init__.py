@@ -76,11 +76,13 @@ __all__ = [
 class Expr(Operators, Questions, OtherLibraries, ExprBase):
     """An expression: a pointed graph, written like a NumPy array.
 
-    Attributes: ``op``, ``args`` (the expressions it is applied to), ``params``, ``type``; ``shape``,
-    ``dtype``, ``ndim``, ``size`` as on an array; ``key``, its content address; ``graph``, the persistent
-    map from key to node; as on a node, ``parents``, the keys of ``args``, ``name``, of a variable or of the
-    operation, and ``value``, the array of a constant. A formula hashes by its key, and a map of keys can be
-    indexed with it; a traced value has no hash.
+    Attributes: ``op``, ``args`` (the expressions it is applied to),
+    ``params``, ``type``; ``shape``, ``dtype``, ``ndim``, ``size`` as on an
+    array; ``key``, its content address; ``graph``, the persistent map from key
+    to node; as on a node, ``parents``, the keys of ``args``, ``name``, of a
+    variable or of the operation, and ``value``, the array of a constant. A
+    formula hashes by its key, and a map of keys can be indexed with it; a
+    traced value has no hash.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -241,10 +243,12 @@ def make(
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = float) -> Expr:
     """A variable: an input that is addressed by its name, shape and dtype.
 
-    ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to float64.
+    ``shape`` is a tuple of lengths, or one length; ``dtype`` defaults to
+    float64.
 
-    Raises TypeError for a name that is no string, that is several names (`vars`) or that Python cannot use as
-    a name (``"x^2"``, ``"lambda"``), lengths that are no integers, and a dtype that is not of numbers;
+    Raises TypeError for a name that is no string, that is several names
+    (`vars`) or that Python cannot use as a name (``"x^2"``, ``"lambda"``),
+    lengths that are no integers, and a dtype that is not of numbers;
     ValueError for negative lengths.
 
     >>> x = var("x")
@@ -278,7 +282,8 @@ def symbol(name: str, type: ArrayType) -> Expr:
 def vars(
     names: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = float
 ) -> tuple[Expr, ...]:
-    """A variable for each of several names, separated by spaces or commas, all of one shape and dtype.
+    """A variable for each of several names, separated by spaces or commas, all of
+    one shape and dtype.
 
     Raises as `var`, and TypeError for a text without a name.
 
@@ -305,10 +310,12 @@ def no_expression(who: str, value: object) -> Any:
 
 
 def same(a: object, b: object) -> bool:
-    """Whether two expressions are the same program: equal operations on equal operands, down to the inputs.
+    """Whether two expressions are the same program: equal operations on equal
+    operands, down to the inputs.
 
-    Numbers and arrays stand for constants. Programs that compute the same in another way differ: compare
-    what `simplify` makes of them. (``a == b`` is NumPy's comparison, an expression of bools.)
+    Numbers and arrays stand for constants. Programs that compute the same in
+    another way differ: compare what `simplify` makes of them. (``a == b`` is
+    NumPy's comparison, an expression of bools.)
 
     Raises TypeError for what is no expression and no number.
 
@@ -321,7 +328,8 @@ def same(a: object, b: object) -> bool:
 
 
 def const(value: object) -> Expr:
-    """A constant: a frozen copy of a number or an array, addressed by its content.
+    """A constant: a frozen copy of a number or an array, addressed by its
+    content.
 
     Raises TypeError for values that are no numbers.
 

@@ -26,30 +26,37 @@ def odeint(
     method: str = "RK45",
     adjoint: str = "discrete",
 ) -> Any:
-    """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the times t.
+    """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the
+    times t.
 
-    The signature is that of `jax.experimental.ode.odeint`. ``y0`` is a number, an array or a tree of
-    them, real or complex; ``func`` returns the same structure and shapes. ``t`` is an array of shape
-    (n,), increasing or decreasing. The result has y0's structure, each array with a leading axis of
-    length n, and y0's dtypes; integers become float64.
+    The signature is that of `jax.experimental.ode.odeint`. ``y0`` is a number,
+    an array or a tree of them, real or complex; ``func`` returns the same
+    structure and shapes. ``t`` is an array of shape (n,), increasing or
+    decreasing. The result has y0's structure, each array with a leading axis
+    of length n, and y0's dtypes; integers become float64.
 
-    ``method`` is "RK45" (Dormand and Prince, order 5(4)), "RK23" (Bogacki and Shampine) or, for stiff
-    equations, "Rodas5P" (Steinebach; linearly implicit, with the Jacobian of ``func`` by
-    differentiation). Steps have the size that keeps the root mean square of ``error / (atol + rtol *
-    |y|)`` below 1, and at most ``hmax``. ``atol`` is a number or a tree like y0. ``rtol`` is at least 100
-    times the rounding unit of y0. Times between steps are interpolated.
+    ``method`` is "RK45" (Dormand and Prince, order 5(4)), "RK23" (Bogacki and
+    Shampine) or, for stiff equations, "Rodas5P" (Steinebach; linearly
+    implicit, with the Jacobian of ``func`` by differentiation). Steps have the
+    size that keeps the root mean square of ``error / (atol + rtol * |y|)``
+    below 1, and at most ``hmax``. ``atol`` is a number or a tree like y0.
+    ``rtol`` is at least 100 times the rounding unit of y0. Times between steps
+    are interpolated.
 
-    Derivatives of every order, in both modes, exist in y0, t, args and what ``func`` captures. They are
-    those of the accepted steps, whose sizes are held constant (discrete adjoint). If more than ``mxstep``
-    steps are needed for one of the times, or the error cannot be kept small, the states from there on are
-    nan.
+    Derivatives of every order, in both modes, exist in y0, t, args and what
+    ``func`` captures. They are those of the accepted steps, whose sizes are
+    held constant (discrete adjoint). If more than ``mxstep`` steps are needed
+    for one of the times, or the error cannot be kept small, the states from
+    there on are nan.
 
-    With ``adjoint="backsolve"`` reverse mode keeps no steps: it solves the adjoint equation backward in time,
-    as JAX's odeint does. Gradients are then right to the tolerances, not to rounding, and the equation must
-    be one that can be solved backward.
+    With ``adjoint="backsolve"`` reverse mode keeps no steps: it solves the
+    adjoint equation backward in time, as JAX's odeint does. Gradients are then
+    right to the tolerances, not to rounding, and the equation must be one that
+    can be solved backward.
 
-    Raises TypeError if ``func`` is not a function or does not return the structure of y0; ValueError if t
-    is not a sequence of times in order, a tolerance is negative, or the method or the adjoint is unknown.
+    Raises TypeError if ``func`` is not a function or does not return the
+    structure of y0; ValueError if t is not a sequence of times in order, a
+    tolerance is negative, or the method or the adjoint is unknown.
 
     >>> import numpy as np
     >>> import funcgrad as fg

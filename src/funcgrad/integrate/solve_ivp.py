@@ -86,23 +86,29 @@ def solve_ivp(
     first_step: float | None = None,
     max_step: float = np.inf,
 ) -> OdeResult:
-    """The solution of ``dy/dt = fun(t, y, *args)`` with ``y(t_span[0]) = y0`` up to ``t_span[1]``.
+    """The solution of ``dy/dt = fun(t, y, *args)`` with ``y(t_span[0]) = y0`` up
+    to ``t_span[1]``.
 
-    Signature and result are those of `scipy.integrate.solve_ivp`. ``y0`` is an array, a list of numbers,
-    or any tree, real or complex. The methods are those of `odeint`. With ``t_eval``, of shape (k,), the
-    result has the states at these times, else those after each step; with ``dense_output`` it has
-    ``sol``, a function of time.
+    Signature and result are those of `scipy.integrate.solve_ivp`. ``y0`` is an
+    array, a list of numbers, or any tree, real or complex. The methods are
+    those of `odeint`. With ``t_eval``, of shape (k,), the result has the
+    states at these times, else those after each step; with ``dense_output`` it
+    has ``sol``, a function of time.
 
-    ``events`` are functions of the same arguments; the times at which one is zero are in ``t_events``.
-    The attributes ``terminal`` (True, or the number of occurrences that ends the integration) and
-    ``direction`` (the sign of the change) are SciPy's. ``vectorized`` has no effect.
+    ``events`` are functions of the same arguments; the times at which one is
+    zero are in ``t_events``. The attributes ``terminal`` (True, or the number
+    of occurrences that ends the integration) and ``direction`` (the sign of
+    the change) are SciPy's. ``vectorized`` has no effect.
 
-    Derivatives are those of `odeint`; times of events are differentiated by the implicit function
-    theorem. The number of steps is a question to the values, so under `jit` each number is traced once,
-    and under `vmap` ``t_eval`` must be given, without events and ``dense_output``. Then states that could
-    not be computed are nan; otherwise the solution ends before them.
+    Derivatives are those of `odeint`; times of events are differentiated by
+    the implicit function theorem. The number of steps is a question to the
+    values, so under `jit` each number is traced once, and under `vmap`
+    ``t_eval`` must be given, without events and ``dense_output``. Then states
+    that could not be computed are nan; otherwise the solution ends before
+    them.
 
-    Raises the errors of `odeint`; ValueError also if ``t_span`` is not a pair, or ``t_eval`` not in it.
+    Raises the errors of `odeint`; ValueError also if ``t_span`` is not a pair,
+    or ``t_eval`` not in it.
 
     >>> import funcgrad as fg
     >>> def hits_ground(t, y):

@@ -207,7 +207,8 @@ def _laid_out(a: object) -> Any:
 
 
 def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """As `numpy.arange`; traced limits are concretized to find the number of entries.
+    """As `numpy.arange`; traced limits are concretized to find the number of
+    entries.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda x: arange(x, 3.0, 0.5 * x).sum())(1.0)
@@ -275,7 +276,9 @@ def take(
     out: Any = None,
     mode: Literal["raise", "wrap", "clip"] = "raise",
 ) -> Any:
-    """As `numpy.take`, which does not dispatch on its indices: traced ones select in the program."""
+    """As `numpy.take`, which does not dispatch on its indices: traced ones select
+    in the program.
+    """
     places: Any = unwrapped(indices)
     if isinstance(a, list | tuple) and holds_expr(a):
         a = array(a)

@@ -13,7 +13,8 @@ from funcgrad.source import fail
 
 
 class broadcast:  # noqa: N801  # as NumPy names it
-    """As `numpy.broadcast`: the shape of arrays that are broadcast together, and their entries in turn.
+    """As `numpy.broadcast`: the shape of arrays that are broadcast together, and
+    their entries in turn.
 
     >>> import funcgrad as fg
     >>> both = broadcast(fg.var("x", 3), np.ones((2, 1)))
@@ -46,7 +47,9 @@ class broadcast:  # noqa: N801  # as NumPy names it
 
 
 def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """As `numpy.nditer`, of numbers: it is refused for traced values, whose buffers it would read."""
+    """As `numpy.nditer`, of numbers: it is refused for traced values, whose
+    buffers it would read.
+    """
     if holds_expr(op):
         raise fail(
             TypeError,

@@ -26,7 +26,8 @@ def isscalar(element: object) -> bool:
 
 
 class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
-    """As `numpy.vectorize`; of traced arguments the function is called entry by entry, too.
+    """As `numpy.vectorize`; of traced arguments the function is called entry by
+    entry, too.
 
     >>> import funcgrad as fg
     >>> relu = vectorize(lambda x: x if x > 0 else 0.0)
@@ -60,7 +61,9 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: object) -> Any:
-    """As `numpy.frompyfunc`; of traced arguments func is called entry by entry, too."""
+    """As `numpy.frompyfunc`; of traced arguments func is called entry by entry,
+    too.
+    """
     own = np.frompyfunc(func, nin, nout, **kwargs)
 
     def function(*args: object) -> Any:

@@ -472,6 +472,8 @@ def softmax(x: Array, axis: Axis = None) -> Any:
 
 
 def log_softmax(x: Array, axis: Axis = None) -> Any:
-    """The logarithm of `softmax`, without overflow. As `scipy.special.log_softmax`."""
+    """The logarithm of `softmax`, without overflow. As
+    `scipy.special.log_softmax`.
+    """
     expr = inexact(x)
     return _settled(x, expr - logsumexp(expr, axis, keepdims=True))

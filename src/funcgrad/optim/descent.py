@@ -57,22 +57,29 @@ def minimize(
     progress: bool = False,
     jac: bool = False,
 ) -> Minimum:
-    """The minimum of ``f(x, *args)`` found from x0, a tree of floats or float or complex arrays.
+    """The minimum of ``f(x, *args)`` found from x0, a tree of floats or float or
+    complex arrays.
 
-    The default is L-BFGS, or Adam if a ``learning_rate`` is given. ``method`` is an optimizer, such as
-    ``adam(0.1)``, or a name: 'sgd', 'momentum', 'nesterov', 'adam', 'adamw', 'rmsprop', with their defaults
-    or a ``learning_rate`` (a number or schedule); 'lbfgs' (SciPy's).
-    For 'lm' (Levenberg-Marquardt, SciPy's) and 'gauss-newton', f returns a tree of residuals, and
-    half the sum of their squares is minimized. With ``jac=True``, f returns the pair of value and gradient,
-    as for `scipy.optimize.minimize` and from `funcgrad.dask.value_and_grad`, and is not differentiated.
+    The default is L-BFGS, or Adam if a ``learning_rate`` is given. ``method``
+    is an optimizer, such as ``adam(0.1)``, or a name: 'sgd', 'momentum',
+    'nesterov', 'adam', 'adamw', 'rmsprop', with their defaults or a
+    ``learning_rate`` (a number or schedule); 'lbfgs' (SciPy's). For 'lm'
+    (Levenberg-Marquardt, SciPy's) and 'gauss-newton', f returns a tree of
+    residuals, and half the sum of their squares is minimized. With
+    ``jac=True``, f returns the pair of value and gradient, as for
+    `scipy.optimize.minimize` and from `funcgrad.dask.value_and_grad`, and is
+    not differentiated.
 
-    The search ends when no entry of the gradient is above ``tol`` (by default 1e-6, and 1e-8 without a
-    method), or after ``steps`` steps.
-    `Minimum.message` gives the reason. ``progress=True`` shows a bar, with tqdm. x0 and args do not change.
+    The search ends when no entry of the gradient is above ``tol`` (by default
+    1e-6, and 1e-8 without a method), or after ``steps`` steps.
+    `Minimum.message` gives the reason. ``progress=True`` shows a bar, with
+    tqdm. x0 and args do not change.
 
-    Raises TypeError for integer arrays, if f does not return a real scalar (or residuals, or with ``jac`` the
-    pair), and for residuals with ``jac``; ValueError for unknown methods, FloatingPointError if f or its
-    gradient is not finite, ImportError without SciPy for 'lbfgs' and 'lm', and without tqdm for a bar.
+    Raises TypeError for integer arrays, if f does not return a real scalar (or
+    residuals, or with ``jac`` the pair), and for residuals with ``jac``;
+    ValueError for unknown methods, FloatingPointError if f or its gradient is
+    not finite, ImportError without SciPy for 'lbfgs' and 'lm', and without
+    tqdm for a bar.
 
     >>> found = minimize(lambda p: (p["a"] - 1) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 5.0})
     >>> found.converged, round(found.x["a"], 6), round(found.x["b"], 6)

@@ -14,10 +14,12 @@ from funcgrad.optim.transformations import (
 
 
 def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = False) -> Optimizer:
-    """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the running sum of `heavy_ball`.
+    """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the
+    running sum of `heavy_ball`.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> optimizer = sgd(0.1)
     >>> updates, state = optimizer.update(5.0, optimizer.init(1.0))
@@ -31,8 +33,9 @@ def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = 
 def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Polyak's momentum.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> optimizer = momentum(0.1, 0.5)
     >>> _, state = optimizer.update(1.0, optimizer.init(0.0))
@@ -45,8 +48,9 @@ def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
 def nesterov(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Nesterov's momentum.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> optimizer = nesterov(0.1, 0.5)
     >>> optimizer.update(1.0, optimizer.init(0.0))[0]
@@ -64,8 +68,9 @@ def adam(
 ) -> Optimizer:
     """Adam (Kingma and Ba, 2015).
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> optimizer = adam(0.1)
     >>> updates, state = optimizer.update([5.0, -1.0], optimizer.init([0.0, 0.0]))
@@ -83,12 +88,15 @@ def adamw(
     eps_root: object = 0.0,
     weight_decay: object = 1e-4,
 ) -> Optimizer:
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); ``update`` needs the parameters.
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); ``update``
+    needs the parameters.
 
-    The decay is times the learning rate, and 1e-4 unless given, as in optax (PyTorch's is 1e-2).
+    The decay is times the learning rate, and 1e-4 unless given, as in optax
+    (PyTorch's is 1e-2).
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> optimizer = adamw(0.1, weight_decay=0.5)
     >>> optimizer.update(5.0, optimizer.init(1.0), 1.0)[0]
@@ -111,11 +119,13 @@ def rmsprop(
 ) -> Optimizer:
     """RMSProp (Hinton), with momentum if given.
 
-    The defaults are optax's; PyTorch's are ``decay=0.99`` and ``eps_in_sqrt=False``. Momentum comes
-    before the learning rate, as in PyTorch; with a schedule, optax does it the other way around.
+    The defaults are optax's; PyTorch's are ``decay=0.99`` and
+    ``eps_in_sqrt=False``. Momentum comes before the learning rate, as in
+    PyTorch; with a schedule, optax does it the other way around.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> optimizer = rmsprop(0.1, decay=0.75)
     >>> optimizer.update(5.0, optimizer.init(0.0))[0]

@@ -14,7 +14,9 @@ from funcgrad.source import fail
 
 
 class History(NamedTuple):
-    """Steps, values and gradient norms, entry k after k steps; plot them with ``semilogy(history.value)``."""
+    """Steps, values and gradient norms, entry k after k steps; plot them with
+    ``semilogy(history.value)``.
+    """
 
     step: npt.NDArray[np.int64]
     value: npt.NDArray[np.float64]

@@ -24,8 +24,8 @@ Schedule: TypeAlias = Callable[[Any], Any]
 def constant(rate: object) -> Schedule:
     """The same rate at every step.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
-    length of 0 or less.
+    Raises TypeError for a rate or a length that is not a number, ValueError
+    for a negative rate or a length of 0 or less.
 
     >>> constant(0.1)(7)
     0.1
@@ -37,8 +37,8 @@ def constant(rate: object) -> Schedule:
 def exponential(rate: object, decay: object, every: object = 1) -> Schedule:
     """``rate * decay**(step / every)``.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
-    length of 0 or less.
+    Raises TypeError for a rate or a length that is not a number, ValueError
+    for a negative rate or a length of 0 or less.
 
     >>> exponential(0.1, 0.5, every=10)(20)
     0.025
@@ -52,10 +52,11 @@ def exponential(rate: object, decay: object, every: object = 1) -> Schedule:
 
 
 def linear(start: Any, end: Any, steps: float) -> Schedule:
-    """From ``start`` to ``end`` in equal parts over a number of steps; then ``end``.
+    """From ``start`` to ``end`` in equal parts over a number of steps; then
+    ``end``.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
-    length of 0 or less.
+    Raises TypeError for a rate or a length that is not a number, ValueError
+    for a negative rate or a length of 0 or less.
 
     >>> [linear(0.0, 1.0, 4)(step) for step in (0, 1, 4, 9)]
     [0.0, 0.25, 1.0, 1.0]
@@ -66,10 +67,11 @@ def linear(start: Any, end: Any, steps: float) -> Schedule:
 
 
 def cosine(rate: object, steps: Any, end: Any = 0.0) -> Schedule:
-    """From ``rate`` to ``end`` along half a cosine over a number of steps; then ``end``.
+    """From ``rate`` to ``end`` along half a cosine over a number of steps; then
+    ``end``.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
-    length of 0 or less.
+    Raises TypeError for a rate or a length that is not a number, ValueError
+    for a negative rate or a length of 0 or less.
 
     >>> [cosine(1.0, 4)(step) for step in (0, 2, 4, 9)]
     [1.0, 0.5, 0.0, 0.0]
@@ -85,10 +87,11 @@ def cosine(rate: object, steps: Any, end: Any = 0.0) -> Schedule:
 
 
 def warmup(schedule: object, steps: int, start: object = 0.0) -> Schedule:
-    """A schedule or rate that is led up to from ``start``, in equal parts over a number of steps.
+    """A schedule or rate that is led up to from ``start``, in equal parts over a
+    number of steps.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError for a negative rate or a
-    length of 0 or less.
+    Raises TypeError for a rate or a length that is not a number, ValueError
+    for a negative rate or a length of 0 or less.
 
     >>> [warmup(exponential(1.0, 0.5), 2)(step) for step in (0, 1, 2, 3)]
     [0.0, 0.5, 1.0, 0.5]
@@ -98,10 +101,11 @@ def warmup(schedule: object, steps: int, start: object = 0.0) -> Schedule:
 
 
 def piecewise(pieces: Mapping[int, Any]) -> Schedule:
-    """Rates or schedules by the step that each begins at, 0 at first; a schedule counts from there.
+    """Rates or schedules by the step that each begins at, 0 at first; a schedule
+    counts from there.
 
-    Raises ValueError if the first steps do not increase from 0; TypeError for a piece that is neither a
-    rate nor a schedule.
+    Raises ValueError if the first steps do not increase from 0; TypeError for
+    a piece that is neither a rate nor a schedule.
 
     >>> [piecewise({0: 0.1, 100: cosine(0.01, 50)})(step) for step in (0, 99, 100, 125)]
     [0.1, 0.1, 0.01, 0.005]

@@ -27,10 +27,13 @@ from funcgrad.typing import Array
 
 
 class Optimizer(NamedTuple):
-    """A transformation of gradients: ``init`` and ``update``, the shape that optax gave it.
+    """A transformation of gradients: ``init`` and ``update``, the shape that
+    optax gave it.
 
-    ``init(params) -> state`` and ``update(grads, state, params=None) -> (updates, state)``, all trees.
-    Updates are to be added: `apply_updates`. Optimizers are transformations whose updates descend.
+    ``init(params) -> state`` and
+    ``update(grads, state, params=None) -> (updates, state)``, all trees.
+    Updates are to be added: `apply_updates`. Optimizers are transformations
+    whose updates descend.
 
     >>> double = Optimizer(lambda params: (), lambda grads, state, params=None: (2 * grads, state))
     >>> double.update(3.0, double.init(1.0))
@@ -42,7 +45,8 @@ class Optimizer(NamedTuple):
 
 
 def apply_updates(params: object, updates: object) -> Any:
-    """The parameters plus the updates, in the parameters' dtypes. Raises TypeError for integer arrays.
+    """The parameters plus the updates, in the parameters' dtypes. Raises
+    TypeError for integer arrays.
 
     >>> apply_updates({"w": 1.0, "b": 2.0}, {"w": -0.5, "b": 0.0})
     {'w': 0.5, 'b': 2.0}
@@ -67,8 +71,8 @@ def _moved(p: object, u: Array) -> Any:
 def chain(*transformations: Optimizer) -> Optimizer:
     """One transformation after the other; the state is the tuple of theirs.
 
-    Raises TypeError for a part without ``init`` and ``update``, and in ``update`` for the state of
-    another optimizer.
+    Raises TypeError for a part without ``init`` and ``update``, and in
+    ``update`` for the state of another optimizer.
 
     >>> from funcgrad.optim import sgd
     >>> clipped = chain(clip_by_global_norm(1.0), sgd(0.1))
@@ -102,7 +106,8 @@ def chain(*transformations: Optimizer) -> Optimizer:
 
 
 def stateless(f: Callable[[Any, Any], Any]) -> Optimizer:
-    """The transformation ``f(grads, params)``, which keeps nothing: its state is ``()``.
+    """The transformation ``f(grads, params)``, which keeps nothing: its state is
+    ``()``.
 
     Raises nothing of its own.
 
@@ -119,8 +124,9 @@ def stateless(f: Callable[[Any, Any], Any]) -> Optimizer:
 def scale(factor: object) -> Optimizer:
     """Every gradient times a number, which may be traced.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> scale(-0.1).update([1.0, 2.0], ())
     ([-0.1, -0.2], ())
@@ -136,10 +142,12 @@ class CountState(NamedTuple):
 
 
 def scale_by_learning_rate(learning_rate: object) -> Optimizer:
-    """Every gradient times minus the learning rate: a number, or a schedule asked with 0, 1, 2, ...
+    """Every gradient times minus the learning rate: a number, or a schedule asked
+    with 0, 1, 2, ...
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> from funcgrad.optim import exponential
     >>> descend = scale_by_learning_rate(exponential(0.1, 0.5))
@@ -164,12 +172,14 @@ class HeavyBallState(NamedTuple):
 
 
 def heavy_ball(decay: object = 0.9, nesterov: bool = False) -> Optimizer:
-    """Momentum: ``v = g + decay*v`` (Polyak), or with ``nesterov`` the look ahead, ``g + decay*v``.
+    """Momentum: ``v = g + decay*v`` (Polyak), or with ``nesterov`` the look
+    ahead, ``g + decay*v``.
 
     No dampening, as PyTorch's default and optax's ``trace``.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> ball = heavy_ball(0.5)
     >>> _, state = ball.update(1.0, ball.init(0.0))
@@ -200,12 +210,15 @@ class AdamState(NamedTuple):
 def scale_by_adam(
     b1: object = 0.9, b2: object = 0.999, eps: object = 1e-8, eps_root: object = 0.0
 ) -> Optimizer:
-    """Adam's direction, ``mu / (sqrt(nu + eps_root) + eps)``, means corrected for their start at 0.
+    """Adam's direction, ``mu / (sqrt(nu + eps_root) + eps)``, means corrected for
+    their start at 0.
 
-    Where one differentiates through it, an ``eps_root`` above 0 keeps the root smooth at gradient 0.
+    Where one differentiates through it, an ``eps_root`` above 0 keeps the root
+    smooth at gradient 0.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> scale_by_adam().update(5.0, scale_by_adam().init(0.0))[0]
     0.99999...
@@ -242,12 +255,14 @@ class RmsState(NamedTuple):
 
 
 def scale_by_rms(decay: object = 0.9, eps: object = 1e-8, eps_in_sqrt: bool = True) -> Optimizer:
-    """Gradients over the root of their running mean square: ``g / sqrt(nu + eps)``, as in optax.
+    """Gradients over the root of their running mean square:
+    ``g / sqrt(nu + eps)``, as in optax.
 
     With ``eps_in_sqrt=False`` it is ``g / (sqrt(nu) + eps)``, as in PyTorch.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> scale_by_rms(0.75).update(5.0, scale_by_rms().init(0.0))[0]
     1.99999...
@@ -267,11 +282,12 @@ def scale_by_rms(decay: object = 0.9, eps: object = 1e-8, eps_in_sqrt: bool = Tr
 
 
 def add_decayed_weights(weight_decay: object) -> Optimizer:
-    """Gradients plus the parameters times a number: before a step L2 regularization, after it AdamW's.
+    """Gradients plus the parameters times a number: before a step L2
+    regularization, after it AdamW's.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape, or the parameters are
-    missing.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape, or the parameters are missing.
 
     >>> add_decayed_weights(0.1).update(1.0, (), 20.0)
     (3.0, ())
@@ -304,10 +320,12 @@ def global_norm(tree: object) -> Any:
 
 
 def clip_by_global_norm(max_norm: object) -> Optimizer:
-    """Gradients shrunk, all by one factor, where their norm taken together is above ``max_norm``.
+    """Gradients shrunk, all by one factor, where their norm taken together is
+    above ``max_norm``.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for one out of range;
-    ``update`` raises TypeError if the trees differ in structure or shape.
+    Raises TypeError for a hyperparameter that is not a number, ValueError for
+    one out of range; ``update`` raises TypeError if the trees differ in
+    structure or shape.
 
     >>> clip_by_global_norm(1.0).update([3.0, 4.0], ())
     ([0.6000..., 0.8], ())

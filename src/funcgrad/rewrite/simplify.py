@@ -44,11 +44,13 @@ BUDGET = 40
 
 
 def simplify(expr: Expr) -> Expr:
-    """An expression of the same type and value that is simpler to read, to run and to differentiate.
+    """An expression of the same type and value that is simpler to read, to run
+    and to differentiate.
 
-    It folds constants, drops neutral elements, collects like terms and brings in stable forms
-    (``log(1 + exp(x))`` becomes ``softplus(x)``). It does not expand products. Values are taken to be
-    finite (``x - x`` becomes 0), and products to be far from overflow (``x/y/y`` becomes ``x/y**2``).
+    It folds constants, drops neutral elements, collects like terms and brings
+    in stable forms (``log(1 + exp(x))`` becomes ``softplus(x)``). It does not
+    expand products. Values are taken to be finite (``x - x`` becomes 0), and
+    products to be far from overflow (``x/y/y`` becomes ``x/y**2``).
 
     Raises TypeError if ``expr`` is no expression.
 

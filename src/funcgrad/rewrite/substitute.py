@@ -29,12 +29,14 @@ def substitute(
 ) -> Expr:
     """The expression with some of its variables or nodes replaced.
 
-    ``replacements`` maps expressions, keys or names to expressions of the same type, or to numbers and
-    arrays of the same shape, which are cast as NumPy casts them within a kind: an int stands for a float.
-    As a fold: ``node = its replacement, or the operation on the results of its operands``.
+    ``replacements`` maps expressions, keys or names to expressions of the same
+    type, or to numbers and arrays of the same shape, which are cast as NumPy
+    casts them within a kind: an int stands for a float. As a fold: ``node =
+    its replacement, or the operation on the results of its operands``.
 
-    Raises TypeError if ``expr`` is not an expression, the replacements are no mapping, or a replacement
-    differs in type from the expression that it replaces.
+    Raises TypeError if ``expr`` is not an expression, the replacements are no
+    mapping, or a replacement differs in type from the expression that it
+    replaces.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")

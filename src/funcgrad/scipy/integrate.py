@@ -87,7 +87,9 @@ def cumulative_trapezoid(
 def simpson(
     y: npt.ArrayLike, x: npt.ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1
 ) -> Any:
-    """As `scipy.integrate.simpson`: for an even number of samples with Cartwright's last interval."""
+    """As `scipy.integrate.simpson`: for an even number of samples with
+    Cartwright's last interval.
+    """
     samples, places = _first("simpson", y, x, axis)
     count = samples.shape[0]
     width = _widths("simpson", places, dx, count, samples.ndim)
@@ -132,10 +134,12 @@ def quad(
     full_output: int = 0,
     **options: object,
 ) -> Any:
-    """As `scipy.integrate.quad`: the integral, also in the limits, in ``args`` and in what ``func`` captures.
+    """As `scipy.integrate.quad`: the integral, also in the limits, in ``args``
+    and in what ``func`` captures.
 
-    The estimate of the error has derivative 0. ``epsabs``, ``epsrel``, ``limit`` and ``points`` are SciPy's;
-    derivatives are integrated to relative 1e-10, and exist up to the third order.
+    The estimate of the error has derivative 0. ``epsabs``, ``epsrel``,
+    ``limit`` and ``points`` are SciPy's; derivatives are integrated to
+    relative 1e-10, and exist up to the third order.
 
     >>> import funcgrad as fg
     >>> area = lambda k, end: quad(lambda x: np.exp(-k * x), 0.0, end)[0]
@@ -277,7 +281,9 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """As `scipy.integrate.solve_ivp`; with traced values by `funcgrad.solve_ivp`, and its methods."""
+    """As `scipy.integrate.solve_ivp`; with traced values by `funcgrad.solve_ivp`,
+    and its methods.
+    """
     given = () if args is None else tuple(args)
 
     def swapped(y: Array, t: Array, *args: object) -> Any:

@@ -330,7 +330,9 @@ _orthogonal_factor = _ruled("polar", lambda a: _scipy.polar(a)[0], lambda a: a, 
 
 @_composed
 def polar(a: npt.ArrayLike, side: str = "right") -> Any:
-    """As `scipy.linalg.polar`, for a real matrix with at least as many rows as columns."""
+    """As `scipy.linalg.polar`, for a real matrix with at least as many rows as
+    columns.
+    """
     matrix: Any = real("polar", a)
     if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1]:
         raise fail(
@@ -480,8 +482,9 @@ _schur_vectors = primitive(lambda a: _scipy.schur(a)[1], out=lambda a: a, name="
 def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
     """As `scipy.linalg.schur`, for a real matrix with real, distinct eigenvalues.
 
-    The vectors are the orthogonal factor of the eigenvectors, in the order of SciPy's diagonal. With equal
-    eigenvalues the derivative is NaN, as that of the eigenvectors.
+    The vectors are the orthogonal factor of the eigenvectors, in the order of
+    SciPy's diagonal. With equal eigenvalues the derivative is NaN, as that of
+    the eigenvectors.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: schur(a)[0][0, 0])(np.array([[2.0, 1.0], [0.0, 1.0]]))

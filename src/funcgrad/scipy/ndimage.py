@@ -110,7 +110,9 @@ def spline_filter1d(
     output: Any = np.float64,
     mode: str = "mirror",
 ) -> Any:
-    """As `scipy.ndimage.spline_filter1d` for order 3: the coefficients of the interpolating cubic spline."""
+    """As `scipy.ndimage.spline_filter1d` for order 3: the coefficients of the
+    interpolating cubic spline.
+    """
     image = number("spline_filter1d", input)
     if order in (0, 1):
         return image
@@ -158,7 +160,8 @@ def map_coordinates(
     cval: float = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """As `scipy.ndimage.map_coordinates`, for the orders 0, 1 and 3, in the image and the coordinates.
+    """As `scipy.ndimage.map_coordinates`, for the orders 0, 1 and 3, in the image
+    and the coordinates.
 
     >>> import funcgrad as fg
     >>> image = np.array([0.0, 1.0, 4.0])
@@ -301,7 +304,9 @@ def gaussian_filter1d(
     *,
     radius: int | None = None,
 ) -> Any:
-    """As `scipy.ndimage.gaussian_filter1d`, in the image and sigma; the radius is that of sigma's value."""
+    """As `scipy.ndimage.gaussian_filter1d`, in the image and sigma; the radius is
+    that of sigma's value.
+    """
     reach = int(truncate * sigma + 0.5) if radius is None else int(radius)
     kernel = _gaussian_kernel(sigma, order, reach)
     return correlate1d(input, kernel, axis, output, mode, cval, 0)
@@ -328,7 +333,9 @@ def gaussian_filter(
     radius: int | Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
 ) -> Any:
-    """As `scipy.ndimage.gaussian_filter`, in the image and sigma; the radius is that of sigma's value."""
+    """As `scipy.ndimage.gaussian_filter`, in the image and sigma; the radius is
+    that of sigma's value.
+    """
     image: Any = number("gaussian_filter", input)
     places = list(range(image.ndim)) if axes is None else list(np.atleast_1d(axes))
     count = len(places)

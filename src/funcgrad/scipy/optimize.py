@@ -53,7 +53,8 @@ def root(
     tol: float | None = None,
     **options: object,
 ) -> Any:
-    """As `scipy.optimize.root`; with traced values ``method``, ``jac`` and ``tol`` have no effect.
+    """As `scipy.optimize.root`; with traced values ``method``, ``jac`` and
+    ``tol`` have no effect.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: root(lambda x: x**2 - a, [1.0]).x[0])(4.0)
@@ -113,7 +114,9 @@ toms748 = _bracketed("toms748")
 def newton(
     func: _Function, x0: npt.ArrayLike, fprime: object = None, args: object = (), **options: object
 ) -> Any:
-    """As `scipy.optimize.newton`, also for arrays of starting points; the exact derivative is used."""
+    """As `scipy.optimize.newton`, also for arrays of starting points; the exact
+    derivative is used.
+    """
     args = tuple_of(args)
     if without_tracing(func, x0, args):
         return _scipy.newton(func, x0, fprime, args, **options)
@@ -132,7 +135,9 @@ def root_scalar(
     x1: Any = None,
     **options: object,
 ) -> Any:
-    """As `scipy.optimize.root_scalar`; the derivative in the bracket and the starting point is 0."""
+    """As `scipy.optimize.root_scalar`; the derivative in the bracket and the
+    starting point is 0.
+    """
     args = tuple_of(args)
     start = x0 if bracket is None else (bracket[0] + bracket[1]) / 2
     if not holds_expr([x0, x1, bracket]) and without_tracing(f, start, args):
@@ -180,9 +185,11 @@ def minimize(
     constraints: object = (),
     **options: object,
 ) -> Any:
-    """As `scipy.optimize.minimize`; with traced values ``jac`` and ``hess`` are funcgrad's own.
+    """As `scipy.optimize.minimize`; with traced values ``jac`` and ``hess`` are
+    funcgrad's own.
 
-    Bounds hold their variables at the solution where they are active. Constraints are refused.
+    Bounds hold their variables at the solution where they are active.
+    Constraints are refused.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: minimize(lambda x: np.sum((x - a) ** 2 + x**2), [0.0]).x[0])(3.0)
@@ -365,7 +372,9 @@ def curve_fit(
     absolute_sigma: bool = False,
     **options: object,
 ) -> Any:
-    """As `scipy.optimize.curve_fit`: the parameters, and their covariance, in the data and sigma."""
+    """As `scipy.optimize.curve_fit`: the parameters, and their covariance, in the
+    data and sigma.
+    """
     count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
     start = np.ones(count) if p0 is None else np.atleast_1d(real("curve_fit", p0))
 
@@ -401,10 +410,12 @@ def linprog(
     bounds: Any = (0, None),
     **options: Any,
 ) -> Any:
-    """As `scipy.optimize.linprog`: the optimal vertex, the solution of the constraints that are active.
+    """As `scipy.optimize.linprog`: the optimal vertex, the solution of the
+    constraints that are active.
 
-    The derivative is that of a vertex that is unique and on which as many constraints hold as there are
-    variables; in c the vertex has derivative 0. At other solutions `numpy.linalg.LinAlgError` is raised.
+    The derivative is that of a vertex that is unique and on which as many
+    constraints hold as there are variables; in c the vertex has derivative 0.
+    At other solutions `numpy.linalg.LinAlgError` is raised.
     """
     cost = real("linprog", c)
     n = cost.shape[0]

@@ -109,7 +109,9 @@ def _within(a: Array, b: Array) -> Any:
 def convolve(
     in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
 ) -> Any:
-    """As `scipy.signal.convolve`; ``method`` 'auto' is 'direct' for one axis or small kernels."""
+    """As `scipy.signal.convolve`; ``method`` 'auto' is 'direct' for one axis or
+    small kernels.
+    """
     a, b, axes = _operands("convolve", in1, in2, mode)
     if a.ndim == 0:
         return a * b
@@ -229,7 +231,9 @@ def lfilter(
     axis: int = -1,
     zi: npt.ArrayLike | None = None,
 ) -> Any:
-    """As `scipy.signal.lfilter`, in the coefficients, the signal and the initial state."""
+    """As `scipy.signal.lfilter`, in the coefficients, the signal and the initial
+    state.
+    """
     top, bottom, signal = [_array("lfilter", item) for item in (b, a, x)]
     top, bottom = np.atleast_1d(top), np.atleast_1d(bottom)
     top, bottom = top / bottom[0], bottom / bottom[0]

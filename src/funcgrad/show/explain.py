@@ -56,17 +56,21 @@ class Pullback(NamedTuple):
 
 
 def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> PrintedText:
-    """The steps of forward and of reverse accumulation through an expression or a function, as text.
+    """The steps of forward and of reverse accumulation through an expression or a
+    function, as text.
 
-    ``f`` is an expression, with the values of its variables by name or in a dict, or a function, with its
-    arguments by position or by name. Forward, each node's value is computed from its parents', and,
-    beside it, the tangent for a change of the first variable. In reverse, each node's cotangent is
-    pulled back along the edges to its parents, where contributions are added; so the cotangent of a
-    variable is the gradient in it. The cotangent of the root is 1. A loop, a branch or a call is one step;
-    its value, tangent and cotangent are tuples, in which 0 stands for what nothing reaches.
+    ``f`` is an expression, with the values of its variables by name or in a
+    dict, or a function, with its arguments by position or by name. Forward,
+    each node's value is computed from its parents', and, beside it, the
+    tangent for a change of the first variable. In reverse, each node's
+    cotangent is pulled back along the edges to its parents, where
+    contributions are added; so the cotangent of a variable is the gradient in
+    it. The cotangent of the root is 1. A loop, a branch or a call is one step;
+    its value, tangent and cotangent are tuples, in which 0 stands for what
+    nothing reaches.
 
-    Raises ValueError for more than 200 nodes; TypeError for values that do not fit, for a root that is
-    not a real number, and if ``f`` is neither.
+    Raises ValueError for more than 200 nodes; TypeError for values that do not
+    fit, for a root that is not a real number, and if ``f`` is neither.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")

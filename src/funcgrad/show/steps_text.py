@@ -47,18 +47,20 @@ WIDEST = 60  # characters of a formula
 
 
 def steps(f: Callable[..., Any] | Expr, /, *args: object, **named: object) -> PrintedText:
-    """The steps of backpropagation through a function or a formula, as text: a line a step.
+    """The steps of backpropagation through a function or a formula, as text: a
+    line a step.
 
-    The forward pass computes each node from its operands. Backprop visits the nodes in reverse: each operand
-    gets the visited node's gradient times the local derivative, and what arrives on several paths is added up
-    to a total. For arrays, g is the gradient of the visited node. At the end stand the formulas of the
-    gradient, and the laws that simplified them.
+    The forward pass computes each node from its operands. Backprop visits the
+    nodes in reverse: each operand gets the visited node's gradient times the
+    local derivative, and what arrives on several paths is added up to a total.
+    For arrays, g is the gradient of the visited node. At the end stand the
+    formulas of the gradient, and the laws that simplified them.
 
-    ``f`` is a function, with its arguments by position or by name, or an expression, with the values of its
-    variables by name or in a dict.
+    ``f`` is a function, with its arguments by position or by name, or an
+    expression, with the values of its variables by name or in a dict.
 
-    Raises ValueError for more than 200 nodes; TypeError for values that do not fit, for a result that is not
-    a real number, and if ``f`` is neither.
+    Raises ValueError for more than 200 nodes; TypeError for values that do not
+    fit, for a result that is not a real number, and if ``f`` is neither.
 
     >>> steps(lambda x, y: x * y + y, x=2.0, y=3.0)
     Forward: each node from its operands

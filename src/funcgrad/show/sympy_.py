@@ -26,15 +26,16 @@ DEEPEST, LARGEST = 150, 20_000
 
 
 def to_sympy(f: Callable[..., Any] | Expr, /, *args: Any) -> Any:
-    """An expression, or a function at arguments, as SymPy's: variables become symbols of their names.
+    """An expression, or a function at arguments, as SymPy's: variables become
+    symbols of their names.
 
-    Symbols have no assumptions. Whole numbers become integers; others keep the digits that they have. SymPy
-    puts terms in its own order and may simplify: ``x - x`` is 0. Calls are written out, and branches become
-    `Piecewise`.
+    Symbols have no assumptions. Whole numbers become integers; others keep the
+    digits that they have. SymPy puts terms in its own order and may simplify:
+    ``x - x`` is 0. Calls are written out, and branches become `Piecewise`.
 
-    Raises ImportError where SymPy is not installed; ValueError for operations that it has not (those
-    that combine or move entries, and loops), and for what is too deep or too large for it; TypeError if ``f``
-    is neither.
+    Raises ImportError where SymPy is not installed; ValueError for operations
+    that it has not (those that combine or move entries, and loops), and for
+    what is too deep or too large for it; TypeError if ``f`` is neither.
 
     >>> import sympy, funcgrad as fg
     >>> x = fg.var("x")

@@ -63,13 +63,15 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def table(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Table:
-    """The nodes of a scalar program in topological order, each with its value and the gradient there.
+    """The nodes of a scalar program in topological order, each with its value and
+    the gradient there.
 
-    ``f`` is an expression, with the values of its variables by name or in a dict, or a function, with its
-    arguments by position or by name. The gradient of a node is the derivative of the root in it; a dash means
-    zero.
+    ``f`` is an expression, with the values of its variables by name or in a
+    dict, or a function, with its arguments by position or by name. The
+    gradient of a node is the derivative of the root in it; a dash means zero.
 
-    Raises TypeError if ``f`` is neither, or a variable has no value or one of another type.
+    Raises TypeError if ``f`` is neither, or a variable has no value or one of
+    another type.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")

@@ -157,14 +157,16 @@ def _unchanged(roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) ->
 
 # -- expressions ---------------------------------------------------------------------------------
 def trace(f: Callable[..., Any], *args: object) -> Any:
-    """The tree of expressions that f builds from its arguments, on variables named after them.
+    """The tree of expressions that f builds from its arguments, on variables
+    named after them.
 
-    A number or array in ``args`` gives its shape and dtype, and its value if Python reads it; an
-    expression is used as it is. Arrays that f captures are copied into the result: those up to
-    64 KiB as they were when f used them, larger ones as they are when f has returned.
+    A number or array in ``args`` gives its shape and dtype, and its value if
+    Python reads it; an expression is used as it is. Arrays that f captures are
+    copied into the result: those up to 64 KiB as they were when f used them,
+    larger ones as they are when f has returned.
 
-    Raises TypeError if f is not a function, or its arguments or results are no numbers, arrays, expressions
-    or trees of them.
+    Raises TypeError if f is not a function, or its arguments or results are no
+    numbers, arrays, expressions or trees of them.
 
     >>> trace(lambda x, y: x * y + 1, 2.0, 3.0)
     x*y + 1

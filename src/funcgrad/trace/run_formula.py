@@ -18,17 +18,20 @@ from funcgrad.trace.pytree import flatten
 
 
 def evaluate(formulas: object, values: Mapping[Any, Any] | None = None, /, **named: object) -> Any:
-    """The value of an expression, given one for each of its variables; of a tree or map, of all its formulas.
+    """The value of an expression, given one for each of its variables; of a tree
+    or map, of all its formulas.
 
-    ``values`` maps names or variables to numbers or arrays; keywords do the same by name. Names that no
-    variable has are ignored. A float64 scalar comes back as a Python float, other scalars as NumPy's,
-    arrays as new arrays. Arrays given for scalar variables are a grid, on which the formula is mapped:
-    they broadcast together, and the result's shape is the grid's, then the formula's. If a value is an
-    expression, so is the result. As a fold: ``input = values[name]``, ``constant = its array``,
+    ``values`` maps names or variables to numbers or arrays; keywords do the
+    same by name. Names that no variable has are ignored. A float64 scalar
+    comes back as a Python float, other scalars as NumPy's, arrays as new
+    arrays. Arrays given for scalar variables are a grid, on which the formula
+    is mapped: they broadcast together, and the result's shape is the grid's,
+    then the formula's. If a value is an expression, so is the result. As a
+    fold: ``input = values[name]``, ``constant = its array``,
     ``op = op.run(*parents, **params)``.
 
-    Raises TypeError if a variable has no value, or the value's shape or dtype does not fit; ValueError for
-    grids that do not broadcast.
+    Raises TypeError if a variable has no value, or the value's shape or dtype
+    does not fit; ValueError for grids that do not broadcast.
 
     >>> import funcgrad as fg
     >>> x, y = fg.vars("x y")

@@ -19,17 +19,20 @@ from funcgrad.expr import Expr
 
 
 class static:  # noqa: N801  # it is used as a function and as an annotation
-    """A mark for what is no part of a computation: it is neither differentiated nor traced.
+    """A mark for what is no part of a computation: it is neither differentiated
+    nor traced.
 
-    As the annotation of a field, ``Annotated[int, static]`` or ``static[int]``, or as the default of an
-    annotated field of a dataclass, ``n: int = static(3)``, it makes every value of that field static. The
-    ``metadata`` of a field, ``field(metadata={"static": True})``, does the same, as for
-    `jax.tree_util.register_dataclass`. ``static(value)`` marks one value, wherever it stands in a tree;
-    ``.value`` is that value.
+    As the annotation of a field, ``Annotated[int, static]`` or
+    ``static[int]``, or as the default of an annotated field of a dataclass,
+    ``n: int = static(3)``, it makes every value of that field static. The
+    ``metadata`` of a field, ``field(metadata={"static": True})``, does the
+    same, as for `jax.tree_util.register_dataclass`. ``static(value)`` marks
+    one value, wherever it stands in a tree; ``.value`` is that value.
 
-    Static values keep their places in gradients and other results. Under `jit` they are part of the
-    signature: lists, dicts, sets and arrays by their contents, other values by their hash, or, if they
-    have none, by identity. Raises nothing.
+    Static values keep their places in gradients and other results. Under `jit`
+    they are part of the signature: lists, dicts, sets and arrays by their
+    contents, other values by their hash, or, if they have none, by identity.
+    Raises nothing.
 
     >>> from dataclasses import dataclass
     >>> import funcgrad as fg

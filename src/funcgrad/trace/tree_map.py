@@ -17,9 +17,9 @@ from funcgrad.trace.static import is_static_value
 def tree_add(tree: object, *trees: object) -> Any:
     """The sum of trees of one structure, leaf by leaf, added from the left.
 
-    So gradients of parts of a sum, and pairs of value and gradient, add up with `functools.reduce`.
-    Leaves are numbers, arrays, expressions and gradient maps. Static leaves and flags are those of the
-    first tree.
+    So gradients of parts of a sum, and pairs of value and gradient, add up
+    with `functools.reduce`. Leaves are numbers, arrays, expressions and
+    gradient maps. Static leaves and flags are those of the first tree.
 
     Raises TypeError if the places of leaves or their shapes differ.
 

@@ -224,16 +224,19 @@ def register_tree(cls: None = None) -> Callable[[Class], Class]: ...
 def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -> Any:
     """Register a class whose instances are trees, and return it.
 
-    ``flatten(instance)`` returns a pair of the parts (numbers, arrays, trees of them) and of what is static,
-    ``unflatten(static, parts)`` makes an instance, as for `jax.tree_util.register_pytree_node`; a third part
-    of what ``flatten`` returns, if there is one, names the parts. Without both, and as a decorator, the
-    attributes of an instance are its parts, by name, and a new instance is a copy with other attributes;
-    `static` marks attributes by an annotation of the class. The registry is that of `optree`, in the
-    namespace ``"funcgrad"``. Dataclasses, attrs classes, pydantic models, named tuples, lists, tuples, dicts
-    and subclasses of dict need not be registered. Subclasses are not registered by their base class.
+    ``flatten(instance)`` returns a pair of the parts (numbers, arrays, trees
+    of them) and of what is static, ``unflatten(static, parts)`` makes an
+    instance, as for `jax.tree_util.register_pytree_node`; a third part of what
+    ``flatten`` returns, if there is one, names the parts. Without both, and as
+    a decorator, the attributes of an instance are its parts, by name, and a
+    new instance is a copy with other attributes; `static` marks attributes by
+    an annotation of the class. The registry is that of `optree`, in the
+    namespace ``"funcgrad"``. Dataclasses, attrs classes, pydantic models,
+    named tuples, lists, tuples, dicts and subclasses of dict need not be
+    registered. Subclasses are not registered by their base class.
 
-    Raises TypeError if ``cls`` is not a class, or only one of the functions is given, and ValueError
-    if the class is registered already.
+    Raises TypeError if ``cls`` is not a class, or only one of the functions is
+    given, and ValueError if the class is registered already.
 
     >>> import funcgrad as fg
     >>> @fg.register_tree

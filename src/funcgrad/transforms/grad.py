@@ -46,19 +46,23 @@ def grad(
 ) -> Callable[..., Any]:
     """The function that computes the gradient of f, which returns a real scalar.
 
-    ``argnums`` selects the positional arguments to differentiate: a number, or a tuple of numbers. The
-    gradient has the structure, shapes and dtypes of the argument; a Python int counts as a float. With
-    ``has_aux``, f returns a pair ``(value, aux)``, and the result is ``(gradient, aux)``. Without f, a
+    ``argnums`` selects the positional arguments to differentiate: a number, or
+    a tuple of numbers. The gradient has the structure, shapes and dtypes of
+    the argument; a Python int counts as a float. With ``has_aux``, f returns a
+    pair ``(value, aux)``, and the result is ``(gradient, aux)``. Without f, a
     decorator. ``grad(f).expr(*args)`` is the gradient as an expression.
 
-    f is traced at each call. A captured array of at most 64 KiB is read when f uses it; a larger one is read
-    when f has returned, so do not change it while f runs.
+    f is traced at each call. A captured array of at most 64 KiB is read when f
+    uses it; a larger one is read when f has returned, so do not change it
+    while f runs.
 
-    Convention: for a complex argument z = x + iy the gradient is df/dx - i df/dy, as in JAX and autograd.
-    At a kink, ties share equally; ``abs`` and ``sign`` have derivative 0 at 0.
+    Convention: for a complex argument z = x + iy the gradient is df/dx - i
+    df/dy, as in JAX and autograd. At a kink, ties share equally; ``abs`` and
+    ``sign`` have derivative 0 at 0.
 
-    Raises TypeError if f is not a function, an argument is an integer array or not a number, ``argnums``
-    names no argument, or the result is not a real scalar. Warns if no argument reaches the result.
+    Raises TypeError if f is not a function, an argument is an integer array or
+    not a number, ``argnums`` names no argument, or the result is not a real
+    scalar. Warns if no argument reaches the result.
 
     >>> import numpy as np
     >>> grad(lambda x: x**2)(3)
@@ -84,10 +88,12 @@ def grad(
 def value_and_grad(
     f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The function that computes f and its gradient, as a pair; arguments as in `grad`.
+    """The function that computes f and its gradient, as a pair; arguments as in
+    `grad`.
 
-    With ``has_aux`` the pair is ``((value, aux), gradient)``. Fits ``scipy.optimize.minimize(jac=True)``.
-    ``value_and_grad(f).expr(*args)`` is the pair of value and gradient as formulas.
+    With ``has_aux`` the pair is ``((value, aux), gradient)``. Fits
+    ``scipy.optimize.minimize(jac=True)``. ``value_and_grad(f).expr(*args)`` is
+    the pair of value and gradient as formulas.
 
     Raises TypeError as `grad` does.
 
@@ -158,8 +164,9 @@ def elementwise_grad(
 ) -> Callable[..., Any]:
     """The derivative, entry by entry, of a function that acts entry by entry.
 
-    It is the gradient of the sum of f's entries, with the argument's shape; for other functions that sum
-    adds up the entries of a column of the Jacobian.
+    It is the gradient of the sum of f's entries, with the argument's shape;
+    for other functions that sum adds up the entries of a column of the
+    Jacobian.
 
     Raises TypeError as `grad` does.
 
@@ -177,10 +184,11 @@ def elementwise_grad(
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same value, with derivative zero: a tree of numbers, arrays or expressions.
+    """The same value, with derivative zero: a tree of numbers, arrays or
+    expressions.
 
-    Numbers and arrays come back as they are. ``float(stop_gradient(x))`` says that a traced value is meant
-    as a plain number. Raises nothing.
+    Numbers and arrays come back as they are. ``float(stop_gradient(x))`` says
+    that a traced value is meant as a plain number. Raises nothing.
 
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0

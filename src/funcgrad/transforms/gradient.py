@@ -20,14 +20,16 @@ from funcgrad.trace.pytree import flatten_with_static
 
 
 def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
-    """The gradient of a scalar expression, simplified: an expression, or a dict of them by name.
+    """The gradient of a scalar expression, simplified: an expression, or a dict
+    of them by name.
 
-    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of those; `name` gives names to
-    nodes. The result has its structure. Without ``wrt``, a dict with the gradient for each variable. A tuple
-    prints what its formulas share once.
+    ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of
+    those; `name` gives names to nodes. The result has its structure. Without
+    ``wrt``, a dict with the gradient for each variable. A tuple prints what
+    its formulas share once.
 
-    Raises TypeError if ``expr`` is not a scalar expression, if ``wrt`` names no variable or node, or if
-    several are given that are no tuple.
+    Raises TypeError if ``expr`` is not a scalar expression, if ``wrt`` names
+    no variable or node, or if several are given that are no tuple.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")

@@ -49,13 +49,16 @@ def jacobian(
 ) -> Callable[..., Any]:
     """The function that computes all partial derivatives of f's results.
 
-    The derivative of a result of shape s in an argument of shape t has the shape ``(*s, *t)``; trees
-    give trees of those, the result's structure outside and the argument's inside, as in JAX. The shapes
-    choose the mode: reverse if f has fewer results than arguments, else forward. ``argnums`` and
-    ``has_aux`` as in `grad`; without f, a decorator. ``jacobian(f).expr(*args)`` is the result as formulas.
+    The derivative of a result of shape s in an argument of shape t has the
+    shape ``(*s, *t)``; trees give trees of those, the result's structure
+    outside and the argument's inside, as in JAX. The shapes choose the mode:
+    reverse if f has fewer results than arguments, else forward. ``argnums``
+    and ``has_aux`` as in `grad`; without f, a decorator.
+    ``jacobian(f).expr(*args)`` is the result as formulas.
 
-    Raises TypeError if an argument or a result is not float or complex, if a real argument has complex
-    results in reverse mode, or a complex one real results in forward mode.
+    Raises TypeError if an argument or a result is not float or complex, if a
+    real argument has complex results in reverse mode, or a complex one real
+    results in forward mode.
 
     >>> import numpy as np
     >>> jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
@@ -73,7 +76,8 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """`jacobian` in forward mode: one pushforward a column, all in one run.
 
-    Raises TypeError as `jacobian` does, and if complex arguments have real results.
+    Raises TypeError as `jacobian` does, and if complex arguments have real
+    results.
 
     >>> import numpy as np
     >>> jacfwd(np.sin)(0.0)
@@ -88,7 +92,8 @@ def jacrev(
 ) -> Callable[..., Any]:
     """`jacobian` in reverse mode: one pullback a row, all in one run.
 
-    Raises TypeError as `jacobian` does, and if real arguments have complex results.
+    Raises TypeError as `jacobian` does, and if real arguments have complex
+    results.
 
     >>> import numpy as np
     >>> jacrev(np.sin)(0.0)
@@ -103,9 +108,10 @@ def hessian(
 ) -> Callable[..., Any]:
     """The function that computes f's second derivatives: forward over reverse.
 
-    For a scalar f of an array of shape t the result has the shape ``(*t, *t)``; trees and several
-    arguments give trees of blocks, as in JAX. Each column is a product with one basis vector; all columns
-    are one batched run. ``hessian(f).expr(*args)`` is the result as formulas.
+    For a scalar f of an array of shape t the result has the shape
+    ``(*t, *t)``; trees and several arguments give trees of blocks, as in JAX.
+    Each column is a product with one basis vector; all columns are one batched
+    run. ``hessian(f).expr(*args)`` is the result as formulas.
 
     Raises TypeError if an argument or a result is not float or complex.
 
@@ -123,13 +129,15 @@ def hessian(
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of f's Hessian with a vector, at the cost of a few gradients: forward over reverse.
+    """The product of f's Hessian with a vector, at the cost of a few gradients:
+    forward over reverse.
 
-    ``primals`` and ``tangents`` are tuples of the same structure, as in JAX. The result has the structure
-    of the primal; for several primals it is a tuple.
+    ``primals`` and ``tangents`` are tuples of the same structure, as in JAX.
+    The result has the structure of the primal; for several primals it is a
+    tuple.
 
-    Raises TypeError if ``primals`` or ``tangents`` is not a tuple, if their structures, shapes or dtypes
-    differ, or if f does not return a real scalar.
+    Raises TypeError if ``primals`` or ``tangents`` is not a tuple, if their
+    structures, shapes or dtypes differ, or if f does not return a real scalar.
 
     >>> import numpy as np
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
@@ -152,10 +160,12 @@ def ggnvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> Any:
-    """The product of the generalized Gauss-Newton matrix of ``loss(f(x))`` with a vector.
+    """The product of the generalized Gauss-Newton matrix of ``loss(f(x))`` with a
+    vector.
 
-    The matrix is J^T H J, with J the Jacobian of f and H the Hessian of the loss at f's value: the
-    Hessian without the curvature of f, positive semidefinite if the loss is convex (Schraudolph 2002).
+    The matrix is J^T H J, with J the Jacobian of f and H the Hessian of the
+    loss at f's value: the Hessian without the curvature of f, positive
+    semidefinite if the loss is convex (Schraudolph 2002).
 
     Raises TypeError as `hvp` does; the scalar is the loss's result.
 

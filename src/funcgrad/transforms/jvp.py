@@ -31,15 +31,18 @@ from funcgrad.transforms.transform_arguments import (
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """f's value and its directional derivative along the tangents, as a pair of trees.
+    """f's value and its directional derivative along the tangents, as a pair of
+    trees.
 
-    ``primals`` and ``tangents`` are tuples of the same length and structure, as in JAX. With ``has_aux``, f
-    returns a pair ``(value, aux)``, and the result is ``(value, derivative, aux)``. ``jvp.expr`` takes the
-    same arguments, and returns value and derivative as formulas; dx is the tangent of x.
+    ``primals`` and ``tangents`` are tuples of the same length and structure,
+    as in JAX. With ``has_aux``, f returns a pair ``(value, aux)``, and the
+    result is ``(value, derivative, aux)``. ``jvp.expr`` takes the same
+    arguments, and returns value and derivative as formulas; dx is the tangent
+    of x.
 
-    Raises TypeError if ``primals`` or ``tangents`` is not a tuple, or if their structures, shapes or dtypes
-    differ; for integer arrays, which have no tangents; and if f is not a function. Warns if no primal reaches
-    the value.
+    Raises TypeError if ``primals`` or ``tangents`` is not a tuple, or if their
+    structures, shapes or dtypes differ; for integer arrays, which have no
+    tangents; and if f is not a function. Warns if no primal reaches the value.
 
     >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
     (12.0, 4.0)

@@ -36,14 +36,17 @@ from funcgrad.transforms.transform_arguments import (
 
 
 def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..., Any]]:
-    """f's value, and its derivative at the primals as a linear function of tangents.
+    """f's value, and its derivative at the primals as a linear function of
+    tangents.
 
-    The function takes one tangent a primal, of its structure and shapes, and may be called many times: it
-    reads residuals that are computed once. Its attribute ``expr`` is the linear map as an expression (a
-    tree of them, if f returns a tree) in variables named after the arguments, ``dx``.
+    The function takes one tangent a primal, of its structure and shapes, and
+    may be called many times: it reads residuals that are computed once. Its
+    attribute ``expr`` is the linear map as an expression (a tree of them, if f
+    returns a tree) in variables named after the arguments, ``dx``.
 
-    Raises TypeError if f is not a function, if a primal is an integer array, and, when the map is called,
-    if the number, structure, shapes or dtypes of the tangents are not those of the primals.
+    Raises TypeError if f is not a function, if a primal is an integer array,
+    and, when the map is called, if the number, structure, shapes or dtypes of
+    the tangents are not those of the primals.
 
     >>> value, flow = linearize(lambda x, y: x**2 * y, 3.0, 2.0)
     >>> value, flow(1.0, 0.0), flow(0.0, 1.0)

@@ -29,14 +29,17 @@ from funcgrad.transforms.transform_arguments import (
 def taylor(
     f: Callable[..., Any], x: object, order: int, direction: object = None
 ) -> tuple[Any, ...]:
-    """The Taylor coefficients of t -> f(x + t*direction) at 0: a tuple of ``order + 1`` results of f.
+    """The Taylor coefficients of t -> f(x + t*direction) at 0: a tuple of
+    ``order + 1`` results of f.
 
-    The k-th is the k-th derivative in t divided by k!. Without a direction, t is added to every entry
-    of x; so a function that acts entry by entry has the coefficients of each. x, direction and f's
-    result may be trees. The cost is polynomial in the order.
+    The k-th is the k-th derivative in t divided by k!. Without a direction, t
+    is added to every entry of x; so a function that acts entry by entry has
+    the coefficients of each. x, direction and f's result may be trees. The
+    cost is polynomial in the order.
 
-    Raises ValueError if the order is not a whole number of 0 or more; TypeError if f is not a function, x is
-    an integer array, or the direction has another structure, shape or dtype than x.
+    Raises ValueError if the order is not a whole number of 0 or more;
+    TypeError if f is not a function, x is an integer array, or the direction
+    has another structure, shape or dtype than x.
 
     >>> taylor(np.exp, 0.0, 4)
     (1.0, 1.0, 0.5, 0.16666..., 0.04166...)

@@ -30,14 +30,17 @@ from funcgrad.transforms.transform_arguments import (
 
 
 def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple[Any, ...]:
-    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one part a primal.
+    """f's value and its pullback: ``pullback(cotangent)`` is a tuple with one
+    part a primal.
 
-    The cotangent has the structure and shapes of the value. The pullback may be called many times: it reads
-    residuals that are computed once. With ``has_aux``, f returns a pair ``(value, aux)``, and the result is
+    The cotangent has the structure and shapes of the value. The pullback may
+    be called many times: it reads residuals that are computed once. With
+    ``has_aux``, f returns a pair ``(value, aux)``, and the result is
     ``(value, pullback, aux)``.
 
-    Raises TypeError if f is not a function or a primal is an integer array, and, when the pullback is
-    called, if the cotangent's structure, shapes or dtypes are not those of the value.
+    Raises TypeError if f is not a function or a primal is an integer array,
+    and, when the pullback is called, if the cotangent's structure, shapes or
+    dtypes are not those of the value.
 
     >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
     >>> value, pullback(1.0)

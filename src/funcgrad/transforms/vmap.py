@@ -32,15 +32,18 @@ from funcgrad.typing import Array
 def vmap(
     f: Callable[..., Any] = LATER, in_axes: object = 0, out_axes: Any = 0
 ) -> Callable[..., Any]:
-    """The function that maps f over an axis of its arguments, in one run and without a loop.
+    """The function that maps f over an axis of its arguments, in one run and
+    without a loop.
 
-    ``in_axes`` gives the batch axis of each argument: an int for all, or a tuple with one entry an
-    argument, each an int, None for an argument that all examples share, or a tree of those. ``out_axes``
-    gives the batch axis of each result likewise, None for a result that all examples share, which comes
-    back once. Without f, a decorator.
+    ``in_axes`` gives the batch axis of each argument: an int for all, or a
+    tuple with one entry an argument, each an int, None for an argument that
+    all examples share, or a tree of those. ``out_axes`` gives the batch axis
+    of each result likewise, None for a result that all examples share, which
+    comes back once. Without f, a decorator.
 
-    Raises ValueError if the batch axes differ in length or do not exist, and TypeError if f asks for the
-    value of one example (``if x > 0``): write `numpy.where` or `cond`.
+    Raises ValueError if the batch axes differ in length or do not exist, and
+    TypeError if f asks for the value of one example (``if x > 0``): write
+    `numpy.where` or `cond`.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]))

@@ -34,6 +34,7 @@ from funcgrad.ops.base.columns import (
     no_flops,
 )
 from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.operation_help import OperationHelp
 from funcgrad.ops.base.promotion import (
     PYTHON_NUMBERS,
     OperandKind,
@@ -112,7 +113,8 @@ class Op:
 
 
 class Elementwise(Op):
-    """An operation that acts entry by entry, on operands of one shape and of its loop's dtypes."""
+    """An operation that acts entry by entry: its operands have one shape, and its
+    loop's dtypes."""
 
     __slots__ = ()
 
@@ -137,6 +139,9 @@ class Elementwise(Op):
         if how == "read":
             return self._on_references(args, {})
         return self(*[arg if type(arg) in _LIFTED else lift(arg, args) for arg in args])
+
+
+Elementwise.__doc__ = OperationHelp(str(Elementwise.__doc__))  # type: ignore[assignment]
 
 
 _LIFTED = (Expr, *PYTHON_NUMBERS)

@@ -83,5 +83,7 @@ fmin = _of_numbers(np.fmin, np.less_equal, "<", min, minimum)
 
 
 def relu(x: npt.ArrayLike) -> Any:
-    """The larger of x and 0, entry by entry; half the derivative flows at 0, as in `maximum`."""
+    """The larger of x and 0, entry by entry; half the derivative flows at 0, as
+    in `maximum`.
+    """
     return maximum(x, 0)

@@ -18,10 +18,12 @@ from funcgrad.typing import Array
 
 
 def sign(x: object) -> Any:
-    """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0 at 0.
+    """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0
+    at 0.
 
-    Of a complex number with one infinite part it is the unit in the direction of that part, as in NumPy; and
-    in the direction of the imaginary part if only the absolute value is too large for the dtype.
+    Of a complex number with one infinite part it is the unit in the direction
+    of that part, as in NumPy; and in the direction of the imaginary part if
+    only the absolute value is too large for the dtype.
     """
     x = lift_fully(x)
     if x.dtype.kind != "c":

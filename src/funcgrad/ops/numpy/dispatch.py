@@ -232,9 +232,11 @@ def clip(
     max: object = None,
     casting: str = "same_kind",
 ) -> Any:
-    """As `numpy.clip`: minimum(high, maximum(low, x)), so half the derivative flows at a bound.
+    """As `numpy.clip`: minimum(high, maximum(low, x)), so half the derivative
+    flows at a bound.
 
-    What equals a bound stays as it is, with its sign of zero; with one bound, it is the bound, as in NumPy.
+    What equals a bound stays as it is, with its sign of zero; with one bound,
+    it is the bound, as in NumPy.
     """
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max

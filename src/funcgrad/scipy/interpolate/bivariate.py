@@ -16,9 +16,11 @@ from funcgrad.typing import Array
 
 
 class RectBivariateSpline:
-    """As `scipy.interpolate.RectBivariateSpline`, also in the values z and the points.
+    """As `scipy.interpolate.RectBivariateSpline`, also in the values z and the
+    points.
 
-    Traced values z need ``s=0``: the spline is then a product of splines through the values along both axes.
+    Traced values z need ``s=0``: the spline is then a product of splines
+    through the values along both axes.
 
     >>> import funcgrad as fg
     >>> grid = np.arange(4.0)

@@ -31,7 +31,8 @@ def spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
 
 
 class BSpline:
-    """As `scipy.interpolate.BSpline`, also in the knots, the coefficients and the points.
+    """As `scipy.interpolate.BSpline`, also in the knots, the coefficients and the
+    points.
 
     >>> import funcgrad as fg
     >>> fg.grad(BSpline([0.0, 0.0, 2.0, 2.0], [1.0, 4.0], 1))(0.5)
@@ -144,7 +145,7 @@ def _linear_in_data(name: str) -> Callable[..., Any]:
         return spline
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.interpolate.{name}`, also in the values y and the points."
+    function.__doc__ = f"As `scipy.interpolate.{name}`, in y and the points, too."
     return function
 
 
@@ -239,7 +240,9 @@ def _plain_or(traced: Callable[..., Any]) -> Callable[..., Any]:
 
 @_plain_or
 def splev(x: npt.ArrayLike, tck: tuple[Any, ...], der: int = 0, ext: int = 0) -> Any:
-    """As `scipy.interpolate.splev`, also in the points, the knots and the coefficients."""
+    """As `scipy.interpolate.splev`, also in the points, the knots and the
+    coefficients.
+    """
     t, c, k = real("splev", tck[0]), real("splev", tck[1]), int(tck[2])
     q = real("splev", x)
     first, last = t[k], t[-k - 1]

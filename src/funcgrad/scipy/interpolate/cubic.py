@@ -65,7 +65,8 @@ def CubicSpline(
     bc_type: object = "not-a-knot",
     extrapolate: object = None,
 ) -> PiecewisePolynomial:
-    """As `scipy.interpolate.CubicSpline`: the spline, also in the data, their abscissae and end conditions.
+    """As `scipy.interpolate.CubicSpline`: the spline, also in the data, their
+    abscissae and end conditions.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda y: CubicSpline([0.0, 1.0, 2.0], y)(0.5))(np.array([0.0, 1.0, 4.0]))

@@ -35,11 +35,12 @@ def _cell(grid: Array, q: Array) -> tuple[Any, Any]:
 
 
 class interp1d:  # noqa: N801
-    """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the points x.
+    """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the
+    points x.
 
-    ``kind`` is 'linear', 'nearest', 'nearest-up', 'previous', 'next', 'zero', 'quadratic' (at
-    plain abscissae) or 'cubic'. A traced point
-    outside the range gives nan where SciPy raises ValueError for a plain one.
+    ``kind`` is 'linear', 'nearest', 'nearest-up', 'previous', 'next', 'zero',
+    'quadratic' (at plain abscissae) or 'cubic'. A traced point outside the
+    range gives nan where SciPy raises ValueError for a plain one.
 
     >>> import funcgrad as fg
     >>> fg.grad(interp1d([0.0, 1.0, 3.0], [0.0, 2.0, 3.0]))(2.0)
@@ -150,11 +151,13 @@ class interp1d:  # noqa: N801
 
 
 class RegularGridInterpolator:
-    """As `scipy.interpolate.RegularGridInterpolator`, also in the values, the grid and the points.
+    """As `scipy.interpolate.RegularGridInterpolator`, also in the values, the
+    grid and the points.
 
-    ``method`` is 'linear', 'slinear', 'nearest', or on a plain grid 'cubic' or 'quintic', for traced values.
-    SciPy solves for the coefficients of splines by iteration, to about 1e-6; here they have all digits.
-    A traced point outside the grid gives nan where SciPy raises ValueError for a plain one.
+    ``method`` is 'linear', 'slinear', 'nearest', or on a plain grid 'cubic' or
+    'quintic', for traced values. SciPy solves for the coefficients of splines
+    by iteration, to about 1e-6; here they have all digits. A traced point
+    outside the grid gives nan where SciPy raises ValueError for a plain one.
     """
 
     def __init__(
@@ -243,7 +246,8 @@ def interpn(
     bounds_error: bool = True,
     fill_value: npt.ArrayLike | None = np.nan,
 ) -> Any:
-    """As `scipy.interpolate.interpn`: the values at xi of a `RegularGridInterpolator`.
+    """As `scipy.interpolate.interpn`: the values at xi of a
+    `RegularGridInterpolator`.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda x: interpn([[0.0, 1.0, 3.0]], [0.0, 2.0, 8.0], x)[0])(np.array([2.0]))

@@ -151,7 +151,8 @@ class PiecewisePolynomial:
 
 
 class PPoly(PiecewisePolynomial):
-    """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and the points.
+    """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and
+    the points.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda c: PPoly(np.stack([[c], [1.0]]), [0.0, 2.0])(0.5))(3.0)

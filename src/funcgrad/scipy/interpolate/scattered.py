@@ -99,9 +99,11 @@ class RBFInterpolator:
 
 
 class LinearNDInterpolator:
-    """As `scipy.interpolate.LinearNDInterpolator`, also in the values and the points x.
+    """As `scipy.interpolate.LinearNDInterpolator`, also in the values and the
+    points x.
 
-    The triangles are those of plain data; the search for the one around x has derivative 0.
+    The triangles are those of plain data; the search for the one around x has
+    derivative 0.
 
     >>> import funcgrad as fg
     >>> corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])

@@ -17,7 +17,8 @@ from funcgrad.typing import Array
 
 
 class gaussian_kde:  # noqa: N801
-    """As `scipy.stats.gaussian_kde`, whose density takes traced points; traced data are a TypeError.
+    """As `scipy.stats.gaussian_kde`, whose density takes traced points; traced
+    data are a TypeError.
 
     >>> import funcgrad as fg
     >>> float(fg.grad(lambda x: gaussian_kde([-1.0, 1.0])(x)[0])(0.0))
@@ -46,7 +47,9 @@ class gaussian_kde:  # noqa: N801
         return getattr(self.own, name)
 
     def logpdf(self, x: npt.ArrayLike) -> Any:
-        """The logarithm of the density at the points, whose coordinates are along the first axis."""
+        """The logarithm of the density at the points, whose coordinates are along
+        the first axis.
+        """
         own = self.own
         if not holds_expr(x):
             return own.logpdf(x)

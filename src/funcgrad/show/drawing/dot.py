@@ -25,15 +25,17 @@ _SHAPES = {"input": "ellipse", "constant": "plain", "op": "box"}
 
 
 def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
-    """The graph in the DOT language: inputs, constants and operations, with their shapes.
+    """The graph in the DOT language: inputs, constants and operations, with their
+    shapes.
 
-    Edges go from operand to operation; where the order of operands matters to a reader, two or more,
-    they are numbered. What a loop, a branch or a call runs is drawn by itself, once, in a box with the name
-    that the node says. With ``gradient``, each node also says its cotangent, the formula of the
+    Edges go from operand to operation; where the order of operands matters to
+    a reader, two or more, they are numbered. What a loop, a branch or a call
+    runs is drawn by itself, once, in a box with the name that the node says.
+    With ``gradient``, each node also says its cotangent, the formula of the
     derivative of the root in it, and dashed edges show where cotangents flow.
 
-    Raises ValueError for more than 100000 nodes, TypeError for what is no expression, and for a
-    ``gradient`` that is no bool.
+    Raises ValueError for more than 100000 nodes, TypeError for what is no
+    expression, and for a ``gradient`` that is no bool.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

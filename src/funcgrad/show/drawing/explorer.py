@@ -86,19 +86,24 @@ def explore(
     path: str | PathLike[str] | None = None,
     **named: object,
 ) -> Page:
-    """A page that draws a program, steps through backpropagation, and shows its derivatives.
+    """A page that draws a program, steps through backpropagation, and shows its
+    derivatives.
 
-    ``f`` is a function, with its arguments by position or by name, or an expression, with the values of its
-    variables by name or in a dict, or with none. With values, each node shows its value and its gradient in
-    numbers; without, gradients are formulas. The inputs of a program on numbers can be changed in the page.
+    ``f`` is a function, with its arguments by position or by name, or an
+    expression, with the values of its variables by name or in a dict, or with
+    none. With values, each node shows its value and its gradient in numbers;
+    without, gradients are formulas. The inputs of a program on numbers can be
+    changed in the page.
 
-    The graph pans, zooms and folds; the arrow keys step through the forward and the backward pass, whose
-    gradient map stands beside the graph. Programs of up to 500 nodes with a real result have a pane with the
-    gradient's program, small ones on numbers one with the Hessian's. With ``path``, the page is written to
-    that file.
+    The graph pans, zooms and folds; the arrow keys step through the forward
+    and the backward pass, whose gradient map stands beside the graph. Programs
+    of up to 500 nodes with a real result have a pane with the gradient's
+    program, small ones on numbers one with the Hessian's. With ``path``, the
+    page is written to that file.
 
-    Raises ValueError for more than 5000 nodes, TypeError for values that do not fit, for a result that is a
-    tuple, and if ``f`` is neither; OSError if the file cannot be written.
+    Raises ValueError for more than 5000 nodes, TypeError for values that do
+    not fit, for a result that is a tuple, and if ``f`` is neither; OSError if
+    the file cannot be written.
 
     >>> import numpy as np
     >>> explore(lambda x: np.sin(x) * x, 0.5)

@@ -78,27 +78,32 @@ def to_svg(
     fold: int | None = MOST_BOXES,
     **named: object,
 ) -> Picture:
-    """The graph as an SVG picture, for a notebook, a page or a slide; with ``path`` it is written there, too.
+    """The graph as an SVG picture, for a notebook, a page or a slide; with
+    ``path`` it is written there, too.
 
-    ``f`` is an expression, whose variables may have values by name or in a dict, or a function, with its
-    arguments by position or by name. The name of a file may stand before them. With values each node shows
-    its value in green and below it, in red, the gradient: the derivative of the root in it. Each edge shows
-    its local derivative; between arrays, how a cotangent z is pulled back. With ``gradient`` and no values
-    these are formulas.
+    ``f`` is an expression, whose variables may have values by name or in a
+    dict, or a function, with its arguments by position or by name. The name of
+    a file may stand before them. With values each node shows its value in
+    green and below it, in red, the gradient: the derivative of the root in it.
+    Each edge shows its local derivative; between arrays, how a cotangent z is
+    pulled back. With ``gradient`` and no values these are formulas.
 
-    Operands stand above their users, or to the left if ``direction`` is ``"right"``; where their order
-    matters, as in a difference, edges arrive in it from left to right, or from top to bottom. Constants, and
-    inputs that many use, are drawn beside each user; a dashed outline means *the same node again*. A graph
-    that would need more than ``fold`` boxes is folded: repetitions, calls, and then parts become boxes that
-    say what they hold; None folds nothing. What a loop, a branch or a call runs is drawn below, once, in a
-    box with the name that the node says. A tall drawing is cut into columns, to be read one after the other.
+    Operands stand above their users, or to the left if ``direction`` is
+    ``"right"``; where their order matters, as in a difference, edges arrive in
+    it from left to right, or from top to bottom. Constants, and inputs that
+    many use, are drawn beside each user; a dashed outline means *the same node
+    again*. A graph that would need more than ``fold`` boxes is folded:
+    repetitions, calls, and then parts become boxes that say what they hold;
+    None folds nothing. What a loop, a branch or a call runs is drawn below,
+    once, in a box with the name that the node says. A tall drawing is cut into
+    columns, to be read one after the other.
 
-    The picture has a title and a description for those who do not see it, and can be read on light and on
-    dark.
+    The picture has a title and a description for those who do not see it, and
+    can be read on light and on dark.
 
-    Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and for another direction,
-    TypeError if ``f`` is no expression and no function, or the values do not fit, OSError if the
-    file cannot be written.
+    Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and
+    for another direction, TypeError if ``f`` is no expression and no function,
+    or the values do not fit, OSError if the file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

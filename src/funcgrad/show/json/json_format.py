@@ -53,12 +53,15 @@ _ENTRIES = ("op", "parents", "params", "shape", "dtype")
 
 # -- writing -------------------------------------------------------------------------------------
 def to_json(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
-    """An expression, or a function at arguments, as JSON text, one node a line; see `from_json`.
+    """An expression, or a function at arguments, as JSON text, one node a line;
+    see `from_json`.
 
-    Equal programs give equal texts. Arrays that a trace captured by reference are stored by content.
+    Equal programs give equal texts. Arrays that a trace captured by reference
+    are stored by content.
 
-    Raises TypeError if ``f`` is neither, and for what cannot be stored: an operation from outside the
-    package, or a leaf of a trace that is still running.
+    Raises TypeError if ``f`` is neither, and for what cannot be stored: an
+    operation from outside the package, or a leaf of a trace that is still
+    running.
 
     >>> import funcgrad as fg
     >>> print(to_json(fg.var("x") * 2))
@@ -135,8 +138,9 @@ def _bytes(array: Array) -> dict[str, str]:
 def from_json(text: str) -> Expr:
     """The expression that `to_json` wrote: its key is that of the original.
 
-    Raises ValueError, in one line, for anything else: bad JSON, an unknown version or operation, nodes
-    out of order, types that do not fit the operations. Reading runs nothing that stands in the text.
+    Raises ValueError, in one line, for anything else: bad JSON, an unknown
+    version or operation, nodes out of order, types that do not fit the
+    operations. Reading runs nothing that stands in the text.
 
     >>> import funcgrad as fg
     >>> y = fg.sin(fg.var("x")) ** 2

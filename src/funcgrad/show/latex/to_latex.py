@@ -70,9 +70,11 @@ _ESCAPES = {c: f"\\{c}" for c in "#$%&_{}"} | {
 
 
 def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
-    r"""The formula in LaTeX's mathematics, without dollar signs, of an expression or a function at arguments.
+    r"""The formula in LaTeX's mathematics, without dollar signs, of an expression
+    or a function at arguments.
 
-    Parts that are shared, or long, get names in a block; of a long program, the middle is left out.
+    Parts that are shared, or long, get names in a block; of a long program,
+    the middle is left out.
 
     Raises TypeError for what is neither.
 

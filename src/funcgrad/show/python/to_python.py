@@ -33,15 +33,19 @@ MOST_NODES_WRITTEN = 100_000  # nodes; Python's compiler takes seconds for more
 def to_python(
     expr: Expr, name: str = "f", *, module: Literal["numpy", "math"] = "numpy"
 ) -> PrintedText:
-    """The source of a Python function of the variables, in the order in which they are first met.
+    """The source of a Python function of the variables, in the order in which
+    they are first met.
 
-    A gradient has the order of the program that it was derived of. The program is written as it runs, with
-    its guards, not as it is read. A loop is written as a function with a ``for`` or a ``while``, a branch as
-    one with an ``if``. With ``module="math"`` a scalar program becomes plain Python on floats: faster, but
-    outside the domain it raises, as `math` does, where NumPy gives inf or nan.
+    A gradient has the order of the program that it was derived of. The program
+    is written as it runs, with its guards, not as it is read. A loop is
+    written as a function with a ``for`` or a ``while``, a branch as one with
+    an ``if``. With ``module="math"`` a scalar program becomes plain Python on
+    floats: faster, but outside the domain it raises, as `math` does, where
+    NumPy gives inf or nan.
 
-    Raises ValueError for a name that is no identifier, an operation without a form in the module, or
-    more than 100000 nodes; TypeError for what is no expression or no name.
+    Raises ValueError for a name that is no identifier, an operation without a
+    form in the module, or more than 100000 nodes; TypeError for what is no
+    expression or no name.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")

@@ -30,16 +30,19 @@ Policy = str | int | Sequence[str]
 
 @curried
 def checkpoint(f: Callable[..., Any] = LATER, policy: Policy = "nothing") -> Callable[..., Any]:
-    """The same function, whose intermediate values reverse mode keeps only as the policy says.
+    """The same function, whose intermediate values reverse mode keeps only as the
+    policy says.
 
-    The other values are recomputed in the reverse pass, which trades time for memory. Policies:
-    ``"nothing"``; ``"all"`` (no checkpoint); a list of names, of values marked by `name`; or an int, a
-    budget of bytes a call, spent on the values that cost most work a byte to recompute. Without f, a
-    decorator. As `jax.checkpoint`. Elementwise chains on large arrays are fused and keep little memory, so
-    that a checkpoint there costs time and saves nothing; it pays around matrix products.
+    The other values are recomputed in the reverse pass, which trades time for
+    memory. Policies: ``"nothing"``; ``"all"`` (no checkpoint); a list of
+    names, of values marked by `name`; or an int, a budget of bytes a call,
+    spent on the values that cost most work a byte to recompute. Without f, a
+    decorator. As `jax.checkpoint`. Elementwise chains on large arrays are
+    fused and keep little memory, so that a checkpoint there costs time and
+    saves nothing; it pays around matrix products.
 
-    Raises TypeError if f is not a function; ValueError for an unknown policy, or for names that nothing
-    in f bears.
+    Raises TypeError if f is not a function; ValueError for an unknown policy,
+    or for names that nothing in f bears.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -81,10 +84,12 @@ def _is_object(leaf: object) -> bool:
 
 
 def name(x: Array, label: str) -> Any:
-    """The same value, with a name: its label in tables, pictures, gradient maps and orders.
+    """The same value, with a name: its label in tables, pictures, gradient maps
+    and orders.
 
-    A policy of `checkpoint` may list the names of values in a traced function. No node is added to a formula,
-    and a variable keeps its own name. A tree's leaves share the name; numbers come back as they are.
+    A policy of `checkpoint` may list the names of values in a traced function.
+    No node is added to a formula, and a variable keeps its own name. A tree's
+    leaves share the name; numbers come back as they are.
 
     Raises TypeError if the name is no text.
 

@@ -31,13 +31,15 @@ def cond(
     false_fun: Callable[..., Any],
     *operands: Any,
 ) -> Any:
-    """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``, as `jax.lax.cond`.
+    """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``,
+    as `jax.lax.cond`.
 
-    Only the chosen branch and its derivative run. Under `vmap` with a batched ``pred`` both branches run,
-    and each example selects. Both must return the same structure and shapes; dtypes are promoted.
+    Only the chosen branch and its derivative run. Under `vmap` with a batched
+    ``pred`` both branches run, and each example selects. Both must return the
+    same structure and shapes; dtypes are promoted.
 
-    Raises TypeError if ``pred`` is not a scalar bool or integer, a branch is no function, or the branches
-    return different structures or shapes.
+    Raises TypeError if ``pred`` is not a scalar bool or integer, a branch is
+    no function, or the branches return different structures or shapes.
 
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
     4.0
@@ -52,10 +54,12 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array) -> Any:
-    """``branches[index](*operands)``, the index clamped to the valid range, as `jax.lax.switch`.
+    """``branches[index](*operands)``, the index clamped to the valid range, as
+    `jax.lax.switch`.
 
-    Raises TypeError if ``index`` is not a scalar integer, there are no branches, one is no function, or
-    they return different structures or shapes.
+    Raises TypeError if ``index`` is not a scalar integer, there are no
+    branches, one is no function, or they return different structures or
+    shapes.
 
     >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
     8.0

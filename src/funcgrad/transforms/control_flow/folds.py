@@ -27,13 +27,16 @@ _FIRST = _Missing()
 
 
 def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -> Any:
-    """``f(f(f(initial, xs[0]), xs[1]), ...)``, as `functools.reduce`, on the first axis of ``xs``.
+    """``f(f(f(initial, xs[0]), xs[1]), ...)``, as `functools.reduce`, on the
+    first axis of ``xs``.
 
-    ``xs`` may be a tree of arrays; f then gets trees of slices. The value keeps its structure and types.
-    Without ``initial``, the value starts with the first slice.
+    ``xs`` may be a tree of arrays; f then gets trees of slices. The value
+    keeps its structure and types. Without ``initial``, the value starts with
+    the first slice.
 
-    Raises TypeError if there is neither an initial value nor a first slice, or if f changes the structure,
-    shape or dtype of the value; ValueError if the arrays of ``xs`` differ in length.
+    Raises TypeError if there is neither an initial value nor a first slice, or
+    if f changes the structure, shape or dtype of the value; ValueError if the
+    arrays of ``xs`` differ in length.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -69,7 +72,8 @@ def _indexed(x: object) -> Any:
 
 
 def accumulate(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -> Any:
-    """The intermediate values of `reduce`, ``initial`` first, stacked: as `itertools.accumulate`.
+    """The intermediate values of `reduce`, ``initial`` first, stacked: as
+    `itertools.accumulate`.
 
     Raises TypeError and ValueError as `reduce` does.
 
@@ -90,10 +94,11 @@ def accumulate(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRS
 
 
 def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
-    """``x, f(x), f(f(x)), ...``, n values stacked: as ``toolz.take(n, toolz.iterate(f, x))``.
+    """``x, f(x), f(f(x)), ...``, n values stacked: as
+    ``toolz.take(n, toolz.iterate(f, x))``.
 
-    Raises ValueError if n is not an int of at least 1; TypeError if f changes the structure, shape or dtype
-    of its argument.
+    Raises ValueError if n is not an int of at least 1; TypeError if f changes
+    the structure, shape or dtype of its argument.
 
     >>> iterate(lambda x: x * x, 2.0, 4)
     array([  2.,   4.,  16., 256.])
@@ -122,13 +127,16 @@ def _after(initial: object, ys: object) -> Any:
 def associative_scan(
     f: Callable[[Any, Any], Any], xs: object, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """The prefix scan of an associative function, in about log2(n) steps on whole arrays.
+    """The prefix scan of an associative function, in about log2(n) steps on whole
+    arrays.
 
-    Entry k of the result is ``f(...f(x0, x1)..., xk)``. ``f(a, b)`` gets trees of arrays with many entries
-    along the axis, and must act on each entry separately, as in `jax.lax.associative_scan`. With
-    ``reverse``, the scan runs from the last entry to the first. (Hillis and Steele 1986.)
+    Entry k of the result is ``f(...f(x0, x1)..., xk)``. ``f(a, b)`` gets trees
+    of arrays with many entries along the axis, and must act on each entry
+    separately, as in `jax.lax.associative_scan`. With ``reverse``, the scan
+    runs from the last entry to the first. (Hillis and Steele 1986.)
 
-    Raises ValueError if the arrays have no such axis or differ in length along it.
+    Raises ValueError if the arrays have no such axis or differ in length along
+    it.
 
     >>> import numpy as np
     >>> associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))

@@ -35,19 +35,23 @@ def scan(
     *,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
-    """A loop that carries a state and returns an output at each iteration, as `jax.lax.scan`.
+    """A loop that carries a state and returns an output at each iteration, as
+    `jax.lax.scan`.
 
-    ``f(carry, x)`` returns ``(carry, y)``; ``xs`` is a tree of arrays whose first axis is the iteration,
-    or None with a ``length``. Returns the last carry and the tree of stacked y. With ``reverse`` the
-    iterations run from the last to the first. The carry keeps its structure, shapes and dtypes.
+    ``f(carry, x)`` returns ``(carry, y)``; ``xs`` is a tree of arrays whose
+    first axis is the iteration, or None with a ``length``. Returns the last
+    carry and the tree of stacked y. With ``reverse`` the iterations run from
+    the last to the first. The carry keeps its structure, shapes and dtypes.
 
-    ``checkpoint`` selects the states that reverse mode keeps: all (None), every k-th (an int), about the
-    square root of their number ("sqrt"), or about eight for each power of eight in their number ("log",
-    about as many as binomial schedules keep). The others are recomputed: once for "sqrt", once for each
-    power of eight for "log".
+    ``checkpoint`` selects the states that reverse mode keeps: all (None),
+    every k-th (an int), about the square root of their number ("sqrt"), or
+    about eight for each power of eight in their number ("log", about as many
+    as binomial schedules keep). The others are recomputed: once for "sqrt",
+    once for each power of eight for "log".
 
-    Raises TypeError if f does not return a pair, or changes the structure, shape or dtype of the carry;
-    ValueError if the arrays of ``xs`` and ``length`` disagree or are missing, or ``checkpoint`` is unknown.
+    Raises TypeError if f does not return a pair, or changes the structure,
+    shape or dtype of the carry; ValueError if the arrays of ``xs`` and
+    ``length`` disagree or are missing, or ``checkpoint`` is unknown.
 
     >>> import numpy as np
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
@@ -259,13 +263,15 @@ def _chunked_scan(
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object
 ) -> Any:
-    """``body_fun`` applied repeatedly while ``cond_fun`` of the value is true, as `jax.lax.while_loop`.
+    """``body_fun`` applied repeatedly while ``cond_fun`` of the value is true, as
+    `jax.lax.while_loop`.
 
-    The number of iterations may depend on the data. Unlike JAX's, the loop is differentiable in reverse
-    mode, which keeps the value of every iteration. The value keeps its structure, shapes and dtypes.
+    The number of iterations may depend on the data. Unlike JAX's, the loop is
+    differentiable in reverse mode, which keeps the value of every iteration.
+    The value keeps its structure, shapes and dtypes.
 
-    Raises TypeError if ``cond_fun`` does not return a scalar bool, or ``body_fun`` changes the structure,
-    shape or dtype of the value.
+    Raises TypeError if ``cond_fun`` does not return a scalar bool, or
+    ``body_fun`` changes the structure, shape or dtype of the value.
 
     >>> while_loop(lambda x: x < 100.0, lambda x: x * x, 3.0)
     6561.0
@@ -313,12 +319,15 @@ def fori_loop(
     *,
     checkpoint: int | str | None = None,
 ) -> Any:
-    """``for i in range(lower, upper): value = body_fun(i, value)``, as `jax.lax.fori_loop`.
+    """``for i in range(lower, upper): value = body_fun(i, value)``, as
+    `jax.lax.fori_loop`.
 
-    ``checkpoint`` as in `scan`, for bounds that are known; with a traced bound every state is kept.
+    ``checkpoint`` as in `scan`, for bounds that are known; with a traced bound
+    every state is kept.
 
-    Raises TypeError if a bound is not an integer, or ``body_fun`` changes the structure, shape or dtype of
-    the value; ValueError for ``checkpoint`` with a traced bound.
+    Raises TypeError if a bound is not an integer, or ``body_fun`` changes the
+    structure, shape or dtype of the value; ValueError for ``checkpoint`` with
+    a traced bound.
 
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120

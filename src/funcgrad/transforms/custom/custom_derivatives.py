@@ -151,12 +151,15 @@ def _traced(args: Sequence[Any]) -> bool:
 class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """A function with a reverse rule of its own, as `jax.custom_vjp`.
 
-    ``f.defvjp(fwd, bwd)``: ``fwd(*args)`` returns the value and residuals, ``bwd(residuals, cotangent)``
-    a tuple of cotangents, one an argument (None for zero). ``bwd`` gets the values of ``nondiff_argnums``
-    first. ``bwd`` must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as well.
+    ``f.defvjp(fwd, bwd)``: ``fwd(*args)`` returns the value and residuals,
+    ``bwd(residuals, cotangent)`` a tuple of cotangents, one an argument (None
+    for zero). ``bwd`` gets the values of ``nondiff_argnums`` first. ``bwd``
+    must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as
+    well.
 
-    Raises TypeError if f is not a function, ``fwd`` does not return a pair, or ``bwd`` does not return a
-    tuple of cotangents of the arguments' shapes and dtypes.
+    Raises TypeError if f is not a function, ``fwd`` does not return a pair, or
+    ``bwd`` does not return a tuple of cotangents of the arguments' shapes and
+    dtypes.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -172,7 +175,9 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     _rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Give the rule: ``fwd(*args) -> (value, residuals)`` and ``bwd(residuals, cotangent)``."""
+        """Give the rule: ``fwd(*args) -> (value, residuals)`` and
+        ``bwd(residuals, cotangent)``.
+        """
         self._rule = (fwd, bwd)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -256,12 +261,13 @@ def _context_first(body: Body, before: int, linear: int) -> Body:
 class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     """A function with a forward rule of its own, as `jax.custom_jvp`.
 
-    ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its tangent, linear in the
-    tangents; it gets the values of ``nondiff_argnums`` first. ``f.defjvps(*partials)``: one
-    ``partial(tangent, value, *args)`` an argument, or None. Reverse mode is the transpose of the rule.
+    ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its
+    tangent, linear in the tangents; it gets the values of ``nondiff_argnums``
+    first. ``f.defjvps(*partials)``: one ``partial(tangent, value, *args)`` an
+    argument, or None. Reverse mode is the transpose of the rule.
 
-    Raises TypeError if f is not a function, or the rule does not return a pair of a value and a tangent of
-    its shapes and dtypes.
+    Raises TypeError if f is not a function, or the rule does not return a pair
+    of a value and a tangent of its shapes and dtypes.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -277,12 +283,16 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     _rule: Callable[..., Any] | None = None
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the rule ``rule(primals, tangents) -> (value, tangent)``; may be used as a decorator."""
+        """Give the rule ``rule(primals, tangents) -> (value, tangent)``; may be
+        used as a decorator.
+        """
         self._rule = rule
         return rule
 
     def defjvps(self, *partials: Callable[..., Any] | None) -> None:
-        """Give one ``partial(tangent, value, *args)`` an argument; None where the derivative is zero."""
+        """Give one ``partial(tangent, value, *args)`` an argument; None where the
+        derivative is zero.
+        """
 
         if self.nondiff_argnums:
             raise fail(

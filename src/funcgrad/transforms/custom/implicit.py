@@ -38,18 +38,23 @@ Levels = tuple[tuple[int, tuple[bool, ...]], ...]
 def implicit_root(
     residual: Callable[..., Any], solver: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """The function ``solve(x0, *theta)`` that finds x with ``residual(x, *theta) = 0``, near x0.
+    """The function ``solve(x0, *theta)`` that finds x with
+    ``residual(x, *theta) = 0``, near x0.
 
-    It is differentiable in theta, and in the values that ``residual`` captures, in both modes and to every
-    order, by the implicit function theorem; the gradient in x0 is 0. x and each theta may be trees of real
-    arrays; the residual has as many entries as x. Under `vmap` each example is solved separately.
+    It is differentiable in theta, and in the values that ``residual``
+    captures, in both modes and to every order, by the implicit function
+    theorem; the gradient in x0 is 0. x and each theta may be trees of real
+    arrays; the residual has as many entries as x. Under `vmap` each example is
+    solved separately.
 
-    ``solver(fun, x0) -> x`` gets the residual as a function of an array (of a flat vector, if x is a tree
-    of several arrays). The default is SciPy's `optimize.root` with the Jacobian, followed by Newton steps.
+    ``solver(fun, x0) -> x`` gets the residual as a function of an array (of a
+    flat vector, if x is a tree of several arrays). The default is SciPy's
+    `optimize.root` with the Jacobian, followed by Newton steps.
 
-    Raises TypeError if the residual or the solver is not a function, or the residual has another number of
-    entries than x; RuntimeError if the solver does not converge; ImportError without SciPy, if no solver is
-    given. The derivative raises `numpy.linalg.LinAlgError` if dF/dx is singular.
+    Raises TypeError if the residual or the solver is not a function, or the
+    residual has another number of entries than x; RuntimeError if the solver
+    does not converge; ImportError without SciPy, if no solver is given. The
+    derivative raises `numpy.linalg.LinAlgError` if dF/dx is singular.
 
     >>> import funcgrad as fg
     >>> sqrt = implicit_root(lambda x, a: x * x - a)
@@ -62,13 +67,16 @@ def implicit_root(
 def implicit_argmin(
     objective: Callable[..., Any], solver: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """The function ``solve(x0, *theta)`` that finds a minimum of ``objective(x, *theta)`` in x, near x0.
+    """The function ``solve(x0, *theta)`` that finds a minimum of
+    ``objective(x, *theta)`` in x, near x0.
 
-    Differentiable as `implicit_root` is, through the equation that the gradient in x is 0. ``solver(fun,
-    x0) -> x`` gets the objective; the default is SciPy's `optimize.minimize` with the gradient, followed by
+    Differentiable as `implicit_root` is, through the equation that the
+    gradient in x is 0. ``solver(fun, x0) -> x`` gets the objective; the
+    default is SciPy's `optimize.minimize` with the gradient, followed by
     Newton steps.
 
-    Raises the errors of `implicit_root`; TypeError also if the objective is not a real scalar.
+    Raises the errors of `implicit_root`; TypeError also if the objective is
+    not a real scalar.
 
     >>> import funcgrad as fg
     >>> nearest = implicit_argmin(lambda x, a: (x - a) ** 2 + x**2)
@@ -81,12 +89,14 @@ def implicit_argmin(
 def fixed_point(
     g: Callable[..., Any], solver: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """The function ``solve(x0, *theta)`` that finds x with ``x = g(x, *theta)``, by iteration from x0.
+    """The function ``solve(x0, *theta)`` that finds x with ``x = g(x, *theta)``,
+    by iteration from x0.
 
-    Differentiable as `implicit_root` is. ``solver(fun, x0) -> x`` gets g; the default iterates g until x
-    changes by no more than rounding.
+    Differentiable as `implicit_root` is. ``solver(fun, x0) -> x`` gets g; the
+    default iterates g until x changes by no more than rounding.
 
-    Raises the errors of `implicit_root`; RuntimeError also after 10000 iterations without convergence.
+    Raises the errors of `implicit_root`; RuntimeError also after 10000
+    iterations without convergence.
 
     >>> import numpy as np
     >>> import funcgrad as fg

@@ -57,18 +57,22 @@ def primitive(
 ) -> Callable[..., Any]:
     """f as one opaque operation on arrays.
 
-    Without ``out``, f acts entry by entry on floating-point arrays that broadcast. ``partials`` has one
-    function an argument, of the same arguments, that returns the partial derivative as an expression (None:
-    a derivative in that argument is an error); both modes, batching and all orders use it. In its place,
-    ``"complex-step"`` (f takes complex arrays and is analytic) or ``"finite-difference"`` (central, about
-    ten digits) select a numerical rule, which the printed formula names. If f does not act entry by entry,
-    ``out`` gives the type of the result from the `ArrayType` of each argument: one of them, or a number or
-    an array of the result's shape and dtype. `custom_vjp` or `custom_jvp` gives its derivative; under
-    `vmap`, f is called once for each example. Without f, a decorator.
+    Without ``out``, f acts entry by entry on floating-point arrays that
+    broadcast. ``partials`` has one function an argument, of the same
+    arguments, that returns the partial derivative as an expression (None: a
+    derivative in that argument is an error); both modes, batching and all
+    orders use it. In its place, ``"complex-step"`` (f takes complex arrays and
+    is analytic) or ``"finite-difference"`` (central, about ten digits) select
+    a numerical rule, which the printed formula names. If f does not act entry
+    by entry, ``out`` gives the type of the result from the `ArrayType` of each
+    argument: one of them, or a number or an array of the result's shape and
+    dtype. `custom_vjp` or `custom_jvp` gives its derivative; under `vmap`, f
+    is called once for each example. Without f, a decorator.
 
-    Raises TypeError if ``partials`` is not a list of functions, or has another length than the arguments,
-    and if a derivative runs that was not given; ValueError for an unknown numerical rule, for
-    both ``partials`` and ``out``, or if f's result has another shape than stated.
+    Raises TypeError if ``partials`` is not a list of functions, or has another
+    length than the arguments, and if a derivative runs that was not given;
+    ValueError for an unknown numerical rule, for both ``partials`` and
+    ``out``, or if f's result has another shape than stated.
 
     >>> import math
     >>> import numpy as np

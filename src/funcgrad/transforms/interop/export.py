@@ -22,25 +22,30 @@ from funcgrad.transforms.transform_arguments import check_function
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f, written for NumPy, as a function of JAX arrays, for use under JAX's own transforms.
+    """f, written for NumPy, as a function of JAX arrays, for use under JAX's own
+    transforms.
 
-    These are `jax.jit`, `jax.grad`, `jax.vmap`, `jax.pmap` and `jax.shard_map`, in any order.
+    These are `jax.jit`, `jax.grad`, `jax.vmap`, `jax.pmap` and
+    `jax.shard_map`, in any order.
 
-    Arguments and results are trees of arrays. f runs once for each structure, shapes and dtypes that it
-    is called with, and knows no values: choose with ``np.where``, `cond` and `scan`. What is neither an
-    array nor a float, such as an int or a string, is known to f, and counts by value; a Python float takes
-    the dtype of the arrays beside it. What f captures counts as it was in that run. Called with
-    expressions, it is f.
+    Arguments and results are trees of arrays. f runs once for each structure,
+    shapes and dtypes that it is called with, and knows no values: choose with
+    ``np.where``, `cond` and `scan`. What is neither an array nor a float, such
+    as an int or a string, is known to f, and counts by value; a Python float
+    takes the dtype of the arrays beside it. What f captures counts as it was
+    in that run. Called with expressions, it is f.
 
-    JAX differentiates it by funcgrad's rules, ties and singular points included; a rule of `custom_vjp`
-    must be linear in the cotangent, since JAX transposes it. JAX computes in float32 unless
-    ``jax_enable_x64`` is set, raises for no index out of bounds and no singular matrix, and has no
-    derivative of a `while_loop` in reverse. Arrays over a mesh whose axes are explicit obey JAX's rules for
-    these, which refuse some products and indices; with axes of type Auto there are none, and under `jit`
-    with backend "jax" explicit axes serve too.
+    JAX differentiates it by funcgrad's rules, ties and singular points
+    included; a rule of `custom_vjp` must be linear in the cotangent, since JAX
+    transposes it. JAX computes in float32 unless ``jax_enable_x64`` is set,
+    raises for no index out of bounds and no singular matrix, and has no
+    derivative of a `while_loop` in reverse. Arrays over a mesh whose axes are
+    explicit obey JAX's rules for these, which refuse some products and
+    indices; with axes of type Auto there are none, and under `jit` with
+    backend "jax" explicit axes serve too.
 
-    Raises TypeError where f asks for a value, or uses an operation that JAX has no function for;
-    ImportError without JAX.
+    Raises TypeError where f asks for a value, or uses an operation that JAX
+    has no function for; ImportError without JAX.
 
     >>> import jax, funcgrad as fg
     >>> f = to_jax(lambda x: fg.where(x > 0, fg.sqrt(x), 0))
@@ -52,17 +57,22 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f, written for NumPy, as a function of PyTorch tensors, on the device of the first, open to autograd.
+    """f, written for NumPy, as a function of PyTorch tensors, on the device of
+    the first, open to autograd.
 
-    Arguments and results are trees of tensors. As in `to_jax`, f runs once for each structure, shapes and
-    dtypes, and knows no values; what is neither an array nor a float counts by value. A Python float takes
-    the dtype of the tensors beside it, or torch's default. Loops and branches of funcgrad run in Python.
+    Arguments and results are trees of tensors. As in `to_jax`, f runs once for
+    each structure, shapes and dtypes, and knows no values; what is neither an
+    array nor a float counts by value. A Python float takes the dtype of the
+    tensors beside it, or torch's default. Loops and branches of funcgrad run
+    in Python.
 
-    Autograd differentiates the tensor program by PyTorch's rules, those of `custom_vjp` and `custom_jvp`
-    excepted. For funcgrad's at singular points take `to_torch(grad(f))`.
+    Autograd differentiates the tensor program by PyTorch's rules, those of
+    `custom_vjp` and `custom_jvp` excepted. For funcgrad's at singular points
+    take `to_torch(grad(f))`.
 
-    Raises TypeError where f asks for a value, uses an operation that PyTorch has no function for, or gets a
-    tensor of a dtype that NumPy has not, such as bfloat16; ImportError without PyTorch.
+    Raises TypeError where f asks for a value, uses an operation that PyTorch
+    has no function for, or gets a tensor of a dtype that NumPy has not, such
+    as bfloat16; ImportError without PyTorch.
 
     >>> import torch, funcgrad as fg
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -37,14 +37,16 @@ KEPT = 32
 
 
 def sparsity(f: Callable[..., Any], *args: object, argnums: int | Sequence[int] = 0) -> Any:
-    """The pattern of f's Jacobian at these arguments: a boolean ``scipy.sparse.csr_array``.
+    """The pattern of f's Jacobian at these arguments: a boolean
+    ``scipy.sparse.csr_array``.
 
-    Rows are the entries of f's result, columns those of the arguments of ``argnums``, trees raveled
-    leaf by leaf. It is propagated through the graph, without evaluating derivatives, and covers every entry
-    that can be nonzero along the branches that f took.
+    Rows are the entries of f's result, columns those of the arguments of
+    ``argnums``, trees raveled leaf by leaf. It is propagated through the
+    graph, without evaluating derivatives, and covers every entry that can be
+    nonzero along the branches that f took.
 
-    Raises TypeError if f is not a function, no arguments follow it, or a value is complex; ImportError
-    without SciPy.
+    Raises TypeError if f is not a function, no arguments follow it, or a value
+    is complex; ImportError without SciPy.
 
     >>> import numpy as np
     >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
@@ -65,11 +67,12 @@ def sparsity(f: Callable[..., Any], *args: object, argnums: int | Sequence[int] 
 def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The function that computes f's Jacobian as a ``scipy.sparse.csr_array``.
 
-    Columns that share no row are computed by one pushforward, or rows that share no column by one
-    pullback, whichever needs fewer products. Trees are raveled leaf by leaf. Fits
-    ``scipy.optimize.least_squares(jac=...)``.
+    Columns that share no row are computed by one pushforward, or rows that
+    share no column by one pullback, whichever needs fewer products. Trees are
+    raveled leaf by leaf. Fits ``scipy.optimize.least_squares(jac=...)``.
 
-    Raises TypeError if f is not a function, or a value is complex; ImportError without SciPy.
+    Raises TypeError if f is not a function, or a value is complex; ImportError
+    without SciPy.
 
     >>> import numpy as np
     >>> J = sparse_jacobian(lambda x: x[1:] * x[:-1])
@@ -81,12 +84,15 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
 
 
 def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The function that computes the Hessian of f, a real scalar, as a ``scipy.sparse.csr_array``.
+    """The function that computes the Hessian of f, a real scalar, as a
+    ``scipy.sparse.csr_array``.
 
-    Star coloring: an entry is recovered from the product of its row's color or its column's, so that an
-    arrow matrix needs two products. Fits ``scipy.optimize.minimize(hess=..., method="trust-constr")``.
+    Star coloring: an entry is recovered from the product of its row's color or
+    its column's, so that an arrow matrix needs two products. Fits
+    ``scipy.optimize.minimize(hess=..., method="trust-constr")``.
 
-    Raises TypeError if f is not a function or does not return a real scalar; ImportError without SciPy.
+    Raises TypeError if f is not a function or does not return a real scalar;
+    ImportError without SciPy.
 
     >>> import numpy as np
     >>> H = sparse_hessian(lambda x: np.sum(x[1:] * x[:-1] ** 2))

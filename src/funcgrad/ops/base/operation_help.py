@@ -1,0 +1,27 @@
+"""What `help` shows of an operation: a sentence of its own, not the class that it is an instance of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class OperationHelp:
+    """The docstring of a class of operations, and one for each operation.
+
+    >>> import funcgrad as fg
+    >>> print(fg.sin.__doc__)
+    As `numpy.sin`, on numbers, arrays and expressions.
+    >>> print(fg.sigmoid.__doc__)
+    sigmoid, entry by entry, on numbers, arrays and expressions.
+    """
+
+    def __init__(self, of_class: str) -> None:
+        self.of_class = of_class
+
+    def __get__(self, op: Any, owner: type) -> str:
+        if op is None:
+            return self.of_class
+        what = f"As `numpy.{op.name}`" if hasattr(np, op.name) else f"{op.name}, entry by entry"
+        return f"{what}, on numbers, arrays and expressions."
