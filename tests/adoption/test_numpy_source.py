@@ -296,3 +296,68 @@ def test_zeros_that_are_not_differentiated_are_cut_off_as_in_numpy():
 def test_poly1d_takes_lists_of_traced_numbers():
     assert fg.grad(lambda x: np.poly1d([x, 1.0, x])(2.0))(0.0) == 5.0
     assert fg.grad(lambda x: np.poly1d([x, 1.0], True)(2.0))(0.0) == -1.0
+
+
+SERIES = np.polynomial
+CONVERSIONS = {
+    "at a polynomial": lambda c: SERIES.Polynomial(c)(SERIES.Polynomial([1.0, 2.0]))(2.0),
+    "of Chebyshev's to powers": lambda c: SERIES.Chebyshev(c).convert(kind=SERIES.Polynomial)(2.0),
+    "to Chebyshev's": lambda c: SERIES.Polynomial(c).convert(kind=SERIES.Chebyshev).coef[0],
+    "to another domain": lambda c: SERIES.Polynomial(c).convert(domain=[0.0, 2.0]).coef[1],
+    "cast": lambda c: SERIES.Legendre.cast(SERIES.Hermite(c)).coef[0],
+    "number times": lambda c: (c[1] * SERIES.Polynomial([1.0, 2.0]) - c[0])(2.0) + c[2],
+    "poly1d at a poly1d": lambda c: np.poly1d(c)(np.poly1d([1.0, 2.0]))(1.5),
+    "number times poly1d": lambda c: (2.0 - float(c[1]) * np.poly1d([1.0, 2.0]))(c[2]),
+    "quotient of poly1d": lambda c: (np.poly1d(c) / np.poly1d([1.0, 2.0]))[0](2.0),
+    "number by a poly1d": lambda c: (float(c[0]) / np.poly1d(c[1:2]))(2.0),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_polynomials_of_polynomials_and_traced_numbers(name):
+    f, c, h = CONVERSIONS[name], np.array([1.0, 2.0, 3.0]), 1e-6
+    value, slope = fg.value_and_grad(f)(c)
+    assert value == pytest.approx(f(c), rel=1e-14)
+    wanted = [(f(c + h * e) - f(c - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(slope, wanted, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(fg.jacfwd(f)(c), slope, rtol=1e-13)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(c), slope, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda c: np.polyval(np.polydiv([1.0, 3.0, 3.0, 1.0], c)[1], 2.0),
+        lambda c: np.polyval(np.polydiv([1.0, 3.0, 3.0, 1.0], c)[0], 2.0),
+        lambda c: (np.poly1d([1.0, 3.0, 3.0, 1.0]) / np.poly1d(c))[1](2.0),
+        lambda c: np.polyval(np.polydiv(np.append(c, [1.0, 2.0, 1.0]), [1.0, 2.0, 1.0])[1], 2.0),
+        lambda c: np.polyval(np.polydiv(c, [1.0, 2.0, 3.0, 4.0])[1], 2.0),
+        lambda c: np.polyval(np.polydiv(c, [4.0])[1], 2.0) + np.polydiv(c, [4.0])[0][1],
+    ],
+)
+def test_a_remainder_of_zeros_has_derivatives(f):
+    c, h = np.array([1.0, 2.0, 1.0]), 1e-6
+    wanted = [(f(c + h * e) - f(c - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(fg.grad(f)(c), wanted, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(fg.jacfwd(f)(c), fg.grad(f)(c), rtol=1e-13, atol=1e-13)
+
+
+def test_trimmed_zeros_keep_their_derivatives():
+    c = np.array([1.0, 2.0, 0.0])
+    np.testing.assert_array_equal(
+        fg.grad(lambda c: SERIES.Polynomial(c).trim()(2.0))(c), [1.0, 2.0, 4.0]
+    )
+    cut = fg.grad(lambda c: SERIES.Polynomial(c).trim(1e-3)(2.0))
+    np.testing.assert_array_equal(cut(np.array([1.0, 2.0, 1e-4])), [1.0, 2.0, 0.0])
+    np.testing.assert_array_equal(fg.jit(SERIES.polynomial.polytrim)(c), [1.0, 2.0])
+    np.testing.assert_array_equal(fg.jit(SERIES.polynomial.polytrim)(0 * c), [0.0])
+    with pytest.raises(ValueError, match="tol must be non-negative"):
+        fg.grad(lambda c: SERIES.Polynomial(c).trim(-1.0)(2.0))(c)
+
+
+def test_nditer_says_what_to_write():
+    def total(x):
+        return sum(a**2 for a in np.nditer(x))
+
+    with pytest.raises(TypeError, match=r"nditer: expected numbers.*write for i in np.ndindex"):
+        fg.grad(total)(X)

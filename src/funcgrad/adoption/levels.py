@@ -251,7 +251,7 @@ def _asks(value: Any) -> bool:
     return isinstance(value, type) and (value in _ASKING or issubclass(value, _OF_NUMPY))
 
 
-_ASKING = frozenset((complex, float, hasattr, isinstance, issubclass, np.isscalar, type))
+_ASKING = frozenset((complex, float, hasattr, isinstance, issubclass, np.isscalar, np.nditer, type))
 _OF_NUMPY = (np.ndarray, np.generic)
 
 
@@ -274,6 +274,8 @@ def is_refusal(error: BaseException) -> bool:
         met.add(id(found))
         if isinstance(found, AttributeError) and isinstance(found.obj, Expr):
             return True
+        if isinstance(found, TypeError) and f"'{Expr.__name__}'" in str(found):
+            return True  # of an operator that has no rule for its operands, by Python
         place = found.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next

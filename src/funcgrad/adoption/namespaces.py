@@ -129,11 +129,17 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     from numpy.polynomial import polyutils
 
     from funcgrad.adoption.scipy_functions import as_adopted
-    from funcgrad.adoption.stand_ins.polynomials import initialize, trimseq
+    from funcgrad.adoption.stand_ins import polynomials
 
     found: dict[int, tuple[Any, Any]] = {
         id(theirs): (theirs, own)
-        for theirs, own in ((polyutils.trimseq, trimseq), (poly1d.__init__, initialize))
+        for theirs, own in (
+            (polyutils.trimseq, polynomials.trimseq),
+            (polyutils.trimcoef, polynomials.trimcoef),
+            (poly1d.__init__, polynomials.initialize),
+            (poly1d.__truediv__, polynomials.divide),
+            (poly1d.__rtruediv__, polynomials.divide_into),
+        )
     }
     for name in names:
         original, stand_in = sys.modules[name], import_module(REPLACED[name])

@@ -18,7 +18,7 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import is_sparse
+from funcgrad.expr.operators import has_own_operators
 from funcgrad.expr.registry import functions
 
 
@@ -44,7 +44,7 @@ def _binary(
         else:
             y = other
         if type(x) is Expr:
-            if not swapped and is_sparse(y):
+            if not swapped and has_own_operators(y, x):
                 return NotImplemented
             made = functions[name](y, x) if swapped else functions[name](x, y)
         elif type(y) is Expr:

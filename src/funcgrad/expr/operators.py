@@ -52,7 +52,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             found = functions["with_labels"](functions[name], x, y)
-            if found is NotImplemented and not (is_sparse(other) and not reflected):
+            if found is NotImplemented and (reflected or not has_own_operators(other, self)):
                 raise
             return found
 
@@ -60,9 +60,17 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
     return operator
 
 
-def is_sparse(value: object) -> bool:
-    """Whether a value is a sparse matrix of SciPy's, whose reflected operators take expressions."""
-    return any([base.__module__.startswith("scipy.sparse.") for base in type(value).__mro__])
+def has_own_operators(value: object, beside: Any) -> bool:
+    """Whether a value's reflected operators take an expression: those of polynomials and sparse matrices."""
+    kind = type(value)
+    if getattr(kind, "__array_ufunc__", _ABSENT) is None:  # NumPy's protocol
+        return True
+    if isinstance(value, np.poly1d):
+        return not beside.shape  # NumPy makes an array of an array and a poly1d
+    return any([base.__module__.startswith("scipy.sparse.") for base in kind.__mro__])
+
+
+_ABSENT = object()
 
 
 def _in_place(symbol: str) -> Callable[[Any, object], Any]:

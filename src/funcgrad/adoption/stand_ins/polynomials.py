@@ -32,6 +32,17 @@ def trimseq(seq: Array) -> Array:
         return seq
 
 
+def trimcoef(c: Array, tol: float = 0) -> Any:
+    """As NumPy's ``polytrim``: without small coefficients at the end, and zeros that have a derivative."""
+    if tol < 0:
+        raise ValueError("tol must be non-negative")
+    given: Any = array(c, ndmin=1)
+    if not tol and _is_differentiated(given):
+        return given
+    places = np.nonzero(np.abs(given) > tol)[0]
+    return given[: places[-1] + 1] if len(places) else given[:1] * 0
+
+
 def initialize(
     self: np.poly1d, c_or_r: Array | np.poly1d, r: bool = False, variable: str | None = None
 ) -> None:
@@ -52,6 +63,20 @@ def initialize(
             pass
     np.poly1d.__init__(self, [0.0], variable=variable)
     vars(self)["coeffs"] = given
+
+
+def divide(self: np.poly1d, other: Any) -> Any:
+    """As ``poly / other`` of `numpy.poly1d`: by a polynomial, the quotient and the remainder."""
+    if not isinstance(other, np.poly1d) and not np.ndim(other):
+        return type(self)(self.coeffs / other)
+    return tuple([type(self)(c) for c in np.polydiv(self.coeffs, type(self)(other).coeffs)])
+
+
+def divide_into(self: np.poly1d, other: Any) -> Any:
+    """As ``other / poly`` of `numpy.poly1d`."""
+    if not isinstance(other, np.poly1d) and not np.ndim(other):
+        return type(self)(other / self.coeffs)
+    return divide(type(self)(other), self)
 
 
 def _is_differentiated(coefficients: Array) -> bool:

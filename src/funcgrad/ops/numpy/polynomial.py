@@ -34,6 +34,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 def polyval(p: npt.ArrayLike, x: npt.ArrayLike) -> Any:
     """As `numpy.polyval`: the polynomial of coefficients, the highest power's first."""
+    if isinstance(x, np.poly1d):
+        return NotImplemented  # NumPy's own code runs
     p, x = lift_all((p, x))
     z = np.zeros_like(x)
     for i in range(p.shape[0]):
@@ -44,7 +46,7 @@ def polyval(p: npt.ArrayLike, x: npt.ArrayLike) -> Any:
 def roots(p: object) -> Any:
     """As `numpy.roots`. Raises TypeError for a first or last 0 that is differentiated."""
     _keep_zeros("roots", lift_fully(p), "fb")
-    return NotImplemented  # NumPy's own code runs
+    return NotImplemented
 
 
 def trim_zeros(filt: object, trim: Any = "fb", axis: object = None) -> Any:
@@ -53,9 +55,13 @@ def trim_zeros(filt: object, trim: Any = "fb", axis: object = None) -> Any:
     return NotImplemented
 
 
+def _is_differentiated(x: Expr) -> bool:
+    return bool(x.traced) and bool(functions["is_varied"](x))
+
+
 def _keep_zeros(name: str, x: Expr, trim: Any, axis: Any = None) -> None:
     """Refuse to cut zeros off, if they have derivatives, which would be lost."""
-    if x.traced and functions["is_varied"](x):
+    if _is_differentiated(x):
         value: Any = concrete_value(x, name)
         if np.shape(np.trim_zeros(value, trim, axis)) != x.shape:
             raise fail(
@@ -94,3 +100,20 @@ def polymul(a1: object, a2: object) -> Any:
     """As `numpy.polymul`: the product's coefficients, the first too if they are 0: they have derivatives."""
     first, second = [np.atleast_1d(p) for p in lift_all((a1, a2))]
     return np.convolve(first, second)
+
+
+def polydiv(u: object, v: object) -> Any:
+    """As `numpy.polydiv`. The remainder that is differentiated has all of its coefficients, also zeros."""
+    given = lift_all((u, v))
+    if not any(map(_is_differentiated, given)):
+        return NotImplemented
+    first, divisor = [np.atleast_1d(p) + 0.0 for p in given]
+    rest, last = first, divisor.size - 1
+    scale, quotient = 1.0 / divisor[0], []
+    for _ in range(first.size - last):
+        quotient.append(scale * rest[0])
+        head = rest[: last + 1] - quotient[-1] * divisor
+        rest = np.concatenate([head[1:], rest[last + 1 :]])
+    if not quotient:
+        return first[:1] * divisor[0] * 0, first
+    return np.stack(quotient), rest if last else head
