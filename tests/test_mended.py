@@ -418,3 +418,43 @@ def test_what_jit_returns_has_the_defaults_of_this_call():
     same = fg.jit(lambda tree: tree)
     for kind in (list, int):
         assert same(collections.defaultdict(kind, a=1.0)).default_factory is kind
+
+
+def test_norms_of_sizes_zero_and_equal_singular_values():
+    at = np.array([[0.0, 4.0, 1.0]])
+    norm = lambda x: np.sum(np.linalg.norm(x, 0.5, axis=1))  # noqa: E731
+    np.testing.assert_allclose(fg.grad(norm)(at), [[0.0, 1.5, 3.0]], rtol=1e-14)
+    np.testing.assert_array_equal(fg.jacfwd(norm)(at), fg.grad(norm)(at))
+    for order in (2, "nuc"):
+        slope = fg.grad(lambda a, order=order: np.linalg.norm(a, order))
+        np.testing.assert_array_equal(slope(np.zeros((3, 2))), np.zeros((3, 2)))
+        np.testing.assert_allclose(slope(np.diag([0.0, 3.0]))[1], [0.0, 1.0])
+    for p in (None, -2):
+        slope = fg.grad(lambda a, p=p: np.linalg.cond(a, p))
+        np.testing.assert_allclose(slope(2 * np.eye(3)), np.zeros((3, 3)), atol=1e-16)
+    np.testing.assert_allclose(fg.grad(np.linalg.cond)(np.diag([4.0, 2.0])), np.diag([0.5, -1.0]))
+
+
+def test_relative_entropy_of_absent_terms():
+    special = pytest.importorskip("scipy.special")
+    p, q = np.array([0.0, 0.5, 0.5]), np.array([0.0, 0.25, 0.75])
+    for f, at_zero in ((special.rel_entr, (0.0, 0.0)), (special.kl_div, (-1.0, 1.0))):
+        for k in (0, 1):
+            slope = fg.grad(lambda p, q, f=f: np.sum(f(p, q)), k)
+            found = slope(p, q)
+            assert found[0] == at_zero[k]
+            np.testing.assert_array_equal(found[1:], slope(p[1:], q[1:]))
+            np.testing.assert_allclose(fg.jit(slope)(p, q), found)
+            assert fg.grad(lambda p, q, s=slope: s(p, q)[0])(p, q)[0] == 0
+
+
+def test_unwrapped_angles_have_slope_one_at_steps_of_half_a_period():
+    for x in ([0.0, np.pi, 2 * np.pi, 7.0], [0.0, -np.pi, 8.0, np.nan]):
+        x = np.array(x)
+        value, slope = fg.jvp(np.unwrap, (x,), (np.ones(4),))
+        np.testing.assert_array_equal(value, np.unwrap(x))
+        np.testing.assert_array_equal(slope[:3], np.ones(3))
+        back = fg.jit(fg.grad(lambda x: np.sum(np.unwrap(x)[:3])))(x)
+        np.testing.assert_array_equal(back, [1.0, 1.0, 1.0, 0.0])
+    period = fg.grad(lambda p: np.sum(np.unwrap(np.array([0.0, 4.0, 9.0]), period=p)))(3.0)
+    assert period == -4.0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 import funcgrad as fg
 
@@ -108,6 +109,31 @@ ROWS = (
         "clip(x, 0, 1) at 1",
         lambda: _grad(lambda x: np.clip(x, 0.0, 1.0), 1.0),
         "0", ".5", "1", 0.5, "as maximum and minimum",
+    ),
+    Row(
+        "norm(A, 2) at 0",
+        lambda: _grad(lambda a: np.linalg.norm(a, 2), np.zeros((2, 2))),
+        "none", "[[.25, 0], [0, .25]]", "[[.5, 0], [0, .5]]", 0.0, "a subgradient, as of all norms",
+    ),
+    Row(
+        "cond(A) at the identity",
+        lambda: _grad(np.linalg.cond, np.eye(2)),
+        "none", "[[1, 0], [0, -1]]", "[[1, 0], [0, -1]]", 0.0, "its minimum; equal values share",
+    ),
+    Row(
+        "norm(x, 0.5) at [0, 4]",
+        lambda: _grad(lambda x: np.linalg.norm(x, 0.5), np.array([0.0, 4.0])),
+        "none", "[inf, 1]", "[0, 1]", [0.0, 1.0], "the subgradient of the size 0",
+    ),
+    Row(
+        "rel_entr(x, y) at (0, 0)",
+        lambda: _grad(lambda x: special.rel_entr(x[0], x[1]), ZEROS),
+        "none", "0", "", 0.0, "a term of x that is 0",
+    ),
+    Row(
+        "sum(unwrap(x)) at [0, pi]",
+        lambda: _grad(lambda x: np.sum(np.unwrap(x)), np.array([0.0, np.pi])),
+        "none", "[2, 0]", "", 1.0, "a step of half a period",
     ),
 )  # fmt: skip
 

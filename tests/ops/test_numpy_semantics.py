@@ -273,7 +273,12 @@ def test_every_supported_function_is_called():
         "piecewise",
         "polymul",
     }  # these ask for values: test_numpy_more.py
-    called |= {"roots", "trim_zeros"}  # these, too: tests/adoption/test_numpy_source.py
+    called |= {
+        "roots",
+        "trim_zeros",
+        "polydiv",
+        "unwrap",
+    }  # these, too: tests/adoption/test_numpy_source.py
     apart = (Path(__file__).parent / "test_numpy_complex_and_padding.py").read_text()
     called |= {f"lib.scimath.{name}" for name in re.findall(r"\bnp\.emath\.(\w+)", apart)}
     called |= set(re.findall(r"\bnp\.(\w+)", apart))

@@ -456,7 +456,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         return sum(astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return sum(size, axis=axes, keepdims=keepdims)
-    total = sum(size**ord, axis=axes, keepdims=keepdims)
+    powers = size**ord
+    if 0 < ord < 1:
+        powers = mask(
+            size != 0, powers
+        )  # where the power's slope is infinite, and that of the size 0
+    total = sum(powers, axis=axes, keepdims=keepdims)
     root = total ** (1.0 / ord)
     return mask(total != 0, root) if ord > 0 else root
 

@@ -1,4 +1,4 @@
-"""NumPy's questions about complex numbers, and `numpy.emath`, whose functions leave the reals."""
+"""Angles, NumPy's questions about complex numbers, and `numpy.emath`, whose functions leave the reals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise import arithmetic, exponential, trigonometric
-from funcgrad.ops.shape import astype
+from funcgrad.ops.elementwise.selection import mask, stopped
+from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.typing import Array
 
 
@@ -21,6 +23,16 @@ def angle(z: object, deg: bool = False) -> Any:
     imaginary = np.imag(z) if z.dtype.kind == "c" else 0
     radians = np.arctan2(imaginary, np.real(z))
     return radians * (180.0 / math.pi) if deg else radians
+
+
+def unwrap(p: object, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Any:
+    """As `numpy.unwrap`: p plus multiples of the period, which are constant."""
+    x = lift_fully(p)
+    if x.dtype.kind != "f" or not functions["is_varied"](x) or holds_expr([discont, period]):
+        return NotImplemented  # NumPy's own code runs
+    fixed = stopped(x)
+    difference = mask(np.isfinite(fixed), x - fixed)  # 0, with the derivative of x
+    return np.unwrap(fixed, discont, axis, period=period) + difference
 
 
 def isreal(x: object) -> Any:

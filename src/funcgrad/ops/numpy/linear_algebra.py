@@ -14,6 +14,7 @@ from funcgrad.ops import reduction
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, pinv, solve
 from funcgrad.source import fail
@@ -24,16 +25,17 @@ from funcgrad.typing import Array, Axes, Axis
 def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> Any:
     """As `numpy.linalg.matrix_norm`: 'fro', 'nuc', and 1, -1, 2, -2, inf, -inf.
 
-    At a kink the derivative is a subgradient: of 'nuc', where singular values are 0; of 2 and -2, where
-    the value is repeated, that along the vectors which LAPACK chose, shared equally.
+    At a kink the derivative is a subgradient: 0 of a norm of 0; of 'nuc', where some singular values are 0,
+    and of 2 and -2, where the value is repeated, that along the vectors which LAPACK chose, shared equally.
     """
     x = matrices("matrix_norm", x, square=False)
     if ord in ("fro", None):
         z = reduction.norm(x, axis=(-2, -1))
-    elif ord == "nuc":
-        z = np.sum(svdvals(x), axis=-1)
-    elif ord in (2, -2):
-        z = (np.max if ord == 2 else np.min)(svdvals(x), axis=-1)
+    elif ord in ("nuc", 2):
+        z = (np.max if ord == 2 else np.sum)(svdvals(x), axis=-1)
+        z = mask(z != 0, z)
+    elif ord == -2:
+        z = np.min(svdvals(x), axis=-1)
     elif ord in (1, -1, np.inf, -np.inf):
         along, across = (-2, -1) if abs(ord) == 1 else (-1, -1)
         sums = np.sum(np.abs(x), axis=along)
@@ -73,7 +75,9 @@ def cond(x: Array, p: object = None) -> Any:
     """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2."""
     if p in (None, 2, -2):
         s = svdvals(x)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        # Not the first and the last, which would not share the derivative of equal values.
+        largest, least = np.max(s, axis=-1), np.min(s, axis=-1)
+        return least / largest if p == -2 else largest / least
     x = matrices("cond", x)
     return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 

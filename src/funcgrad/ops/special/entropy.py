@@ -42,7 +42,7 @@ entr: Op = special_function(
 rel_entr: Op = special_function(
     "rel_entr",
     lambda z, x, y: _log_ratio(x, y) + 1.0,
-    lambda z, x, y: -x / y,
+    lambda z, x, y: np.where((x == 0) & (y == 0), 0.0, -x / y),
     mpmath=lambda mp, x, y: x * mp.log(x / y) if x else mp.mpf(0),
     sympy=lambda sp, x, y: x * sp.log(x / y),
     jax="rel_entr",
@@ -50,7 +50,7 @@ rel_entr: Op = special_function(
 kl_div: Op = special_function(
     "kl_div",
     lambda z, x, y: _log_ratio(x, y),
-    lambda z, x, y: (y - x) / y,
+    lambda z, x, y: np.where((x == 0) & (y == 0), 1.0, (y - x) / y),
     mpmath=lambda mp, x, y: (x * mp.log(x / y) if x else mp.mpf(0)) - x + y,
     sympy=lambda sp, x, y: x * sp.log(x / y) - x + y,
     jax="kl_div",
@@ -64,12 +64,15 @@ def _where_finite(log: Callable[..., Any], x: Array, y: Array, inside: Array, un
 
 
 def _log_ratio(x: Array, y: Array) -> Any:
-    """log(x/y), with the digits of x - y where they are close; NaN outside the domain."""
+    """log(x/y), with the digits of x - y where they are close; NaN outside the domain.
+
+    At the origin it is taken as -1, with which x*log(x/y) has slopes 0 there.
+    """
     inside = (x >= 0) & (y > 0)
     p, q = np.where(inside, x, 1.0), np.where(inside, y, 1.0)
     close = (p > 0.5 * q) & (p < 2.0 * q)
     value = np.where(close, np.log1p(np.where(close, p - q, 0.0) / q), np.log(p) - np.log(q))
-    return np.where(inside, value, np.nan)
+    return np.where(inside, value, np.where((x == 0) & (y == 0), -1.0, np.nan))
 
 
 # -- the logistic function's relatives -----------------------------------------------------------
