@@ -355,3 +355,69 @@ def test_slopes_of_skewnorm_are_its_density_in_the_tails(x, a):
     assert fg.grad(own.cdf)(x, a) == pytest.approx(own.pdf(x, a), rel=1e-12)
     assert fg.grad(own.sf)(x, a) == pytest.approx(-own.pdf(x, a), rel=1e-12)
     assert fg.grad(own.logcdf)(x, a) == pytest.approx(own.pdf(x, a) / own.cdf(x, a), rel=1e-8)
+
+
+MOMENTS = {
+    "mean": lambda d, s: d.mean(),
+    "var": lambda d, s: d.var(),
+    "std": lambda d, s: d.std(),
+    "entropy": lambda d, s: d.entropy(),
+    "median": lambda d, s: d.median(),
+    "interval": lambda d, s: d.interval(0.3 * s)[0] * d.interval(0.9)[1],
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("family", ["norm", "gumbel_r", "gamma"])
+def test_moments_and_quantiles_of_a_traced_location_and_scale(family, name):
+    def measure(s):
+        shapes = (2.5,) if family == "gamma" else ()
+        return MOMENTS[name](getattr(scipy.stats, family)(*shapes, loc=np.sin(s), scale=s * s), s)
+
+    value, slope = fg.value_and_grad(measure)(1.3)
+    assert value == pytest.approx(measure(1.3), rel=1e-14)
+    h = 1e-5
+    expected = (measure(1.3 + h) - measure(1.3 - h)) / (2 * h)
+    assert slope == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    assert fg.jit(lambda s: fg.jvp(measure, (s,), (1.0,))[1])(1.3) == pytest.approx(slope)
+
+
+def test_other_methods_of_a_distribution_refuse_traced_values_by_name():
+    assert fg.grad(lambda s: scipy.stats.poisson(2.5, loc=s).mean())(1.0) == 1.0
+    for call in (
+        lambda x: scipy.stats.norm.fit(np.stack([x, 1.0]))[0],
+        lambda x: scipy.stats.norm.expect(lambda t: t * t, loc=x),
+        lambda x: scipy.stats.gamma.mean(x),
+    ):
+        with pytest.raises(TypeError, match=r"(norm|gamma)\.\w+: expected plain (values|shapes)"):
+            fg.grad(call)(1.5)
+    assert np.isnan(fg.value_and_grad(lambda s: scipy.stats.norm.std(0.0, s))(-1.0)[0])
+
+
+Y = np.array([1.21, 1.83, 1.47, 1.69, 0.4])
+ON_SAMPLES = {
+    "pearsonr": lambda x: scipy.stats.pearsonr(x, Y)[0],
+    "p-value of pearsonr": lambda x: scipy.stats.pearsonr(x, Y)[1],
+    "f_oneway": lambda x: scipy.stats.f_oneway(x, Y)[1],
+    "wasserstein_distance": lambda x: scipy.stats.wasserstein_distance(x, Y, x**2, Y),
+    "energy_distance": lambda x: scipy.stats.energy_distance(x, Y),
+    "tvar": lambda x: scipy.stats.tvar(x, (0.0, 1.0)),
+    "variation": lambda x: scipy.stats.variation(x, ddof=1),
+    "lmoment": lambda x: scipy.stats.lmoment(x) @ np.arange(4),
+    "yeojohnson_llf": lambda x: scipy.stats.yeojohnson_llf(0.3, x),
+    "linregress": lambda x: sum(scipy.stats.linregress(x, Y)[:5]),
+    "ttest_ind": lambda x: scipy.stats.ttest_ind(x, Y, equal_var=False)[1],
+}
+
+
+@pytest.mark.parametrize("name", ON_SAMPLES)
+def test_statistics_of_samples(name):
+    x = np.array([0.31, 0.72, 0.55, 0.87, 1.3])
+    fg.check_grads(ON_SAMPLES[name], (x,), order=1)
+    assert fg.value_and_grad(ON_SAMPLES[name])(x)[0] == pytest.approx(ON_SAMPLES[name](x))
+
+
+def test_compiled_code_that_is_given_traced_values_says_what_to_write():
+    with pytest.raises(TypeError, match="MutableArray") as caught:
+        fg.grad(lambda x: scipy.stats.kendalltau(x, Y)[0])(Y**2)
+    assert "declare it and its derivatives by fg.primitive" in caught.value.__notes__[0]

@@ -224,7 +224,8 @@ def _originals(kinds: Any) -> Any:
 @wraps(hasattr)
 def hasattr_(value: Any, name: str) -> bool:
     if is_traced(value) and name.startswith("__"):
-        return hasattr(stand_ins(value)[0], name)
+        # Code for the array API asks for the type next, which is that of a Python number.
+        return hasattr(stand_ins(value)[-1 if name == "__array_namespace__" else 0], name)
     return hasattr(value, name)
 
 

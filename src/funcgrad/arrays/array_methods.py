@@ -184,6 +184,11 @@ class ArrayMethods:
         return self.dtype.itemsize
 
     @property
+    def device(self) -> str:
+        """NumPy's only device."""
+        return "cpu"
+
+    @property
     def strides(self) -> tuple[int, ...]:
         return layout_of(self).strides
 

@@ -111,6 +111,11 @@ class ExprBase(Term):
         return self.size * self.dtype.itemsize
 
     @property
+    def device(self) -> str:
+        """NumPy's only device."""
+        return "cpu"
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """The bytes between entries along each axis, of an array in C order."""
         return np.empty(self.shape, self.dtype).strides

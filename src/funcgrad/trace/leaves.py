@@ -137,16 +137,26 @@ def run_on_leaves(
         scope.refusal = None  # its traceback refers to this frame
 
 
-def _explain_list(error: TypeError, args: Sequence[Any]) -> None:
-    """Add to Python's refusal of a list, if f was given one, that an array may be meant."""
+def _explain(error: Exception, args: Sequence[Any]) -> None:
+    """Add to a refusal of a list that an array may be meant, and to one of compiled code what to write."""
+    if not isinstance(error, TypeError):
+        return
     kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
-    note = (
-        "a list or a tuple of numbers is a tree of them, on which NumPy's arithmetic does not work: "
-        "write np.array([...]) for an array"
-    )
-    refused = any([f"'{kind}'" in str(error) for kind in kinds])
-    if refused and note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
+    text, notes = str(error), getattr(error, "__notes__", ())
+    if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
+        error.add_note(_ON_LISTS)
+    if MutableArray.__name__ in text and _ON_COMPILED not in notes:
+        error.add_note(_ON_COMPILED)
+
+
+_ON_LISTS = (
+    "a list or a tuple of numbers is a tree of them, on which NumPy's arithmetic does not work: "
+    "write np.array([...]) for an array"
+)
+_ON_COMPILED = (
+    f"compiled code was given traced values, as a {MutableArray.__name__}, which it cannot differentiate: "
+    "write the function with NumPy's, or declare it and its derivatives by fg.primitive"
+)
 
 
 # -- adoption: levels that are known ---------------------------------------------------------------
@@ -331,14 +341,13 @@ def _adopted_where_needed(
     """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
 
     The error of the second run is raised if a traced value was refused and then f makes a mistake of its own,
-    or a function that stands in for SciPy's says what to write, the first error otherwise.
+    or a function that stands in for SciPy's or compiled code refuses it, the first error otherwise.
     """
     level = _level(f, args)
     try:
         return call(level)
     except Exception as error:
-        if isinstance(error, TypeError):
-            _explain_list(error, args)
+        _explain(error, args)
         later = functions["level_after"](f, level, error)
         if later is None:
             raise
@@ -347,7 +356,9 @@ def _adopted_where_needed(
     try:
         result = call(later)
     except Exception as error:
-        if _tells_refusal(refusal) and (_is_mistake(f, level, error) or _is_of_stand_in(error)):
+        _explain(error, args)
+        told = _is_of_stand_in(error) or hasattr(error, "__notes__")
+        if _tells_refusal(refusal) and (told or _is_mistake(f, level, error)):
             raise
         raise refusal from refusal.__cause__
     finally:

@@ -7,7 +7,7 @@ it along an axis, unless an operation of its own does that; `outer` broadcasts; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -92,6 +92,8 @@ def _call(ufunc: np.ufunc, *inputs: Any, where: Any = True, **typing: Any) -> An
             "value; write np.where(condition, new, old)",
         )
     function: Any = stand_in_of(ufunc)
+    if ufunc.signature is not None and "axis" in typing:
+        function = partial(function, axis=typing.pop("axis"))
     unknown = typing.keys() - {*_TYPING}
     if unknown:
         raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {min(unknown)!r}")

@@ -1,7 +1,8 @@
 """``scipy.stats`` for traced values: distributions, in their data and their parameters.
 
-The methods pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf have SciPy's signatures, with loc
-and scale, and take traced values in all arguments; plain values lead to SciPy's own methods. Outside the
+The methods pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf, isf, median and interval have SciPy's
+signatures, with loc and scale, and take traced values in all arguments, mean, var, std and entropy in loc and
+scale; plain values lead to SciPy's own methods. Outside the
 support a density is 0, its logarithm -inf and their derivatives 0. Discrete distributions have derivatives
 in their parameters. `logcdf` and `logsf` of traced values have ten digits far out, also where SciPy's are
 logarithms of numbers that underflow. All other names lead to SciPy.

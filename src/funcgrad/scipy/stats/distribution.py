@@ -56,11 +56,50 @@ def _method(name: str) -> _Method:
 
 
 def _frozen_method(name: str) -> _Method:
-    def method(self: Frozen, x: npt.ArrayLike) -> Any:
-        return getattr(self.distribution, name)(x, *self.args, **self.kwds)
+    def method(self: Frozen, *x: npt.ArrayLike) -> Any:
+        return getattr(self.distribution, name)(*x, *self.args, **self.kwds)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As SciPy's method `{name}`."
+    return method
+
+
+_TRACED = (
+    "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf, isf, median and interval take traced values, and "
+    "mean, var, std and entropy a traced loc and scale"
+)
+
+
+def _plain_only(name: str, who: str, method: _Method) -> _Method:
+    """A method of SciPy's that refuses traced values."""
+
+    def checked(*args: Any, **kwds: Any) -> Any:
+        if holds_expr([*args, *kwds.values()]):
+            raise fail(
+                TypeError, f"{who}.{name}: expected plain values, but got traced ones; {_TRACED}"
+            )
+        return method(*args, **kwds)
+
+    return checked
+
+
+def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
+    """A method without x, by its value for the standard distribution with these shapes, and loc and scale."""
+
+    def method(self: Distribution, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        own = getattr(self.own, name)
+        if not holds_expr([*args, *kwds.values()]):
+            return own(*args, **kwds)
+        who = f"{self.name}.{name}"
+        shapes, *placed = self.own._parse_args(*args, **kwds)
+        if holds_expr(list(shapes)):
+            raise fail(TypeError, f"{who}: expected plain shapes, but got traced ones; {_TRACED}")
+        loc, scale = [real(who, item) for item in (*placed, 1)][:2]
+        with np.errstate(all="ignore"):
+            return np.where(scale > 0, moved(own(*shapes), loc, scale), np.nan)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As SciPy's method `{name}`; loc and scale may be traced."
     return method
 
 
@@ -91,7 +130,8 @@ class Distribution:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.own, name)
+        found = getattr(self.own, name)
+        return _plain_only(name, self.name, found) if callable(found) else found
 
     def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Frozen:
         """The distribution with the given parameters, as SciPy's `freeze`."""
@@ -101,6 +141,21 @@ class Distribution:
     cdf, sf = _method("cdf"), _method("sf")
     logcdf, logsf = _method("logcdf"), _method("logsf")
     ppf, isf = _method("ppf"), _method("isf")
+    mean = _moment("mean", lambda z, loc, scale: loc + scale * z)
+    var = _moment("var", lambda z, loc, scale: scale**2 * z)
+    std = _moment("std", lambda z, loc, scale: scale * z)
+    entropy = _moment("entropy", lambda z, loc, scale: z + np.log(scale))
+
+    def median(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """As SciPy's method `median`."""
+        return self.ppf(0.5, *args, **kwds)
+
+    def interval(self, confidence: Any, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+        """As SciPy's method `interval`."""
+        if not holds_expr([confidence, *args, *kwds.values()]):
+            return self.own.interval(confidence, *args, **kwds)
+        tail = (1.0 - real(f"{self.name}.interval", confidence)) / 2
+        return self.ppf(tail, *args, **kwds), self.ppf(1.0 - tail, *args, **kwds)
 
     def traced(
         self,
@@ -279,7 +334,7 @@ class Frozen:
             raise fail(
                 AttributeError,
                 f"{self.distribution.name}: expected plain parameters for {name}, but got traced ones; "
-                "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf take traced values",
+                f"{_TRACED}",
             )
         return getattr(self.distribution.own(*self.args, **self.kwds), name)
 
@@ -288,3 +343,6 @@ class Frozen:
     cdf, sf = _frozen_method("cdf"), _frozen_method("sf")
     logcdf, logsf = _frozen_method("logcdf"), _frozen_method("logsf")
     ppf, isf = _frozen_method("ppf"), _frozen_method("isf")
+    mean, var, std = _frozen_method("mean"), _frozen_method("var"), _frozen_method("std")
+    entropy, median = _frozen_method("entropy"), _frozen_method("median")
+    interval = _frozen_method("interval")
