@@ -150,7 +150,7 @@ getitem_op = Op(
         flops=no_flops,
         interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
         latex=Form("indexed"),
-        machine="getitem",
+        machine="subscript_forms:getitem",
         numpy=_getitem_source,
         libraries={
             "any": lambda xp, x, *at, spec, shape: x[restore(spec, at)],
@@ -171,7 +171,7 @@ scatter_op = Op(
         flops=each_entry(1),
         interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
         latex=Form("scattered"),
-        machine="scatter_add",
+        machine="subscript_forms:scatter_add",
         numpy=_scatter_source,
         libraries={"torch": f"{TORCH_FORMS}:scatter_add"},
         sparsity="scattered",

@@ -221,7 +221,7 @@ concatenate_op = Op(
     notation=lambda *xs, axis: f"concatenate([{', '.join(xs)}]{f', axis={axis}' if axis else ''})",
     columns=Columns(
         flops=no_flops,
-        machine="concatenate",
+        machine="subscript_forms:concatenate",
         numpy="np.concatenate([{all}], axis={axis})",
         libraries={
             "any": lambda xp, *xs, axis: xp.concatenate(xs, axis=axis),

@@ -8,7 +8,13 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy import matrix_equations, matrix_exponentials, special_matrices
+from funcgrad.scipy import (
+    banded_systems,
+    matrix_equations,
+    matrix_exponentials,
+    matrix_factorizations,
+    special_matrices,
+)
 from funcgrad.scipy.composition import composed, refuse
 from funcgrad.typing import Array
 
@@ -164,7 +170,13 @@ def lstsq(a: Array, b: Array, **_: object) -> Any:
     return np.linalg.lstsq(a, b)
 
 
-_LATER = (matrix_equations, matrix_exponentials, special_matrices)
+_LATER = (
+    matrix_equations,
+    matrix_factorizations,
+    banded_systems,
+    matrix_exponentials,
+    special_matrices,
+)
 globals().update(
     {
         name: value

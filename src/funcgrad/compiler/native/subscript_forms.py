@@ -1,0 +1,211 @@
+"""The forms in machine code of joining and indexing: concatenation, entries of arrays, and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.native.array_forms import zero_of
+from funcgrad.compiler.native.array_program import ArrayProgram, Lookup, View, Whole
+from funcgrad.compiler.native.array_values import (
+    Splat,
+    Strided,
+    Value,
+    copy_into,
+    in_memory,
+    loaded,
+    new_array,
+)
+from funcgrad.compiler.native.llvm_writer import (
+    LLVMWriter,
+    Number,
+    integer,
+    linear_index,
+    real,
+    truth_literal,
+)
+from funcgrad.ops.base.index_batching import ALL, chosen_axes
+
+
+# -- joining and indexing --------------------------------------------------------------------------
+def _concatenate(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    axis = dict(step.params)["axis"]
+    whole = new_array(program.writer, step.type.shape, step.type.dtype.name)
+    first = 0
+    for x in operands:
+        offset = integer(first * whole.strides[axis])
+        copy_into(program.writer, whole._replace(shape=x.shape, offset=offset), x)
+        first += x.shape[axis]
+    return whole
+
+
+concatenate = Whole(_concatenate)
+
+
+class Subscript(NamedTuple):
+    """An index of an array: how each of its axes is indexed."""
+
+    axes: tuple[Any, ...]
+    """Of each axis of the array: an int, ``(start, step, axis of the selection)``, or "array"."""
+    rank: int
+    """The number of axes of the selection."""
+    place: int
+    width: int
+    """Where the index arrays' common axes are among these, and how many."""
+
+
+def subscript(spec: Sequence[Any], shape: Sequence[int], arrays: Sequence[Value]) -> Subscript:
+    """How an index selects from an array of this shape."""
+    taken = sum([item not in ("new", "...") for item in spec])
+    items: list[Any] = []
+    for item in spec:
+        items.extend([ALL] * (len(shape) - taken) if item == "..." else [item])
+    if "..." not in spec:
+        items.extend([ALL] * (len(shape) - taken))
+    place = count = 0
+    if arrays:
+        ranks = [np.empty((0,) * len(a.shape)) for a in arrays]
+        place, count = chosen_axes(tuple(spec), len(shape), ranks)
+    axes: list[Any] = []
+    made = 0
+    for item in items:
+        if made == place:
+            made += count
+        if item == "new":
+            made += 1
+        elif isinstance(item, tuple):
+            length = shape[len(axes)]
+            start, _, step = slice(*item[1:]).indices(length)
+            axes.append((start, step, made))
+            made += 1
+        else:
+            axes.append(item if item == "array" else item % max(shape[len(axes)], 1))
+    return Subscript(tuple(axes), made, place, count)
+
+
+def _located(
+    program: ArrayProgram,
+    found: Subscript,
+    shape: Sequence[int],
+    arrays: Sequence[Value],
+    index: Sequence[Number],
+) -> list[Number]:
+    """The index in the array of an entry of the selection; an index out of bounds is noted."""
+    w = program.writer
+    common = index[found.place : found.place + found.width]
+    rest = iter(arrays)
+    where: list[Number] = []
+    for length, axis in zip(shape, found.axes, strict=True):
+        if isinstance(axis, int):
+            where.append(integer(axis))
+        elif isinstance(axis, tuple):
+            start, step, own = axis
+            where.append(w.plus(integer(start), w.times(index[own], integer(step))))
+        else:
+            array = next(rest)
+            own_index = common[len(common) - len(array.shape) :]
+            at = [integer(0) if n == 1 else i for n, i in zip(array.shape, own_index, strict=True)]
+            where.append(_wrapped(program, array.at(w, at), length))
+    return where
+
+
+def _wrapped(program: ArrayProgram, at: Number, length: int) -> Number:
+    """An index counted from the front; one out of bounds sets the flag, and is 0."""
+    w = program.writer
+    if at.literal is not None and -length <= at.literal < length:
+        return integer(at.literal % length)
+    negative = w.compare("slt", at, integer(0))
+    front = w.select(negative, w.binary("add", at, integer(length)), at)
+    outside = w.compare("uge", front, integer(length))
+    program.fails_if(outside)
+    return w.select(outside, integer(0), front)
+
+
+def getitem(flat: Flat, step: FlatStep) -> Any:
+    """A view if no index array has axes."""
+    fixed = not any([flat.steps[k].type.shape for k in step.operands[1:]])
+    return View(_section) if fixed else Lookup(_gathered)
+
+
+def _section(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    x, *arrays = operands
+    if isinstance(x, Splat):
+        x = in_memory(program.writer, x)
+    found = subscript(dict(step.params)["spec"], x.shape, arrays)
+    strides, first = [0] * found.rank, [integer(0)] * found.rank
+    for stride, axis in zip(x.strides, found.axes, strict=True):
+        if isinstance(axis, tuple):
+            strides[axis[2]] = stride * axis[1]
+    where = _located(program, found, x.shape, arrays, first)
+    offset = linear_index(program.writer, where, x.strides, x.offset)
+    moved = x._replace(shape=step.type.shape, strides=tuple(strides), offset=offset)
+    return loaded(program.writer, moved)
+
+
+def _gathered(
+    program: ArrayProgram, step: FlatStep, operands: Sequence[Value], index: Sequence[Number]
+) -> Number:
+    x, *arrays = operands
+    found = subscript(dict(step.params)["spec"], x.shape, arrays)
+    return x.at(program.writer, _located(program, found, x.shape, arrays, index))
+
+
+def _each_selected(
+    program: ArrayProgram, whole: Strided, v: Value, spec: Any, arrays: Sequence[Value], change: Any
+) -> None:
+    """Change each entry that an index selects, in order: from the entry and that of v."""
+    w = program.writer
+    found = subscript(spec, whole.shape, arrays)
+    with w.loops(v.shape) as index:
+        where = _located(program, found, whole.shape, arrays, index)
+        whole.put(w, where, change(where, v.at(w, index)))
+
+
+def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    (g, *arrays), w, params = operands, program.writer, dict(step.params)
+    whole = new_array(w, step.type.shape, step.type.dtype.name)
+    zero = zero_of(step) if step.type.dtype.kind != "b" else truth_literal(False)
+    with w.loops(whole.shape) as index:
+        whole.put(w, index, zero)
+    if arrays:
+        neutral = real(-0.0, zero.type) if step.type.dtype.kind == "f" else zero
+        _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: neutral)
+        _each_selected(program, whole, g, params["spec"], arrays, _adding(w, whole))
+    else:
+        _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: x)
+    return loaded(w, whole)
+
+
+def _adding(w: LLVMWriter, whole: Strided) -> Any:
+    opcode = {"f": "fadd", "i": "add", "b": "or"}[np.dtype(whole.dtype).kind]
+    return lambda where, x: w.binary(opcode, whole.at(w, where), x)
+
+
+def _own_copy(program: ArrayProgram, step: FlatStep, x: Value, others: Sequence[Value]) -> Strided:
+    """A copy that a store may write into; the array itself, if nothing else reads it then or later."""
+    if isinstance(x, Strided) and x.is_contiguous and program.may_overwrite(step):
+        read = [other.pointer for other in others if isinstance(other, Strided)]
+        if x.pointer not in read:
+            return x
+    whole = new_array(program.writer, x.shape, x.dtype)
+    copy_into(program.writer, whole, x)
+    return whole
+
+
+def _stored(add: bool) -> Any:
+    def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+        x, v, *arrays = operands
+        whole = _own_copy(program, step, x, [v, *arrays])
+        change = _adding(program.writer, whole) if add else lambda where, x: x
+        _each_selected(program, whole, v, dict(step.params)["spec"], arrays, change)
+        return loaded(program.writer, whole)
+
+    return build
+
+
+scatter_add = Whole(_scatter)
+index_set = Whole(_stored(False))
+index_add = Whole(_stored(True))

@@ -1,0 +1,144 @@
+"""Banded systems of equations: their solutions and Cholesky factors, in SciPy's form of diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.scipy.composition import composed, number
+from funcgrad.scipy.matrix_equations import in_one_dtype, with_pullback
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+def _shifted(row: Array, offset: int) -> Any:
+    """row[j - offset] at j, and 0 where there is none."""
+    n = row.shape[0]
+    if abs(offset) >= n:
+        return 0 * row
+    if offset >= 0:
+        return np.concatenate([0 * row[:offset], row[: n - offset]])
+    return np.concatenate([row[-offset:], 0 * row[:-offset]])
+
+
+def _transposed_bands(ab: Array) -> Any:
+    """The transposed matrix in diagonal ordered form: the diagonals in reverse order, shifted."""
+    width = ab.shape[0] // 2
+    return np.stack([_shifted(ab[r], r - width) for r in reversed(range(2 * width + 1))])
+
+
+def _run_banded(ab: Array, b: Array) -> Any:
+    width = ab.shape[0] // 2
+    return _scipy.solve_banded((width, width), ab, b)
+
+
+def _banded_pullback(ab: Array, b: Array, x: Array, g: Array) -> tuple[Any, ...]:
+    w, width = _banded(_transposed_bands(ab), g), ab.shape[0] // 2
+    # Entry (j + r - width, j) of the matrix stands in row r and column j.
+    rows = [-np.sum(_shifted(w, width - r) * x, axis=1) for r in range(2 * width + 1)]
+    return np.stack(rows), w
+
+
+# As many diagonals above the main one as below, so that the transposed system is of the same kind.
+_banded = with_pullback("solve_banded", _run_banded, lambda ab, b: b, _banded_pullback)
+
+
+@_composed
+def solve_banded(
+    l_and_u: tuple[int, int],
+    ab: npt.ArrayLike,
+    b: npt.ArrayLike,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.solve_banded`."""
+    bands, right = in_one_dtype("solve_banded", ab, b)
+    l, u = l_and_u
+    if bands.ndim != 2 or bands.shape != (l + u + 1, right.shape[0]):
+        raise fail(
+            ValueError,
+            f"solve_banded: expected diagonals of shape {(l + u + 1, right.shape[0])}, but got "
+            f"{bands.shape}",
+        )
+    width = max(l, u)
+    bands = np.pad(bands, ((width - u, width - l), (0, 0)))
+    found = _banded(bands, right.reshape(right.shape[0], -1))
+    return found.reshape(right.shape)
+
+
+@_composed
+def solveh_banded(
+    ab: npt.ArrayLike,
+    b: npt.ArrayLike,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.solveh_banded`."""
+    bands, right = in_one_dtype("solveh_banded", ab, b)
+    width = bands.shape[0] - 1
+    mirrored: Sequence[Any]
+    if lower:
+        mirrored = [_shifted(np.conj(bands[k]), k) for k in range(width, 0, -1)]
+        full = np.stack([*mirrored, *[bands[k] for k in range(width + 1)]])
+    else:
+        mirrored = [_shifted(np.conj(bands[width - k]), -k) for k in range(1, width + 1)]
+        full = np.stack([*[bands[k] for k in range(width + 1)], *mirrored])
+    return solve_banded((width, width), full, right)
+
+
+@_composed
+def cho_solve_banded(
+    cb_and_lower: tuple[npt.ArrayLike, bool],
+    b: npt.ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.cho_solve_banded`.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda c: cho_solve_banded((c, False), [1.0])[0])(np.array([[2.0]]))
+    array([[-0.25]])
+    """
+    factor, lower = cb_and_lower
+    bands, right = in_one_dtype("cho_solve_banded", factor, b)
+    width = bands.shape[0] - 1
+    if lower:
+        adjoint = np.stack([_shifted(np.conj(bands[k]), k) for k in range(width, -1, -1)])
+        return solve_banded((0, width), adjoint, solve_banded((width, 0), bands, right))
+    adjoint = np.stack([_shifted(np.conj(bands[width - k]), -k) for k in range(width + 1)])
+    return solve_banded((0, width), bands, solve_banded((width, 0), adjoint, right))
+
+
+@_composed
+def cholesky_banded(
+    ab: npt.ArrayLike, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
+) -> Any:
+    """As `scipy.linalg.cholesky_banded`, by the whole matrix.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: cholesky_banded(a)[0, 0])(np.array([[4.0]]))
+    array([[0.25]])
+    """
+    bands = number("cholesky_banded", ab)
+    width, n = bands.shape[0] - 1, bands.shape[1]
+    matrix: Any = np.zeros((n, n), bands.dtype)
+    for k in range(width + 1):
+        below = bands[k, : n - k] if lower else np.conj(bands[width - k, k:])
+        matrix = matrix + np.diag(below, -k)
+        if k:
+            matrix = matrix + np.diag(np.conj(below), k)
+    factor = np.linalg.cholesky(matrix)
+    if lower:
+        rows = [np.pad(np.diagonal(factor, -k), (0, k)) for k in range(width + 1)]
+    else:
+        rows = [np.pad(np.conj(np.diagonal(factor, -k)), (k, 0)) for k in range(width, -1, -1)]
+    return np.stack(rows)

@@ -1,0 +1,230 @@
+"""Matrix functions and factorizations of `scipy.linalg` that NumPy does not have: LU, polar and Schur's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import composed, number, real, refuse, taken
+from funcgrad.scipy.matrix_equations import (
+    in_one_dtype,
+    square_matrix,
+    sylvester,
+    with_pullback,
+)
+from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+# -- matrix functions -----------------------------------------------------------------------------------
+def _matrix_function(name: str) -> Callable[..., Any]:
+    """A primary matrix function: its derivative is a block of its value at a block matrix (Mathias 1996)."""
+    own = getattr(_scipy, name)
+
+    def run(a: Array) -> Any:
+        value = own(a)
+        if a.dtype.kind == "f" and np.iscomplexobj(value):
+            if np.any(np.abs(value.imag) > 1e-12 * (1 + np.abs(value.real))):
+                raise fail(
+                    ValueError,
+                    f"{name}: expected a real matrix with a real result, but it is complex; write "
+                    f"{name}(a.astype(complex))",
+                )
+            value = value.real
+        return value
+
+    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
+        n = a.shape[0]
+        upper = np.concatenate([a.T, g], axis=1)
+        lower = np.concatenate([0 * a.T, a.T], axis=1)
+        return (found(np.concatenate([upper, lower]))[:n, n:],)
+
+    found = with_pullback(name, run, lambda a: a, pullback)
+    return found
+
+
+_logm, _sqrtm = _matrix_function("logm"), _matrix_function("sqrtm")
+
+
+@_composed
+def logm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.logm`; a real matrix must have a real logarithm."""
+    return _logm(square_matrix("logm", number("logm", A)))
+
+
+@_composed
+def sqrtm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sqrtm`; a real matrix must have a real square root."""
+    return _sqrtm(square_matrix("sqrtm", number("sqrtm", A)))
+
+
+# -- LU ---------------------------------------------------------------------------------------------------
+def _pivot_order(a: Array) -> Any:
+    return _order_of_pivots(_scipy.lu_factor(a)[1])
+
+
+def _order_of_pivots(pivots: Array) -> Any:
+    """The order of rows after the exchanges that LAPACK reports."""
+    order = np.arange(len(pivots))
+    for k, other in enumerate(pivots):
+        order[[k, int(other)]] = order[[int(other), k]]
+    return order
+
+
+def _whole_numbers(type: ArrayType) -> ArrayType:
+    return ArrayType(type.shape[-1:], np.dtype(np.int64))
+
+
+_order = primitive(_pivot_order, out=_whole_numbers, name="lu_order")
+_pivots = primitive(
+    lambda a: _scipy.lu_factor(a)[1].astype(np.int64), out=_whole_numbers, name="lu_pivots"
+)
+_exchanged = primitive(_order_of_pivots, out=_whole_numbers, name="lu_exchanges")
+
+
+def _eliminated_pullback(a: Array, z: Array, g: Array) -> tuple[Any, ...]:
+    """With f = inv(l) da inv(u): dl = l tril(f, -1) and du = triu(f) u."""
+    left, right = _triangles(z)
+    inner = np.tril(left.T @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ right.T)
+    half = np.linalg.solve(left.T, inner)
+    return (np.linalg.solve(right, half.T).T,)
+
+
+_eliminated = with_pullback(
+    "lu", lambda a: _scipy.lu_factor(a)[0], lambda a: a, _eliminated_pullback
+)
+
+
+def _triangles(packed: Array) -> tuple[Any, Any]:
+    return np.tril(packed, -1) + np.eye(packed.shape[0]), np.triu(packed)
+
+
+def _factored(who: str, a: npt.ArrayLike) -> tuple[Any, Any]:
+    """The rows' order, and both triangles in one matrix."""
+    matrix = square_matrix(who, number(who, a))
+    order = _order(lift_fully(matrix))
+    return order, _eliminated(matrix[order])
+
+
+@_composed
+def lu(
+    a: npt.ArrayLike,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> Any:
+    """As `scipy.linalg.lu`, for a square matrix."""
+    order, packed = _factored("lu", a)
+    left, right = _triangles(packed)
+    back = np.argsort(order)
+    if permute_l:
+        return left[back], right
+    return (back if p_indices else taken(np.eye(packed.shape[0]), back)), left, right
+
+
+@_composed
+def lu_factor(a: npt.ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """As `scipy.linalg.lu_factor`, for a square matrix."""
+    _, packed = _factored("lu_factor", a)
+    return packed, _pivots(lift_fully(number("lu_factor", a)))
+
+
+@_composed
+def lu_solve(
+    lu_and_piv: tuple[Any, Any],
+    b: npt.ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.lu_solve`."""
+    packed, right = in_one_dtype("lu_solve", lu_and_piv[0], b)
+    pivots = lift_fully(lu_and_piv[1])
+    left, upper = _triangles(packed)
+    order = _exchanged(pivots)
+    if trans == 0:
+        return np.linalg.solve(upper, np.linalg.solve(left, taken(right, order)))
+    if trans == 2:
+        left, upper = np.conj(left), np.conj(upper)
+    found = np.linalg.solve(left.T, np.linalg.solve(upper.T, right))
+    return found[np.argsort(order)]
+
+
+# -- polar --------------------------------------------------------------------------------------------------
+def _polar_pullback(a: Array, u: Array, g: Array) -> tuple[Any, ...]:
+    """With p = u.T a: du = u w and p w + w p = u.T da - da.T u, and a part that leaves the columns' span."""
+    p = u.T @ a
+    p = (p + p.T) / 2
+    turned = u.T @ g
+    inside = u @ sylvester(p, p, turned - turned.T)
+    return (inside + np.linalg.solve(p, (g - u @ turned).T).T,)
+
+
+_orthogonal_factor = with_pullback(
+    "polar", lambda a: _scipy.polar(a)[0], lambda a: a, _polar_pullback
+)
+
+
+@_composed
+def polar(a: npt.ArrayLike, side: str = "right") -> Any:
+    """As `scipy.linalg.polar`, for a real matrix with at least as many rows as
+    columns.
+    """
+    matrix: Any = real("polar", a)
+    if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1]:
+        raise fail(
+            ValueError,
+            f"polar: expected a matrix with at least as many rows as columns, but got {matrix.shape}; "
+            "write the decomposition of its transpose",
+        )
+    u = _orthogonal_factor(matrix)
+    p = u.T @ matrix if side == "right" else matrix @ u.T
+    return u, (p + p.T) / 2
+
+
+# -- Schur's form -----------------------------------------------------------------------------------
+_schur_form = primitive(lambda a: _scipy.schur(a)[0], out=lambda a: a, name="schur_form")
+_schur_vectors = primitive(lambda a: _scipy.schur(a)[1], out=lambda a: a, name="schur_vectors")
+
+
+@_composed
+def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
+    """As `scipy.linalg.schur`, for a real matrix with real, distinct eigenvalues.
+
+    The vectors are the orthogonal factor of the eigenvectors, in the order of
+    SciPy's diagonal. With equal eigenvalues the derivative is NaN, as that of
+    the eigenvectors.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: schur(a)[0][0, 0])(np.array([[2.0, 1.0], [0.0, 1.0]]))
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    refuse("schur", sort=options.get("sort"))
+    matrix: Any = lift_fully(square_matrix("schur", number("schur", a)))
+    w, v = np.linalg.eig(matrix)
+    if output not in ("real", "r") or matrix.dtype.kind == "c" or w.dtype.kind == "c":
+        raise fail(
+            TypeError,
+            "schur: expected a real matrix with real eigenvalues and output='real' for traced values, since "
+            "complex eigenvalues determine the vectors up to a rotation only; write eig, or sqrtm, logm or "
+            "expm for a function of the matrix",
+        )
+    form, vectors = [own(stop_gradient(matrix)) for own in (_schur_form, _schur_vectors)]
+    order = np.argsort(w)[np.argsort(np.argsort(np.diagonal(form)))]
+    q = np.linalg.qr(v[:, order])[0]
+    z = q * np.sign(np.sum(q * vectors, axis=0))
+    t = np.triu(z.T @ matrix @ z)
+    # The values are SciPy's.
+    return form + (t - stop_gradient(t)), vectors + (z - stop_gradient(z))
