@@ -91,7 +91,7 @@ class AdoptedFunction:
 
 
 def adopted(f: Any) -> Any:
-    """What a transform runs for a function: its code over the globals of adopted code, as they are now."""
+    """What a transform runs for f: its code over the globals of adopted code, as they are now."""
     if type(f) is AdoptedFunction:
         f = f.__wrapped__
     refresh()

@@ -86,7 +86,7 @@ def keep_adopted(
 
 
 def _holds_nothing(value: Any) -> bool:
-    """Whether something is a function that refers to nothing but its code and its globals."""
+    """Whether a value is a function without closure, defaults and attributes."""
     if type(value) is not FunctionType:
         return False
     return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__ or value.__dict__)

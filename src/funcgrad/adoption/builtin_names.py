@@ -1,4 +1,4 @@
-"""The built-in names that mean something else in adopted code: there, traced values are numbers and arrays.
+"""Stand-ins for built-in names in adopted code: to them, traced values are numbers and arrays.
 
 A traced number of type float64 is taken for a float, as NumPy's float64 is one; other numbers for NumPy's
 scalars, or Python's ints and bools; an array for one of NumPy's.
@@ -235,7 +235,7 @@ def callable_(value: Any) -> bool:
 
 
 def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
-    """The built-in names with another meaning in adopted code, where values lead to what redirect gives."""
+    """The stand-ins for built-in names in adopted code, whose values `redirect` replaces."""
     return MappingProxyType(
         {
             "__build_class__": build_class,

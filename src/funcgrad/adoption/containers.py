@@ -25,13 +25,13 @@ _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float6
 _HEAP = 1 << 9  # the flag of classes that a class statement has made
 
 _LONGEST = 32
-"""How many items are looked at: a list that begins with as many numbers is taken for one of numbers."""
+"""The number of items that are examined: a list that begins with as many numbers counts as one of numbers."""
 _DEEPEST = 5
-"""How many containers in each other are looked into."""
+"""The depth of nested containers that is examined."""
 
 
 def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
-    """Whether adopted code may see something else: a function, an object with methods, or an array by itself.
+    """Whether adopted code replaces something in it: a function, an object with methods, or an array.
 
     >>> leads_elsewhere([1.0, 2.0]), leads_elsewhere({"relu": max}), leads_elsewhere((1, [min]))
     (False, True, True)
@@ -58,7 +58,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:
-    """A tuple of what its items lead to, of the same kind; itself if that is the same."""
+    """A tuple of the replacements of its items, of the same kind; itself if none is replaced."""
     if not leads_elsewhere(value):
         return value
     items = [redirect(item) for item in value]
@@ -68,7 +68,7 @@ def tuple_view(value: Any, redirect: _Redirect) -> Any:
 
 
 def container_view(value: Any, redirect: _Redirect) -> Any:
-    """A view of a list or a dict; itself if its items lead nowhere else."""
+    """A view of a list or a dict; itself if none of its items is replaced."""
     if not leads_elsewhere(value):
         return value
     return (DictView if type(value) is dict else ListView)(value, redirect)
@@ -211,7 +211,7 @@ class AttributeView:
 
 
 def view_attributes(kind: type, space: dict[str, Any], redirect: _Redirect) -> None:
-    """Have instances of an adopted class redirect the attributes that lead elsewhere."""
+    """Have instances of an adopted class redirect the attributes that are replaced."""
     for name, value in space.items():
         known = getattr_static(kind, name, None)
         if name not in vars(kind) and not hasattr(known, "__set__") and leads_elsewhere(value):

@@ -58,7 +58,7 @@ class AdoptedGlobals(dict[str, Any]):
         self.entries: dict[int, Callable[[], Any]] = {}
         """What has been adopted of the module, by the id of the original."""
         self.owned: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        """Entries that are kept by what has been adopted."""
+        """Entries that the adopted functions keep alive."""
 
     def __missing__(self, name: str) -> Any:
         value = self.original.get(name, _ABSENT)
@@ -89,7 +89,7 @@ class AdoptedGlobals(dict[str, Any]):
         return False
 
     def forget(self, name: str | None = None) -> None:
-        """Look up again where a name leads, or each name, and adopt again."""
+        """Look up a name again, or every name, and adopt its value again."""
         if name is None:
             self.entries.clear()  # adopted functions and classes hold each other
         for key in list(self._bindings) if name is None else [name]:

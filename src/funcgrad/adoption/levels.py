@@ -262,7 +262,7 @@ def _names(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*map(_names, inside))
 
 
-# -- what is learned ---------------------------------------------------------------------------
+# -- refusals -----------------------------------------------------------------------------------
 def is_refusal(error: BaseException) -> bool:
     """Whether funcgrad or a library raised an error, or a traced value lacks an attribute.
 
@@ -303,5 +303,5 @@ def can_be_adopted(f: Any) -> bool:
 
 
 def learn(f: Any) -> None:
-    """Keep in mind that functions with f's code are given arrays that can be written."""
+    """Record that functions with f's code are given arrays that can be written."""
     learn_code(_function_of(f).__code__)

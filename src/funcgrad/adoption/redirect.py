@@ -1,4 +1,4 @@
-"""Where a value of the original leads in adopted code, by its kind."""
+"""The value that replaces one of the original in adopted code, by its kind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from funcgrad.transformed import Decorator, Transformed
 
 
 def redirect(value: Any) -> Any:
-    """What stands for a module, a function, a class or an instance in adopted code; else the value.
+    """The replacement of a module, a function, a class or an instance in adopted code; else the value.
 
     >>> import math
     >>> redirect(math.sin) is math.sin, redirect(3.0)
@@ -65,7 +65,7 @@ def _module(module: ModuleType) -> Any:
 
 
 def _of_scipy(value: Any) -> Any:
-    """What a module of `funcgrad.scipy` leads to: its own, or SciPy's."""
+    """What an attribute of a module of `funcgrad.scipy` is in adopted code: its own, or SciPy's."""
     found = as_adopted(value)
     return redirect(value) if found is value else found
 
@@ -133,7 +133,7 @@ def _partial(p: partial[Any]) -> Any:
 
 
 def _cached(wrapper: Any) -> Any:
-    """A function under `functools.lru_cache`: traced values pass it by."""
+    """A function under `functools.lru_cache`: calls with traced values bypass the cache."""
     function = redirect(wrapper.__wrapped__)
     if function is wrapper.__wrapped__:
         return wrapper

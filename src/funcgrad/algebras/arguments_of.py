@@ -1,4 +1,4 @@
-"""What an algebra is asked about: a function at arguments, or expressions at values of their variables.
+"""The subject of an algebra: a function at arguments, or expressions at values of their variables.
 
 Both become expressions on variables, with one value each. An algebra then folds over them.
 """

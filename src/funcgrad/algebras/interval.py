@@ -169,7 +169,7 @@ def _boxed(
 def _traced(
     f: Callable[..., Any], args: Sequence[Any]
 ) -> tuple[list[Expr], Callable[[Sequence[Any]], Any], dict[str, Bounds]]:
-    """f on variables, which have no values to ask for."""
+    """f on variables, which have no values."""
     given: dict[str, Bounds] = {}
     trees = [_split(arg) for arg in args]
     called = []

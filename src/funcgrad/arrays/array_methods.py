@@ -62,7 +62,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _by_function(name: str, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What NumPy's function of a method's name gives: it asks which code runs for its operands."""
+    """The result of NumPy's function of a method's name, which dispatches on its operands."""
     if name == "compress":  # its array comes second
         condition = args[0] if args else kwargs.pop("condition")
         return np.compress(condition, cell, *args[1:], **kwargs)

@@ -167,7 +167,7 @@ def store_chosen(cell: Any, index: Any, value: Any) -> None:
 
 
 def _masked(whole: Any, mask: Any, value: Any) -> Any:
-    """The array with one value where a mask holds: none need ask where that is."""
+    """The array with one value where a mask holds, without the mask's values."""
     if mask.dtype.kind != "b" or value.size != 1 or whole.shape[: mask.ndim] != mask.shape:
         return None
     mask = functions["reshape"](mask, mask.shape + (1,) * (whole.ndim - mask.ndim))

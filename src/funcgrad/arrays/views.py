@@ -1,4 +1,4 @@
-"""Functions of NumPy's that give views, of arrays that can be written: NumPy is asked on a like layout."""
+"""NumPy's view functions on arrays that can be written: NumPy runs on an array of the same layout."""
 
 from __future__ import annotations
 

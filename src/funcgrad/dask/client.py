@@ -70,7 +70,7 @@ class ShardedRun(NamedTuple):
         for types in map(tuple, chunks.types):
             if types not in made:
                 program, output = _program(who, f, function, params, names, types)
-                made[types] = (_sent(client, program), program, output)
+                made[types] = (_send(client, program), program, output)
         chosen = [made[tuple(types)] for types in chunks.types]
         return ShardedRun(
             who,
@@ -156,8 +156,8 @@ def _as_written(
     return tuple([lift_fully(x) for x in flatten(found).leaves])
 
 
-def _sent(client: Client, program: ShardProgram) -> str:
-    """The content address of a program, which the workers have from now on."""
+def _send(client: Client, program: ShardProgram) -> str:
+    """Send a program to the workers, unless they have it; its content address."""
     digest = _digest(program)
     if plugin_name(digest) not in client.run_on_scheduler(_plugins):
         payload = pickle.dumps(program)

@@ -218,7 +218,7 @@ def refuse_varied(root: ExprBase, asker: str) -> None:
 
 
 def _stopped(asker: str) -> str:
-    """How a derivative of zero is asked for."""
+    """How to write a value whose derivative is zero."""
     name, call, _ = asker.partition("()")
     return (
         f"{name}(fg.stop_gradient(x))"

@@ -1,4 +1,4 @@
-"""The order in which traces begin and arrays are made: what is of an inner trace is told by it."""
+"""The order in which traces begin and arrays are made: it shows what belongs to an inner trace."""
 
 from __future__ import annotations
 

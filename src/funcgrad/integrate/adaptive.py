@@ -43,6 +43,7 @@ class Progress(NamedTuple):
     h: Any
     """The size of the next step, positive."""
     t_old: Any
+    """The time before the last accepted step, whose size is h_old, state y_old and polynomial dense."""
     h_old: Any
     y_old: Leaves
     dense: tuple[Leaves, ...]

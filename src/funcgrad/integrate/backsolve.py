@@ -70,7 +70,7 @@ def _adjoint(
     times: Array,
     cotangents: Leaves,
 ) -> Cotangents:
-    """The cotangents of a problem, of those of its states."""
+    """The cotangents of a problem, from those of its states."""
     field = integration.field
     n = field.size
     augmented = _augmented(field, active)

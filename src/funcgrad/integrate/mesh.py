@@ -1,6 +1,6 @@
 """All accepted steps of an integration, as arrays over the steps, and the events in them.
 
-The number of steps is a question to the values. A first loop counts them, a scan of that length keeps them.
+The number of steps depends on the values. A first loop counts them, a scan of that length keeps them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def mesh_of(
     """The steps of a problem, which the first terminal event ends."""
     first = problem.integration.begin(problem.start, first_step)
     end = run_to_end(problem.integration, first, events)
-    steps = _settled(_steps(problem.integration, first, int(end.progress.steps)), traced)
+    steps = _evaluated(_steps(problem.integration, first, int(end.progress.steps)), traced)
     found = OdeSolution(
         steps.t, steps.h, tuple(steps.y_old), tuple(map(tuple, steps.dense)), problem.layout
     )
@@ -105,11 +105,11 @@ def _steps(integration: Integration, first: Progress, count: int) -> AcceptedSte
     )
 
 
-def _settled(steps: AcceptedSteps, traced: bool) -> AcceptedSteps:
-    """AcceptedSteps whose arrays are constants, if they are not traced: each loop runs once."""
+def _evaluated(steps: AcceptedSteps, traced: bool) -> AcceptedSteps:
+    """The steps with arrays as constants, if they are not traced, so that each loop runs once."""
     tree = flatten(steps)
-    settled: AcceptedSteps = tree.rebuild([lift_fully(x) for x in values_of(tree.leaves, traced)])
-    return settled
+    found: AcceptedSteps = tree.rebuild([lift_fully(x) for x in values_of(tree.leaves, traced)])
+    return found
 
 
 def _first(times: Sequence[Any], direction: object) -> Any:

@@ -81,7 +81,7 @@ def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:
 
 
 def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> bool:
-    """Whether an array is what is asked for, so that it need not be copied."""
+    """Whether an array has the wanted dtype and order, so that it need not be copied."""
     same = dtype is None or cell.dtype == np.dtype(dtype)
     flags = cell.flags
     laid_out = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
@@ -114,7 +114,7 @@ def asfortranarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: 
 def asarray_chkfinite(
     value: object, dtype: npt.DTypeLike | None = None, order: object = None
 ) -> Any:
-    """As `numpy.asarray_chkfinite`: whether the entries are finite is asked."""
+    """As `numpy.asarray_chkfinite`: whether the entries are finite is read from their values."""
     made = asarray(value, dtype, order)
     if made.dtype.kind in "fc" and not bool(np.all(np.isfinite(current(made)))):
         raise ValueError("array must not contain infs or NaNs")

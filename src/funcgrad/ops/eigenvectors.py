@@ -82,9 +82,9 @@ eig_op: Op = Op(
 
 
 def eig(a: Array) -> EigResult:
-    """As `numpy.linalg.eig`; whether the eigenvalues of a real matrix are all real is asked.
+    """As `numpy.linalg.eig`; whether the eigenvalues of a real matrix are all real is read from its values.
 
-    If that cannot be asked, as under `vmap`, the results are complex. Vectors of equal eigenvalues have
+    Without values, as under `vmap`, the results are complex. Vectors of equal eigenvalues have
     no derivative, as those of `numpy.linalg.eigh`: a function that uses it has the derivative NaN. The matrix
     must have as many independent eigenvectors as rows.
 

@@ -301,7 +301,7 @@ def sum(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: Any 
     """As `numpy.sum`."""
     if dtype is None:
         return _reduce(sum_op, x, axis, keepdims)
-    # NumPy widens small integers unless told what to sum in.
+    # NumPy sums small integers in a wider dtype unless one is given.
     return astype(_reduce(sum_op, astype(x, dtype), axis, keepdims), dtype)
 
 

@@ -142,7 +142,7 @@ class CountState(NamedTuple):
 
 
 def scale_by_learning_rate(learning_rate: object) -> Optimizer:
-    """Every gradient times minus the learning rate: a number, or a schedule asked
+    """Every gradient times minus the learning rate: a number, or a schedule called
     with 0, 1, 2, ...
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for

@@ -37,7 +37,7 @@ WIDEST_COLUMN = 40  # characters of a formula in a column
 
 
 class Step(NamedTuple):
-    """A node as it is told: its formula in v0, v1, …, and the formula of each pullback by parent."""
+    """A node as it is explained: its formula in v0, v1, …, and the formula of each pullback by parent."""
 
     expr: Expr
     formula: str

@@ -58,7 +58,7 @@ def held(expr: Expr) -> list[Held]:
         problem = params["problem"]
         fixed = len(problem.body.inputs) - problem.count
         return [Held(problem.body, (*"s" * problem.count, *"p" * fixed))]
-    # A rule of one's own tells how to differentiate: it is not run for the value.
+    # A custom rule is for the derivative: the value does not need it.
     bodies = [] if "wiring" in params else params.get("branches", [params.get("body")])
     return [Held(body, ("u",) * len(body.inputs)) for body in bodies if body is not None]
 

@@ -368,7 +368,7 @@ def _adopted_where_needed(
 
 
 def _tells_refusal(error: BaseException) -> bool:
-    """Whether an error, or its cause, tells that a traced value was refused, or an array to be written."""
+    """Whether an error, or its cause, says that a traced value was refused, or an array to be written."""
     of_types = (TypeError, AttributeError)
     return isinstance(error, of_types) or isinstance(error.__cause__ or error.__context__, of_types)
 

@@ -141,7 +141,7 @@ def hashes_by_content(value: object) -> bool:
 
 
 def contents(value: Any) -> Hashable:
-    """A key that is equal for values that nothing tells apart: 1, 1.0 and True are three.
+    """A key that is equal for indistinguishable values: 1, 1.0 and True have three keys.
 
     >>> contents([1, {"a": 2.0}]) == contents([1, {"a": 2.0}]) != contents([1, {"a": 2}])
     True

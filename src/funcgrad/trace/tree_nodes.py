@@ -79,7 +79,7 @@ _NEVER = frozenset(("builtins", "collections", "numpy", "funcgrad.expr"))
 
 
 def _extends(kind: type, module: str, name: str) -> bool:
-    """Whether a class is, or extends, one of a library, which need not be imported to tell."""
+    """Whether a class is, or extends, one of a library, found without importing the library."""
     return any(base.__name__ == name and base.__module__ == module for base in kind.__mro__)
 
 

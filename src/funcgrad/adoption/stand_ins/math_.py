@@ -37,7 +37,7 @@ def _ldexp(x: Array, i: int) -> Any:
 
 
 def _frexp(x: Array) -> tuple[Any, int]:
-    # The exponent is asked for by value: its derivative is zero.
+    # The exponent is concretized: its derivative is zero.
     exponent = math.frexp(concrete_value(stopped(x), "frexp"))[1]
     return _ldexp(x, -exponent), exponent
 

@@ -1,4 +1,4 @@
-"""What NumPy's polynomials ask of the values of coefficients, for adopted code.
+"""What NumPy's polynomials read from the values of coefficients, for adopted code.
 
 NumPy cuts zeros off. One that is differentiated has a derivative, and one of a mapped value may be none in
 another example: such coefficients are all kept.

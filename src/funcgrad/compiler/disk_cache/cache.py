@@ -21,7 +21,7 @@ VARIABLE = "FUNCGRAD_CACHE"
 
 
 def derivation_name(transform: Any, *more: int) -> str | None:
-    """What tells a derivation from all others, in every process; None where nothing does.
+    """The identity of a derivation in every process; None where it has none.
 
     A function of the package is told by its name, and a dataclass of plain values by those, too. A function
     within a function is not: what it closes over has no name.

@@ -29,8 +29,8 @@ def compile_namespace(
     ``backend`` is "jax", "torch" or "cupy". The values are that library's arrays, or what it makes arrays
     of, with the shapes of the inputs; they are brought to the inputs' dtypes. A torch program runs where
     its first tensor is. ``compiled`` asks for `jax.jit` (on unless False) or `torch.compile` (off unless
-    True). JAX knows no float64 unless ``jax_enable_x64`` is set: it computes in float32 instead, of which
-    a warning tells. An array captured by reference is read when JAX compiles the program, and by the
+    True). JAX knows no float64 unless ``jax_enable_x64`` is set: it computes in float32 instead, with
+    a warning. An array captured by reference is read when JAX compiles the program, and by the
     others at every call.
 
     Raises ValueError for another backend, ImportError where the library is missing, TypeError for an

@@ -24,12 +24,12 @@ def _array(value: object, dtype: np.dtype[Any], home: object) -> Any:
 def _constant(array: np.ndarray[Any, Any], changing: bool) -> Callable[[Any], Any]:
     if changing:
         return lambda home: cupy.asarray(array)
-    elsewhere: dict[int, Any] = {}
+    by_device: dict[int, Any] = {}
 
     def constant(home: Any) -> Any:
-        if home not in elsewhere:
-            elsewhere[home] = cupy.asarray(array)
-        return elsewhere[home]
+        if home not in by_device:
+            by_device[home] = cupy.asarray(array)
+        return by_device[home]
 
     return constant
 

@@ -29,7 +29,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
-def _as_it_is(run: object) -> Any:
+def _identity(run: object) -> Any:
     return run
 
 
@@ -46,7 +46,7 @@ class Library:
     array: Callable[[Any, np.dtype[Any], Any], Any]
     """A value as an array of the library, of a dtype, at home."""
     constant: Callable[[np.ndarray[Any, Any], bool], Callable[[Any], Any]]
-    """What gives a constant at home; the flag says that others may change it in place."""
+    """A function from home to a constant there; the flag says that others may change the array in place."""
     own: Callable[[Any], Any]
     """A result that shares memory with nothing."""
     call: Callable[..., Any]
@@ -64,8 +64,8 @@ class Library:
     compile: Callable[[Any], Any]
     compiled: bool
     warn: Callable[[Sequence[ArrayType]], None]
-    whole: Callable[[Any], Any] = _as_it_is
-    """What makes of a function that traces and runs programs one that the library's own compiler takes."""
+    whole: Callable[[Any], Any] = _identity
+    """Wraps a function that traces and runs programs, so that the library's own compiler takes it."""
 
 
 class Emitted:
@@ -101,13 +101,15 @@ class Emitted:
 
 def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> Emitted:
     """The program from inputs to roots, as a function of arrays of the library."""
-    flat = flatten_program(_ready(roots, library), inputs)
+    flat = flatten_program(_legalized(roots, library), inputs)
     bodies: dict[Any, Any] = {}
     body = _built(flat, library, bodies, _shared(flat))
     return Emitted(body, list(bodies.values()), library, [x.type for x in inputs])
 
 
-def _ready(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
+def _legalized(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
+    """The roots, with operations decomposed until the library has a function for each."""
+
     def legal(expr: Expr) -> bool:
         op: Op = expr.op
         rows = op.columns.libraries or {}
@@ -210,7 +212,7 @@ _OBJECTS = np.dtype(object)
 # -- closed subgraphs ----------------------------------------------------------------------------
 def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., tuple[Any, ...]]:
     if body not in bodies:
-        flat = flatten_program(_ready(simplify_all(body.outputs), library), body.inputs)
+        flat = flatten_program(_legalized(simplify_all(body.outputs), library), body.inputs)
         bodies[body] = _built(flat, library, bodies, [False] * len(flat.results))
     found: Callable[..., tuple[Any, ...]] = bodies[body]
     return found

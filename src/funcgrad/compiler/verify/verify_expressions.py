@@ -134,7 +134,7 @@ def check_graph(
 
 
 def check_types(before: Sequence[Expr], after: Sequence[Expr], stage: str) -> None:
-    """A pass gives as many outputs as it got, of the same types, and asks for no new variable."""
+    """A pass gives as many outputs as it got, of the same types, and adds no variable."""
     must_be(stage, "outputs", "as many as", len(before), len(after))
     for k, (old, new) in enumerate(zip(before, after, strict=True)):
         must_be(stage, f"output {k}", "type", old.type, new.type)

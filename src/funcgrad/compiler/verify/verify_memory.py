@@ -152,7 +152,7 @@ class Machine:
         )
 
     def call(self, node: Any, env: Env) -> Ref:
-        """The value of a call, and of its place if it is told one."""
+        """The value of a call, and of the array that it writes, if it is given one."""
         function, args = node.func, node.args
         if isinstance(function, ast.Attribute):
             return self.method(function.attr, function.value, args, node.keywords, env)

@@ -22,7 +22,7 @@ def verify_rewrite(
     """Check a pass from expressions to expressions.
 
     Raises:
-        VerifyError: an expression is malformed, or the pass changed a type or asks for another variable.
+        VerifyError: an expression is malformed, or the pass changed a type or added a variable.
     """
     check_expressions(after, inputs, stage)
     check_types(before, after, stage)

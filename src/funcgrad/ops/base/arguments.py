@@ -14,7 +14,7 @@ from funcgrad.source import fail
 
 
 def inexact(x: object, dtype: object = None) -> Any:
-    """An operand with values that can be divided, of a dtype where one is asked for."""
+    """An operand as floating-point or complex numbers, or in the given dtype."""
     x = lift_fully(x)
     if dtype is None and not differentiable(x.dtype):
         dtype = float

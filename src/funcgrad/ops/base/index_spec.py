@@ -140,7 +140,7 @@ def as_indices(item: npt.ArrayLike) -> list[Any]:
         if item.size == 0 and item.dtype.kind == "f":
             item = item.astype(int)
     if item.dtype.kind == "b":
-        # Which entries are true decides the shape of the result, so the values are asked for.
+        # Which entries are true decides the shape of the result, so the values are concretized.
         chosen = concrete(item, "a boolean index") if isinstance(item, Expr) else item
         return list(np.nonzero(chosen))
     if item.dtype.kind not in "iu":

@@ -1,7 +1,7 @@
-"""NumPy's functions whose answers have no derivative: asked by value, and told to what records questions.
+"""NumPy's functions whose results have no derivative: they run on concrete values, and jit guards the result.
 
-Where entries of the argument come back, as from `numpy.unique`, only their places are asked for, so that
-they keep their derivative. A function of integers alone has nothing to differentiate, whichever it is.
+Where entries of the argument come back, as from `numpy.unique`, only their places are concretized, and the
+entries keep their derivative. Every function of integers alone has nothing to differentiate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from funcgrad.typing import Array
 
 
 def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
-    """What a function without a derivative answers by value, or NotImplemented."""
+    """The result of a function without a derivative on concrete values, or NotImplemented."""
     stand_in = ANSWERED.get(func)
     if stand_in is not None:
         return stand_in(*args, **kwargs)
@@ -43,7 +43,7 @@ def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def is_answered_by_value(func: object) -> bool:
-    """Whether a function without a derivative is answered by value.
+    """Whether a function without a derivative runs on concrete values.
 
     >>> is_answered_by_value(np.unique), is_answered_by_value(np.einsum_path)
     (True, False)
@@ -52,7 +52,7 @@ def is_answered_by_value(func: object) -> bool:
 
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of an array whose further arguments say how often or where: traced ones are asked."""
+    """A function of an array whose further arguments are counts or places: traced ones are concretized."""
 
     def on_plain(x: Array, *args: Array, **kwargs: object) -> Any:
         inside, named = by_value((args, kwargs), function.__name__)
@@ -88,7 +88,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """As `numpy.unique`, sorted: which entries come back is asked, and they keep their derivative.
+    """As `numpy.unique`, sorted: which entries come back is read from the values; they keep their derivative.
 
     >>> from funcgrad import grad
     >>> grad(lambda x: np.sum(np.unique(x) * np.array([1.0, 10.0])))(np.array([3.0, 2.0, 3.0]))
@@ -120,7 +120,7 @@ def _places(axis: int | None, equal_nan: bool) -> Callable[[Any], Any]:
 
 
 def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
-    """As `numpy.bincount`, differentiable in the weights; how many bins there are is asked."""
+    """As `numpy.bincount`, differentiable in the weights; the number of bins is read from the values."""
     places = lift_fully(x)
     if places.ndim != 1 or places.dtype.kind not in "biu":
         raise fail(TypeError, f"bincount: expected a vector of integers, but got {places.type}")
@@ -150,7 +150,7 @@ def isin(
 
 
 def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> Any:
-    """As `numpy.digitize`; whether the bins rise or fall is asked."""
+    """As `numpy.digitize`; whether the bins rise or fall is read from their values."""
     bins = lift_fully(bins)
     steps = bins[1:] - bins[:-1]
     if bool(np.all(steps >= 0)):
@@ -163,7 +163,7 @@ def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> An
 
 
 def array_equiv(a1: object, a2: object) -> Any:
-    """As `numpy.array_equiv`: a truth value, asked for when Python needs it."""
+    """As `numpy.array_equiv`: a truth value, concretized when Python needs it."""
     a, b = lift_fully(a1), lift_fully(a2)
     try:
         np.broadcast_shapes(a.shape, b.shape)
@@ -181,7 +181,7 @@ ANSWERED: Mapping[Any, Callable[..., Any]] = MappingProxyType(
         np.array_equiv: array_equiv,
     }
 )
-"""What answers in the place of each of these functions of NumPy."""
+"""What runs in the place of each of these functions of NumPy."""
 
 _OF_VALUES = frozenset({np.lexsort, np.array_str, np.array_repr, np.array2string})
-"""Functions whose answers are places or texts, of floats as well."""
+"""Functions that return places or texts, of floats as well."""

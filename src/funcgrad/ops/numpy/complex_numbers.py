@@ -49,7 +49,7 @@ def iscomplex(x: object) -> Any:
 def _extended(function: Callable[..., Any], outside: Callable[[Any], Any]) -> Callable[..., Any]:
     """The function of the complex numbers if a real entry is outside of its real domain.
 
-    That is asked by value, as NumPy asks it of all entries together: the dtype depends on it.
+    That is read from the values of all entries together, as in NumPy: the dtype depends on it.
     """
 
     def on_domain(x: object, *others: object) -> Any:

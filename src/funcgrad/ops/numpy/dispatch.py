@@ -205,7 +205,7 @@ def _float_power(x: npt.ArrayLike, y: npt.ArrayLike) -> Any:
 
 
 def where(condition: object, *branches: Any) -> Any:
-    """As `numpy.where`; with a condition alone, the indices where it holds, asked for by value."""
+    """As `numpy.where`; with a condition alone, the indices where it holds, read from its values."""
     if not branches:
         condition = op.lift_fully(condition)
         chosen = condition if condition.dtype.kind == "b" else condition != 0

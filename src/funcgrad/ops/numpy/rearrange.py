@@ -1,4 +1,4 @@
-"""Entries turned, shifted, repeated, left out or framed: compositions of indexing and joining."""
+"""Entries rotated, shifted, repeated, deleted or padded: compositions of indexing and joining."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _leaves(arrays: object) -> list[Any]:
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    """As `numpy.compress`: which entries are chosen is asked."""
+    """As `numpy.compress`: which entries are chosen is read from the condition's values."""
     x, chosen = lift_fully(a), lift_fully(condition)
     if chosen.ndim != 1:
         raise fail(ValueError, f"compress: expected a condition of one axis, but got {chosen.type}")

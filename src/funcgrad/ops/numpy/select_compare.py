@@ -18,7 +18,7 @@ from funcgrad.typing import Array
 
 
 def nonzero(x: npt.ArrayLike) -> tuple[Any, ...]:
-    """As `numpy.nonzero`: where entries are not 0, asked for by value."""
+    """As `numpy.nonzero`: where entries are not 0, read from their values."""
     x = lift_fully(x)
     if not x.ndim:
         raise fail(ValueError, f"nonzero: expected an array, but got {x.type}; write atleast_1d(x)")
@@ -167,7 +167,7 @@ def allclose(
     atol: object = 1e-08,
     equal_nan: bool = False,
 ) -> Any:
-    """As `numpy.allclose`: a truth value, asked for when Python needs it."""
+    """As `numpy.allclose`: a truth value, concretized when Python needs it."""
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
 

@@ -47,7 +47,7 @@ class PlaceComparison:
         self._members = _Column()
         """The namespaces of classes, each of a class and of the bases before the one that has the name."""
         self._orders = _Column()
-        """Classes, by the order in which their bases are asked."""
+        """Classes, compared by their method resolution orders."""
         self._kinds = _Column()
         """Instances, by their classes."""
         self._attributes = _Column()

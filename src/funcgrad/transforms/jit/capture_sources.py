@@ -319,7 +319,7 @@ class Snapshot(NamedTuple):
 
 
 def key_of(place: Any) -> Any:
-    """What tells places apart, for as long as they are there."""
+    """The identity of a place, valid for as long as it exists."""
     return type(place), id(place[1]), place[2:]
 
 

@@ -37,7 +37,7 @@ def stages(
 ) -> Lowered:
     """The stages of a tree's path; ``derived``: its results are a derivative's, which is simple already.
 
-    What is machine code is told of the program that is ``running``, if there is one.
+    Which parts are machine code is said of the program that is ``running``, if there is one.
     """
     node, guards = tree.root, []
     for question in asked:
