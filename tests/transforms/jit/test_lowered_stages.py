@@ -3,6 +3,8 @@
 import ast
 import pprint
 import re
+import subprocess
+import sys
 import textwrap
 import time
 
@@ -624,3 +626,15 @@ def test_pieces():
     x = fg.var("x")
     assert closed_below(flatten_program([x], [x])) == ()
     assert repr(Steps(flatten_program([], [x]), ("x",))) == "return"
+
+
+def test_programs_are_lowered_without_llvmlite():
+    """As on a machine that has no llvmlite, which the forms of vector functions in machine code read."""
+    code = (
+        "import sys; sys.modules['llvmlite'] = None\n"
+        "import numpy as np, funcgrad as fg\n"
+        "lowered = fg.jit(fg.grad(lambda x: np.sum(np.tanh(x) * np.exp(x)))).lower(np.ones(8))\n"
+        "print('llvmlite is not installed' in str(lowered.machine_code))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

@@ -49,8 +49,10 @@ def has_vector_functions() -> bool:
 
 @lru_cache(maxsize=1)
 def _features() -> dict[str, bool]:
-    import llvmlite.binding as llvm
-
+    try:
+        import llvmlite.binding as llvm
+    except ImportError:  # `lower` prints code that is not compiled here
+        return {}
     return dict(llvm.get_host_cpu_features())
 
 
