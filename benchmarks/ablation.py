@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.measure import CLOCK
 from benchmarks.work import FAMILIES, NATIVE
+from benchmarks.work.base import AbsentError
 
 PEERS = ("funcgrad", NATIVE)
 BATCH = 0.02
@@ -27,11 +28,19 @@ Start = Callable[..., "Popen[str]"]
 
 
 def programs(peer: str) -> dict[str, str]:
-    """For each piece of work a digest of the program that runs: its source, its loops and its schedule."""
+    """For each piece of work a digest of the program that runs: its source, its loops and its schedule.
+
+    Work that the peer does not do, or does in several programs, is left out.
+    """
     found = {}
     for name, family in FAMILIES.items():
         for size in family.SIZES if peer in family.PEERS and name not in ("graph", "plain") else ():
-            work = family.PEERS[peer](family.data(size))
+            try:
+                work = family.PEERS[peer](family.data(size))
+            except AbsentError:
+                continue
+            if not hasattr(work.call, "lower"):  # a sparse Jacobian
+                continue
             lowered = work.call.lower(*work.args)
             schedule = getattr(lowered.schedule, "lines", lambda: [])()
             texts = [lowered.source, *map(str, lowered.loops), *schedule]
