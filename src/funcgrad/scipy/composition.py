@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -84,3 +84,22 @@ def without_tracing(f: Callable[..., Any], x: npt.ArrayLike, args: tuple[Any, ..
     except Exception:  # SciPy says what is wrong with a function that cannot be traced
         return True
     return not any([isinstance(item, Expr) for item in captured])
+
+
+class OfPlainData:
+    """An object that SciPy made of plain data, ``own``, whose methods take traced points, too."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> Self:
+        """SciPy's object as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        OfPlainData.__init__(made, own)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "own":
+            raise AttributeError(name)
+        return getattr(self.own, name)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real, taken
+from funcgrad.scipy.composition import OfPlainData, composed, number, real, taken
 from funcgrad.scipy.interpolate.piecewise import along, points_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -153,16 +153,8 @@ make_interp_spline = _linear_in_data("make_interp_spline")
 make_lsq_spline = _linear_in_data("make_lsq_spline")
 
 
-class FittedSpline:
+class FittedSpline(OfPlainData):
     """A spline that FITPACK has fitted to plain data: SciPy's object, also in the points."""
-
-    def __init__(self, own: Any) -> None:
-        self.own = own
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "own":
-            raise AttributeError(name)
-        return getattr(self.own, name)
 
     def __call__(self, x: npt.ArrayLike, nu: int = 0, ext: int | str | None = None) -> Any:
         """The value, or the derivative of order nu, at the points x."""

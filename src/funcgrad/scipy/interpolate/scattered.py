@@ -12,7 +12,7 @@ import scipy.interpolate as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, real, refuse, taken
+from funcgrad.scipy.composition import OfPlainData, number, real, refuse, taken
 from funcgrad.scipy.interpolate.bspline import of_plain_data
 from funcgrad.scipy.interpolate.piecewise import along
 from funcgrad.source import fail
@@ -39,7 +39,7 @@ _KERNELS: Mapping[str, Callable[[Array], Any]] = MappingProxyType(
 )
 
 
-class RBFInterpolator:
+class RBFInterpolator(OfPlainData):
     """As `scipy.interpolate.RBFInterpolator`, also in the points.
 
     Traced data and, for traced points, ``neighbors`` are TypeErrors.
@@ -57,19 +57,7 @@ class RBFInterpolator:
                 "RBFInterpolator: expected plain data, since SciPy solves for the coefficients in compiled "
                 "code, but got traced values; write np.linalg.solve of the kernel's matrix",
             )
-        self.own = _scipy.RBFInterpolator(y, d, *args, **kwargs)
-
-    @classmethod
-    def of_scipy(cls, own: Any) -> RBFInterpolator:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own = own
-        return made
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "own":
-            raise AttributeError(name)
-        return getattr(self.own, name)
+        super().__init__(_scipy.RBFInterpolator(y, d, *args, **kwargs))
 
     def __call__(self, x: npt.ArrayLike) -> Any:
         """The interpolant at points, whose coordinates are along the last axis."""

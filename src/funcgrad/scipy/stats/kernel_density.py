@@ -11,12 +11,12 @@ import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import real
+from funcgrad.scipy.composition import OfPlainData, real
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
-class gaussian_kde:  # noqa: N801
+class gaussian_kde(OfPlainData):  # noqa: N801
     """As `scipy.stats.gaussian_kde`, whose density takes traced points; traced
     data are a TypeError.
 
@@ -32,19 +32,7 @@ class gaussian_kde:  # noqa: N801
                 "gaussian_kde: expected plain data, but got traced values; write the mean of norm.pdf over "
                 "the data",
             )
-        self.own = _scipy.gaussian_kde(dataset, *args, **kwargs)
-
-    @classmethod
-    def of_scipy(cls, own: Any) -> gaussian_kde:
-        """SciPy's estimate as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own = own
-        return made
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "own":
-            raise AttributeError(name)
-        return getattr(self.own, name)
+        super().__init__(_scipy.gaussian_kde(dataset, *args, **kwargs))
 
     def logpdf(self, x: npt.ArrayLike) -> Any:
         """The logarithm of the density at the points, whose coordinates are along
