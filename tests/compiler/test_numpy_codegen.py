@@ -259,10 +259,27 @@ def source_of(*roots, inputs):
 def test_a_program_that_raises_no_floating_point_error_enters_no_context():
     x = fg.var("x", 3)
     silent = (np.isfinite(x), -x, np.logical_not(x), np.maximum(x, 0.0), x == 1.0, x)
-    for made in (*silent, x.reshape(3, 1)):
+    moved = (x.reshape(3, 1), x[np.array([2, 0, 2])], np.where(x > 0.0, x, 1.5))
+    reduced = (np.max(x), np.all(x > 0.0))
+    for made in (*silent, *moved, *reduced):
         assert "quiet" not in source_of(made, inputs=[x])
     for made in (np.exp(x), x + x, np.isfinite(x * x)):
         assert "quiet" in source_of(made, inputs=[x])
+
+
+def test_entries_of_arrays_are_read_by_an_index_alone():
+    x = fg.var("x", (3, 4))
+    gathered, entry = x[None, 1:, np.array([2, 0])], x[-1, 2]
+    source = source_of(gathered, entry, inputs=[x])
+    assert "a0 = x0[None, 1::, k1,]\n" in source
+    assert "return (a0, a1.item(),)" in source
+    run = compile_arrays([gathered, entry], [x])
+    values = np.arange(12.0).reshape(3, 4)
+    found = run(values)
+    np.testing.assert_array_equal(found[0], values[None, 1:, np.array([2, 0])])
+    assert type(found[1]) is float
+    assert found[1] == 10.0
+    assert not np.shares_memory(found[0], values)
 
 
 @pytest.mark.parametrize("dtype", "efdgFDG")

@@ -129,26 +129,27 @@ def _interval_logsumexp(iv: FunctionLibrary, x: Array, axis: tuple[int, ...]) ->
     return iv.log_sum_exp(lambda end: _logsumexp_run(end, axis), x, axis)
 
 
-def _quantifier(name: str, run: Callable[..., Any]) -> Op:
+def _quantifier(name: str, ufunc: np.ufunc) -> Op:
+    def run(x: Array, axis: tuple[int, ...] | None = None) -> Any:
+        return ufunc.reduce(x, axis=axis, dtype=bool)
+
     columns = Columns(
         flops=reduced,
         machine=f"{name}_true",
-        mpmath=lambda mp, x, axis: run(x != 0, axis=axis),
+        mpmath=lambda mp, x, axis: run(x != 0, axis),
         numpy=f"np.{name}({{0}}, axis={{axis}})",
         libraries={
             "any": lambda xp, x, axis: getattr(xp, name)(x, axis=axis),
             "torch": lambda torch, x, axis: getattr(torch, name)(x, dim=axis) if axis else x != 0,
         },
-        reduces=True,
+        reduces=ufunc,
         fresh=True,
         interval=lambda iv, x, axis: (
-            np.asarray(run(iv.true(x)[0], axis=axis), float),
-            np.asarray(run(iv.true(x)[1], axis=axis), float),
+            np.asarray(run(iv.true(x)[0], axis), float),
+            np.asarray(run(iv.true(x)[1], axis), float),
         ),
     )
-    return _reduction(
-        name, lambda x, axis=None: run(x, axis=axis), None, np.dtype(bool), columns=columns
-    )
+    return _reduction(name, run, None, np.dtype(bool), columns=columns)
 
 
 def _logsumexp_source(expr: Expr, texts: Sequence[str]) -> str:
@@ -228,7 +229,7 @@ max_op = _extreme("max", np.maximum, "largest")
 min_op = _extreme("min", np.minimum, "smallest")
 prod_op = _reduction(
     "prod",
-    lambda x, axis=None: np.prod(x, axis=axis),
+    lambda x, axis=None: np.multiply.reduce(x, axis=axis),
     _others,
     columns=Columns(
         flops=reduced,
@@ -281,8 +282,8 @@ norm_op = Op(
         fresh=True,
     ),  # squares and their sum, and the roots in place of the first entries
 )
-any_op = _quantifier("any", np.any)
-all_op = _quantifier("all", np.all)
+any_op = _quantifier("any", np.logical_or)
+all_op = _quantifier("all", np.logical_and)
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------

@@ -183,10 +183,8 @@ class _Assignment:
     def result(self, i: int, taken: set[int]) -> ReturnForm:
         call = self.plan.calls[i]
         if not call.type.shape:
-            if (
-                call.effect == "may_alias"
-            ):  # a part of a loop's value may be Python's number already
-                return "present"
+            if call.effect == "may_alias" and call.form is not CallForm.GETITEM:
+                return "present"  # a part of a loop's value may be Python's number already
             return "item" if call.type.dtype.char in "dl?D" else "scalar"
         root = i
         while self.plan.calls[root].effect == "view":

@@ -25,6 +25,8 @@ from funcgrad.compiler.numpy.fused_kernel import (
     Store,
     Total,
 )
+from funcgrad.compiler.numpy.instruction_selection import broadcast_copy
+from funcgrad.ops.indexing import getitem_op
 from funcgrad.rewrite.evaluate import present
 
 _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/"}
@@ -89,7 +91,8 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
 _SIGNS = (np.negative, np.positive, np.fabs, np.copysign, np.signbit)
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_not, np.logical_xor)
 _CHOICES = (np.maximum, np.minimum, np.fmax, np.fmin, np.equal, np.not_equal)
-_SILENT = frozenset((*_SIGNS, *_LOGICAL, *_CHOICES, np.isfinite, np.isnan, np.isinf))
+_TESTS = (np.isfinite, np.isnan, np.isinf)
+_SILENT = frozenset((*_SIGNS, *_LOGICAL, *_CHOICES, *_TESTS, np.where, broadcast_copy))
 """Functions that never raise a floating-point error, so that NumPy has nothing to warn of."""
 
 _ORDER = (np.less, np.less_equal, np.greater, np.greater_equal, np.sign)
@@ -99,13 +102,13 @@ _SILENT_ON_REALS = frozenset((*_ORDER, np.absolute, np.floor, np.ceil, np.trunc,
 
 def _may_warn(plan: Plan, call: Call) -> bool:
     """Whether NumPy may warn of a floating-point error in a call."""
-    if call.form is CallForm.ENTRYWISE:
+    if call.form in (CallForm.ENTRYWISE, CallForm.REDUCE):
         run = call.function.run
         if run in _SILENT_ON_REALS:
             return any(plan.calls[operand].type.dtype.kind == "c" for operand in call.operands)
         return run not in _SILENT
     views = (CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM)
-    return call.form not in (CallForm.INPUT, CallForm.CONSTANT, *views)
+    return call.form not in (CallForm.INPUT, CallForm.CONSTANT, *views) and not _is_gather(call)
 
 
 def _number_inputs(plan: Plan) -> frozenset[int]:
@@ -163,6 +166,8 @@ def expression(
         return f"{reads[0]}.transpose({call.axes})"
     if form is CallForm.GETITEM:
         return f"{reads[0]}[{_index(params['spec'])}]"
+    if _is_gather(call):
+        return f"{reads[0]}[{_index(params['spec'], reads[1:])}]"
     if form is CallForm.STORE:
         holes = [HOLE] * (len(reads) - 2)
         return f"{symbol}({', '.join(reads)}, {_index(params['spec'], holes)!r})"
@@ -192,6 +197,11 @@ def store_statement(call: Call, reads: Sequence[str]) -> str:
     if call.function.name:  # an index may be repeated
         return f"add_at({x}, s_[{index}], {v})"
     return f"{x}[{index}] += {v}"
+
+
+def _is_gather(call: Call) -> bool:
+    """Whether a call reads the entries that index arrays name."""
+    return call.form is CallForm.ROUTINE and call.function.run is getitem_op.run
 
 
 def _index(spec: tuple[Any, ...], arrays: Sequence[str] = ()) -> str:

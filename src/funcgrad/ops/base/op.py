@@ -357,7 +357,8 @@ def _astype_run(x: Array, dtype: np.dtype[Any]) -> Any:
     array = np.asarray(x)
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
-    return array.astype(dtype)[()]
+    made = array.astype(dtype)
+    return made if made.ndim else made[()]
 
 
 _CASTS: dict[str, dict[str, str]] = {
