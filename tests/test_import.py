@@ -20,6 +20,7 @@ HEAVY = (
     "funcgrad.rewrite.reading_laws",
     "funcgrad.transforms.jit.jit",
     "funcgrad.transforms.vmap",
+    "difflib",
     "fractions",
     "hashlib",
     "html",

@@ -17,74 +17,77 @@ from types import MappingProxyType as _MappingProxyType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from funcgrad import expr as _expr
-from funcgrad.adoption import levels as _levels
-from funcgrad.arrays.mutable_array import as_in_adopted_code as _as_in_adopted_code
-from funcgrad.arrays.reference import plain_value as _plain_value
-from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
-from funcgrad.autodiff.edges import edges, local
-from funcgrad.compiler.program import lower as _lower
-from funcgrad.expr import Expr, const, same, var, vars
-from funcgrad.fold import (
-    COUNTING,
-    LONGEST,
-    MATRICES,
-    REACHABLE,
-    Algebra,
-    Edge,
-    Semiring,
-    environment,
-    environments,
-    fold,
-    sum_product,
-    sum_product_steps,
-    toposort,
-)
-from funcgrad.graph import ArrayType, Key, Node
-from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.activity import is_varied as _is_varied
-from funcgrad.ops.base.foreign_arrays import refuse_others as _refuse_others
-from funcgrad.ops.elementwise.arithmetic import square
-from funcgrad.ops.elementwise.exponential import (
-    exp,
-    expm1,
-    log,
-    log1p,
-    logaddexp,
-    sigmoid,
-    softplus,
-    sqrt,
-)
-from funcgrad.ops.elementwise.extrema import maximum, minimum, relu
-from funcgrad.ops.elementwise.magnitude import sign
-from funcgrad.ops.elementwise.selection import where
-from funcgrad.ops.elementwise.trigonometric import (
-    arccos,
-    arcsin,
-    arctan,
-    arctan2,
-    cos,
-    cosh,
-    sin,
-    sinh,
-    tan,
-    tanh,
-)
-from funcgrad.ops.numpy import dispatch as _dispatch
-from funcgrad.ops.numpy.dispatch import clip
-from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
-from funcgrad.rewrite.evaluate import evaluate_all
-from funcgrad.rewrite.simplify import simplify
-from funcgrad.rewrite.substitute import substitute
-from funcgrad.trace.derive import trace
-from funcgrad.trace.labeled_arrays import with_labels as _with_labels
-from funcgrad.trace.run_formula import evaluate
-from funcgrad.trace.static import static
-from funcgrad.trace.tree_map import tree_add
-from funcgrad.trace.tree_nodes import register_tree
-from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
-from funcgrad.transforms.gradient import gradient
-from funcgrad.transforms.jvp import jvp
+from funcgrad.gc_pause import Paused as _Paused
+
+with _Paused():  # collections take an eighth of the import
+    from funcgrad import expr as _expr
+    from funcgrad.adoption import levels as _levels
+    from funcgrad.arrays.mutable_array import as_in_adopted_code as _as_in_adopted_code
+    from funcgrad.arrays.reference import plain_value as _plain_value
+    from funcgrad.autodiff.accumulate import GradientMap, backprop, backprop_steps
+    from funcgrad.autodiff.edges import edges, local
+    from funcgrad.compiler.program import lower as _lower
+    from funcgrad.expr import Expr, const, same, var, vars
+    from funcgrad.fold import (
+        COUNTING,
+        LONGEST,
+        MATRICES,
+        REACHABLE,
+        Algebra,
+        Edge,
+        Semiring,
+        environment,
+        environments,
+        fold,
+        sum_product,
+        sum_product_steps,
+        toposort,
+    )
+    from funcgrad.graph import ArrayType, Key, Node
+    from funcgrad.linear import Diagonal, LinearMap
+    from funcgrad.ops.base.activity import is_varied as _is_varied
+    from funcgrad.ops.base.foreign_arrays import refuse_others as _refuse_others
+    from funcgrad.ops.elementwise.arithmetic import square
+    from funcgrad.ops.elementwise.exponential import (
+        exp,
+        expm1,
+        log,
+        log1p,
+        logaddexp,
+        sigmoid,
+        softplus,
+        sqrt,
+    )
+    from funcgrad.ops.elementwise.extrema import maximum, minimum, relu
+    from funcgrad.ops.elementwise.magnitude import sign
+    from funcgrad.ops.elementwise.selection import where
+    from funcgrad.ops.elementwise.trigonometric import (
+        arccos,
+        arcsin,
+        arctan,
+        arctan2,
+        cos,
+        cosh,
+        sin,
+        sinh,
+        tan,
+        tanh,
+    )
+    from funcgrad.ops.numpy import dispatch as _dispatch
+    from funcgrad.ops.numpy.dispatch import clip
+    from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
+    from funcgrad.rewrite.evaluate import evaluate_all
+    from funcgrad.rewrite.simplify import simplify
+    from funcgrad.rewrite.substitute import substitute
+    from funcgrad.trace.derive import trace
+    from funcgrad.trace.labeled_arrays import with_labels as _with_labels
+    from funcgrad.trace.run_formula import evaluate
+    from funcgrad.trace.static import static
+    from funcgrad.trace.tree_map import tree_add
+    from funcgrad.trace.tree_nodes import register_tree
+    from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
+    from funcgrad.transforms.gradient import gradient
+    from funcgrad.transforms.jvp import jvp
 
 if _TYPE_CHECKING:
     from funcgrad import numpy as numpy

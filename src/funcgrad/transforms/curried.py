@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from types import FunctionType
@@ -59,6 +58,8 @@ def curried(transform: Callable[P, R]) -> Callable[P, R]:
 def _check(
     who: str, names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
+    from difflib import get_close_matches  # it takes a millisecond
+
     first, *options = names
     for name in kwargs.keys() - set(names):
         near = get_close_matches(name, options, 1, 0.4)
