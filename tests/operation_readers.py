@@ -379,7 +379,9 @@ GAPS: dict[str, dict[str, str]] = {
         PRIMITIVE: "foreign",
     },
     "precise": {
-        "NumPy's linear algebra and transforms know no other numbers": f"{MATRICES} detphase fft",
+        "NumPy's decompositions and transforms know no other numbers": (
+            "eig eigh fft hermitian_function pinv qr singular_function svd"
+        ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",
     },

@@ -198,3 +198,37 @@ def test_values_may_come_in_a_dict(values):
     assert precise_gradient(x**2, values) == {"x": 4}
     with pytest.raises(TypeError, match=r"by name or in a dict, but got 2 without names"):
         precise(x, values, values)
+
+
+def test_linear_algebra_has_as_many_digits_as_asked_for():
+    n = 8
+    sums = np.arange(n)[:, None] + np.arange(n) + 1
+
+    def hilbert(one):
+        return one / sums
+
+    with mpmath.workdps(60):
+        exact = mpmath.hilbert(n)
+        right = [
+            (lambda a: np.linalg.det(hilbert(a)), mpmath.det(exact)),
+            (lambda a: np.linalg.slogdet(hilbert(a))[1], mpmath.log(mpmath.det(exact))),
+            (lambda a: np.linalg.inv(hilbert(a))[3, 4], mpmath.inverse(exact)[3, 4]),
+            (lambda a: np.linalg.solve(hilbert(a), np.ones(n))[2], -7560),
+            (
+                lambda a: np.linalg.cholesky(hilbert(a))[-1, -1],
+                mpmath.cholesky(exact)[n - 1, n - 1],
+            ),
+            (lambda a: np.linalg.det(np.stack([sums, hilbert(a)]))[1], mpmath.det(exact)),
+        ]
+        for f, wanted in right:
+            assert mpmath.almosteq(precise(f, 1.0, digits=40), wanted, 1e-38)
+        slope = precise(fg.grad(lambda a: np.linalg.slogdet(hilbert(a))[1]), 1.0, digits=40)
+        assert mpmath.almosteq(slope, n, 1e-38)
+    cofactors = precise(fg.grad(np.linalg.det), np.diag([0.0, 0.0, 3.0]), digits=30)
+    assert not np.any(cofactors)
+    cofactors = precise(fg.grad(np.linalg.det), np.diag([0.0, 2.0, 3.0]), digits=30)
+    assert cofactors[0, 0] == 6
+    with pytest.raises(np.linalg.LinAlgError):
+        precise(np.linalg.inv, np.zeros((2, 2)))
+    assert precise(np.linalg.det, np.zeros((0, 2, 2))).shape == (0,)
+    assert precise(np.linalg.det, np.zeros((0, 0))) == 1

@@ -28,6 +28,7 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
     wide,
 )
+from funcgrad.ops.base.mpmath_matrices import cofactors, determinant, each_matrix
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.solve import inv_op
@@ -65,12 +66,22 @@ def _detphase_edge(z: Array, a: Array) -> LinearMap:
     return Structural(lambda v: turned * np.imag(np.sum(slope * v, axis=(-2, -1))), backward)
 
 
+def _mp_sign(mp: FunctionLibrary, *a: Any) -> Any:
+    return mp.sign(determinant(mp, *a))
+
+
+def _mp_log(mp: FunctionLibrary, *a: Any) -> Any:
+    size = abs(determinant(mp, *a))
+    return mp.log(size) if size else -mp.inf
+
+
 def _of_slogdet(
     name: str,
     part: int,
     edge: Callable[..., LinearMap] | None,
     infer: Callable[[ArrayType], ArrayType],
     machine: str | None,
+    mpmath: Callable[..., Any],
 ) -> Op:
     """One of the two results of `numpy.linalg.slogdet`."""
     op: Op = Op(
@@ -83,20 +94,22 @@ def _of_slogdet(
             machine=machine,
             flops=matrix_flops(lu_flops),
             numpy=f"np.linalg.slogdet({{0}})[{part}]",
+            mpmath=each_matrix(mpmath, to_number=True),
             libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[part]},
         ),
     )
     return op
 
 
-detsign_op: Op = _of_slogdet("detsign", 0, None, _number_type, "matrix_forms:detsign")
-detphase_op: Op = _of_slogdet("detphase", 0, _detphase_edge, _number_type, None)
+detsign_op: Op = _of_slogdet("detsign", 0, None, _number_type, "matrix_forms:detsign", _mp_sign)
+detphase_op: Op = _of_slogdet("detphase", 0, _detphase_edge, _number_type, None, _mp_sign)
 logabsdet_op: Op = _of_slogdet(
     "logabsdet",
     1,
     _logabsdet_edge,
     lambda a: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
     "matrix_forms:logabsdet",
+    _mp_log,
 )
 
 
@@ -131,6 +144,7 @@ det_op: Op = Op(
         machine="matrix_forms:det",
         flops=matrix_flops(lu_flops),
         numpy="np.linalg.det({all})",
+        mpmath=each_matrix(determinant, to_number=True),
         libraries={"any": lambda xp, a: xp.linalg.det(a)},
     ),
 )
@@ -258,6 +272,7 @@ cofactor_op: Op = Op(
     columns=Columns(
         flops=matrix_flops(_cofactor_flops),
         numpy=_cofactors_source,
+        mpmath=each_matrix(cofactors),
         libraries={"any": _cofactors_in},
     ),
 )

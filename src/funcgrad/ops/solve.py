@@ -29,6 +29,7 @@ from funcgrad.ops.base.matrix_stacks import (
     of_stacks,
     svd_flops,
 )
+from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.source import fail
@@ -75,6 +76,7 @@ solve_op: Op = Op(
         flops=_solve_flops,
         machine="matrix_forms:solve",
         numpy="np.linalg.solve({all})",
+        mpmath=each_matrix(lambda mp, a, b: mp.inverse(a) * b),
         libraries={"any": lambda xp, a, b: xp.linalg.solve(a, b)},
     ),
 )
@@ -137,6 +139,7 @@ inv_op: Op = Op(
         latex=Form("inverse"),
         machine="matrix_forms:inv",
         numpy="np.linalg.inv({all})",
+        mpmath=each_matrix(lambda mp, a: mp.inverse(a)),
         libraries={"any": lambda xp, a: xp.linalg.inv(a)},
     ),
 )
@@ -240,6 +243,7 @@ cholesky_op: Op = Op(
         flops=matrix_flops(lambda n: n**3 // 3),
         machine="matrix_forms:cholesky",
         numpy="np.linalg.cholesky({all})",
+        mpmath=each_matrix(lambda mp, a: mp.cholesky(a)),
         libraries={"any": lambda xp, a: xp.linalg.cholesky(a)},
     ),
 )
