@@ -96,13 +96,11 @@ def jit(
 
 
 def _library(f: Callable[..., Any], backend: str, static: Static) -> SignatureCache[Any]:
-    if backend not in ("jax", "torch", "cupy"):
-        raise fail(
-            ValueError,
-            f"jit: expected a backend among 'numpy', 'jax', 'torch' and 'cupy', but got {backend!r}",
-        )
     # Imported here: few programs ask for it, and all would wait for it.
     from funcgrad.transforms.interop.export import LIBRARY_TYPES
     from funcgrad.transforms.interop.library_jit import LibraryPrograms
 
+    if backend not in LIBRARY_TYPES:
+        listed = ", ".join(map(repr, ["numpy", *LIBRARY_TYPES]))
+        raise fail(ValueError, f"jit: expected a backend among {listed}, but got {backend!r}")
     return LibraryPrograms(f, "jit", backend, LIBRARY_TYPES[backend], static, watched=True)
