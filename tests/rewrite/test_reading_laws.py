@@ -53,6 +53,26 @@ def test_an_identity_holds_and_is_used(law, dtype):
 
 
 READINGS = {
+    "like_factors, a number and a sum": (lambda: 2 * (4 * X + 2 * np.sin(Y)), "8*x + 4*sin(y)"),
+    "moved_constant": (
+        lambda: fg.hessian(lambda m: np.sum(m**2)).expr(M),
+        "2*reshape(eye(9), (3, 3, 3, 3))",
+    ),
+    "sum_of_constant": (
+        lambda: fg.hessian(lambda m: np.sum(m) ** 2).expr(M),
+        "full((3, 3, 3, 3), 2.0)",
+    ),
+    "sorted": (lambda: fg.gradient(np.sum(np.sort(M, axis=0)[0] * V), V), "sort(m, axis=0)[0]"),
+    "sorted, of a vector": (lambda: fg.gradient(np.sort(V) @ W, W), "sort(v)"),
+    "difference": (lambda: fg.gradient(X * np.sum(np.diff(V)), X), "sum(diff(v))"),
+    "difference, turned": (
+        lambda: fg.gradient(X * np.sum(np.exp(V[:-1] - V[1:])), X),
+        "sum(exp(-diff(v)))",
+    ),
+    "differences_back": (
+        lambda: fg.gradient(np.sum(np.abs(np.diff(V))), V),
+        "-diff(pad(sign(diff(v)), 1))",
+    ),
     "like_factors": (lambda: X * Y / X, "y"),
     "like_factors of powers": (lambda: X**2 * X**3, "x**5"),
     "like_factors of roots": (lambda: np.sqrt(X) * np.sqrt(X), "x"),
@@ -327,7 +347,7 @@ READINGS = {
     ),
     "finite_quotient": (
         lambda: fg.gradient(np.interp(X, np.array([0.0, 1.0]), np.array([3.0, 5.0])), X),
-        "let a = minimum(0, maximum(0, sum(invert(x < [0.0, 1.0])) - 1))\n"
+        "let a = minimum(0, maximum(0, sum(invert(x < array([0.0, 1.0]))) - 1))\n"
         "    b = (array([3.0, 5.0])[a + 1] - array([3.0, 5.0])[a])"
         "/(array([0.0, 1.0])[a + 1] - array([0.0, 1.0])[a])\n"
         "in where(logical_not(x > 1), where(logical_not(x < 0), b, 0), 0)",

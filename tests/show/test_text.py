@@ -11,7 +11,7 @@ WRITTEN = {
     "scan of several": "let f(s1, s2, t) = s2, s1 + s2*t, s1, cos(t)\n"
     "in loop(f, (x, y), over=[0.5, 2.0, 1.0])[1]",
     "scan by count": "let f(s, p) = cos(s)*p, s\nin loop(f, x, times=4, given=y)[0]",
-    "scan of nothing": "let f(t, p) = t*p\nin sum(loop(f, over=[0.5, 2.0, 1.0]*y, given=x))",
+    "scan of nothing": "let f(t, p) = t*p\nin sum(loop(f, over=array([0.5, 2.0, 1.0])*y, given=x))",
     "while": "let f(s, p1, p2) = s**2 + p1\n    g(s, p1, p2) = s < p2\n"
     "in loop(f, x + 2, given=(y, 100*y), while=g)",
     "cond": "let f(u1, u2) = u1**2*u2\n    g(u1, u2) = sin(u1)\nin cond(x > y, g, f, x, y)",
@@ -59,7 +59,7 @@ def test_names_of_variables_are_left_to_them():
     loop = fg.scan(lambda c, x: (np.sin(c * x) * f, (c * x) ** 2 + (c * x)), s, TIMES * t)
     assert repr(loop[0] + a) == (
         "let g(s1, t1, p) = sin(b)*p, b**2 + b\n      where b = s1*t1\n"
-        "in loop(g, s, over=[0.5, 2.0, 1.0]*t, given=f)[0] + a"
+        "in loop(g, s, over=array([0.5, 2.0, 1.0])*t, given=f)[0] + a"
     )
 
 

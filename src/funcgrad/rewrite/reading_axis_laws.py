@@ -16,7 +16,9 @@ from funcgrad.graph import CONSTANT, Key, unnested
 from funcgrad.ops import indexing, recurrences, reduction, scans_and_sorts, shape
 from funcgrad.ops.base.axes import shifted
 from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.monomials import collected, terms_of
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_ops import diff_op, pad_op, sort_op
 from funcgrad.rewrite.structural_laws import value_of
 
 
@@ -233,6 +235,59 @@ def _sorted_back(expr: Expr) -> Expr | None:
     return indexing.getitem_op(g, *arrays, spec=spec, shape=expr.shape)  # type: ignore[no-any-return]
 
 
+def _sorted(expr: Expr) -> Expr | None:
+    """v[argsort(v)] = sort(v), and along an axis of an array."""
+    x, *arrays = expr.args
+    spec = dict(expr.params)["spec"]
+    if x.shape != expr.shape or spec != ("array",) * expr.ndim:
+        return None
+    places = np.ix_(*map(range, expr.shape))
+    for axis, order in enumerate(arrays):
+        others = [k for k in range(expr.ndim) if k != axis]
+        own = order.op is scans_and_sorts.argsort_op and order.args[0].key == x.key
+        if own and all([_is_constant(arrays[k], places[k]) for k in others]):
+            last = axis == expr.ndim - 1
+            if dict(order.params)["axis"] == axis:
+                return sort_op(x, axis=None if last else axis)  # type: ignore[no-any-return]
+    return None
+
+
+def _difference(expr: Expr) -> Expr | None:
+    """v[1:] - v[:-1] = diff(v)."""
+    x, y = expr.args
+    for later, earlier in ((x, y), (y, x)):
+        if _is_all_but(0, later) and _is_all_but(-1, earlier):
+            v = later.args[0]
+            if v.key == earlier.args[0].key and v.size > expr.size:
+                return diff_op(v) if later is x else -diff_op(v)  # type: ignore[no-any-return]
+    return None
+
+
+def _is_all_but(end: int, expr: Expr) -> bool:
+    """Whether a node takes all entries of a vector but one, ``v[1:]`` or ``v[:-1]``, or adds to them."""
+    if expr.op not in (indexing.getitem_op, indexing.scatter_op) or len(expr.args) > 1:
+        return False
+    vector = max(expr, expr.args[0], key=lambda x: x.size)
+    if expr.ndim != 1 or vector.ndim != 1 or vector.size > _MOST_REVERSED:
+        return False
+    every = np.arange(vector.size)
+    taken = indexing.getitem_op.run(every, **dict(expr.params))
+    return np.array_equal(taken, np.delete(every, end))
+
+
+def _differences_back(expr: Expr) -> Expr | None:
+    """zeros.at[:-1].add(-g) + zeros.at[1:].add(g) = -diff(pad(g, 1)), the transpose of diff."""
+    x, y = expr.args
+    for later, earlier in ((x, y), (y, x)):
+        if (later.op, earlier.op) != (indexing.scatter_op, indexing.scatter_op):
+            return None
+        if _is_all_but(0, later) and _is_all_but(-1, earlier):
+            g, other = later.args[0], earlier.args[0]
+            if not collected([*terms_of(g).values(), *terms_of(other).values()]):
+                return -diff_op(pad_op(g))  # type: ignore[no-any-return]
+    return None
+
+
 def _reversed_back(expr: Expr) -> Expr | None:
     """zeros.at[::-1].add(w) = w[::-1]: reversals are their own inverses."""
     g, *arrays = expr.args
@@ -272,7 +327,9 @@ def _is_constant(expr: Expr, array: Any) -> bool:
 AXIS_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_products_of_others, _by_running_products),
-        "getitem": (_moved_back,),
+        "getitem": (_moved_back, _sorted),
+        "subtract": (_difference,),
+        "add": (_differences_back,),
         "prod": (_product_of_moved,),
         "scatter_add": (_sorted_back, _reversed_back),
     }

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from funcgrad.expr import Expr, scalar
-from funcgrad.graph import unnested
+from funcgrad.expr import Expr, const, scalar
+from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, indexing, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, selection
@@ -20,7 +20,7 @@ from funcgrad.rewrite.monomials import (
     unbroadcast,
 )
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
-from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix
+from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix, is_reshaped_identity
 from funcgrad.rewrite.reading_ops import diag_op, trace_op
 
 _LARGEST_MOVED = 10_000
@@ -30,7 +30,7 @@ def _scalars_outside(expr: Expr) -> Expr | None:
     """(c*A) @ B = c*(A @ B) and outer(c*x, y) = c*outer(x, y) for a scalar c, also a broadcast one."""
     if expr.dtype.kind != "f":
         return None
-    linear = range(1, 2) if expr.op.name == "solve" else range(len(expr.args))
+    linear = _LINEAR_IN.get(expr.op.name, range(len(expr.args)))
     outside, parts = Monomial(1.0, {}), list(expr.args)
     for i in linear:
         alike, rest = scalars_apart(parts[i])
@@ -43,6 +43,10 @@ def _scalars_outside(expr: Expr) -> Expr | None:
         return None
     rest_of = expr.op(*parts, **dict(expr.params))
     return product_of(outside.times(power(rest_of, 1.0)), expr)
+
+
+_LINEAR_IN = {"solve": (1,), "getitem": (0,)}
+"""The operands in which an operation is linear, if it is not so in all."""
 
 
 def _scaled_diagonal(expr: Expr) -> Expr | None:
@@ -179,6 +183,25 @@ def _columns_in_zeros(expr: Expr) -> Expr | None:
     return shape.stack(whole, axis=1) if len(whole) == len(columns) else None
 
 
+def _moved_constant(expr: Expr) -> Expr | None:
+    """transpose(reshape(eye(4), (4, 2, 2)), (1, 2, 0)) = reshape(eye(4), (2, 2, 4)): such a constant."""
+    (x,) = expr.args
+    if x.op is not CONSTANT or not x.ndim > 2 or x.size > _LARGEST_MOVED:
+        return None
+    moved = expr.op.run(x.params[0][1].array, **dict(expr.params))
+    return const(moved) if is_reshaped_identity(moved) else None
+
+
+def _sum_of_constant(expr: Expr) -> Expr | None:
+    """sum(eye(3), axis=0) = ones(3): the sums of a constant, if they are equal."""
+    (x,) = expr.args
+    if x.op is not CONSTANT or not 1 < x.size <= _LARGEST_MOVED or not expr.shape:
+        return None
+    sums = expr.op.run(x.params[0][1].array, **dict(expr.params))
+    equal = sums.size > 0 and bool(np.all(sums == sums.flat[0]))
+    return op.broadcast_to(scalar(sums.flat[0], expr.dtype), shape=expr.shape) if equal else None
+
+
 def _axes_dropped(expr: Expr) -> Expr | None:
     """zeros(n).at[:, None].add(x) = reshape(x, (n,)): each entry stands in its place."""
     g, *arrays = expr.args
@@ -199,13 +222,16 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "matmul": (_scalars_outside, _products_of_rows, _diagonal_between),
         "outer": (_scalars_outside,),
         "solve": (_scalars_outside,),
-        "reshape": (_same_everywhere, _scalars_outside),
+        "reshape": (_same_everywhere, _moved_constant, _scalars_outside),
         "add": (_columns_in_zeros,),
-        "transpose": (_same_everywhere, _rows_of_columns, _scalars_outside),
+        "transpose": (_same_everywhere, _moved_constant, _rows_of_columns, _scalars_outside),
         "mask": (_guard_inside,),
         "any": (_same_everywhere,),
         "all": (_same_everywhere,),
-        "sum": (_sum_of_equal, _sum_of_identity, _trace_of_product),
+        "getitem": (_scalars_outside,),
+        "diff": (_scalars_outside,),
+        "pad": (_scalars_outside,),
+        "sum": (_sum_of_equal, _sum_of_constant, _sum_of_identity, _trace_of_product),
         "scatter_add": (_axes_dropped,),
     }
 )

@@ -87,7 +87,17 @@ def _like_factors(expr: Expr) -> Expr | None:
     divided = any([k < 0 for term in inside for _, k in term.powers.values()])
     if divided and weight(opened) <= found.weight:
         return sum_of(opened, expr)
+    if _scales_terms(found):
+        return sum_of(opened, expr)
     return _changed(product_of(found, expr), expr)
+
+
+def _scales_terms(found: Monomial) -> bool:
+    """Whether a term is a number times a sum whose terms have numbers, too: 2*(4*x + 2*y) = 8*x + 4*y."""
+    ((base, k),) = found.powers.values() if len(found.powers) == 1 else ((None, 0.0),)
+    inside = _summands(base) if base is not None and k == 1 else []
+    numbers = [found.number, *[term.number for term in inside]]
+    return len(inside) > 1 and all([n.is_integer() and abs(n) > 1 for n in numbers])
 
 
 def _summands(base: Expr) -> list[Monomial]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -103,6 +105,17 @@ def is_identity_matrix(expr: Expr) -> bool:
         return False
     array = expr.params[0][1].array
     return array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))
+
+
+def is_reshaped_identity(array: Any) -> bool:
+    """Whether a constant is an identity matrix of float64 whose rows, or columns, are arrays.
+
+    >>> is_reshaped_identity(np.eye(4).reshape(4, 2, 2)), is_reshaped_identity(np.eye(4).ravel())
+    (True, False)
+    """
+    sizes = [math.prod(array.shape[:k]) for k in range(1, array.ndim)]
+    n = next((n for n in sizes if n > 1 and n * n == array.size), 0)
+    return bool(n and array.dtype == float and np.array_equal(array.reshape(n, n), np.eye(n)))
 
 
 def _on_the_diagonal(expr: Expr) -> Expr | None:

@@ -38,6 +38,26 @@ softmax_op = Op(
 )
 
 
+diff_op = Op(
+    name="diff",
+    run=np.diff,
+    infer=lambda x: ArrayType((x.shape[0] - 1,), x.dtype),
+)
+pad_op = Op(
+    name="pad",
+    run=lambda x: np.pad(x, 1),
+    infer=lambda x: ArrayType((x.shape[0] + 2,), x.dtype),
+    notation="pad({}, 1)".format,
+    columns=Columns(latex=r"\operatorname{pad}_{1}"),
+)
+sort_op = Op(
+    name="sort",
+    run=np.sort,
+    infer=same_type,
+    notation=lambda x, axis: f"sort({x})" if axis is None else f"sort({x}, axis={axis})",
+)
+
+
 def _diagonal_type(x: ArrayType) -> ArrayType:
     n = x.shape[0]
     return ArrayType((n, n) if len(x.shape) == 1 else (n,), x.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import Elementwise, astype, broadcast_to
 from funcgrad.ops.elementwise.magnitude import make_complex
+from funcgrad.rewrite.reading_matrix_laws import is_reshaped_identity
 from funcgrad.show.implicit_casts import Operand, is_integer, stacked_operands, written_operands
 from funcgrad.show.numbers import digits, entries, is_default_dtype, is_identity, with_dtype
 from funcgrad.show.written import ATOM, CALL, FRACTION, UNARY, Written, parenthesized
@@ -58,11 +60,18 @@ def in_context(expr: Expr, parts: Sequence[Written]) -> list[Written]:
         for operand, part in zip(operands, parts, strict=True)
     ]
     if all([operand.expr.op is CONSTANT for operand in operands]):
-        if operands[0].expr.shape:
-            found[0] = as_array(found[0])
+        if any([operand.expr.shape for operand in operands]):
+            found = list(map(as_array, found))
         elif not _is_safe(expr, operands):
             found[0] = _constant_operand(Operand(operands[0].expr))
+    elif expr.op.infix and not any([_is_array(operand.expr) for operand in operands]):
+        found = list(map(as_array, found))
     return found
+
+
+def _is_array(expr: Expr) -> bool:
+    """Whether an operand makes an array of a list beside it: a number would repeat the list, or raise."""
+    return bool(expr.shape) and expr.op is not CONSTANT
 
 
 def _is_number(expr: Expr) -> bool:
@@ -155,6 +164,8 @@ def number_text(array: Any) -> Written:
         return _number(with_dtype(array[()]))
     if is_identity(array):
         return Written(f"eye({len(array)})", CALL)
+    if is_reshaped_identity(array):
+        return Written(f"reshape(eye({math.isqrt(array.size)}), {array.shape})", CALL)
     text = entries(array)
     if not text.startswith("[") or is_default_dtype(array.dtype):
         return Written(text, ATOM)

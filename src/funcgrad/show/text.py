@@ -222,9 +222,9 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
         return parts[0]
     if operation is arithmetic.negative:
         inner = ATOM if parts[0].text.startswith("-") else PRODUCT
-        return Written("-" + parenthesized(parts[0], inner), PRODUCT)
+        return Written("-" + parenthesized(as_array(parts[0]), inner), PRODUCT)
     if operation is arithmetic.square:
-        return Written(parenthesized(parts[0], POWER + 1) + "**2", POWER)
+        return Written(parenthesized(as_array(parts[0]), POWER + 1) + "**2", POWER)
     if operation.infix:
         return _infix(operation, parts)
     return _call(expr, operation, parts, functions)

@@ -178,7 +178,7 @@ def _item_text(item: Any, rest: Any) -> str:
 def index_text(spec: Spec, arrays: Sequence[str]) -> str:
     """The index as it is written in formulas."""
     rest = iter(arrays)
-    return f"[{', '.join(_item_text(item, rest) for item in spec)}]"
+    return f"[{', '.join(_item_text(item, rest) for item in spec) or '()'}]"
 
 
 def index_source(spec: Spec, arrays: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ none.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import astype, broadcast_to, leaf
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.reading import reading
+from funcgrad.rewrite.reading_matrix_laws import is_reshaped_identity
 from funcgrad.show.functions import (
     Application,
     Function,
@@ -267,6 +269,10 @@ def _constant(array: Any) -> Written:
         return _number(array[()])
     if is_identity(array):
         return Written(rf"\mathbf{{I}}_{{{len(array)}}}", ATOM)
+    if is_reshaped_identity(array):
+        lengths = r" \times ".join(map(str, array.shape))
+        inside = rf"\left(\mathbf{{I}}_{{{math.isqrt(array.size)}}}\right)"
+        return Written(rf"\operatorname{{reshape}}_{{{lengths}}}{inside}", CALL)
     if array.size and array.size <= 9 and array.ndim <= 2:
         rows = array.reshape(1, -1) if array.ndim == 1 else array
         lines = [" & ".join(_number(entry).text for entry in row) for row in rows]
