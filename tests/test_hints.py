@@ -197,6 +197,12 @@ x, y = fg.var("x"), fg.var("y")
             TypeError,
             "find_nonfinite: expected f to return numbers, but got NoneType",
         ),
+        (
+            lambda: fg.gradient("x**2", "x"),
+            TypeError,
+            r"got str; write x = fg.var\('x'\), and the form",
+        ),
+        (lambda: fg.grad("x**2"), TypeError, r"but got str; write grad\(lambda x: x\*\*2\)\(x\)"),
         (lambda: max(x, y), TypeError, r"stands for any value; .* np.maximum\(a, b\) for a choice"),
         (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),
     ],
@@ -267,3 +273,12 @@ def test_a_gradient_map_shows_shared_parts_where_they_are_used():
     shown = repr(fg.backprop(np.tanh(x) * y + np.sin(x) * np.tanh(x)))
     assert "let a = tanh(x) in a*y + sin(x)*a" in shown
     assert all(len(line) < 200 for line in shown.splitlines())
+
+
+def test_a_frame_beside_a_traced_array_is_refused_at_the_line_that_has_it():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    with pytest.raises(
+        TypeError, match=r"write df.to_numpy\(\), .*\n  at test_hints.py:.*frame @ w"
+    ):
+        fg.grad(lambda w: np.sum(frame @ w))(np.ones(2))

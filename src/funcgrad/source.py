@@ -33,27 +33,24 @@ OURS = Files()
 
 
 class _LibraryFiles(Files):
-    """Whether a file is funcgrad's or of a library that calls user code: NumPy, SciPy, SymPy, Python."""
+    """Whether a file is funcgrad's, of Python, or of one of some libraries, which call user code."""
+
+    def __init__(self, *libraries: str) -> None:
+        packages = os.path.dirname(os.path.dirname(np.__file__))
+        self.libraries = tuple([os.path.join(packages, name, "") for name in libraries])
 
     def __missing__(self, filename: str) -> bool:
-        answer = self[filename] = OURS[filename] or _is_library(filename)
-        return bool(answer)
-
-
-def _is_library(filename: str) -> bool:
-    installed = "site-packages" in filename or "dist-packages" in filename
-    return filename.startswith(_LIBRARIES if installed else _PYTHON)
+        installed = "site-packages" in filename or "dist-packages" in filename
+        found = filename.startswith(self.libraries if installed else _PYTHON)
+        answer = self[filename] = bool(OURS[filename] or found)
+        return answer
 
 
 _PYTHON = (f"{os.path.dirname(os.__file__)}{os.sep}", "<frozen")
-_LIBRARIES = tuple(
-    [
-        os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name, "")
-        for name in ("scipy", "sympy")
-    ]
-)
-USERS = _LibraryFiles()
+USERS = _LibraryFiles("scipy", "sympy")
 """For `caller`: the files that are passed over on the way to the line of the user's that is to be changed."""
+BUT_PANDAS = _LibraryFiles("scipy", "sympy", "pandas")
+"""The files of pandas, too, which computes with plain numbers."""
 # Expressions that a fold or a law makes, such as cotangents, have no line of their own: None ends the walk.
 BUT_DERIVED = Files(
     {

@@ -306,6 +306,8 @@ def vars(
 def no_expression(who: str, value: object) -> Any:
     """The error for what is no expression, with what makes one of it."""
     hint = f"write {who}(trace(f, 2.0))" if callable(value) else "make one of var('x')"
+    if isinstance(value, str):
+        hint = "write x = fg.var('x'), and the formula without quotes"
     return fail(TypeError, f"{who}: expected an expression, but got {type(value).__name__}; {hint}")
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.source import USERS, fail
+from funcgrad.source import BUT_PANDAS, USERS, fail
 from funcgrad.typing import Index
 
 
@@ -413,6 +413,7 @@ class Operators:
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
             f"gradient; {remedy() or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
+            BUT_PANDAS,
         )
 
 

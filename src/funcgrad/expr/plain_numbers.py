@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from funcgrad.source import USERS, caller, position, written
+from funcgrad.source import BUT_PANDAS, USERS, caller, position, written
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -51,6 +51,8 @@ def advice() -> str:
 def remedy() -> str:
     """`advice` for the function that the user's line calls; empty if that is not known."""
     source = caller(2, USERS)
+    if source is not None and BUT_PANDAS[source[0].co_filename]:
+        return "write df.to_numpy(), which computes with expressions, in the place of a frame df"
     text = "" if source is None else written(source)
     called = text.partition("(")[0].strip()
     name = called.rpartition(".")[2]

@@ -43,6 +43,9 @@ class Optimizer(NamedTuple):
     init: Callable[[Any], Any]
     update: Callable[..., tuple[Any, Any]]
 
+    def __repr__(self) -> str:
+        return "<optimizer of init(params) and update(grads, state, params)>"
+
 
 def apply_updates(params: object, updates: object) -> Any:
     """The parameters plus the updates, in the parameters' dtypes. Raises

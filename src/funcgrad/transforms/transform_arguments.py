@@ -41,7 +41,8 @@ def check_function(who: str, f: Callable[..., Any]) -> None:
     if not callable(f):
         raise fail(
             TypeError,
-            f"{who}: expected a function, but got {type(f).__name__}; write {who}(f)(x)",
+            f"{who}: expected a function, but got {type(f).__name__}; "
+            f"write {who}({'lambda x: x**2' if isinstance(f, str) else 'f'})(x)",
         )
 
 
