@@ -203,6 +203,22 @@ x, y = fg.var("x"), fg.var("y")
             r"got str; write x = fg.var\('x'\), and the form",
         ),
         (lambda: fg.grad("x**2"), TypeError, r"but got str; write grad\(lambda x: x\*\*2\)\(x\)"),
+        (
+            lambda: fg.to_latex(fg.gradient(x * y)),
+            TypeError,
+            r"got dict; write \[to_latex\(e\) for e in formulas.values\(\)\]",
+        ),
+        (lambda: fg.table([x], x=1.0), TypeError, r"write \[table\(e\) for e in formulas\]"),
+        (
+            lambda: fg.sum_product(x * y, fg.COUNTING, 1),
+            TypeError,
+            "sum_product: expected a function from edges to weights, but got int; write lambda edge: 1",
+        ),
+        (
+            lambda: fg.scan(lambda c, x: c + x, 0.0, np.ones(2)),
+            TypeError,
+            r"pair \(carry, y\), but got Expr; return \(carry, \(\)\) for no y",
+        ),
         (lambda: max(x, y), TypeError, r"stands for any value; .* np.maximum\(a, b\) for a choice"),
         (lambda: fg.unlike_any, AttributeError, r"no attribute 'unlike_any'$"),
     ],

@@ -291,7 +291,8 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     Counting paths from x to the root of a chain of squarings, where every step
     doubles them:
 
-    Raises TypeError if ``expr`` has no graph or no key.
+    Raises TypeError if ``expr`` has no graph or no key, or ``weight`` is no
+    function.
 
     >>> import funcgrad as fg
     >>> x = y = fg.var("x")
@@ -327,6 +328,12 @@ def path_sums(
 
 
 def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> Arcs:
+    if not callable(weight):
+        raise TypeError(
+            f"sum_product: expected a function from edges to weights, but got {type(weight).__name__}; "
+            f"write lambda edge: {weight!r}",
+        )
+
     def arcs(key: Key) -> list[tuple[Key, Any]]:
         node = program[key]
         weights = [

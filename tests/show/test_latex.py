@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 import funcgrad.scipy.special as special
+from funcgrad.ops.elementwise.trigonometric import sech_squared
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.latex.to_latex import identifier, to_latex
 from tests.default_slice import examples
@@ -224,6 +225,19 @@ WRITTEN = [
     (C * 0.5, r"c \cdot 0.5"),
     (C * complex(-0.0, np.inf), r"c \, \infty\,\mathrm{i}"),
     (X / Y, r"\frac{x}{y}"),
+    (
+        fg.hessian(lambda v: v[0] ** 2 * v[1]).expr(fg.var("v", 2)),
+        r"\begin{bmatrix} 2 v_{1} & 2 v_{0} \\ 2 v_{0} & 0 \end{bmatrix}",
+    ),
+    (
+        np.stack([np.stack([X, Y]), np.stack([Y, X])], axis=1),
+        r"\begin{bmatrix} x & y \\ y & x \end{bmatrix}^{\top}",
+    ),
+    (
+        fg.hessian(lambda m: np.sum(m**2)).expr(fg.var("m", (2, 2))),
+        r"2 \operatorname{reshape}_{2 \times 2 \times 2 \times 2}\left(\mathbf{I}_{4}\right)",
+    ),
+    (sech_squared(X), r"\operatorname{sech}^{2}\left(x\right)"),
     ((X / Y) ** 2, r"\left(\frac{x}{y}\right)^{2}"),
     (np.sin(X) ** 2, r"\sin^{2}\left(x\right)"),
     (np.sin(X) ** -1.0, r"\left(\sin\left(x\right)\right)^{-1}"),

@@ -451,3 +451,8 @@ def test_arrays_of_one_library_are_no_others(torch):
         to_torch(np.sin)(jax.numpy.ones(2))
     with pytest.raises(TypeError, match=r"jit: expected NumPy arrays, but got jax\.Array"):
         fg.jit(np.sin, backend="torch")(jax.numpy.ones(2))
+
+
+def test_an_exported_function_is_named_for_what_it_is():
+    pytest.importorskip("jax")
+    assert fg.to_jax(np.sin).__name__ == "to_jax(sin)"

@@ -251,3 +251,9 @@ def test_arguments_by_name():
 def test_an_operation_has_its_name():
     assert erf.__name__ == "erf"
     assert repr(primitive(np.cosh, name="c")).startswith("<function c at ")
+
+
+def test_a_number_comes_back_as_python_shows_it():
+    erf = fg.primitive(np.vectorize(math.erf), name="erf")
+    assert type(erf(1.0)) is float
+    assert erf(np.ones(2)).shape == (2,)

@@ -45,7 +45,7 @@ def program_at(
         raise fail(
             TypeError,
             f"{who}: expected a function or an expression, but got {type(f).__name__}; "
-            f"write {who}(f, 2.0), or {who}(e) for an expression",
+            + _instead(who, f),
         )
     args = _by_position(who, f, args, named)
     given = subject(who, f, args, {})
@@ -55,6 +55,13 @@ def program_at(
             f"{who}: expected a function that returns one number, but got {len(given.roots)} results",
         )
     return _without_leaves(given.roots[0]), given.by_name
+
+
+def _instead(who: str, f: object) -> str:
+    if isinstance(f, list | tuple | dict):
+        every = "formulas.values()" if isinstance(f, dict) else "formulas"
+        return f"write [{who}(e) for e in {every}]"
+    return f"write {who}(f, 2.0), or {who}(e) for an expression"
 
 
 def _without_leaves(root: Expr) -> Expr:

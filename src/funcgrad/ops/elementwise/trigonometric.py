@@ -73,6 +73,7 @@ sech_squared = elementwise(
         scalar="((2.0 / (1.0 + math.exp(-2.0 * abs({0})))) ** 2 * math.exp(-2.0 * abs({0})))",
         decompose=lambda x: 1 / np.square(cosh(x)),
         mpmath=lambda mp, x: mp.sech(x) ** 2,
+        latex=r"\operatorname{sech}^{2}",
         numpy="(lambda e: np.square(2.0/(1.0 + e))*e)(np.exp(-2.0*np.abs({0})))",
         transcendental=True,
         vm=True,

@@ -249,7 +249,20 @@ def _stacked(expr: Expr, parts: list[Written]) -> Written:
     if expr.ndim == 1:
         return Written(rf"\begin{{bmatrix}} {' & '.join(texts)} \end{{bmatrix}}", ATOM)
     axis = dict(expr.params)["axis"]
+    rows = [_row_of(text) for text in texts]
+    if expr.ndim == 2 and all(rows):
+        body = r" \\ ".join(rows)
+        whole = rf"\begin{{bmatrix}} {body} \end{{bmatrix}}"
+        return Written(rf"{whole}^{{\top}}", POWER) if axis else Written(whole, ATOM)
     return Written(rf"\operatorname{{stack}}_{{{axis}}}\left({', '.join(texts)}\right)", CALL)
+
+
+def _row_of(text: str) -> str:
+    """The entries of a matrix of one row that is written with its brackets; empty for another text."""
+    start, end = r"\begin{bmatrix} ", r" \end{bmatrix}"
+    inside = text.removeprefix(start).removesuffix(end)
+    whole = len(text) - len(inside) == len(start) + len(end)
+    return inside if whole and "{bmatrix}" not in inside and r"\\" not in inside else ""
 
 
 def _repeated(expr: Expr, part: Written) -> Written:

@@ -81,7 +81,8 @@ def _scan(
         if not isinstance(made, tuple) or len(made) != 2:
             raise fail(
                 TypeError,
-                f"{who}: expected f to return a pair (carry, y), but got {type(made).__name__}",
+                f"{who}: expected f to return a pair (carry, y), but got {type(made).__name__}; "
+                "return (carry, ()) for no y",
             )
         return made
 

@@ -16,6 +16,7 @@ from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, lift_all
+from funcgrad.rewrite.evaluate import present
 from funcgrad.source import fail
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -98,7 +99,8 @@ def primitive(
     def operation(*args: Array, **kwargs: Array) -> Any:
         args = tuple([plain_value(arg) for arg in by_position(title, function, args, kwargs)])
         if not any(isinstance(arg, Expr) for arg in args):
-            return function(*args)
+            value = function(*args)
+            return present(value) if isinstance(value, np.ndarray) and not value.ndim else value
         if isinstance(rules, list | tuple) and len(rules) != len(args):
             raise fail(
                 TypeError,

@@ -18,7 +18,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import refuse_libraries
 from funcgrad.source import fail
 from funcgrad.transforms.interop.library_jit import LibraryPrograms, LibraryTypes
-from funcgrad.transforms.transform_arguments import check_function
+from funcgrad.transforms.transform_arguments import check_function, describe
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +53,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     (0.25, 0.0)
     """
     check_function("to_jax", f)
-    return LibraryPrograms(f, "to_jax", "jax", LIBRARY_TYPES["jax"]).function()
+    return _exported(f, "jax")
 
 
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +81,14 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     tensor([0.0949, 3.8103])
     """
     check_function("to_torch", f)
-    return LibraryPrograms(f, "to_torch", "torch", LIBRARY_TYPES["torch"]).function()
+    return _exported(f, "torch")
+
+
+def _exported(f: Callable[..., Any], library: str) -> Callable[..., Any]:
+    who = f"to_{library}"
+    made = LibraryPrograms(f, who, library, LIBRARY_TYPES[library]).function()
+    describe(made, f, who, "{}, on arrays of the library.")
+    return made
 
 
 # -- types ---------------------------------------------------------------------------------------
