@@ -515,3 +515,14 @@ def test_taylor_coefficients_go_through_tuples(f):
     for order in range(4):
         wanted = along(f, SPD, order, [sym(A)] * 3) / [1, 1, 2, 6][order]
         np.testing.assert_allclose(found[order], wanted, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "solve", [np.linalg.pinv, lambda a, rcond: np.linalg.lstsq(a, a, rcond)[0]]
+)
+def test_singular_values_that_are_cut_off_have_no_derivative(solve):
+    """The rule at constant rank would leave out how their vectors turn."""
+    gradient = fg.grad(lambda a: np.sum(solve(a, rcond=0.3)))
+    assert np.all(np.isnan(gradient(np.array([[4.0, 1.0], [0.0, 0.5]]))))
+    assert np.all(np.isfinite(gradient(np.array([[4.0, 1.0], [0.0, 3.0]]))))
+    assert np.all(np.isfinite(gradient(np.array([[4.0, 1.0], [8.0, 2.0]]))))

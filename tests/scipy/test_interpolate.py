@@ -393,3 +393,13 @@ def test_radial_functions_have_scipys_values_and_derivatives_in_the_points(kerne
 def test_fitpack_refuses_traced_values_and_says_what_to_write(call, remedy):
     with pytest.raises(TypeError, match=f"expected plain values.*{remedy}"):
         fg.grad(lambda y: call(y)[0])(np.ones(6))
+
+
+def test_derivatives_of_a_fitted_spline_beyond_its_ends_are_scipys():
+    """FITPACK holds the value there in mode 'const', but not the derivative."""
+    x = np.arange(8.0)
+    own = scipy.interpolate.UnivariateSpline(x, np.sin(x), ext="const")
+    q = np.array([-0.5, 2.3, 7.5])
+    spline = interpolate.UnivariateSpline.of_scipy(own)
+    for nu in (0, 1):
+        np.testing.assert_allclose(fg.jit(lambda q, nu=nu: spline(q, nu))(q), own(q, nu))

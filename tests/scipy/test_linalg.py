@@ -210,3 +210,16 @@ def test_banded_cholesky_factors_have_scipys_values_and_derivatives(lower, width
     if dtype is float:
         fg.check_grads(lambda a: linalg.cholesky_banded(a, lower=lower)[used], (bands,))
         fg.check_grads(solved, (own, right), order=1)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda a: scipy.linalg.qr(a[:, :2])[0], "expected mode 'economic'"),
+        (lambda a: scipy.linalg.solve(a, V, assume_a="square"), "expected assume_a among gen"),
+        (lambda a: scipy.linalg.solve(a, V, structure="sym"), "structure"),
+    ],
+)
+def test_arguments_that_are_refused(f, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fg.jacobian(f)(A)

@@ -164,3 +164,13 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda a: optimize.least_squares(lambda x: x - a, [0.0], loss="huber").cost)(1.0)
     with pytest.raises(RuntimeError, match="linprog: expected a solution"):
         fg.grad(lambda a: optimize.linprog([a], [[1.0]], [-1.0]).fun)(1.0)
+
+
+def test_root_of_a_function_that_returns_its_jacobian_as_well():
+    def solution(a):
+        residual = lambda x: (x**3 - a, np.diag(3 * x**2))  # noqa: E731
+        return optimize.root(residual, [1.0, 2.0], jac=True).x
+
+    np.testing.assert_allclose(
+        fg.jacobian(solution)(np.array([1.0, 8.0])), np.diag([1 / 3, 1 / 12]), atol=1e-12
+    )

@@ -20,11 +20,11 @@ class ScipyFunction(ArrayFunction):
         return _seen(super().__call__(*args, **kwargs))
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        k = _place_of_args(self.__wrapped__)
-        return tuple([arg if i == k else self._array_like(arg) for i, arg in enumerate(args)])
+        kept = _places_of_tuples(self.__wrapped__)
+        return tuple([arg if i in kept else self._array_like(arg) for i, arg in enumerate(args)])
 
     def _by_name(self, name: str, value: Any) -> Any:
-        return value if name == "args" else self._array_like(value)
+        return value if name in _TUPLES else self._array_like(value)
 
     def _array_like(self, value: object) -> Any:
         """An array in the place of lists; unlike items, like ``(c, lower)`` of `cho_solve`, are kept."""
@@ -39,14 +39,17 @@ class ScipyFunction(ArrayFunction):
         return as_adopted(getattr(self.__wrapped__, name))
 
 
+_TUPLES = ("args", "c_or_cr")
+"""Names of parameters that are tuples, no arrays: arguments of a function that SciPy calls, two vectors."""
+
+
 @lru_cache(maxsize=1024)
-def _place_of_args(function: Callable[..., Any]) -> int:
-    """The position of ``args``, the tuple of the arguments of a function that SciPy calls; it is no array."""
-    parameters = list(inspect.signature(function).parameters.values())
-    for k, parameter in enumerate(parameters):
-        if parameter.name == "args" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            return k
-    return len(parameters)
+def _places_of_tuples(function: Callable[..., Any]) -> tuple[int, ...]:
+    """The positions of the parameters of a function that are tuples."""
+    parameters = enumerate(inspect.signature(function).parameters.values())
+    return tuple(
+        [k for k, p in parameters if p.name in _TUPLES and p.kind is p.POSITIONAL_OR_KEYWORD]
+    )
 
 
 def _seen(value: object) -> Any:

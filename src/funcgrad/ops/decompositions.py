@@ -286,6 +286,8 @@ def svd(
            [0.8]])
     """
     a = matrices("svd", a, square=hermitian)
+    if hermitian:
+        a = hermitian_from("L").apply(a)
     if full_matrices and compute_uv and a.shape[-1] != a.shape[-2]:
         raise fail(
             ValueError,

@@ -159,6 +159,11 @@ def inv(a: object) -> Any:
 # -- pinv ----------------------------------------------------------------------------------------
 def _pinv_edge(z: Array, a: Array, *, rcond: float, hermitian: bool) -> LinearMap:
     """At constant rank (Golub and Pereyra 1973): -z da z and what turns the row and column spaces."""
+    if rcond > 1e-8:
+        cut_off = np.abs(np.matmul(np.matmul(a, z), a) - a)
+        size = np.max(np.abs(a), axis=(-2, -1), keepdims=True, initial=0.0)
+        lost = np.max(cut_off, axis=(-2, -1), keepdims=True, initial=0.0) > 1e-6 * size
+        z = np.where(lost, np.nan, z)
     inside = between(z, z)
     columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
     rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
@@ -201,7 +206,8 @@ def pinv(
 ) -> Any:
     """As `numpy.linalg.pinv`, with the derivative at constant rank.
 
-    Where the rank changes, the pseudoinverse jumps, and has no derivative.
+    Where the rank changes, the pseudoinverse jumps, and has no derivative. Where ``rcond`` cuts off singular
+    values that are not 0, the derivative is NaN; it is that of a product of `numpy.linalg.svd`'s results.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.pinv(a)[0, 0])(np.array([[2.0], [0.0]]))
@@ -213,6 +219,8 @@ def pinv(
         rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
     elif rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else rtol
+    if hermitian:
+        a = hermitian_from("L").apply(a)
     return pinv_op(a, rcond=float(rcond), hermitian=bool(hermitian))
 
 

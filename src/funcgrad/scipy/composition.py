@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter, signature
 from types import ModuleType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,20 +25,42 @@ R = TypeVar("R")
 
 
 def composed(module: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a function of the module on plain values, and the decorated one on traced values."""
+    """A decorator: a function of the module on plain values, and the decorated one on traced values.
+
+    The decorated function gets its arguments by the names that SciPy's has for them, in any order.
+    """
 
     def decorator(traced: Callable[P, R]) -> Callable[P, R]:
         own = getattr(module, traced.__name__)
+        named = _naming(own)
+        by_name: Callable[..., R] = traced
 
         @wraps(traced)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
-            chosen = traced if holds_expr([*args, *kwargs.values()]) else own
-            return chosen(*args, **kwargs)
+            if not holds_expr([*args, *kwargs.values()]):
+                return cast(R, own(*args, **kwargs))
+            return by_name(**named(*args, **kwargs)) if named else traced(*args, **kwargs)
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
         return function
 
     return decorator
+
+
+def _naming(own: Callable[..., Any]) -> Callable[..., dict[str, Any]] | None:
+    """The names of a function's arguments; None of one that takes any number of them."""
+    expected = signature(own)
+    kinds = {parameter.kind: name for name, parameter in expected.parameters.items()}
+    if Parameter.VAR_POSITIONAL in kinds:
+        return None
+    rest = kinds.get(Parameter.VAR_KEYWORD, "")
+
+    def named(*args: object, **kwargs: object) -> dict[str, Any]:
+        given = dict(expected.bind(*args, **kwargs).arguments)
+        others = given.pop(rest, {})
+        return {**given, **others}
+
+    return named
 
 
 def refuse(name: str, **given: object) -> None:

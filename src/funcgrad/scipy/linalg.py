@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.linalg as _scipy
 
+from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import (
     banded_systems,
@@ -16,19 +18,62 @@ from funcgrad.scipy import (
     special_matrices,
 )
 from funcgrad.scipy.composition import composed, refuse
+from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
 
 
-@_composed
-def solve(a: Array, b: Array, lower: bool = False, transposed: bool = False, **_: object) -> Any:
-    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+def _conjugated(a: Array) -> Any:
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+def _hermitian(a: Any, lower: bool) -> Any:
+    return hermitian_from("L" if lower else "U").apply(a)
+
+
+def _symmetric(a: Any, lower: bool) -> Any:
+    below = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
+    return below + np.swapaxes(below, -1, -2) + np.tril(np.triu(a))
+
+
+_STRUCTURES: Mapping[str, Callable[[Any, bool], Any]] = {
+    **dict.fromkeys(("gen", "general", "banded"), lambda a, lower: a),
+    **dict.fromkeys(("sym", "symmetric"), _symmetric),
+    **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), _hermitian),
+    "diagonal": lambda a, lower: np.tril(np.triu(a)),
+    "tridiagonal": lambda a, lower: np.tril(np.triu(a, -1), 1),
+    "upper triangular": lambda a, lower: np.triu(a),
+    "lower triangular": lambda a, lower: np.tril(a),
+}
+"""The matrices that LAPACK takes for a by ``assume_a``: it reads a part of the entries."""
+
+
+def _assumed(who: str, a: Any, assume_a: str | None, lower: bool) -> Any:
+    if assume_a not in (None, *_STRUCTURES):
+        raise fail(
+            ValueError,
+            f"{who}: expected assume_a among {', '.join(_STRUCTURES)}, but got {assume_a!r}",
+        )
+    return a if assume_a is None else _STRUCTURES[assume_a](a, lower)
 
 
 @_composed
-def inv(a: Array, **_: object) -> Any:
-    return np.linalg.inv(a)
+def solve(
+    a: Array,
+    b: Array,
+    lower: bool = False,
+    assume_a: str | None = None,
+    transposed: bool = False,
+    **_: object,
+) -> Any:
+    matrix = _assumed("solve", a, assume_a, lower)
+    return np.linalg.solve(np.swapaxes(matrix, -1, -2) if transposed else matrix, b)
+
+
+@_composed
+def inv(a: Array, assume_a: str | None = None, lower: bool = False, **_: object) -> Any:
+    return np.linalg.inv(_assumed("inv", a, assume_a, lower))
 
 
 @_composed
@@ -42,20 +87,22 @@ def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **
 
 
 @_composed
-def pinv(a: Array, *, return_rank: bool = False, **_: object) -> Any:
-    refuse("pinv", return_rank=return_rank)
-    return np.linalg.pinv(a)
+def pinv(a: Array, rtol: float | None = None, **options: object) -> Any:
+    refuse("pinv", return_rank=options.get("return_rank"), atol=options.get("atol"))
+    return np.linalg.pinv(a, max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol)
 
 
 @_composed
 def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
-    left = np.linalg.cholesky(a)
-    return left if lower else np.conj(np.swapaxes(left, -1, -2))
+    if lower:
+        return np.linalg.cholesky(a)
+    return _conjugated(np.linalg.cholesky(_conjugated(a)))
 
 
 @_composed
 def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
-    return cholesky(a, lower), lower
+    # LAPACK leaves the other triangle as it is.
+    return cholesky(a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 
 def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: object) -> Any:
@@ -85,12 +132,6 @@ def solve_triangular(
     return np.linalg.solve(np.conj(part) if trans in (2, "C") else part, b)
 
 
-def _hermitian(a: Any, lower: bool) -> Any:
-    """The hermitian matrix one of whose triangles is that of a."""
-    low = np.tril(a) if lower else np.conj(np.swapaxes(np.triu(a), -1, -2))
-    return low + np.conj(np.swapaxes(np.tril(low, -1), -1, -2))
-
-
 @_composed
 def eigh(
     a: Array,
@@ -99,10 +140,16 @@ def eigh(
     lower: bool = True,
     eigvals_only: bool = False,
     type: int = 1,
+    subset_by_index: Sequence[int] | None = None,
     **options: object,
 ) -> Any:
     # With b = l @ l^H, each problem with b is one without it (as LAPACK's hegst).
-    refuse("eigh", **{k: v for k, v in options.items() if "subset" in k})
+    refuse("eigh", subset_by_value=options.get("subset_by_value"))
+    if subset_by_index is not None:
+        first, last = subset_by_index
+        found = eigh(a, b, lower=lower, eigvals_only=eigvals_only, type=type)
+        parts = [part[..., first : last + 1] for part in ([found] if eigvals_only else found)]
+        return parts[0] if eigvals_only else tuple(parts)
     if b is None:
         triangle: Any = "L" if lower else "U"
         if eigvals_only:
@@ -140,7 +187,7 @@ def eig(
 
 @_composed
 def eigvalsh(
-    a: Array, b: Array | None = None, *, lower: bool = True, type: int = 1, **options: object
+    a: Array, b: Array | None = None, *, lower: bool = True, type: int = 1, **options: Any
 ) -> Any:
     return eigh(a, b, lower=lower, eigvals_only=True, type=type, **options)
 
@@ -160,14 +207,25 @@ def svdvals(a: Array, **_: object) -> Any:
 @_composed
 def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any:
     refuse("qr", pivoting=pivoting)
-    form: Any = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
-    found: Any = np.linalg.qr(a, form)
-    return (found,) if mode == "r" else tuple(found)
+    rows, columns = a.shape[-2:]
+    if mode == "r":  # with as many rows as a
+        found = np.linalg.qr(a, "r")
+        margins = [(0, 0)] * (a.ndim - 2) + [(0, max(rows - columns, 0)), (0, 0)]
+        return (np.pad(found, margins),)
+    if mode != "economic" and (mode != "full" or rows > columns):
+        raise fail(
+            ValueError,
+            f"qr: expected mode 'economic' or 'r' for traced values, but got {mode!r}; the columns beside "
+            "those of a are arbitrary, and have no derivative",
+        )
+    return tuple(np.linalg.qr(a, "reduced"))
 
 
 @_composed
-def lstsq(a: Array, b: Array, **_: object) -> Any:
-    return np.linalg.lstsq(a, b)
+def lstsq(a: Array, b: Array, cond: float | None = None, **_: object) -> Any:
+    x, residues, rank, values = np.linalg.lstsq(a, b, np.finfo(float).eps if cond is None else cond)
+    # SciPy's residue of a vector is a number.
+    return x, residues[0] if np.ndim(b) == 1 and residues.size else residues, rank, values
 
 
 _LATER = (

@@ -131,7 +131,7 @@ def spline_filter1d(
 
 def _interpolation_matrix(n: int, mode: str) -> Array:
     """The values at the pixels of the cubic B-splines around them, beyond the ends by the mode."""
-    around = {"grid-wrap": "grid-wrap", "reflect": "reflect", "grid-mirror": "reflect"}
+    around = {"grid-wrap": mode, **dict.fromkeys(("reflect", "grid-mirror", "nearest"), "reflect")}
     matrix = np.zeros((n, n))
     for offset, weight in ((-1, 1 / 6), (0, 4 / 6), (1, 1 / 6)):
         places = _whole_index(np.arange(n) + offset, n, around.get(mode, "mirror"))
@@ -182,8 +182,9 @@ def map_coordinates(
             f"map_coordinates: expected coordinates with a first axis of {image.ndim} entries, but got "
             f"{places.shape}",
         )
-    if order == 3 and prefilter:
+    if order == 3 and (prefilter or mode == "nearest"):
         image, places = _padded(image, places, mode, cval)
+    if order == 3 and prefilter:
         image = spline_filter(image, 3, mode=mode)
     return _sampled(image, places, order, mode, cval)
 

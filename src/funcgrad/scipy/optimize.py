@@ -61,10 +61,11 @@ def root(
     0.25
     """
     args = tuple_of(args)
-    if without_tracing(fun, x0, args):
+    alone = _value_alone(fun, jac)
+    if without_tracing(alone, x0, args):
         return _scipy.root(fun, x0, args, method, jac, tol, **options)
-    x = implicit.implicit_root(fun)(np.atleast_1d(real("root", x0)), *args)
-    return _result(x, fun=fun(x, *args))
+    x = implicit.implicit_root(alone)(np.atleast_1d(real("root", x0)), *args)
+    return _result(x, fun=alone(x, *args))
 
 
 def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
@@ -220,7 +221,7 @@ def minimize(
 
 
 def _value_alone(fun: _Function, jac: object) -> _Function:
-    """The objective without the gradient that it may return as well."""
+    """The function without the derivative that it may return as well."""
     if jac is not True:
         return fun
     return lambda x, *args: fun(x, *args)[0]

@@ -17,7 +17,7 @@ import scipy.signal as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, refuse
+from funcgrad.scipy.composition import composed, number
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.typing import Array
@@ -38,10 +38,10 @@ def _part(full: Array, mode: str, shapes: Sequence[tuple[int, ...]], axes: Seque
         return full
     first, second = shapes
     cut: list[Any] = [slice(None)] * full.ndim
-    for axis in axes:
-        n, m = first[axis], second[axis]
-        width = n if mode == "same" else n - m + 1
-        start = (n + m - 1 - width) // 2
+    # Mode 'same' has the shape of the first operand, also where the second broadcasts it.
+    for axis in range(full.ndim) if mode == "same" else axes:
+        width = first[axis] if mode == "same" else first[axis] - second[axis] + 1
+        start = (full.shape[axis] - width) // 2
         cut[axis] = slice(start, start + width)
     return full[tuple(cut)]
 
@@ -262,13 +262,19 @@ def lfilter(
 
 
 @_composed
-def sosfilt(sos: npt.ArrayLike, x: npt.ArrayLike, axis: int = -1, zi: None = None) -> Any:
+def sosfilt(
+    sos: npt.ArrayLike, x: npt.ArrayLike, axis: int = -1, zi: npt.ArrayLike | None = None
+) -> Any:
     """As `scipy.signal.sosfilt`: the second-order sections one after the other."""
-    refuse("sosfilt", zi=zi)
     sections = _array("sosfilt", sos)
+    starts = None if zi is None else _array("sosfilt", zi)
+    states: list[Any] = []
     for k in range(sections.shape[0]):
-        x = lfilter(sections[k, :3], sections[k, 3:], x, axis)
-    return x
+        start = None if starts is None else starts[k]
+        found = lfilter(sections[k, :3], sections[k, 3:], x, axis, start)
+        x, state = (found, None) if start is None else found
+        states.append(state)
+    return x if zi is None else (x, np.stack(states))
 
 
 @_composed

@@ -40,20 +40,21 @@ def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
 @_composed
 def circulant(c: npt.ArrayLike) -> Any:
     """As `scipy.linalg.circulant`."""
-    column = _vector("circulant", c)
-    places = np.arange(column.shape[0])
-    return column[(places[:, None] - places) % column.shape[0]]
+    column = number("circulant", c)
+    places = np.arange(column.shape[-1])
+    return column[..., (places[:, None] - places) % column.shape[-1]]
 
 
 @_composed
 def companion(a: npt.ArrayLike) -> Any:
     """As `scipy.linalg.companion`."""
-    coefficients = _vector("companion", a)
-    n = coefficients.shape[0]
+    coefficients = number("companion", a)
+    n = coefficients.shape[-1]
     if n < 2:
         raise fail(ValueError, f"companion: expected at least two coefficients, but got {n}")
-    first = -coefficients[1:] / coefficients[0]
-    return np.concatenate([first[None], np.eye(n - 2, n - 1)])
+    first = -coefficients[..., 1:] / coefficients[..., :1]
+    below = np.broadcast_to(np.eye(n - 2, n - 1), (*first.shape[:-1], n - 2, n - 1))
+    return np.concatenate([first[..., None, :], below], axis=-2)
 
 
 @_composed

@@ -238,7 +238,7 @@ def splev(x: npt.ArrayLike, tck: tuple[Any, ...], der: int = 0, ext: int = 0) ->
     t, c, k = real("splev", tck[0]), real("splev", tck[1]), int(tck[2])
     q = real("splev", x)
     first, last = t[k], t[-k - 1]
-    inside = np.clip(q, first, last) if ext == 3 else q
+    inside = np.clip(q, first, last) if ext == 3 and not der else q  # as FITPACK
     value = value_at(t, c[: t.shape[0] - k - 1], k, inside.reshape(-1), der).reshape(q.shape)
     if ext == 1:
         value = np.where(np.logical_and(q >= first, q <= last), value, 0.0)
