@@ -226,7 +226,7 @@ class ArrayMethods:
     @property
     def at(self) -> At:
         """Functional update, as of an expression."""
-        return At(functions["array"](_expr(self)))
+        return At(functions["array"](lent_value(self)))
 
     @property
     def data(self: Any) -> Any:
@@ -416,10 +416,6 @@ class ArrayMethods:
 
     def __format__(self: Any, spec: str) -> str:
         return format(_single(self, "__format__") if self.size == 1 else current(self), spec)
-
-
-def _expr(cell: Any) -> Any:
-    return lent_value(cell)
 
 
 def _ordered(made: Any, source: Any, order: Any) -> Any:

@@ -37,15 +37,11 @@ def bind(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any
         node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
         return [pick(node, k) for k in range(count)]
     with np.errstate(all="ignore"):
-        return [result(v) for v in op.run(*[_array(v) for v in operands], **params)]
+        return [result(v) for v in op.run(*[np.asarray(v)[()] for v in operands], **params)]
 
 
 def _beside(operands: Sequence[Any]) -> list[Expr]:
     return [value for value in operands if isinstance(value, Expr)]
-
-
-def _array(value: object) -> Any:
-    return np.asarray(value)[()]
 
 
 # -- call ----------------------------------------------------------------------------------------

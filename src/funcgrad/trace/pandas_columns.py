@@ -140,7 +140,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     # -- NumPy's protocols ------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any([_is_pandas(x) for x in inputs]):
+        if any([isinstance(x, Series | DataFrame | Index) for x in inputs]):
             return NotImplemented
         found = getattr(ufunc, method)(*map(_expr, inputs), **kwargs)
         return tuple(map(_boxed, found)) if isinstance(found, tuple) else _boxed(found)
@@ -197,7 +197,3 @@ def _boxed(value: Any) -> Any:
 
 def _answered(value: Any) -> Any:
     return concrete_value(value, "an array of pandas")
-
-
-def _is_pandas(value: object) -> bool:
-    return isinstance(value, Series | DataFrame | Index)

@@ -61,7 +61,7 @@ def mapped(who: str, f: Callable[..., Any], tree: object, *others: object) -> An
 
 def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
     got, wanted = [
-        {path: _shape(leaf) for path, leaf in zip(t.paths, t.leaves, strict=True)}
+        {path: getattr(leaf, "shape", ()) for path, leaf in zip(t.paths, t.leaves, strict=True)}
         for t in (tree, like)
     ]
     if got != wanted:
@@ -71,10 +71,6 @@ def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
             f"{_described(wanted)} and {_described(got)}",
         )
     return tree.leaves
-
-
-def _shape(leaf: object) -> tuple[int, ...]:
-    return getattr(leaf, "shape", ())
 
 
 def _described(shapes: dict[str, tuple[int, ...]]) -> str:

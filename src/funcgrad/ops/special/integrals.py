@@ -124,12 +124,9 @@ _STRUVE_SERIES = [
 ]
 
 
-def _struve_quotient(x: Array) -> Any:
-    """struve(0, x)/x, by its power series (DLMF 11.2.1) near 0."""
-    return removable(x, _STRUVE_SERIES, lambda u: struve(0.0, u) / u, 0.5)
-
-
-it2struve0: Op = special_function("it2struve0", lambda z, x: -_struve_quotient(x))
+it2struve0: Op = special_function(
+    "it2struve0", lambda z, x: -removable(x, _STRUVE_SERIES, lambda u: struve(0.0, u) / u, 0.5)
+)
 
 
 def _i0_quotient(square: Array) -> Any:

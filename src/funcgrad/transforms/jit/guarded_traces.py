@@ -234,7 +234,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         output, leaves = run_on_leaves(
             self.on_leaves(args, kwargs, kinds), values, {}, scope=recorder
         )
-        origins = {id(_array(c)): a for a, c in recorder.arrays.values()}
+        origins = {id(c.params[0][1].array): a for a, c in recorder.arrays.values()}
         shape = flatten_with_static(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
         questions = recorder.asked
@@ -316,7 +316,3 @@ class _PathRecorder(GuardedTraces):
 
 def _fits(leaf: Any) -> bool:
     return type(leaf) is not int or INT64_MIN <= leaf <= INT64_MAX
-
-
-def _array(constant: Expr) -> Any:
-    return constant.params[0][1].array
