@@ -2,8 +2,8 @@
 
 Laws: x + (-y)*z = x - y*z, likewise for quotients and differences, sum(-x) = 0 - sum(x) and
 (-x) @ y = 0 - x @ y. Legal if the negation has no other use; every bit of the values is the same.
-Gain (docs/passes.md): without it elementwise chains of one and ten entries take 1.05 of the time, the
-Gaussian mixture 1.03.
+Gain (docs/passes.md): without it elementwise chains of one and ten entries take 1.05 of the time; no other
+work differs by more than noise.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A store is anti-dependent on the other reads of its operand. They are moved before it, where their operands
 are known by then; values do not change. A store whose operand is read later copies the whole array.
+Gain (docs/passes.md): without it a scan that stores into an array of 10^5 entries and returns what it
+overwrites takes 5 times as long.
 """
 
 from __future__ import annotations
