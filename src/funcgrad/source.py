@@ -1,4 +1,4 @@
-"""Source positions: the line of the user's code that made a node or caused an error.
+"""Source positions: the line of the user's code that made a node or caused an error; names in code.
 
 A position is a code object and an offset in it. It takes a quarter of a microsecond to record and
 holds no frame; it is resolved to a line only for a message.
@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
@@ -123,3 +124,10 @@ def fail(kind: Callable[[str], Any], message: str, files: Files = OURS) -> Any:
     """The exception, with the line of the user's code appended to its message."""
     where = position(caller(2, files))
     return kind(f"{message}\n  at {where}" if where else message)
+
+
+@lru_cache(maxsize=4096)
+def code_names(code: CodeType) -> frozenset[str]:
+    """The names of globals and attributes in code, and in the code of functions inside it."""
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(code.co_names).union(*map(code_names, inside))

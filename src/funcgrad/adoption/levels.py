@@ -9,8 +9,8 @@ only the names are read (``co_names``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import _lru_cache_wrapper, lru_cache, partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from functools import _lru_cache_wrapper, partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad.adoption.namespaces import is_composed, is_curried, is_kept, is_kept_namespace
 from funcgrad.arrays.mutable_array import MARK
 from funcgrad.expr import Expr
-from funcgrad.source import USERS
+from funcgrad.source import USERS, code_names
 from funcgrad.trace.leaves import (
     ADOPTED,
     AS_IT_IS,
@@ -172,7 +172,7 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
         space = function.__globals__
         if MARK in space or not can_be_adopted(function) or _dispatches(function):
             continue
-        names = _names(function.__code__)
+        names = code_names(function.__code__)
         numpy = any([space.get(name) is np for name in ("np", "numpy") if name in names])
         for name in sorted(names):
             value = space.get(name, name)
@@ -253,13 +253,6 @@ def _asks(value: Any) -> bool:
 
 _ASKING = frozenset((complex, float, hasattr, isinstance, issubclass, np.isscalar, np.nditer, type))
 _OF_NUMPY = (np.ndarray, np.generic)
-
-
-@lru_cache(maxsize=4096)
-def _names(code: CodeType) -> frozenset[str]:
-    """The names of globals and attributes in code, and in the code of functions inside it."""
-    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return frozenset(code.co_names).union(*map(_names, inside))
 
 
 # -- refusals -----------------------------------------------------------------------------------

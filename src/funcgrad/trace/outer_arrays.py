@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
-from funcgrad.source import fail
+from funcgrad.source import code_names, fail
 
 COMPARED = 1 << 20
 """Bytes up to which an array is compared. (A copy of 1 MiB takes about 0.1 ms.)"""
@@ -77,17 +77,7 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
         except ValueError:  # empty as yet
             continue
-    for name in _global_names(f.__code__):
+    for name in sorted(code_names(f.__code__)):
         value = f.__globals__.get(name)
         if isinstance(value, np.ndarray | MutableArray):
             yield name, value
-
-
-def _global_names(code: CodeType) -> set[str]:
-    """The names of globals in code, and in the code of functions inside it."""
-    names, waiting = set[str](), [code]
-    while waiting:
-        inner = waiting.pop()
-        names.update(inner.co_names)
-        waiting.extend([c for c in inner.co_consts if isinstance(c, CodeType)])
-    return names
