@@ -38,7 +38,7 @@ _PLAIN = (int, slice, type(None), type(...))
 
 
 def read_index(index: object) -> tuple[Any, bool, Any]:
-    """An index without cells; whether it is basic, so that it gives a view; and a like one of numbers."""
+    """An index without cells; whether it is basic, so that it gives a view; and the same index of numbers."""
     items = index if type(index) is tuple else (index,)
     plain_items = []
     probe = []

@@ -128,7 +128,7 @@ def is_numeric(cell: Reference) -> bool:
 
 
 def lent_value(cell: Any) -> Any:
-    """The value of an array, to stand beside expressions: a buffer is not written any more."""
+    """The value of an array, captured by an expression: its buffer is not written any more."""
     value = current(cell)
     if isinstance(value, np.ndarray) and value.nbytes > _LENT:
         state_of(root_of(cell)).lent = True
@@ -140,7 +140,7 @@ _LENT = 1 << 16
 
 
 def plain_value(item: object) -> Any:
-    """An array's value, to leave the function that made it; anything else as it is."""
+    """The value of an array that leaves the function that made it; anything else as it is."""
     if not isinstance(item, Reference):
         return item
     value = current(item)
@@ -172,7 +172,7 @@ def unwrapped(tree: object) -> Any:
 
 
 def lend(tree: object) -> None:
-    """Have the buffers of arrays, in nested lists, tuples and dicts, stand in expressions."""
+    """Mark the buffers of arrays, in nested lists, tuples and dicts, as captured: nothing writes them now."""
     if isinstance(tree, Reference):
         lent_value(tree)
     elif isinstance(tree, list | tuple):
@@ -212,7 +212,7 @@ def cell_dtype(cell: Any) -> np.dtype[Any]:
 
 # -- layout --------------------------------------------------------------------------------------
 def layout_of(cell: Any) -> np.ndarray[Any, Any]:
-    """An array with the strides that NumPy's would have: what is a view of it, NumPy says."""
+    """An array of NumPy's with the strides that this one would have: NumPy decides what is a view of it."""
     waiting: list[Any] = []
     while cell._state is not None and cell._state.layout is None and cell._state.base is not None:
         waiting.append(cell)
@@ -237,7 +237,7 @@ def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
 
 
 def in_c_order(cell: Reference) -> bool:
-    """Whether the entries are known to stand in C order, without a look at NumPy's answer."""
+    """Whether the entries are known to stand in C order before the layout is made."""
     state = cell._state
     if state is None or (state.layout is None and state.base is None):
         return not isinstance(cell._value, np.ndarray) or cell._value.flags.c_contiguous
@@ -389,7 +389,7 @@ def _refuse_exports(state: State | None) -> None:
 
 
 def note_export(root: Reference, export: Callable[[], Any]) -> None:
-    """Have an array know of a plain array that shares its buffer."""
+    """Record a plain array that shares an array's buffer."""
     state = state_of(root)
     state.exports = [*(state.exports or ()), export]
 

@@ -65,7 +65,7 @@ _BY_STRIDES = frozenset({np.ravel, np.reshape})
 def viewed(
     function: Any, call: Callable[[Sequence[Any]], Any], operands: Sequence[Reference]
 ) -> Any:
-    """What a function that gives views makes of arrays: ``call`` is the function of these alone."""
+    """The result of a view function on arrays; ``call`` is the function of the arrays alone."""
     likes = [layout_of(cell) for cell in operands]
     found = call(likes)
     several = isinstance(found, list | tuple)
@@ -103,7 +103,7 @@ def _lens(function: Any, look: Callable[[Any], Any], base: Reference) -> Lens:
 
 
 def _shared(like: object, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
-    """Which operand a result is a view of; if it is a copy, of which it has the entries."""
+    """The operand of which a result is a view, or whose entries it copies."""
     first = k if k < len(likes) else 0
     places: list[int] = [first, *range(len(likes))]
     if isinstance(like, np.ndarray):
