@@ -458,3 +458,13 @@ def test_unwrapped_angles_have_slope_one_at_steps_of_half_a_period():
         np.testing.assert_array_equal(back, [1.0, 1.0, 1.0, 0.0])
     period = fg.grad(lambda p: np.sum(np.unwrap(np.array([0.0, 4.0, 9.0]), period=p)))(3.0)
     assert period == -4.0
+
+
+def test_inverses_of_incomplete_functions_at_the_ends():
+    special = pytest.importorskip("scipy.special")
+    for y in (0.0, 1.0):
+        assert fg.grad(special.betaincinv, (0, 1))(2.0, 3.0, y) == (0.0, 0.0)
+    assert fg.grad(special.gammaincinv)(2.0, 0.0) == 0.0
+    # The slope in the degrees of freedom is 0 at the median, and not constant.
+    assert fg.grad(fg.grad(special.stdtrit), 1)(3.0, 0.5) == pytest.approx(-0.0720455, rel=1e-5)
+    assert fg.grad(special.powm1, (0, 1))(0.0, 2.0) == (0.0, 0.0)

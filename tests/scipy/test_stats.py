@@ -421,3 +421,49 @@ def test_compiled_code_that_is_given_traced_values_says_what_to_write():
     with pytest.raises(TypeError, match="MutableArray") as caught:
         fg.grad(lambda x: scipy.stats.kendalltau(x, Y)[0])(Y**2)
     assert "declare it and its derivatives by fg.primitive" in caught.value.__notes__[0]
+
+
+SPECIAL_PARAMETERS = [
+    ("t", (np.inf,), [-3.0, -0.4, 0.0, 0.7, 4.0]),
+    ("vonmises", (0.0,), [-3.0, -0.4, 0.0, 0.7, 3.0]),
+    ("vonmises", (1.3,), [-3.0, -0.4, 0.0, 0.7, 3.0]),
+    ("invgauss", (np.inf,), [0.2, 1.0, 5.0]),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "at"), SPECIAL_PARAMETERS)
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"])
+def test_parameters_at_which_a_distribution_is_another(name, shapes, at, method):
+    own, x, h = getattr(scipy.stats, name), np.array(at), 1e-5
+
+    def f(x):
+        return getattr(own, method)(x, *shapes)
+
+    value, slope = fg.jvp(f, (x,), (np.ones(x.size),))
+    np.testing.assert_allclose(value, f(x), rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(slope, (f(x + h) - f(x - h)) / (2 * h), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(fg.jit(fg.grad(lambda x: np.sum(f(x))))(x), slope, rtol=1e-12)
+
+
+def test_student_s_t_with_traced_degrees_of_freedom_is_normal_at_infinity():
+    value, slope = fg.value_and_grad(lambda df: scipy.stats.t.logpdf(0.7, df))(np.inf)
+    assert value == pytest.approx(scipy.stats.norm.logpdf(0.7), rel=1e-14)
+    assert slope == 0
+    both = fg.jit(lambda df: scipy.stats.t.cdf(0.7, df))(np.array([3.0, np.inf]))
+    np.testing.assert_allclose(both, scipy.stats.t.cdf(0.7, [3.0, np.inf]), rtol=1e-13)
+    assert fg.grad(lambda q: scipy.stats.t.ppf(q, np.inf))(0.3) == pytest.approx(
+        1 / scipy.stats.norm.pdf(scipy.stats.norm.ppf(0.3)), rel=1e-12
+    )
+
+
+def test_power_laws_at_zero():
+    for c, wanted in ((1.0, 1.0), (2.0, 0.0), (0.5, 0.0)):
+        found = fg.jvp(lambda x, c=c: scipy.stats.powerlaw.pdf(x, c), (0.0,), (1.0,))[0]
+        assert found == wanted == scipy.stats.powerlaw.pdf(0.0, c)
+
+
+def test_quantiles_at_the_ends_do_not_depend_on_parameters():
+    for q in (0.0, 1.0):
+        slopes = fg.grad(lambda q, a, b: scipy.stats.beta.ppf(q, a, b), (1, 2))(q, 2.0, 3.0)
+        assert slopes == (0.0, 0.0)
+    assert fg.grad(lambda a: scipy.stats.gamma.ppf(0.0, a))(2.0) == 0.0

@@ -118,8 +118,8 @@ inv_boxcox1p: Op = special_function(
 )
 powm1: Op = special_function(
     "powm1",
-    lambda z, x, y: y * np.power(x, y - 1.0),
-    lambda z, x, y: (1.0 + z) * np.log(x),
+    lambda z, x, y: np.where((x == 0) & (y == 0), 0.0, y * np.power(x, y - 1.0)),
+    lambda z, x, y: np.where((x == 0) & (y > 0), 0.0, (1.0 + z) * np.log(x)),
     mpmath=lambda mp, x, y: mp.powm1(x, y),
 )
 _HALF_SQUARE = [(k + 1) / math.factorial(k + 2) for k in range(20)]

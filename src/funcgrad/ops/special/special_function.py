@@ -187,7 +187,9 @@ def inverse_partials(
         across = forward().edge(argument)(value, *solved).d  # type: ignore[misc, union-attr]
         if place == argument:
             return 1.0 / across
-        return -forward().edge(place)(value, *solved).d / across  # type: ignore[misc, union-attr]
+        along = forward().edge(place)(value, *solved).d  # type: ignore[misc, union-attr]
+        # At an end of the range, where the inverse is the end of the support, all is constant.
+        return np.where((along == 0) & (across == 0), 0.0, -along / across)
 
     return tuple([partial(rule, place) for place in range(count)])
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.elementwise.exponential import softplus
+from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.error_functions import skewnorm_cdf
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
@@ -253,9 +254,9 @@ skewnorm = Standard(
 
 # -- Wald's distribution -------------------------------------------------------------------------
 def _invgauss_parts(x: Array, mu: Array, sign: float) -> Any:
-    root = np.sqrt(x)
-    first = special.log_ndtr(sign * (x - mu) / (mu * root))
-    return first, 2 / mu + special.log_ndtr(-(x + mu) / (mu * root))
+    root, share = np.sqrt(x), x / mu  # mu may be infinite
+    first = special.log_ndtr(sign * (share - 1) / root)
+    return first, 2 / mu + special.log_ndtr(-(share + 1) / root)
 
 
 def _invgauss_logcdf(x: Array, mu: Array) -> Any:
@@ -269,7 +270,7 @@ def _invgauss_logsf(x: Array, mu: Array) -> Any:
 
 
 invgauss = Standard(
-    density=lambda x, mu: -_LOG_ROOT_TAU - 1.5 * np.log(x) - ((x - mu) / mu) ** 2 / (2 * x),
+    density=lambda x, mu: -_LOG_ROOT_TAU - 1.5 * np.log(x) - (x / mu - 1) ** 2 / (2 * x),
     logcdf=_invgauss_logcdf,
     logsf=_invgauss_logsf,
     support=half_line,
@@ -307,7 +308,25 @@ def _t_density(x: Array, df: Array) -> Any:
     return log_half_ratio(df / 2) - _LOG_ROOT_TAU - power
 
 
-t = symmetric(Standard(density=_t_density, cdf=t_cdf, logcdf=t_logcdf))
+def _or_normal(of_t: Callable[..., Any], normal: Callable[[Array], Any]) -> Callable[..., Any]:
+    """A function of Student's t distribution, which is the normal one where df is infinite."""
+
+    def function(x: Array, df: Array) -> Any:
+        limit = df == np.inf
+        if not holds_expr(limit) and not np.any(limit):
+            return of_t(x, df)
+        return np.where(limit, normal(x), of_t(x, np.where(limit, 1.0, df)))
+
+    return function
+
+
+t = symmetric(
+    Standard(
+        density=_or_normal(_t_density, lambda x: -x * x / 2 - _LOG_ROOT_TAU),
+        cdf=_or_normal(t_cdf, special.ndtr),
+        logcdf=_or_normal(t_logcdf, special.log_ndtr),
+    )
+)
 
 
 # -- on the circle ---------------------------------------------------------------------------------
@@ -319,8 +338,9 @@ def _vonmises_density(x: Array, kappa: Array) -> Any:
 
 
 def _vonmises_center(x: Array, kappa: Array) -> Any:
-    """The probability from 0 to x, for x from 0 to pi, by Gauss and Legendre's rule."""
-    reach = np.minimum(x, 12 / np.sqrt(np.maximum(kappa, 1e-300)))
+    """The integral of the density from 0 to x, for x from -pi to pi, by Gauss and Legendre's rule."""
+    end = 12 / np.sqrt(np.maximum(kappa, 1e-300))
+    reach = np.clip(x, -end, end)
     angles = np.expand_dims(reach, -1) * ((_NODES + 1) / 2)
     values = np.exp(_vonmises_density(angles, np.expand_dims(kappa, -1)))
     return reach * np.sum(values * (_WEIGHTS / 2), axis=-1)
@@ -329,10 +349,12 @@ def _vonmises_center(x: Array, kappa: Array) -> Any:
 def _vonmises_cdf(x: Array, kappa: Array) -> Any:
     turns = np.round(x / (2 * math.pi))
     off = x - 2 * math.pi * turns
-    return turns + 0.5 + np.where(off < 0, -1.0, 1.0) * _vonmises_center(np.abs(off), kappa)
+    return turns + 0.5 + _vonmises_center(off, kappa)
 
 
-vonmises = symmetric(Standard(density=_vonmises_density, cdf=_vonmises_cdf))
+vonmises = symmetric(
+    Standard(density=_vonmises_density, cdf=_vonmises_cdf, valid=lambda kappa: kappa >= 0)
+)
 
 
 # -- changed variables -----------------------------------------------------------------------------
@@ -387,7 +409,13 @@ def _of_log(base: Standard, sign: float = 1.0, **options: Any) -> Standard:
 
 rayleigh = _of_half_square(expon)
 pareto = _of_log(expon, support=lambda b: (1.0, math.inf))
-powerlaw = _of_log(expon, -1.0, support=unit_interval)
+powerlaw = replace(
+    _of_log(expon, -1.0, support=unit_interval),
+    # At 0 it is that of the uniform distribution for c = 1; for c < 1, where it has a pole, SciPy has 0.
+    density=lambda x, c: np.where(
+        (x == 0) & (c < 1), -math.inf, np.log(c) + special.xlogy(c - 1, x)
+    ),
+)
 lomax = changed(
     expon,
     to=lambda x, c: c * np.log1p(x),
