@@ -134,3 +134,36 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: ((plain * t) @ X)[0])(1.0)
     with pytest.raises(ValueError, match="sparse matrix: expected an array with 3 rows"):
         fg.grad(lambda t: (sparse.csr_array(DENSE) @ (t * X[:2]))[0])(1.0)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda v: scipy.sparse.csr_matrix(np.diag(v)),
+        lambda v: scipy.sparse.coo_array((v, ([0, 1], [1, 0])), shape=(2, 2)),
+        lambda v: scipy.sparse.csc_array((v, [0, 1], [0, 1, 2])),
+        lambda v: scipy.sparse.dok_matrix(np.diag(v)),
+        lambda v: scipy.sparse.lil_array(np.diag(v)),
+        lambda v: scipy.sparse.dia_array((v[None], [0]), shape=(2, 2)),
+    ],
+)
+def test_sparse_matrices_of_traced_entries_are_refused_with_what_to_write(made):
+    with pytest.raises(TypeError, match=r"expected plain entries.*np\.add\.at\(y, rows"):
+        fg.grad(lambda v: np.sum(made(v) @ np.ones(2)))(np.ones(2))
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+def test_sums_of_sparse_matrices_and_traced_arrays_are_dense(kind):
+    a, x = kind(np.array([[1.0, 0.0], [3.0, 2.0]])), np.arange(4.0).reshape(2, 2)
+    weights = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for f in (lambda x: a + x, lambda x: x + a, lambda x: a - x, lambda x: x - a):
+        value, slope = fg.value_and_grad(lambda x, f=f: np.sum(weights * f(x) ** 2))(x)
+        dense = np.asarray(f(x))
+        assert value == pytest.approx(np.sum(weights * dense**2), rel=1e-14)
+        sign = np.asarray(f(x + 1)) - dense
+        np.testing.assert_allclose(slope, 2 * weights * dense * sign, rtol=1e-14)
+        np.testing.assert_allclose(
+            fg.jit(fg.grad(lambda x, f=f: np.sum(weights * f(x) ** 2)))(x), slope
+        )
+    with pytest.raises(NotImplementedError, match="adding a nonzero scalar"):
+        fg.grad(lambda s: (a + s).sum())(1.0)

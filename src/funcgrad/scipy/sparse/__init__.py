@@ -64,17 +64,50 @@ def _beside(operand: Any, made: Any) -> Any:
 class _Traced:
     """What a sparse matrix does with a traced operand."""
 
+    def __init__(self, arg1: Any, *args: Any, **kwargs: Any) -> None:
+        if holds_expr(arg1):
+            raise fail(
+                TypeError,
+                f"{type(self).__name__}: expected plain entries, since sparse matrices hold no traced "
+                "values; write the dense array, or, for its product with x: "
+                "y = np.zeros(n); np.add.at(y, rows, entries * x[columns])",
+            )
+        super().__init__(arg1, *args, **kwargs)  # type: ignore[call-arg]
+
     @classmethod
     def of_scipy(cls, own: Any) -> Any:
         """SciPy's matrix as one of this class, of the same entries."""
         if own.format == "dok":  # a dict
-            return cls(own)  # type: ignore[call-arg]
+            return cls(own)
         made: Any = object.__new__(cls)
         made.__dict__ = own.__dict__
         return made
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other) if holds_expr(other) else super().__matmul__(other)  # type: ignore[misc]
+
+    def __add__(self, other: Any) -> Any:
+        if holds_expr(other):
+            return self._dense(other) + other
+        return super().__add__(other)  # type: ignore[misc]
+
+    def __radd__(self, other: Any) -> Any:
+        return self + other
+
+    def __sub__(self, other: Any) -> Any:
+        if holds_expr(other):
+            return self._dense(other) - other
+        return super().__sub__(other)  # type: ignore[misc]
+
+    def __rsub__(self, other: Any) -> Any:
+        if holds_expr(other):
+            return other - self._dense(other)
+        return super().__rsub__(other)  # type: ignore[misc]
+
+    def _dense(self, other: npt.ArrayLike) -> Any:
+        if not np.ndim(other):
+            raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported")
+        return self.toarray()  # type: ignore[attr-defined]
 
     def dot(self, other: Any) -> Any:
         """As SciPy's method."""
