@@ -44,7 +44,7 @@ def _binary(
         else:
             y = other
         if type(x) is Expr:
-            if not swapped and has_own_operators(y, x):
+            if not (swapped or type(y) in _WITHOUT_OWN) and has_own_operators(y, x):
                 return NotImplemented
             made = functions[name](y, x) if swapped else functions[name](x, y)
         elif type(y) is Expr:
@@ -56,6 +56,10 @@ def _binary(
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+_WITHOUT_OWN = (Expr, float, int, np.ndarray)
+"""What a sparse matrix or a polynomial, whose operators go first, is not: most operands."""
 
 
 def _operand(value: object) -> Any:
