@@ -456,6 +456,15 @@ def test_student_s_t_with_traced_degrees_of_freedom_is_normal_at_infinity():
     )
 
 
+def test_slopes_of_vonmises_in_a_concentration_of_zero():
+    x = 0.4
+    logpdf, cdf = scipy.stats.vonmises.logpdf, scipy.stats.vonmises.cdf
+    assert fg.grad(logpdf, 1)(x, 0.0) == pytest.approx(np.cos(x), rel=1e-14)
+    assert fg.grad(fg.grad(logpdf, 1), 1)(x, 0.0) == pytest.approx(-0.5, rel=1e-13)
+    assert fg.grad(cdf, 1)(x, 0.0) == pytest.approx(np.sin(x) / (2 * np.pi), rel=1e-13)
+    assert fg.jit(fg.grad(cdf, 1))(x, 1e-9) == pytest.approx(fg.grad(cdf, 1)(x, 0.0), rel=1e-8)
+
+
 def test_power_laws_at_zero():
     for c, wanted in ((1.0, 1.0), (2.0, 0.0), (0.5, 0.0)):
         found = fg.jvp(lambda x, c=c: scipy.stats.powerlaw.pdf(x, c), (0.0,), (1.0,))[0]

@@ -334,7 +334,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
 def _vonmises_density(x: Array, kappa: Array) -> Any:
-    return kappa * special.cosm1(x) - np.log(2 * math.pi * special.i0e(kappa))
+    # At 0, where i0e has a kink, by its series from the right.
+    series = np.exp(-kappa) * (1 + kappa * kappa / 4)
+    scaled = np.where(kappa == 0, series, special.i0e(kappa))
+    return kappa * special.cosm1(x) - np.log(2 * math.pi * scaled)
 
 
 def _vonmises_center(x: Array, kappa: Array) -> Any:
