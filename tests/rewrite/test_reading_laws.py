@@ -63,6 +63,14 @@ READINGS = {
         "full((3, 3, 3, 3), 2.0)",
     ),
     "sorted": (lambda: fg.gradient(np.sum(np.sort(M, axis=0)[0] * V), V), "sort(m, axis=0)[0]"),
+    "sum_of_repeated": (
+        lambda: fg.gradient(np.sum(np.outer(V, W)), W),
+        "full(3, sum(v))",
+    ),
+    "finite_radius, of a number": (
+        lambda: fg.gradient(np.arctan2(X, 2.0), X),
+        "2/(x**2 + 4)",
+    ),
     "sorted, of a vector": (lambda: fg.gradient(np.sort(V) @ W, W), "sort(v)"),
     "difference": (lambda: fg.gradient(X * np.sum(np.diff(V)), X), "sum(diff(v))"),
     "difference, turned": (

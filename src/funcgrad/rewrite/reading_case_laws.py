@@ -55,13 +55,16 @@ def _guarded(expr: Expr) -> Expr | None:
 
 
 def _finite_radius(expr: Expr) -> Expr | None:
-    """where(hypot(x, y) != inf, z/(x**2 + y**2), 0) = z/(x**2 + y**2): 0 or NaN at infinity."""
+    """where(hypot(x, y) != inf, z/(x**2 + y**2), 0) = z/(x**2 + y**2): 0 or NaN at infinity.
+
+    The radius of x and a number is sqrt(x**2 + 4).
+    """
     p, value = expr.args
     p = unbroadcast(p)
     if p.op is not logic.not_equal or value_of(p.args[1]) != np.inf or value.dtype.kind != "f":
         return None
     radius = unbroadcast(p.args[0])
-    if radius.op is not trigonometric.hypot:
+    if radius.op not in (trigonometric.hypot, exponential.sqrt):
         return None
     sides = {unbroadcast(side).key for side in radius.args}
     inner = value
@@ -98,7 +101,9 @@ _BOTH = (logic.bitwise_and, logic.logical_and)
 
 
 def _is_square_of_radius(base: Expr, sides: set[Key]) -> bool:
-    """Whether a sum is that of the squares of all sides."""
+    """Whether a sum is that of the squares of all sides, or the one side that the radius is the root of."""
+    if {unbroadcast(base).key} == sides:
+        return True
     squares = [
         unbroadcast(side).key
         for term in terms_of(unbroadcast(base)).values()

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
 from funcgrad.graph import CONSTANT, unnested
-from funcgrad.ops import contraction, indexing, shape
+from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.rewrite.monomials import (
@@ -122,6 +122,21 @@ def _sum_of_equal(expr: Expr) -> Expr | None:
     return op.broadcast_to(x.size / expr.size * number, shape=expr.shape)  # type: ignore[no-any-return]
 
 
+def _sum_of_repeated(expr: Expr) -> Expr | None:
+    """sum(broadcast_to(reshape(v, (3, 1)), (3, 2)), axis=0) = full(2, sum(v))."""
+    (x,) = expr.args
+    axes = dict(expr.params)["axis"]
+    if x.op is not op.broadcast_to or x.args[0].ndim != x.ndim or not expr.shape:
+        return None
+    (y,) = x.args
+    whole = [y.shape[k] == (n if k in axes else 1) for k, n in enumerate(x.shape)]
+    if not all(whole) or x.dtype != expr.dtype:
+        return None
+    inner = y.args[0] if y.op is shape.reshape_op else y
+    total = reduction.sum_op(inner, axis=tuple(range(inner.ndim)))
+    return op.broadcast_to(total, shape=expr.shape)  # type: ignore[no-any-return]
+
+
 def _sum_of_identity(expr: Expr) -> Expr | None:
     """sum(c*eye(n), axis=0) = full(n, c)."""
     (x,) = expr.args
@@ -231,7 +246,13 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "getitem": (_scalars_outside,),
         "diff": (_scalars_outside,),
         "pad": (_scalars_outside,),
-        "sum": (_sum_of_equal, _sum_of_constant, _sum_of_identity, _trace_of_product),
+        "sum": (
+            _sum_of_equal,
+            _sum_of_repeated,
+            _sum_of_constant,
+            _sum_of_identity,
+            _trace_of_product,
+        ),
         "scatter_add": (_axes_dropped,),
     }
 )
