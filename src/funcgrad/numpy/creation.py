@@ -114,7 +114,9 @@ def asfortranarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: 
 def asarray_chkfinite(
     value: object, dtype: npt.DTypeLike | None = None, order: object = None
 ) -> Any:
-    """As `numpy.asarray_chkfinite`: whether the entries are finite is read from their values."""
+    """As `numpy.asarray_chkfinite`: whether the entries are finite is read from
+    their values.
+    """
     made = asarray(value, dtype, order)
     if made.dtype.kind in "fc" and not bool(np.all(np.isfinite(current(made)))):
         raise ValueError("array must not contain infs or NaNs")

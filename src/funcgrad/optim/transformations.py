@@ -145,8 +145,8 @@ class CountState(NamedTuple):
 
 
 def scale_by_learning_rate(learning_rate: object) -> Optimizer:
-    """Every gradient times minus the learning rate: a number, or a schedule called
-    with 0, 1, 2, ...
+    """Every gradient times minus the learning rate: a number, or a schedule
+    called with 0, 1, 2, ...
 
     Raises TypeError for a hyperparameter that is not a number, ValueError for
     one out of range; ``update`` raises TypeError if the trees differ in
