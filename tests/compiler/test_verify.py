@@ -610,6 +610,25 @@ def test_the_small_program_is_accepted():
     check_memory(plan, plan, text)
 
 
+def gathering_plan():
+    """An index array is computed, and what it names is overwritten."""
+    x, i = fg.var("x", 6), fg.var("i", 3, int)
+    return select_instructions(flatten_program([np.exp(x * 2.0)[i + 1] * 3.0, np.sort(x)], [x, i]))
+
+
+def test_a_read_by_an_index_array_is_a_new_array():
+    plan = gathering_plan()
+    check_memory(plan, plan, arrays.numpy_source(plan))
+
+
+def test_a_read_by_another_index_array_is_refused():
+    plan = gathering_plan()
+    text = arrays.numpy_source(plan)
+    assert "a0[a1,]" in text
+    with refused("result 0"):
+        check_memory(plan, plan, text.replace("a0[a1,]", "a0[x1,]"))
+
+
 def broken_texts():
     _, text = small_program()
     lines = text.splitlines()

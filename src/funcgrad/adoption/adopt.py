@@ -102,11 +102,13 @@ def call_adopted(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of a user's function as adopted code, given adopted functions and objects."""
     if type(f) is AdoptedFunction:
         return f(*args, **kwargs)
+    refresh()
+    function = redirect_refreshed(f)
     given = [arg if type(arg) in PLAIN_DATA else redirect(arg) for arg in args]
-    if kwargs:
-        named = dict(zip(kwargs, redirected(tuple(kwargs.values()), redirect), strict=True))
-        return restored(adopted(f)(*given, **named))
-    return restored(adopted(f)(*given))
+    if not kwargs:
+        return restored(function(*given))
+    named = redirected(tuple(kwargs.values()), redirect)
+    return restored(function(*given, **dict(zip(kwargs, named, strict=True))))
 
 
 def _as_it_is(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,16 +34,21 @@ class Entry:
 
     def is_stale(self) -> bool:
         """Whether the original has other code, defaults, methods, or contents of cells by now."""
-        value, known = self.original(), self.known
-        if value is None:
+        value: Any = self.original()
+        known = self.known
+        if type(value) is FunctionType and len(known) == 2 and not value.__kwdefaults__:
+            # `function_parts` in place: all functions are compared before each run of adopted code.
+            if value.__code__ is not known[0] or value.__defaults__ is not known[1]:
+                return True
+        elif value is None:
             return True
-        parts = self.parts(value)
-        if len(parts) != len(known) or not all(map(is_, parts, known)):
-            return True
-        changed = self.cells and [
-            i for i, c in self.cells if _contents(value.__closure__[i]) is not c
-        ]
-        return bool(changed)
+        else:
+            parts = self.parts(value)
+            if len(parts) != len(known) or not all(map(is_, parts, known)):
+                return True
+        return bool(self.cells) and any(
+            [_contents(value.__closure__[i]) is not content for i, content in self.cells]
+        )
 
 
 def function_parts(f: FunctionType) -> tuple[Any, ...]:

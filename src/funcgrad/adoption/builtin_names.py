@@ -210,15 +210,12 @@ def issubclass_(kind: Any, kinds: Any) -> bool:
 
 def _originals(kinds: Any) -> Any:
     """Classes of adopted code as a second argument of `isinstance`."""
-    if type(kinds) is _NumberType:
-        return _own(kinds)
-    if isinstance(kinds, type):
-        return original_class(kinds)
-    if isinstance(kinds, UnionType):
-        kinds = kinds.__args__
-    if isinstance(kinds, tuple):
-        return tuple([kind if type(kind) is type else _originals(kind) for kind in kinds])
-    return kinds
+    if kinds is float_ or kinds is complex_:
+        return float if kinds is float_ else complex
+    if isinstance(kinds, tuple | UnionType):
+        parts = kinds if isinstance(kinds, tuple) else kinds.__args__
+        return tuple([kind if type(kind) is type else _originals(kind) for kind in parts])
+    return original_class(kinds)
 
 
 @wraps(hasattr)

@@ -9,6 +9,7 @@ printed from: so nothing is read too late, written twice, or lost, in kernels as
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ _COPIES = ("array", "present")
 _EMPTY = ("empty", "aligned")
 _VIEWS = ("reshape", "transpose")
 _STORES = ("store_set", "store_add")
+_NAME = re.compile(r"\b[a-z]\d+\b")
 
 
 class _Call(NamedTuple):
@@ -144,12 +146,22 @@ class Machine:
                     return self.new(x.term)
                 if text == "lo:hi":
                     return x
-                return Ref(self.terms.make("item", x.term, text), x.places)
+                return self.entries(x, index, env)
             case ast.Call():
                 return self.call(node, env)
         raise VerifyError(
             f"{self.stage}, {self.where}: expected a value, but got {ast.unparse(node)}"
         )
+
+    def entries(self, x: Ref, index: ast.expr, env: Env) -> Ref:
+        """What an index names: new where index arrays have axes or give a number, else perhaps a view."""
+        names = [part for part in ast.walk(index) if isinstance(part, ast.Name)]
+        arrays = [self.value(name, env).term for name in names]
+        term = self.terms.make("item", x.term, _NAME.sub("_", ast.unparse(index)), *arrays)
+        made = self.terms.types.get(term)
+        number = arrays and made is not None and not made.shape
+        fresh = number or any([self.terms.types[array].shape for array in arrays])
+        return self.new(term) if fresh else Ref(term, x.places)
 
     def call(self, node: Any, env: Env) -> Ref:
         """The value of a call, and of the array that it writes, if it is given one."""
