@@ -12,7 +12,7 @@ const FEWEST_PIXELS = 2; // of an edge that is drawn
 const LEGIBLE = 0.35; // the scale below which no text is drawn
 const TALL = 30;
 const NARROWEST = 152; // room for a value and a gradient with four digits
-const TOOLS = 44; // the height of the buttons over the graph
+const MARGIN = 12; // pixels around the graph where all of it is in view
 const LABEL = { font: `11px ${FONT}`, most: 110, height: 16 }; // the text of an edge
 
 const cuts = new Map(); // texts as they were cut, since measuring takes most of the time of a frame
@@ -178,10 +178,11 @@ export class Graph {
     this.isFitted = true; // until it is moved
     if (!this.width || !this.height) return;
     const { width, height } = this.drawing;
-    const room = this.height - TOOLS - 12;
-    const whole = Math.min((this.width - 24) / width, room / height, 1.4);
-    const k = Math.max(whole, Math.min(0.5, (this.width - 24) / width));
-    const y = height * k <= room ? TOOLS + (room - height * k) / 2 : this.height - height * k - 12;
+    const room = this.height - 2 * MARGIN;
+    const wide = (this.width - 2 * MARGIN) / width;
+    const whole = Math.min(wide, room / height, 1.4);
+    const k = whole >= LEGIBLE ? whole : Math.max(whole, Math.min(0.5, wide));
+    const y = height * k <= room ? (this.height - height * k) / 2 : this.height - height * k - MARGIN;
     this.#move(zoomIdentity.translate((this.width - width * k) / 2, y).scale(k));
     this.isFitted = true;
   }
@@ -196,7 +197,7 @@ export class Graph {
     const box = this.drawing.boxes.get(id) ?? this.boxesOf.get(node)?.[0];
     if (!box || !this.width) return;
     const { x, y, k } = this.transform;
-    const margin = 30;
+    const margin = MARGIN - 2; // less than that of the whole graph, which never moves
     const needed = (center, size, offset, room) => {
       const low = (center - size / 2) * k + offset - margin;
       const high = (center + size / 2) * k + offset + margin;

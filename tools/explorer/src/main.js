@@ -12,6 +12,7 @@ const evaluator = evaluatorOf(data.program);
 const formulas = data.formulas ?? {};
 const inputs = new Map(data.inputs.map(({ name, value }) => [name, value === null ? null : decoded(value)]));
 const PLAY_MS = 900;
+const BLOCK = 40; // rows of the map that the browser lays out, or leaves out, together
 
 let values = data.values ? data.values.map(decoded) : null;
 let version = 0; // of the values
@@ -20,6 +21,7 @@ let scan = new Scan(pane);
 let selected = -1;
 let player = 0;
 let rows = [];
+let tabStop = null; // the button of the map that is in the tab order
 
 // -- texts ----------------------------------------------------------------------------------------
 /** The value at a place, or its formula where the page has no numbers. */
@@ -40,7 +42,14 @@ function arrayAt(place) {
   return value && typeof value === "object" && value.data.length ? value : null;
 }
 
-const words = (say) => say.map((part) => (typeof part === "number" ? textAt(part) || "…" : part)).join("");
+const LONGEST_NUMBER = 16; // of what stands on one line
+
+/** What a step says, with its numbers, which are not broken after a minus sign. */
+const words = (say) => say.map((part) => {
+  if (typeof part === "string") return part;
+  const text = textAt(part) || "…";
+  return text.length > LONGEST_NUMBER ? text : element("span", { className: "number", textContent: text });
+});
 const isBack = (step) => step.pass === "backward";
 const hasNow = (node) => scan.current.node === node && scan.current.pass !== "done" && scan.current.pass !== "start";
 
@@ -104,7 +113,8 @@ const graph = new Graph(find("graph"), {
 // -- the map --------------------------------------------------------------------------------------
 function fillRows() {
   rows = pane.nodes.map((node, i) => {
-    const name = element("button", { type: "button", textContent: node.name });
+    // One row is in the tab order: the arrow keys go to the others.
+    const name = element("button", { type: "button", textContent: node.name, tabIndex: -1 });
     name.setAttribute("aria-label", `Select ${node.name}`);
     // Rows are grids, so that one is laid out by itself; their roles are said, since those of a table are then lost.
     const head = element("th", { scope: "row", role: "rowheader" }, name);
@@ -114,9 +124,15 @@ function fillRows() {
     const row = element("tr", { role: "row" }, head, formula, value, gradient);
     row.hidden = node.is_number;
     row.addEventListener("click", () => choose(i, true));
-    return { row, value, gradient, marks: -1, at: -1, before: -1, version: -1 };
+    return { row, name, value, gradient, marks: -1, at: -1, before: -1, version: -1 };
   });
-  find("rows").replaceChildren(...rows.map((item) => item.row));
+  const blocks = [];
+  for (let k = 0; k < rows.length; k += BLOCK) {
+    const block = element("tbody", { role: "rowgroup" }, ...rows.slice(k, k + BLOCK).map(({ row }) => row));
+    block.style.containIntrinsicHeight = `auto ${1.6 * block.querySelectorAll("tr:not([hidden])").length}rem`;
+    blocks.push(block);
+  }
+  find("rows").replaceChildren(find("rows").tHead, ...blocks);
 }
 
 /** Write the rows that the step changes: at 2,000 nodes, all but a few stay as they are. */
@@ -149,9 +165,9 @@ function updateRows() {
 function bringRow(node) {
   const box = find("map");
   const { row } = rows[node];
-  const top = row.offsetTop - 30;
-  if (top < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight) {
-    box.scrollTop = top - box.clientHeight / 2;
+  const [seen, at] = [box.getBoundingClientRect(), row.getBoundingClientRect()];
+  if (at.top < seen.top + 30 || at.bottom > seen.bottom) {
+    box.scrollTop += at.top - seen.top - box.clientHeight / 2;
   }
 }
 
@@ -161,7 +177,7 @@ function show(step) {
   groupStates = new Map();
   updateRows();
   const { node, say, pass } = scan.current;
-  find("say").textContent = words(say);
+  find("say").replaceChildren(...words(say));
   find("range").value = scan.step;
   find("range").setAttribute("aria-valuetext", `Step ${scan.step}, ${pass}`);
   find("count").textContent = `${pass} ${scan.step} / ${pane.steps.length - 1}`;
@@ -192,8 +208,20 @@ function choose(node, brings) {
   if (node >= 0 && brings) graph.bring(node);
   if (node >= 0) bringRow(node);
   updateRows();
+  moveTabStop();
   showDetails();
   graph.redraw();
+}
+
+/** The tab key comes to the selected row, or to the first; a focus within the map goes with the selection. */
+function moveTabStop() {
+  const next = rows[selected]?.name ?? tabStop ?? rows.find(({ row }) => !row.hidden)?.name;
+  if (!next || next === tabStop) return;
+  const hasFocus = document.activeElement === tabStop;
+  if (tabStop) tabStop.tabIndex = -1;
+  next.tabIndex = 0;
+  if (tabStop && hasFocus) next.focus({ preventScroll: true });
+  tabStop = next;
 }
 
 function entry(list, name, ...content) {
@@ -269,14 +297,17 @@ function showPane(index) {
   groupStates = new Map();
   scan = new Scan(pane);
   selected = -1;
+  tabStop = null;
   [...find("tabs").children].forEach((tab, i) => {
     tab.setAttribute("aria-selected", String(i === index));
     tab.tabIndex = i === index ? 0 : -1;
   });
+  find("pane").setAttribute("aria-labelledby", `tab${index}`);
   graph.show(pane);
   for (const id of ["fold", "unfold"]) find(id).hidden = !pane.groups.length;
   find("range").max = pane.steps.length - 1;
   fillRows();
+  moveTabStop();
   showResults();
   show(pane.steps.length - 1);
 }
@@ -321,7 +352,8 @@ function makeTabs() {
   find("tabs").append(...data.panes.map((item, i) => {
     const tab = element("button", { type: "button", textContent: item.title });
     tab.setAttribute("role", "tab");
-    tab.setAttribute("aria-controls", "view");
+    tab.id = `tab${i}`;
+    tab.setAttribute("aria-controls", "pane");
     tab.addEventListener("click", () => showPane(i));
     tab.addEventListener("keydown", (event) => {
       const to = i + (event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0);
