@@ -198,6 +198,7 @@ def test_edges_of_arrays_show_how_a_cotangent_is_pulled_back():
     v = fg.var("v", 3)
     svg = to_svg(np.sum(np.sin(v)), v=np.ones(3))
     assert shown(svg, "local") == ["z*cos(v)", "full(3, z)"]
+    assert ">on edges: derivative or pullback of z<" in svg
     assert "v1 = sin" in shown(svg, "name")
     assert is_clear(svg)
 
@@ -208,6 +209,17 @@ def test_gradients_without_values_are_formulas():
     assert shown(svg, "local") == ["cos(x)", "y", "v1"]
     assert shown(svg, "value") == []
     assert is_clear(svg)
+
+
+def test_a_gradient_that_is_too_long_is_cut_and_not_left_out():
+    """A node without one is a node that no gradient reaches."""
+    svg = to_svg(np.exp(np.sin(X)) + np.cos(X), gradient=True)
+    assert shown(svg, "gradient") == ["…", "exp(sin(x))", "1", "1", "1"]
+    assert ">on edges: derivative<" in svg
+    product = to_svg(np.sin(X * Y) * np.cosh(X * 2) * np.exp(Y * X) * np.tanh(Y), gradient=True)
+    reached = [kind for kind in classes(product) if kind in ("fg-input", "fg-op")]
+    assert len(shown(product, "gradient")) == len(reached) == 12
+    assert is_clear(product)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-320, np.float32(2.5)])

@@ -17,7 +17,7 @@ from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import evaluate_all, present
 from funcgrad.rewrite.simplify import simplify, simplify_all
-from funcgrad.show.drawing.labels import WIDEST_LABEL, cut_label, number_label
+from funcgrad.show.drawing.labels import cut_label, number_label
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of
 from funcgrad.show.numbers import label
@@ -33,12 +33,14 @@ class Annotations(NamedTuple):
     """Texts of nodes, by place in the canonical order, and of edges; empty where there is nothing to say.
 
     ``names`` are those by which the texts of edges call the nodes; none if these are numbers.
+    ``pulled``: some edges are between arrays, and their texts say how they pull a cotangent z back.
     """
 
     values: list[str]
     gradients: list[str]
     locals: Mapping[Arc, str]
     names: list[str]
+    pulled: bool = False
 
 
 def no_annotations(nodes: list[Expr]) -> Annotations:
@@ -76,7 +78,7 @@ def number_annotations(
     names = list(names_of(root).values())
     texts = _pullbacks(nodes, others, names)
     shown = [number_label(row.value) for row in rows]
-    return Annotations(shown, gradients, slopes | texts, names if texts else [])
+    return Annotations(shown, gradients, slopes | texts, names if texts else [], bool(texts))
 
 
 def _typed(expr: Expr, value: Any) -> Any:
@@ -85,14 +87,17 @@ def _typed(expr: Expr, value: Any) -> Any:
 
 
 def formula_annotations(nodes: list[Expr], arcs: Iterable[Arc]) -> Annotations:
-    """The formulas of the gradients of nodes in canonical order, and of the linear maps of some edges."""
+    """The formulas of the gradients of nodes in canonical order, and of the linear maps of some edges.
+
+    A formula that is too long for a node is cut, so that a node without one is one that no gradient reaches.
+    """
     names = list(names_of(nodes[-1]).values())
     found = [
-        z.removesuffix(".0") if z.replace(".", "").isdigit() else z
-        for z in cotangent_labels(nodes, "")
+        z.removesuffix(".0") if z.replace(".", "").isdigit() else z for z in cotangent_labels(nodes)
     ]
-    gradients = [z if len(z) <= WIDEST_LABEL else "" for z in found]
-    return Annotations([""] * len(nodes), gradients, _pullbacks(nodes, arcs, names), names)
+    texts = _pullbacks(nodes, arcs, names)
+    pulled = any([not is_scalar(nodes[i], nodes[i].args[at]) for i, at in texts])
+    return Annotations([""] * len(nodes), [cut_label(z) for z in found], texts, names, pulled)
 
 
 def _pullbacks(nodes: list[Expr], arcs: Iterable[Arc], names: list[str]) -> dict[Arc, str]:

@@ -260,7 +260,7 @@ def _legend(known: Annotations) -> _Panel:
             x += text_width(role, SMALL_SIZE, bold=True) + 18.0
     if not known.locals:
         return _Panel(elements, x + 4.0, 28.0, "")
-    pulled = " or pullback of z" if known.names else ""
+    pulled = " or pullback of z" if known.pulled else ""
     note = f"on edges: derivative{pulled}"
     elements.append(_chip_text(14.0, 24.0, "note", note))
     return _Panel(elements, max(x, text_width(note, SMALL_SIZE) + 28.0), 48.0, "")
