@@ -257,6 +257,10 @@ WRITTEN = [
     (fg.var("W", (2, 3)) @ fg.var("v_in", (3,)), r"W \, v_{\mathrm{in}}"),
     (fg.var("W", (2, 3)).T, r"W^{\top}"),
     (fg.var("a", (3,)) * fg.var("b", (3,)), r"a \odot b"),
+    (
+        np.broadcast_to(fg.var("s"), (3, 3)) * np.sin(fg.var("v", 3)),
+        r"s \, \mathbf{1}_{3 \times 3} \odot \sin\left(v\right)",
+    ),
     (fg.var("a", (3,)) * X, r"a \, x"),
     (fg.var("a_1", (3,))[1], "{a_{1}}_{1}"),
     (fg.var("a", (3, 4))[1:, None, ::2], r"a_{1{:}, \mathrm{new}, {:}{:}2}"),

@@ -63,8 +63,7 @@ def _infix(symbol: str, binding: int) -> LatexWriter:
 
 def _product(expr: Expr, parts: list[Written]) -> Written:
     left, right = latex_parenthesized(parts[0], PRODUCT), _factor(parts[1])
-    sources = [arg.args[0] if arg.op is broadcast_to else arg for arg in expr.args]
-    if all(e.ndim for e in sources):
+    if all([_is_read_as_array(arg, part) for arg, part in zip(expr.args, parts, strict=True)]):
         sign = r" \odot "
     elif right[0].isdigit() or left[-1] == "." or (left[-1].isdigit() and right[0] == "."):
         sign = r" \cdot "
@@ -72,6 +71,13 @@ def _product(expr: Expr, parts: list[Written]) -> Written:
         simple = re.fullmatch(r"-?[0-9.]+", left) is not None
         sign = " " if simple else r" \, "
     return Written(f"{left}{sign}{right}", PRODUCT)
+
+
+def _is_read_as_array(operand: Expr, part: Written) -> bool:
+    """Whether a factor is written as an array; a number that is spread is, where its ones are written."""
+    if operand.op is not broadcast_to or operand.args[0].ndim:
+        return bool(operand.ndim)
+    return re.search(r"\\mathbf\{1\}_\{[^}]*\}$", part.text) is not None
 
 
 def _factor(part: Written) -> str:
