@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy import r_
 
 import funcgrad as fg
 
@@ -90,6 +91,7 @@ ADOPTED = {
     "poly1d": lambda x: (np.poly1d(x) * np.poly1d(x[:2]))(0.5),
     "r_": lambda x: np.r_[x, 1.0, 0:2, x[0]],
     "c_": lambda x: np.c_[x, x**2],
+    "r_ by its name": lambda x: r_[x, 1.0],
     "ix_": lambda x: x.reshape(2, 2)[np.ix_([1, 0], [0, 1])],
     "require": lambda x: np.require(2 * x, float, ["C"]),
     "fromiter": lambda x: np.fromiter((v * v for v in x), float),

@@ -27,6 +27,10 @@ CALLS = {
     "a frozen one of numbers": lambda x: written(stats.norm(0.0, 1.0).cdf(x)),
     "a matrix": lambda x: written(linalg.expm(np.diag(x))[0]),
     "SciPy's Python code": lambda x: written(stats.zscore(x)),
+    "code for array libraries": lambda x: (
+        stats.pearsonr(x, [1.0, 0.2, 0.4])[1] + stats.variation(x)
+    ),
+    "vecdot along an axis": lambda x: stats.f_oneway(x, x[:2] * 2).statistic,
 }
 
 

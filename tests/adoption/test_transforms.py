@@ -125,3 +125,42 @@ def test_an_array_that_a_transform_was_given_does_not_change() -> None:
 
     np.testing.assert_allclose(fg.grad(f)(X), [1.0, 1.0, 2.0])
     np.testing.assert_array_equal(held, np.arange(3.0))
+
+
+def test_what_a_checkpoint_or_a_branch_has_computed_takes_stores() -> None:
+    def double(a: Any) -> Any:
+        return {"twice": 2.0 * a}
+
+    transforms: list[Any] = [
+        lambda a: fg.checkpoint(double)(a)["twice"],
+        lambda a: fg.cond(a[0] > 0, double, lambda a: {"twice": -a}, a)["twice"],
+    ]
+    for inner in transforms:
+
+        def f(x: Any, inner: Any = inner) -> Any:
+            y = inner(np.array([x[0], x[1]]))
+            y[0] *= x[2]
+            return np.sum(y * y)
+
+        np.testing.assert_allclose(fg.grad(f)(X), [1.96, 9.6, -1.4], rtol=1e-12)
+        np.testing.assert_allclose(fg.vmap(f)(np.stack([X])), [f(X)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, lambda f: fg.jit(fg.grad(f)), fg.jacfwd])
+def test_a_jitted_function_that_stores_into_its_argument_leaves_the_callers(transform: Any) -> None:
+    """The first call of the jitted function is that from traced code: nothing tells that it stores."""
+
+    @fg.jit
+    def square(tree: Any) -> Any:
+        a = tree["a"]
+        a[...] = a * a
+        return a
+
+    def f(x: Any) -> Any:
+        a = np.ones(3)
+        a[0] = x[0]
+        b = square({"a": a})
+        b[1] = x[1]
+        return np.sum(a * x) + np.sum(b)
+
+    np.testing.assert_allclose(transform(f)(X), [2.0, 2.0, 1.0])

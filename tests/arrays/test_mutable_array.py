@@ -71,6 +71,14 @@ BODIES = {
     "fill": "a = np.zeros(3)\na.fill(x[0])\nreturn (a*a).sum()",
     "sort": "a = x * 2\na.sort()\nreturn (a * np.arange(6)).sum()",
     "put": "a = np.zeros(4)\nnp.put(a, [0, -1], x[:2])\na.put([1], x[2])\nreturn (a*a).sum()",
+    "nan_to_num": (
+        "a = x * 2\nb = np.nan_to_num(a, copy=False)\nb[0] = x[1]**2\nnp.nan_to_num(a[1:], False)[0] = x[0]\n"
+        "return (a*a).sum() + np.nan_to_num(a)[0]"
+    ),
+    "take": (
+        "a = np.zeros(2)\nnp.take(x, [1, 0], 0, a)\nb = x * 2\nnp.take(b, [-1], out=b[:1], mode='wrap')\n"
+        "return (a*b[:2]).sum()"
+    ),
     "copyto": "a = np.zeros(6)\nnp.copyto(a, x, where=np.arange(6) > 2)\nreturn (a*a).sum()",
     "place": "a = np.zeros(6)\nnp.place(a, np.arange(6) > 1, x[:3])\nreturn (a*a).sum()",
     "putmask": "a = np.zeros(6)\nnp.putmask(a, np.arange(6) > 1, x[:3])\nreturn (a*a).sum()",
@@ -456,3 +464,19 @@ def test_a_row_of_an_outer_array_at_a_traced_index_is_not_written():
     with pytest.raises(TypeError, match="it stores into 'ROWS'"):
         fg.fori_loop(0, 3, body, np.ones(2))
     assert (np.arange(10.0).reshape(5, 2) == ROWS).all()
+
+
+def test_asarray_of_an_expression_is_that_expression():
+    """Code that is adopted without arrays that can be written: a store must reach x, or be refused."""
+
+    def f(x):
+        kind = bool(x.size)
+        y = np.sin(x)
+        z = np.asarray(y)
+        z[0] = x[1] * kind
+        return np.sum(y * x)
+
+    x = start()
+    np.testing.assert_allclose(fg.value_and_grad(f)(x)[0], f(x.copy()))
+    with pytest.raises(ValueError, match="read-only"):
+        fg.grad(fg.adopt(lambda x: fnp.asarray(x).fill(x[0]), False))(x)

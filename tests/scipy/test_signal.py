@@ -13,6 +13,7 @@ K = np.array([0.3, -0.7, 0.5])
 IMAGE = np.sin(np.arange(20.0)).reshape(4, 5)
 KERNEL = np.cos(np.arange(6.0)).reshape(2, 3)
 A = np.array([1.3, -0.4, 0.2])
+MONIC = np.array([1.0, -0.4, 0.2])
 
 SIGNAL = {
     "convolve": lambda m, x, k: m.convolve(x, k),
@@ -42,6 +43,11 @@ SIGNAL = {
     "lfilter fir": lambda m, x, k: m.lfilter(k, [1.0], x),
     "lfilter of rows": lambda m, x, k: m.lfilter(k, A, IMAGE * x[:5], axis=0),
     "lfilter with a state": lambda m, x, k: np.concatenate(m.lfilter(k, A, x, zi=k[:2])),
+    # At a[0] = 1, where SciPy does not divide by a[0].
+    "lfilter_zi": lambda m, x, k: m.lfilter_zi(k[:2], MONIC + k - K),
+    "lfilter_zi of more zeros": lambda m, x, k: m.lfilter_zi(x[:5], MONIC + k - K),
+    "lfiltic": lambda m, x, k: m.lfiltic(k[:2], MONIC + k - K, x[:3]),
+    "lfiltic with inputs": lambda m, x, k: m.lfiltic(x[:5], MONIC + k - K, k[:1], x[3:5]),
     "sosfilt": lambda m, x, k: m.sosfilt(
         np.array([[1.0, 0.2, 0.1, 1.0, -0.3, 0.2]] * 2)
         * (1 + 0.1 * k[0] * np.arange(6) * (np.arange(6) != 3)),
@@ -108,7 +114,7 @@ def check(case):
     return found, along
 
 
-@pytest.mark.parametrize("case", DEFAULT[::3])
+@pytest.mark.parametrize("case", sorted({*DEFAULT[::3], "lfilter_zi", "lfiltic"}))
 def test_values_are_scipys_and_slopes_are_differences(case):
     check(case)
 

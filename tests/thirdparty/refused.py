@@ -10,12 +10,9 @@ REFUSED = MappingProxyType(
         "a bytes-like object is required": ("bezier_curve",),
         "array: expected numbers": (
             "HydroErr.spearman_r",
-            "bct.eigenvector_centrality_und",
-            "bct.subgraph_centrality",
             "networkx_laplacian",
             "networkx_pagerank",
             "nmrglue.process.proc_base.qart",
-            "patsy_bs",
             "skspatial_line_projection",
             "skspatial_plane_distance",
             "skspatial_triangle_area",

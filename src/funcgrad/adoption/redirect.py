@@ -161,6 +161,8 @@ def _instance(value: Any) -> Any:
     known = replacements().get(id(value))
     if known is not None:
         return known[1]
+    if id(value) in _INDEXED:
+        return getattr(replacement_of(np), _INDEXED[id(value)])
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return _named_tuple(value)
     if str(type(value).__module__).startswith("numba."):
@@ -172,6 +174,10 @@ def _instance(value: Any) -> Any:
         return returning_writable(value) if is_transform(value) else value
     of_scipy = getattr(kind, "of_scipy", None)
     return _view(value, kind) if of_scipy is None else of_scipy(value)
+
+
+_INDEXED = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}
+"""Objects of NumPy's that make arrays of what stands in brackets."""
 
 
 def _of_toolz(value: Any) -> Any:

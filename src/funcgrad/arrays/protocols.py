@@ -71,6 +71,10 @@ class ArrayProtocols:
                     return made_of(self, made, None)
         if func in IN_PLACE:
             return _changed(func, args, kwargs)
+        if func is np.nan_to_num and args and not (args[1] if args[1:] else kwargs.get("copy", 1)):
+            kwargs["copy"] = True
+            _changed(np.copyto, (args[0], func(args[0], *args[2:], **kwargs)), {})
+            return args[0]
         if func in VIEW_FUNCTIONS or _is_view_of_one(func, args):
             return _viewed(self, func, args, kwargs)
         reducer = _REDUCERS.get(func)
@@ -102,7 +106,7 @@ class ArrayProtocols:
 
 
 _OPTIONS = {"out", "where", "initial"}
-_OTHERWISE = frozenset({*IN_PLACE, *VIEW_FUNCTIONS, np.diag, np.einsum})
+_OTHERWISE = frozenset({*IN_PLACE, *VIEW_FUNCTIONS, np.diag, np.einsum, np.nan_to_num})
 _PLAIN = frozenset({int, float, str, bool, type(None), np.ndarray, Expr})
 
 _REDUCERS: dict[Any, Any] = {

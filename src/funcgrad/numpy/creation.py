@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable
+from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable, shared_argument
 from funcgrad.arrays.reference import (
     Reference,
     current,
@@ -52,6 +52,9 @@ def array(
     if isinstance(value, MutableArray) and not copy and _is_as_asked(value, dtype, order):
         missing = (1,) * (ndmin - value.ndim)
         return value.reshape(missing + value.shape) if missing else value
+    as_asked = type(value) is Expr and (dtype is None or value.dtype == np.dtype(dtype))
+    if as_asked and not copy and value.ndim >= max(ndmin, 1):
+        return shared_argument(value)  # a store would have to reach the expression
     lend(value)
     given = unwrapped(value)
     if not holds_expr(given):
@@ -285,5 +288,5 @@ def take(
     if isinstance(a, list | tuple) and holds_expr(a):
         a = array(a)
     if not isinstance(places, Expr) or isinstance(unwrapped(a), Expr) or out is not None:
-        return np.take(a, indices, axis, out, mode)
+        return np.take(a, indices, axis, out=out, mode=mode)
     return mutable(indexing.take(np.asarray(a), places, axis, mode=mode))

@@ -84,13 +84,13 @@ def in_place(
     for i, args in enumerate(operands):
         for k in targets.intersection(args):
             last[k] = i
-            if not (_is_fresh(ops[i]) or ops[i].name == "getitem"):
+            if not (is_fresh(ops[i]) or ops[i].name == "getitem"):
                 viewed.add(k)
     written = [
         i
         for i in found
         for k in operands[i][:1]
-        if last[k] == i and k not in viewed and _is_fresh(ops[k]) and operands[i].count(k) == 1
+        if last[k] == i and k not in viewed and is_fresh(ops[k]) and operands[i].count(k) == 1
     ]
     goals = {operands[i][0] for i in written}
     reads = [
@@ -101,7 +101,8 @@ def in_place(
     return InPlace(frozenset(written), frozenset(reads))
 
 
-def _is_fresh(op: Any) -> bool:
+def is_fresh(op: Any) -> bool:
+    """Whether NumPy's value of an operation is a new array, which shares no memory with an operand."""
     if op in (INPUT, CONSTANT):
         return False
     return bool(op.columns.fresh) or (isinstance(op.run, np.ufunc) and not op.run.signature)

@@ -223,6 +223,42 @@ def correlate2d(
 
 
 # -- linear filters -----------------------------------------------------------------------------------
+def _monic(who: str, b: npt.ArrayLike, a: npt.ArrayLike) -> tuple[Any, Any]:
+    """The coefficients of a filter divided by a[0], of one length.
+
+    SciPy does not divide where a[0] is 1, and would lose the derivative in it.
+    """
+    top, bottom = np.atleast_1d(_array(who, b)), np.atleast_1d(_array(who, a))
+    order = max(top.shape[0], bottom.shape[0])
+    parts = [np.pad(part / bottom[0], (0, order - part.shape[0])) for part in (top, bottom)]
+    return parts[0], parts[1]
+
+
+@_composed
+def lfilter_zi(b: npt.ArrayLike, a: npt.ArrayLike) -> Any:
+    """As `scipy.signal.lfilter_zi`, in the coefficients."""
+    top, bottom = _monic("lfilter_zi", b, a)
+    steps = top[1:] - bottom[1:] * top[0]
+    return np.cumsum(bottom[:-1]) * (steps.sum() / bottom.sum()) - (np.cumsum(steps) - steps)
+
+
+@_composed
+def lfiltic(
+    b: npt.ArrayLike, a: npt.ArrayLike, y: npt.ArrayLike, x: npt.ArrayLike | None = None
+) -> Any:
+    """As `scipy.signal.lfiltic`, in the coefficients and the initial values."""
+    top, bottom = _monic("lfiltic", b, a)
+    order = bottom.shape[0] - 1
+    before = [
+        np.pad(np.atleast_1d(_array("lfiltic", item)), (0, order))[:order]
+        for item in (np.zeros(0) if x is None else x, y)
+    ]
+    if not order:
+        return np.zeros(0)
+    weights = [np.stack([np.pad(c[m + 1 :], (0, m)) for m in range(order)]) for c in (top, bottom)]
+    return weights[0] @ before[0] - weights[1] @ before[1]
+
+
 @_composed
 def lfilter(
     b: npt.ArrayLike,
@@ -234,11 +270,9 @@ def lfilter(
     """As `scipy.signal.lfilter`, in the coefficients, the signal and the initial
     state.
     """
-    top, bottom, signal = [_array("lfilter", item) for item in (b, a, x)]
-    top, bottom = np.atleast_1d(top), np.atleast_1d(bottom)
-    top, bottom = top / bottom[0], bottom / bottom[0]
-    order = max(top.shape[0], bottom.shape[0])
-    top, bottom = [np.pad(part, (0, order - part.shape[0])) for part in (top, bottom)]
+    signal = _array("lfilter", x)
+    top, bottom = _monic("lfilter", b, a)
+    order = bottom.shape[0]
     dtype = np.result_type(top.dtype, bottom.dtype, signal.dtype)
     rows = np.moveaxis(signal, axis, 0).astype(dtype)
     shape = (order - 1, *rows.shape[1:])

@@ -341,7 +341,8 @@ def _adopted_where_needed(
     """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
 
     The error of the second run is raised if a traced value was refused and then f makes a mistake of its own,
-    or a function that stands in for SciPy's or compiled code refuses it, the first error otherwise.
+    is refused at another line, or a function that stands in for SciPy's or compiled code refuses it, the
+    first error otherwise.
     """
     level = _level(f, args)
     try:
@@ -358,7 +359,8 @@ def _adopted_where_needed(
     except Exception as error:
         _explain(error, args)
         told = _is_of_stand_in(error) or hasattr(error, "__notes__")
-        if _tells_refusal(refusal) and (told or _is_mistake(f, level, error)):
+        told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
+        if told and _tells_refusal(refusal):
             raise
         raise refusal from refusal.__cause__
     finally:
@@ -375,10 +377,10 @@ def _tells_refusal(error: BaseException) -> bool:
 
 def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
     """Whether f's own mistake raised the error of an adopted run."""
-    if _tells_refusal(error):
-        return False
-    wrong_values = isinstance(error, ValueError | LookupError | ArithmeticError)
-    return wrong_values or functions["level_after"](f, level, error) is None
+    if functions["level_after"](f, level, error) is not None:  # raised by funcgrad or a library
+        wrong_values = isinstance(error, ValueError | LookupError | ArithmeticError)
+        return wrong_values and not _tells_refusal(error)
+    return not any([kind.__name__ in str(error) for kind in (Expr, MutableArray)])
 
 
 def _is_of_stand_in(error: BaseException) -> bool:
@@ -390,6 +392,12 @@ def _is_of_stand_in(error: BaseException) -> bool:
 
 
 _STAND_INS = os.path.join("funcgrad", "scipy", "")
+
+
+def _is_at_another_line(refusal: Exception, error: Exception) -> bool:
+    """Whether an adopted run passed the line that was refused, and was refused at another one."""
+    lines = [str(found).rpartition("\n  at ")[1:] for found in (refusal, error)]
+    return all([at for at, _ in lines]) and lines[0] != lines[1]
 
 
 def _withdraw(error: BaseException) -> None:
@@ -424,15 +432,25 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> A
     """The result of a user's function on traced values."""
 
     def on_values(level: int) -> Any:
-        if level < WRITABLE:
+        if level < WRITABLE and not _hold_cells([*args, *kwargs.values()]):
             return _call(f, level, args, kwargs)
         tree = flatten((args, kwargs))
+        if level < WRITABLE:
+            return _call(f, level, *tree.rebuild(tree.leaves))
         values = [
             mutable(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves
         ]
         return _call(f, level, *tree.rebuild(values))
 
     return _adopted_where_needed(f, [*args, *kwargs.values()], on_values)
+
+
+def _hold_cells(args: Iterable[Any]) -> bool:
+    """Whether arguments are arrays of adopted code, or containers, which may hold such."""
+    return any([kind is MutableArray or kind not in _NO_CELLS for kind in map(type, args)])
+
+
+_NO_CELLS = frozenset((int, float, complex, bool, str, type(None), np.ndarray, np.float64, Expr))
 
 
 def on_arrays(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -213,6 +213,11 @@ CASES |= {
     "a large array in a list": case(
         lambda: [large()], lambda a: lambda x: x * a[0].mean(), lambda a: put(a[0], 0, 5.0)
     ),
+    "an array of an instance of a package": case(
+        lambda: np.poly1d([2.0, 1.0]),
+        lambda p: lambda x: p(x),
+        lambda p: put(p.coeffs, 0, 5.0),
+    ),
     "a large array that a program reads": case(
         large, lambda a: lambda x: np.sum(x * a), lambda a: put(a, 0, 5.0)
     ),

@@ -105,6 +105,16 @@ def correlation(x: Iterable[Any], y: Iterable[Any]) -> Any:
     return _products(x, y) / np.sqrt(_products(x, x) * _products(y, y))
 
 
+@_where_traced
+def linear_regression(x: Sequence[Any], y: Sequence[Any], /, *, proportional: bool = False) -> Any:
+    _counted(x, 2, "linear_regression")
+    if proportional:
+        xy, xx = [fsum([p * q for p, q in zip(x, z, strict=True)]) for z in (y, x)]
+        return statistics.LinearRegression(xy / xx, 0.0)
+    slope = _products(x, y) / _products(x, x)
+    return statistics.LinearRegression(slope, fsum(y) / len(y) - slope * fsum(x) / len(x))
+
+
 globals().update({name: value for name, value in vars(statistics).items() if name not in globals()})
 
 

@@ -132,9 +132,15 @@ def nan_to_num(
     x: object, copy: bool = True, nan: object = 0.0, posinf: object = None, neginf: object = None
 ) -> Any:
     """As `numpy.nan_to_num`; what is replaced has no gradient."""
+    if not copy:
+        raise fail(
+            TypeError,
+            "nan_to_num: copy=False would change an array in place, but expressions are immutable; "
+            "write x = np.nan_to_num(x)",
+        )
     x = lift_fully(x)
     if x.dtype.kind == "c":
-        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (np.real(x), np.imag(x))]
+        parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (np.real(x), np.imag(x))]
         return make_complex(*parts)
     if x.dtype.kind != "f":
         return x

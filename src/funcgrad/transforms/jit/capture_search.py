@@ -301,6 +301,9 @@ class _Search:
             names = [*names, *getattr(type(item), "__match_args__", ())]
         elif isinstance(item, Enum):
             names = [*names, "_value_"]
+        elif is_installed(sys.modules.get(type(item).__module__)):
+            # The code of its class, which may read its arrays, is not searched for names.
+            names = [*names, *[name for name in own if isinstance(own[name], np.ndarray)]]
         if assignable:
             self.assignable.append((item, label))
         for name in names:

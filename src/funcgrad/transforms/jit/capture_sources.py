@@ -232,6 +232,8 @@ class Contents(NamedTuple):
             return (*self.holder, *self.holder.values())
         if isinstance(self.holder, np.ndarray):
             return tuple(self.holder.flat)
+        if hasattr(self.holder, "__array__"):  # of pandas or xarray
+            return tuple(np.asarray(self.holder).tobytes())
         return tuple(bytes(self.holder) if is_buffer(self.holder) else self.holder)
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
@@ -259,9 +261,11 @@ class Contents(NamedTuple):
 
 
 def is_buffer(item: object) -> bool:
-    """Whether an object is a buffer of bytes that may be written, other than an array."""
+    """Whether an object is a buffer of bytes that may be written, or a labeled array, other than an array."""
     if isinstance(item, bytearray | memoryview | array):
         return True
+    if type(item).__module__.partition(".")[0] in ("pandas", "xarray"):
+        return hasattr(item, "__array__")
     return any(
         base.__module__ == "_ctypes"
         and base.__name__ in ("Array", "Structure", "Union", "_SimpleCData")
