@@ -211,6 +211,7 @@ WORKLISTS = {
     "adoption/adopted_functions.py: _codes": "code objects",
     "adoption/levels.py: _level_of_held": "objects that a function holds",
     "adoption/levels.py: _searched": "objects that a function holds",
+    "adoption/scipy_functions.py: _is_plain": "nested containers",
     "arrays/reference.py: holds_expr": "nested containers",
     "compiler/native/deferred_code.py: __call__": "arenas that are not in use",
     "compiler/passes/loop_invariant_motion.py: _live": "the states of a loop",

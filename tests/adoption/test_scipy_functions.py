@@ -9,6 +9,8 @@ scipy = pytest.importorskip("scipy")
 special = pytest.importorskip("scipy.special")
 stats = pytest.importorskip("scipy.stats")
 linalg = pytest.importorskip("scipy.linalg")
+signal = pytest.importorskip("scipy.signal")
+pytest.importorskip("scipy.interpolate")
 
 
 def written(y):
@@ -131,3 +133,25 @@ def test_a_solver_whose_compiled_code_hides_the_refusal():
     slopes = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(2)]
     np.testing.assert_allclose(fg.grad(f)(x), slopes, rtol=1e-7)
     np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slopes, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda: signal.find_peaks(np.array([0.0, 1.0, 0.0, 2.0, 0.0]))[0],
+        lambda: signal.upfirdn([1.0, 2.0], np.arange(4.0), 2),
+        lambda: signal.filtfilt(*signal.butter(2, 0.3), np.arange(20.0) ** 2),
+        lambda: scipy.linalg.issymmetric(np.eye(2)),
+        lambda: scipy.interpolate.interpn((np.arange(3.0),), np.arange(3.0), [1.5]),
+    ],
+)
+def test_a_function_of_plain_values_is_scipys_own(f):
+    np.testing.assert_array_equal(fg.adopt(f)(), f())
+
+
+def test_numbers_have_their_precision_in_numpys_own_code():
+    """`lfilter_zi` asks a function of NumPy's for the common type, which tells types apart by identity."""
+    b, a = np.array([1.0, 0.5, 0.2]), np.array([1.0, -0.3, 0.1])
+    found = fg.jit(lambda b: signal.lfilter_zi(b, a))(b)
+    assert found.dtype == float
+    np.testing.assert_allclose(found, signal.lfilter_zi(b, a), rtol=1e-14)

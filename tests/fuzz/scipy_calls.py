@@ -15,6 +15,10 @@ import numpy as np
 HEADER = """
 import numpy as np
 import scipy.linalg as la
+import scipy.ndimage as ndi
+import scipy.optimize as opt
+import scipy.signal as sig
+from scipy.spatial import distance
 """
 
 
@@ -146,4 +150,52 @@ np.fft.<<fftn|ifftn|irfftn|irfft2>>(x, <<|s=(6, 3)|axes=(1, 0)|norm='ortho'>>) ;
 """
 """Of `scipy.linalg`, `numpy.linalg` and `numpy.fft`."""
 
-TABLES = {"linalg": LINALG}
+
+FILTERS = r"""
+sig.<<convolve|correlate>>(x, y, <<|mode='same'|'valid'>>, <<|method='direct'|method='fft'>>)
+  ; x:5 y:3 ; x:3 y:4 ; x:4,5 y:2,3 ; x:c4 y:c2
+sig.fftconvolve(x, y, <<|'same'|mode='valid'>>, <<|axes=1|axes=-1|axes=[0, 1]>>) ; x:4,5 y:4,1 ; x:4,3 y:4,5
+sig.fftconvolve(x, y, mode='same', axes=1) ; x:1,5 y:4,5
+sig.<<convolve2d|correlate2d>>(x, y, <<|mode='same'|'valid'>>, <<|boundary='symm'|fillvalue=2.5>>)
+  ; x:4,5 y:2,3 ; x:3,2 y:4,4
+sig.lfilter(b, a, x, <<|axis=0|-1>>) ; b:3 a:filt2 x:4,3 ; b:1 a:filt3 x:5,2
+sig.lfilter(b, a, x, <<zi=z|-1, z>>) ; b:3 a:filt3 x:6 z:2 ; b:3 a:filt2 x:2,5 z:1,2
+sig.sosfilt(sig.butter(4, 0.2, output='sos'), x, <<|axis=0|0>>) ; x:5,4
+sig.sosfilt([[1.0, 0.2, 0.1, 1.0, -0.3, 0.1]], x, zi=z) ; x:5 z:1,2
+sig.filtfilt(*sig.butter(2, 0.3), x) ; x:20
+sig.sosfiltfilt(sig.butter(2, 0.3, output='sos'), x) ; x:20
+sig.decimate(x, 2) ; x:40
+sig.detrend(x, <<|axis=0|0, 'constant'>>, <<|bp=3>>) ; x:6,6
+sig.<<hilbert|envelope|czt>>(x) ; x:8
+sig.<<welch|periodogram>>(x)[1] ; x:16
+sig.resample(x, 5) ; x:8
+ndi.gaussian_filter(x, <<0.7|[1.0, 0.5]|(0.5, 0)>>, <<|order=1>>, <<|mode='constant', cval=1.5|mode='wrap'>>)
+  ; x:4,5
+ndi.gaussian_filter(x, 1.0, <<truncate=2.0|radius=2|axes=0|axes=(1,)>>) ; x:4,5
+ndi.gaussian_filter(x, s, <<|order=1>>, radius=2) ; x:5,4 s:pos
+ndi.uniform_filter(x, <<|2|(2, 3)|(3, 1), origin=1|3, axes=0>>, <<|mode='nearest'|mode='mirror'>>) ; x:4,5
+ndi.uniform_filter1d(x, 3, <<|axis=0|0>>, <<|mode='wrap'>>) ; x:4,5
+ndi.<<correlate1d|convolve1d>>(x, w, <<|0>>, <<|mode='constant', cval=2.0|mode='wrap'>>, <<|origin=-1>>)
+  ; x:4,5 w:3 ; x:4,5 w:2
+ndi.<<sobel|prewitt|laplace>>(x) ; x:4,5
+ndi.map_coordinates(x, q, <<|order=0|order=1>>, <<|mode='nearest'|mode='grid-wrap'>>, <<|prefilter=False>>)
+  ; x:5,6 q:big2,3
+ndi.spline_filter(x, <<|mode='nearest'|mode='grid-wrap'>>) ; x:9,10
+"""
+"""Of `scipy.signal` and `scipy.ndimage`."""
+
+OTHERS = r"""
+distance.<<euclidean|cityblock|correlation|cosine|canberra|braycurtis>>(u, v, <<|w=w|[1, 2, 0]>>)
+  ; u:pos3 v:pos3 w:pos3
+distance.minkowski(u, v, <<|3|p=np.inf|1.5, [1, 2, 0.5]|p=3, w=w>>) ; u:3 v:3 w:pos3
+distance.jensenshannon(u, v, <<|base=2|2.0, axis=1|axis=1, keepdims=True>>) ; u:pos2,3 v:pos2,3
+distance.cdist(u, v, <<|'cosine'|metric='minkowski', p=3|'seuclidean'|'mahalanobis'|'euclidean', w=w>>)
+  ; u:pos4,3 v:pos5,3 w:pos3
+distance.pdist(u, <<|'chebyshev'|'minkowski', p=3|distance.cityblock>>) ; u:pos5,3
+opt.root(lambda x: (x**3 - a, np.diag(3 * x**2)), [1.0, 2.0], jac=True).x ; a:pos2
+opt.brentq(lambda x: x**3 + x - a, 0, 5) ; a:pos
+opt.linprog([-1, -2], A_ub=A, b_ub=b, <<|bounds=(0, 0.2)>>).x ; A:pos2,2 b:pos2
+"""
+"""Of `scipy.spatial.distance` and `scipy.optimize`."""
+
+TABLES = {"linalg": LINALG, "filters": FILTERS, "others": OTHERS}

@@ -418,9 +418,9 @@ def test_statistics_of_samples(name):
 
 
 def test_compiled_code_that_is_given_traced_values_says_what_to_write():
-    with pytest.raises(TypeError, match="MutableArray") as caught:
+    message = "scipy.stats.kendalltau: expected plain numbers.*write it with NumPy's functions"
+    with pytest.raises(TypeError, match=f"(?s){message}.*test_stats.py"):
         fg.grad(lambda x: scipy.stats.kendalltau(x, Y)[0])(Y**2)
-    assert "declare it and its derivatives by fg.primitive" in caught.value.__notes__[0]
 
 
 SPECIAL_PARAMETERS = [

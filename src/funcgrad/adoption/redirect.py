@@ -28,7 +28,7 @@ from funcgrad.adoption.namespaces import (
     replacement_of,
     replacements,
 )
-from funcgrad.adoption.scipy_functions import as_adopted
+from funcgrad.adoption.scipy_functions import as_adopted, of_scipy_alone, public_name
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.arrays.mutable_array import MARK, shared_argument
@@ -88,7 +88,9 @@ def _function(f: Any) -> Any:
         return f
     if f.__code__.co_filename.startswith("<funcgrad"):  # a compiled program
         return f
-    return adopt_function(f, globals_of(home), redirect, original_of_value)
+    adopted = adopt_function(f, globals_of(home), redirect, original_of_value)
+    name = public_name(f)
+    return adopted if name is None else of_scipy_alone(name, f, adopted)
 
 
 def _known(value: Any) -> Any:
@@ -289,11 +291,17 @@ def globals_of(original: dict[str, Any]) -> AdoptedGlobals:
     """The globals of adopted code for globals: one object, those of modules for as long as they are there."""
     found = _GLOBALS.get(id(original))
     if found is None or found.original is not original:
-        found = _GLOBALS[id(original)] = AdoptedGlobals(original, redirect, NAMES)
         name = original.get("__name__")
+        leads = _in_numpy if str(name).startswith("numpy.") else redirect
+        found = _GLOBALS[id(original)] = AdoptedGlobals(original, leads, NAMES)
         if isinstance(name, str) and getattr(sys.modules.get(name), "__dict__", None) is original:
             _OF_MODULES[name] = found
     return found
+
+
+def _in_numpy(value: Any) -> Any:
+    """`redirect` for NumPy's own code, which tells types of numbers apart by ``is``."""
+    return value if isinstance(value, type) and issubclass(value, np.generic) else redirect(value)
 
 
 def refresh() -> None:

@@ -1,22 +1,34 @@
-"""The functions of `funcgrad.scipy` in adopted code: they take lists, and their arrays can be written."""
+"""SciPy's functions in adopted code: they take lists, and their arrays can be written.
+
+A function without traced values among its arguments is SciPy's own.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.reference import Reference, is_numeric, unwrapped
 from funcgrad.expr import Expr
 from funcgrad.numpy.array_likes import ArrayFunction
+from funcgrad.source import USERS, fail
+from funcgrad.trace.leaves import PLAIN_DATA
 
 
 class ScipyFunction(ArrayFunction):
     """A function or a distribution of `funcgrad.scipy`, or a method of one; equal to what it stands for."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _is_plain([args, kwargs]):
+            return _seen(self.__wrapped__(*unwrapped(args), **unwrapped(kwargs)))
         return _seen(super().__call__(*args, **kwargs))
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -53,9 +65,11 @@ def _places_of_tuples(function: Callable[..., Any]) -> tuple[int, ...]:
 
 
 def _seen(value: object) -> Any:
-    """A result: an array of traced values can be written."""
+    """A result: its arrays can be written."""
     if type(value) is Expr:
         return mutable(value)
+    if type(value) is np.ndarray:
+        return mutable(np.array(value))  # it may be an argument
     if isinstance(value, tuple | list):
         items = [_seen(item) for item in value]
         return value._make(items) if hasattr(value, "_make") else type(value)(items)
@@ -72,3 +86,76 @@ def as_adopted(value: Any) -> Any:
 
 
 _kept = lru_cache(maxsize=1024)(ScipyFunction)
+
+
+# -- functions that are SciPy's alone ----------------------------------------------------------
+def public_name(f: FunctionType) -> str | None:
+    """The public name of a function of SciPy's; None of other functions."""
+    parts = str(f.__module__).split(".")
+    if parts[0] != "scipy":
+        return None
+    homes = [".".join(parts[:n]) for n in (2, 3) if parts[n - 1 : n] and parts[n - 1][0] != "_"]
+    found = [home for home in homes if getattr(sys.modules.get(home), f.__name__, None) is f]
+    return f"{found[0]}.{f.__name__}" if found else None
+
+
+class CompiledCodeError(TypeError):
+    """Compiled code has met a traced value."""
+
+
+def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that funcgrad has not: SciPy's own of plain values, and its adopted code of others."""
+
+    @wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if _is_plain([args, kwargs]):
+            return _seen(own(*unwrapped(args), **unwrapped(kwargs)))
+        try:
+            return adopted(*args, **kwargs)
+        except Exception as error:
+            if not _met_compiled_code(error):
+                raise
+            raise fail(
+                CompiledCodeError,
+                f"{name}: expected plain numbers, since SciPy computes it in compiled code, but got traced "
+                "values; write it with NumPy's functions, or define it by fg.primitive with fg.custom_vjp",
+                USERS,
+            ) from error
+
+    return function
+
+
+_PLAIN = PLAIN_DATA - {Expr}
+
+
+def _is_plain(tree: Any) -> bool:
+    """Whether nested lists, tuples and dicts hold plain data alone."""
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list | tuple):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, Reference):
+            if not is_numeric(item):
+                return False
+        elif type(item) not in _PLAIN or (type(item) is np.ndarray and item.dtype.hasobject):
+            return False
+    return True
+
+
+def _met_compiled_code(error: BaseException) -> bool:
+    """Whether compiled code has raised an error because it was given a traced value."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    asked = place is not None and place.tb_frame.f_code.co_name == "__array__"
+    return asked or isinstance(error, CompiledCodeError) or bool(_REFUSALS.search(str(error)))
+
+
+_REFUSALS = re.compile(
+    r"MutableArray|\bExpr\b|No matching signature|bytes-like|incompatible function arguments"
+    "|not a proper array of floats"
+)
+"""What compiled code says of an argument that is no array of NumPy's."""

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.ndimage as _scipy
 
+from funcgrad.arrays.reference import Reference
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -235,13 +237,12 @@ def correlate1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
     axis: int = -1,
-    output: None = None,
+    output: Any = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
 ) -> Any:
     """As `scipy.ndimage.correlate1d`."""
-    refuse("correlate1d", output=output)
     image, kernel = number("correlate1d", input), number("correlate1d", weights)
     size = kernel.shape[0]
     before = size // 2 + origin
@@ -254,7 +255,17 @@ def correlate1d(
     total: Any = 0.0
     for k in range(size):
         total = total + kernel[k] * around[k : k + n]
-    return np.moveaxis(total, 0, axis)
+    return _delivered(np.moveaxis(total, 0, axis), input, output)
+
+
+def _delivered(found: Array, input: npt.ArrayLike, output: Any) -> Any:
+    """A result in the dtype of the input, or of ``output``, which may be an array that takes it."""
+    if isinstance(output, np.ndarray | Reference):
+        taking: Any = output
+        taking[...] = found
+        return taking
+    dtype = getattr(input, "dtype", np.float64) if output is None else np.dtype(output)
+    return found.astype(np.result_type(dtype, 0j) if found.dtype.kind == "c" else dtype)
 
 
 @_composed
@@ -262,7 +273,7 @@ def convolve1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
     axis: int = -1,
-    output: None = None,
+    output: Any = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
@@ -298,7 +309,7 @@ def gaussian_filter1d(
     sigma: Any,
     axis: int = -1,
     order: int = 0,
-    output: None = None,
+    output: Any = None,
     mode: str = "reflect",
     cval: float = 0.0,
     truncate: float = 4.0,
@@ -313,12 +324,9 @@ def gaussian_filter1d(
     return correlate1d(input, kernel, axis, output, mode, cval, 0)
 
 
-def _for_axes(value: object, count: int) -> list[Any]:
-    return (
-        list(value)
-        if isinstance(value, Sequence) and not isinstance(value, str)
-        else [value] * count
-    )
+def _for_axes(value: Any, count: int) -> list[Any]:
+    several = isinstance(value, list | tuple) or getattr(value, "ndim", None) not in (None, 0)
+    return list(value) if several else [value] * count
 
 
 @_composed
@@ -326,7 +334,7 @@ def gaussian_filter(
     input: npt.ArrayLike,
     sigma: Any,
     order: Any = 0,
-    output: None = None,
+    output: Any = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
     truncate: float = 4.0,
@@ -338,39 +346,52 @@ def gaussian_filter(
     that of sigma's value.
     """
     image: Any = number("gaussian_filter", input)
-    places = list(range(image.ndim)) if axes is None else list(np.atleast_1d(axes))
+    places = list(range(image.ndim)) if axes is None else np.atleast_1d(axes).tolist()
     count = len(places)
     if np.ndim(sigma):
         sigma = [sigma[k] for k in range(count)]
     parts = [_for_axes(item, count) for item in (sigma, order, mode, radius)]
-    for axis, *own in zip(places, *parts, strict=True):
-        width, degree, extension, reach = own
-        image = gaussian_filter1d(
-            image, width, axis, degree, output, extension, cval, truncate, radius=reach
-        )
-    return image
+    for axis, width, degree, extension, reach in zip(places, *parts, strict=True):
+        if holds_expr(width) or width > 1e-15:
+            image = gaussian_filter1d(
+                image, width, axis, degree, None, extension, cval, truncate, radius=reach
+            )
+    return _delivered(image, input, output)
 
 
-def _uniform(image: Array, size: int, axis: int, mode: str, cval: float, origin: int) -> Any:
-    return correlate1d(image, np.full(size, 1 / size), axis, None, mode, cval, origin)
+@_composed
+def uniform_filter1d(
+    input: npt.ArrayLike,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+) -> Any:
+    """As `scipy.ndimage.uniform_filter1d`."""
+    return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
 
 
 @_composed
 def uniform_filter(
     input: npt.ArrayLike,
     size: int | Sequence[int] = 3,
-    output: None = None,
+    output: Any = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
+    *,
+    axes: Sequence[int] | None = None,
 ) -> Any:
     """As `scipy.ndimage.uniform_filter`."""
-    refuse("uniform_filter", output=output)
     image: Any = number("uniform_filter", input)
-    parts = [_for_axes(item, image.ndim) for item in (size, mode, origin)]
-    for axis, (width, extension, start) in enumerate(zip(*parts, strict=True)):
-        image = _uniform(image, width, axis, extension, cval, start)
-    return image
+    places = list(range(image.ndim)) if axes is None else np.atleast_1d(axes).tolist()
+    parts = [_for_axes(item, len(places)) for item in (size, mode, origin)]
+    for axis, width, extension, start in zip(places, *parts, strict=True):
+        if width > 1:
+            image = uniform_filter1d(image, width, axis, None, extension, cval, start)
+    return _delivered(image, input, output)
 
 
 def __getattr__(name: str) -> Any:

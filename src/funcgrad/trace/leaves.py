@@ -384,14 +384,14 @@ def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
 
 
 def _is_of_stand_in(error: BaseException) -> bool:
-    """Whether a function of `funcgrad.scipy` raised an error."""
+    """Whether a function that stands in for SciPy's raised an error."""
     place: Any = error.__traceback__
     while place.tb_next is not None:
         place = place.tb_next
-    return _STAND_INS in place.tb_frame.f_code.co_filename
+    return any([home in place.tb_frame.f_code.co_filename for home in _STAND_INS])
 
 
-_STAND_INS = os.path.join("funcgrad", "scipy", "")
+_STAND_INS = (os.path.join("funcgrad", "scipy", ""), os.path.join("adoption", "scipy_functions"))
 
 
 def _is_at_another_line(refusal: Exception, error: Exception) -> bool:

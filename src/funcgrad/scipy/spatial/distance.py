@@ -150,7 +150,6 @@ def _of_vectors(name: str) -> Callable[..., Any]:
     def function(u: npt.ArrayLike, v: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
         if not holds_expr([u, v, *args, *kwargs.values()]):
             return own(u, v, *args, **kwargs)
-        refuse(name, axis=kwargs.pop("axis", None), keepdims=kwargs.pop("keepdims", None))
         return formula(real(name, u), real(name, v), *args, **kwargs)
 
     function.__doc__ = f"As `scipy.spatial.distance.{name}`."
@@ -158,6 +157,21 @@ def _of_vectors(name: str) -> Callable[..., Any]:
 
 
 globals().update({name: _of_vectors(name) for name in _FORMULAS})
+
+
+@_composed
+def jensenshannon(
+    p: npt.ArrayLike,
+    q: npt.ArrayLike,
+    base: float | None = None,
+    *,
+    axis: int = 0,
+    keepdims: bool = False,
+) -> Any:
+    """As `scipy.spatial.distance.jensenshannon`."""
+    first, second = [np.moveaxis(real("jensenshannon", x), axis, -1) for x in (p, q)]
+    found = _jensenshannon(first, second, base)
+    return np.expand_dims(found, axis) if keepdims else found
 
 
 # -- all pairs -------------------------------------------------------------------------------------
