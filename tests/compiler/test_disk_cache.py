@@ -6,6 +6,7 @@ import pickle
 import platform
 import subprocess
 import sys
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import funcgrad as fg
 from funcgrad.compiler.disk_cache import cache as store
 from funcgrad.compiler.disk_cache import entry_format as entries
 from funcgrad.rewrite.simplify import simplify_all
+from tests.operation_readers import programs
 
 PROGRAM = """
 import numpy as np, funcgrad as fg
@@ -57,9 +59,15 @@ def test_a_second_process_starts_warm_and_agrees(home):
     assert sorted(home.iterdir()) == entries
 
 
+def remembered(how, source, make):
+    """The outputs of a program of x, as it is made or as it is read."""
+    x = fg.var("x")
+    return store.remembered(how, lambda: store.source_of([source], [x]), [x], make).outputs
+
+
 def derived(home, make):
     x = fg.var("x")
-    return store.remembered("test", [x * x + 0, x], make)
+    return remembered("test", x * x + 0, make)
 
 
 def test_what_is_there_is_read(home):
@@ -92,6 +100,11 @@ class Evil:
         lambda content: signed(content, pickle.dumps(Evil())),
         lambda content: signed(content, pickle.dumps([1, 2])),
         lambda content: signed(content, b"not a pickle"),
+        lambda content: changed(content, operands=[1, 1]),  # of the step itself
+        lambda content: changed(content, operands=[-1, 0]),
+        lambda content: changed(content, results=(7,)),
+        lambda content: changed(content, of_steps=[1, 0]),  # the input does not come first
+        lambda content: changed(content, of_steps=[0, 5]),
     ],
 )
 def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
@@ -109,8 +122,44 @@ def test_a_bad_entry_is_ignored_and_written_over(home, spoil):
     assert entry.read_bytes() == good
 
 
+def changed(content, **changes):
+    """An entry of other numbers, signed."""
+    body = dict(zip(("kinds", "of_steps", "operands", "results"), unpickled(content), strict=True))
+    for name, numbers in changes.items():
+        body[name] = numbers if name == "results" else np.array(numbers, np.int64).tobytes()
+    return signed(content, pickle.dumps(tuple(body.values()), protocol=5))
+
+
+def unpickled(content):
+    return pickle.loads(content[entries._START :])
+
+
 def signed(content, body):
     return entries._head(content[20:52], body) + body
+
+
+def test_programs_that_differ_in_the_sign_of_a_zero_are_not_mixed_up(home):
+    x = fg.var("x")
+    made = [remembered("zero", x + zero, lambda zero=zero: [x * zero]) for zero in (0.0, -0.0)]
+    assert made[0][0].key == (x * 0.0).key
+    assert made[1][0].key == (x * -0.0).key
+    assert len(list(home.iterdir())) == 2
+
+
+def test_steps_are_read_as_they_were_written(home):
+    anew = []
+    for name, (expr, inputs, *_) in programs().items():
+        if name == "leaf":  # steps have no leaves
+            continue
+        calls = []
+        for _ in range(2):
+            source = partial(store.source_of, [expr], inputs)
+            made = partial(lambda calls, expr: calls.append(1) or [expr, expr], calls, expr)
+            found = store.remembered(name, source, inputs, made)
+            assert [e.key for e in found.outputs] == [expr.key] * 2
+            assert [e.key for e in found.part((1,)).outputs] == [expr.key]
+        anew += [name] if len(calls) > 1 else []
+    assert sorted(anew) == ["foreign", "implicit"]  # which hold functions of the user's
 
 
 def answers(home):
@@ -121,8 +170,8 @@ def answers(home):
     def make(*exprs):
         return lambda: made.append(exprs) or list(exprs)
 
-    pair = store.remembered("pair", [x * 3], make(x * x, x))
-    single = store.remembered("single", [x], make(np.sin(x)))
+    pair = remembered("pair", x * 3, make(x * x, x))
+    single = remembered("single", x, make(np.sin(x)))
     return [[e.key for e in pair], [e.key for e in single]], len(made)
 
 
@@ -197,8 +246,6 @@ def test_what_differs_in_its_settings_alone_is_not_mixed_up(home):
 
 
 def test_derivations_are_named_by_what_they_are():
-    from functools import partial
-
     from funcgrad.autodiff.batching import Batch
     from funcgrad.transforms.jacobian import jacobian_rows
     from funcgrad.transforms.jvp import _jvp
@@ -222,30 +269,35 @@ def test_derivations_are_named_by_what_they_are():
 
 def test_what_has_no_name_is_not_stored(home):
     x = fg.var("x")
-    made = store.remembered(None, [x], lambda: [x * x])
+    made = remembered(None, x, lambda: [x * x])
     assert made[0].key == (x * x).key
     assert not list(home.iterdir())
+
+
+def identity_of(name):
+    x = fg.var(name)
+    return entries.identity("as it is", store.source_of([x], [x]))
 
 
 def test_an_entry_depends_on_every_file_of_the_package(monkeypatch):
     looked, rglob = [], Path.rglob
     monkeypatch.setattr(Path, "rglob", lambda path, *a: looked.append(path) or rglob(path, *a))
     entries._own_version.cache_clear()
-    entries.identity("as it is", [fg.var("x")])
-    entries.identity("as it is", [fg.var("y")])
+    identity_of("x")
+    identity_of("y")
     assert looked == [Path(fg.__file__).parent]
 
 
 def of_another(monkeypatch, change):
     """The identity of an entry before and after a change of the machine, or of what is installed."""
     entries.machine_and_versions.cache_clear()
-    before = entries.identity("as it is", [fg.var("x")])
+    before = identity_of("x")
     with monkeypatch.context() as changed:
         change(changed)
         entries.machine_and_versions.cache_clear()
-        after = entries.identity("as it is", [fg.var("x")])
+        after = identity_of("x")
     entries.machine_and_versions.cache_clear()
-    assert entries.identity("as it is", [fg.var("x")]) == before
+    assert identity_of("x") == before
     return before, after
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, assemble_node
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
 from funcgrad.ops.base.op import leaf
@@ -91,6 +91,38 @@ def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
     # (A leaf without operands has no others to leave out.)
     places = folded(roots, step, where, operands if any([x.op is leaf for x in inputs]) else None)
     return Flat(tuple(steps), len(inputs), tuple(places))
+
+
+def with_results(flat: Flat, places: Sequence[int]) -> Flat:
+    """The steps that some of the results depend on, and these results.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> [step.op.name for step in with_results(flatten_program([x * x, -x], [x]), [1]).steps]
+    ['input', 'negative']
+    """
+    steps, results = flat.steps, [flat.results[k] for k in places]
+    needed = bytearray([1]) * flat.inputs + bytearray(len(steps) - flat.inputs)
+    for i in results:
+        needed[i] = 1
+    for i in range(len(steps) - 1, flat.inputs - 1, -1):
+        if needed[i]:
+            for k in steps[i].operands:
+                needed[k] = 1
+    number = list(itertools.accumulate(needed, initial=0))
+    kept = [
+        FlatStep(op, tuple([number[k] for k in operands]), params, type)
+        for op, operands, params, type in itertools.compress(steps, needed)
+    ]
+    return Flat(tuple(kept), flat.inputs, tuple([number[i] for i in results]))
+
+
+def expressions_of(flat: Flat, inputs: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The results of steps as expressions of the inputs: `flatten_program` backward."""
+    exprs = list(inputs)
+    for op, operands, params, type in flat.steps[flat.inputs :]:
+        exprs.append(assemble_node(op, tuple([exprs[i] for i in operands]), params, type))
+    return tuple([exprs[i] for i in flat.results])
 
 
 def _identity(expr: Expr) -> Any:

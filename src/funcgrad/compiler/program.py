@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, flatten_program
+from funcgrad.compiler.flat_program import (
+    Flat,
+    FlatStep,
+    expressions_of,
+    flatten_program,
+    with_results,
+)
 from funcgrad.compiler.numpy.instruction_selection import elide_broadcasts
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
@@ -62,18 +67,18 @@ class Program:
 
     __slots__ = (
         "_compiled",
+        "_given",
         "_interpreted",
         "_roots",
         "_runs",
         "_source_dtypes",
         "_steps",
         "inputs",
-        "outputs",
     )
 
-    def __init__(self, outputs: Sequence[Expr], inputs: Sequence[Expr]) -> None:
-        self.outputs = tuple(outputs)
+    def __init__(self, given: Sequence[Expr] | Flat, inputs: Sequence[Expr]) -> None:
         self.inputs = tuple(inputs)
+        self._given = given if isinstance(given, Flat) else tuple(given)
         # Remembered for speed; what a program computes does not depend on it.
         self._runs = 0
         self._roots: tuple[Expr, ...] | None = None
@@ -81,6 +86,29 @@ class Program:
         self._source_dtypes: frozenset[np.dtype[Any]] | None = None
         self._interpreted: _Interpreted | ScalarInterpreter | None = None
         self._compiled: Callable[..., tuple[Any, ...]] | None = None
+
+    @property
+    def outputs(self) -> tuple[Expr, ...]:
+        """The outputs as expressions; a program that is given as steps runs without them."""
+        if isinstance(self._given, Flat):
+            self._given = expressions_of(self._given, self.inputs)
+        return self._given
+
+    @property
+    def results(self) -> Sequence[Expr | FlatStep]:
+        """The outputs, for their operations and types: expressions or steps."""
+        given = self._given
+        return [given.steps[i] for i in given.results] if isinstance(given, Flat) else given
+
+    def part(self, places: tuple[int, ...]) -> Program:
+        """The program that gives some of the outputs, in this order."""
+        given = self._given
+        if places == tuple(range(len(self.results))):
+            return self
+        some = (
+            with_results(given, places) if isinstance(given, Flat) else [given[k] for k in places]
+        )
+        return Program(some, self.inputs)
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
@@ -173,9 +201,12 @@ class Program:
         """What runs, as steps."""
         if self._steps is not None:
             return self._steps
-        flat = flatten_program(self.outputs, self.inputs)
+        given = self._given
+        flat = given if isinstance(given, Flat) else flatten_program(given, self.inputs)
         self._source_dtypes = _source_dtypes(flat)
-        if any([step.type.dtype.kind == "O" for step in flat.steps]):
+        # (Of each type one object, since most steps share theirs.)
+        types = {id(step.type): step.type for step in flat.steps}
+        if any([type.dtype.kind == "O" for type in types.values()]):
             flat = flatten_program(self._outputs(), self.inputs)
         if self._compiled is None:
             self._steps = flat  # several tiers read it
@@ -200,9 +231,11 @@ class Program:
 
 
 def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:
-    used = {*flat.results, *chain.from_iterable([step.operands for step in flat.steps])}
-    inputs = [flat.steps[k].type.dtype for k in range(flat.inputs) if k in used]
-    return frozenset(inputs + [step.type.dtype for step in flat.steps if step.op is CONSTANT])
+    count, steps = flat.inputs, flat.steps
+    used = {k for step in steps for k in step.operands if k < count}
+    used.update([k for k in flat.results if k < count])
+    constants = [step.type.dtype for step in steps if step.op is CONSTANT]
+    return frozenset([*[steps[k].type.dtype for k in used], *constants])
 
 
 # A program is interpreted 2 + instructions/2000 times before it is compiled: compiling takes about as long.
@@ -212,17 +245,15 @@ _WARM, _LONG = 2, 2000
 _LARGE = 5000
 
 
-def lower(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Program:
-    """The program that computes the outputs from the inputs, which are variables."""
+def lower(outputs: Sequence[Expr] | Flat, inputs: Sequence[Expr]) -> Program:
+    """The program that computes the outputs from the inputs, which are variables; or that has these steps."""
     return Program(outputs, inputs)
 
 
 @lru_cache(maxsize=512)
 def part(program: Program, places: tuple[int, ...]) -> Program:
     """The program that gives some of the outputs, in this order."""
-    if places == tuple(range(len(program.outputs))):
-        return program
-    return lower([program.outputs[k] for k in places], program.inputs)
+    return program.part(places)
 
 
 def _instructions(flat: Flat) -> _Interpreted:

@@ -10,10 +10,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
+from funcgrad.compiler.disk_cache.cache import Source, derivation_name, remembered
+from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
-from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, assemble_node, const, labeled, rebuild, subexpressions, symbol
+from funcgrad.compiler.program import Program
+from funcgrad.expr import (
+    Expr,
+    assemble_node,
+    const,
+    constant_of,
+    labeled,
+    rebuild,
+    subexpressions,
+    symbol,
+)
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
@@ -59,7 +69,7 @@ def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
     if not around:
         return simplify_all(program.inline(inputs), mode="formula")
     inlined = _Inlined(program, inputs)
-    marked = [inlined.leaf(place) for place in range(len(program.outputs))]
+    marked = [inlined.leaf(place, known) for place, known in enumerate(program.results)]
     for recorder in around:
         recorder.derived(program, inputs, marked)
     return marked
@@ -86,16 +96,16 @@ class _Inlined:
             self._outputs = self.program.inline(self.inputs)
         return self._outputs
 
-    def leaf(self, place: int) -> Expr:
+    def leaf(self, place: int, known: Expr | FlatStep) -> Expr:
         """An output as a leaf without a scope.
 
         It may be constant in the next variable of differentiation, and then there is no warning that the
         result does not depend on it.
         """
-        known = self.program.outputs[place]
         params = (("scope", None), ("place", 0))
         if known.op is CONSTANT:
-            return assemble_node(leaf, (known,), params, known.type)
+            constant = constant_of(known.params[0][1])
+            return assemble_node(leaf, (constant,), params, known.type)
         operand: Any = _Operand(self, place)
         return assemble_node(leaf, operand, params, known.type, traced=self.traced)
 
@@ -122,13 +132,12 @@ def derived(
 ) -> Program:
     """The transformed program of a skeleton, simplified before and after, and lowered."""
     with Paused():
-        exprs = instantiate(rows)
-        inputs = [expr for expr in exprs if expr.op is INPUT]
-        wanted = [exprs[i] for i in roots]
+        inputs = [symbol(name, type) for op, name, type in rows if op is INPUT]
 
         def make() -> list[Expr]:
+            exprs = instantiate(rows, inputs)
             of_values = Simplifier()
-            simple = simplify_all(wanted, simplifier=of_values)
+            simple = simplify_all([exprs[i] for i in roots], simplifier=of_values)
             of_derivatives = of_values.for_derivatives()
             outputs = transform(simple, inputs[:leaves], of_derivatives)
             made = simplify_all(outputs, simplifier=of_derivatives)
@@ -136,7 +145,7 @@ def derived(
             return subsume_bodies(made) if has_tuples else made
 
         how = derivation_name(transform, leaves)
-        return lower(remembered(how, [*wanted, *inputs], make), inputs)
+        return remembered(how, lambda: Source(rows, roots), inputs, make)
 
 
 def concretize(tree: object, leaves: Sequence[Expr]) -> Any:

@@ -13,11 +13,36 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT, INPUT
 
 VARIABLE = "FUNCGRAD_CACHE"
+
+
+class Source(NamedTuple):
+    """What a program is derived of: numbered rows, and the numbers of the roots.
+
+    A row is ``(op, numbers of operands, params)``, or ``(INPUT, name, type)``, ``(CONSTANT, content, type)``.
+    """
+
+    rows: Sequence[tuple[Any, ...]]
+    roots: Sequence[int]
+
+
+def source_of(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Source:
+    """The rows of a program given as expressions."""
+    flat = flatten_program(roots, inputs)
+    return Source([_row(*step) for step in flat.steps], flat.results)
+
+
+def _row(op: Any, operands: tuple[int, ...], params: Any, type: Any) -> tuple[Any, ...]:
+    if op is INPUT:  # the inputs come first, in order
+        return op, None, type
+    return (op, params[0][1].address, type) if op is CONSTANT else (op, operands, params)
 
 
 def derivation_name(transform: Any, *more: int) -> str | None:
@@ -43,24 +68,30 @@ def derivation_name(transform: Any, *more: int) -> str | None:
 
 
 def remembered(
-    how: str | None, exprs: Sequence[Expr], make: Callable[[], list[Expr]]
-) -> list[Expr]:
-    """What ``make`` derives from expressions: from the directory if it is there, and kept there if not.
+    how: str | None,
+    source: Callable[[], Source],
+    inputs: Sequence[Expr],
+    make: Callable[[], list[Expr]],
+) -> Program:
+    """The program of what ``make`` derives: from the directory if it is there, and kept there if not.
 
-    ``how`` names the derivation. Without a name, or without the variable, ``make()``.
+    ``how`` names the derivation, and ``source`` gives what it is derived of. Without a name, or without the
+    variable, ``make()``.
     """
     home = os.environ.get(VARIABLE)
     if not home or how is None:
-        return make()
+        return lower(make(), inputs)
     from funcgrad.compiler.disk_cache import (
         entry_format,
     )  # what few need, and takes long to import: files, digests
 
-    identity = entry_format.identity(how, exprs)
+    identity = entry_format.identity(how, source())
     path = entry_format.place(home, identity)
     with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error
-        return entry_format.read(path, identity)
-    made = make()
+        return lower(entry_format.read(path, identity, [x.type for x in inputs]), inputs)
+    flat = flatten_program(
+        make(), inputs
+    )  # and not expressions: later processes run the same steps
     with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
-        entry_format.write_entry(path, identity, made)
-    return made
+        entry_format.write_entry(path, identity, flat)
+    return lower(flat, inputs)

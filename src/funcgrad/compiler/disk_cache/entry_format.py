@@ -1,8 +1,8 @@
-"""The file format of the disk cache: expressions, read by a restricted unpickler.
+"""The file format of the disk cache: the steps of programs, read by a restricted unpickler.
 
 Its identity says what they are derived from, by what, and with which versions. The name of the file is
 made of it, and it stands in the file, too, so that no file counts as another that it was renamed to.
-Reading makes expressions and arrays, and nothing else: the reader knows no other names.
+Reading makes steps, expressions and arrays, and nothing else: the reader knows no other names.
 """
 
 from __future__ import annotations
@@ -14,27 +14,44 @@ import pickle
 import platform
 import sys
 import tempfile
+from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
-from funcgrad.ops.tuples import together_op
+from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.gc_pause import Paused
+from funcgrad.graph import INPUT, ArrayType
+from funcgrad.ops.base.op import Op, op_named
 
-_FORMAT = b"funcgrad programs 2\n"
+if TYPE_CHECKING:
+    from funcgrad.compiler.disk_cache.cache import Source
+
+_FORMAT = b"funcgrad programs 3\n"
 _START = len(_FORMAT) + 64
 
 
-def identity(how: str, exprs: Sequence[Expr]) -> bytes:
+def identity(how: str, source: Source) -> bytes:
     """The digest that identifies an entry: the source program, the derivation ``how``, the machine."""
-    digest = hashlib.sha256(f"{machine_and_versions()} {_own_version()} {how} ".encode())
-    for expr in exprs:
-        digest.update(expr.key)
-    return digest.digest()
+    numbers = array("q")
+    texts: dict[str, int] = {}
+    known: dict[tuple[Any, int], int] = {}
+    for op, second, third in source.rows:
+        if type(second) is not tuple:  # an input or a constant
+            numbers.append(texts.setdefault(repr((op.name, second, third)), len(texts)))
+            continue
+        # (Params by identity first: by value, 0.0 and -0.0 would be one.)
+        head = known.get((op, id(third)))
+        if head is None:
+            text = repr((op.name, third))
+            head = known[op, id(third)] = texts.setdefault(text, len(texts))
+        numbers.extend((head, len(second), *second))
+    begin = f"{machine_and_versions()} {_own_version()} {how} {list(texts)!r} {list(source.roots)} "
+    return hashlib.sha256(begin.encode() + numbers.tobytes()).digest()
 
 
 def place(home: str, identity: bytes) -> Path:
@@ -77,8 +94,8 @@ def _own_version() -> str:
     return hashlib.sha256(repr(stats).encode()).hexdigest()
 
 
-def read(path: Path, identity: bytes) -> list[Expr]:
-    """The expressions of the entry with this identity.
+def read(path: Path, identity: bytes, inputs: Sequence[ArrayType]) -> Flat:
+    """The steps of the entry with this identity, which has inputs of these types.
 
     Raises OSError or ValueError where there is none, or not all of one.
     """
@@ -88,21 +105,55 @@ def read(path: Path, identity: bytes) -> list[Expr]:
     body = content[_START:]
     if content[:_START] != _head(identity, body):
         raise ValueError("not the entry, or not all of it")
-    found = _Reader(io.BytesIO(body)).load()
-    if not isinstance(found, Expr):
-        raise ValueError("not an expression")
-    return list(found.args)
+    with Paused():
+        return _unpacked(_Reader(io.BytesIO(body)).load(), inputs)
+
+
+def _packed(flat: Flat) -> tuple[Any, ...]:
+    """Steps as plain data: their kinds, the kind of each step, all operands in one list, and the results."""
+    kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    number: dict[tuple[Any, ...], int] = {}
+    of_steps, operands = array("q"), array("q")
+    for op, args, params, type in flat.steps:
+        if isinstance(op, Op) and op_named(op.name) is not op:
+            raise TypeError(f"{op.name}: expected an operation of the package, to store it by name")
+        kind = op, id(params), id(type), len(args)  # by value, 0.0 and -0.0 would be one
+        of_steps.append(number.setdefault(kind, len(number)))
+        operands.extend(args)
+        if len(kinds) < len(number):
+            kinds[kind] = op, params, type, len(args)
+    return list(kinds.values()), of_steps.tobytes(), operands.tobytes(), flat.results
+
+
+def _unpacked(packed: Any, inputs: Sequence[ArrayType]) -> Flat:
+    """Steps from plain data; ValueError if operands do not come before their users, or inputs differ."""
+    kinds, of_steps, operands, results = packed
+    numbers = np.frombuffer(of_steps, np.int64)
+    flat_operands = np.frombuffer(operands, np.int64)
+    arity = np.array([kind[3] for kind in kinds])[numbers]
+    users = np.repeat(np.arange(len(numbers)), arity)
+    if not ((flat_operands >= 0) & (flat_operands < users)).all():
+        raise ValueError("an operand that is no earlier step")
+    steps: list[FlatStep] = []
+    new_step, values, end = tuple.__new__, flat_operands.tolist(), 0
+    for number in numbers.tolist():
+        op, params, type, count = kinds[number]
+        begin, end = end, end + count
+        steps.append(new_step(FlatStep, (op, tuple(values[begin:end]), params, type)))
+    sources = [step.type for step in steps if step.op is INPUT]
+    whole = sources == list(inputs) and all(0 <= i < len(steps) for i in results)
+    if not whole or any(step.op is not INPUT for step in steps[: len(inputs)]):
+        raise ValueError("another program")
+    return Flat(tuple(steps), len(inputs), tuple(results))
 
 
 def _head(identity: bytes, body: bytes) -> bytes:
     return _FORMAT + identity + hashlib.sha256(identity + body).digest()
 
 
-def write_entry(path: Path, identity: bytes, exprs: list[Expr]) -> None:
+def write_entry(path: Path, identity: bytes, flat: Flat) -> None:
     """Write an entry atomically: no process reads a part of it."""
-    body = pickle.dumps(
-        together_op(*exprs), protocol=5
-    )  # one, so that what is shared is stored once
+    body = pickle.dumps(_packed(flat), protocol=5)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:
