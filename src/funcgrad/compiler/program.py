@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,11 +232,16 @@ class Program:
 
 
 def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:
-    count, steps = flat.inputs, flat.steps
-    used = {k for step in steps for k in step.operands if k < count}
-    used.update([k for k in flat.results if k < count])
-    constants = [step.type.dtype for step in steps if step.op is CONSTANT]
-    return frozenset([*[steps[k].type.dtype for k in used], *constants])
+    steps = flat.steps
+    found = {step.type.dtype for step in steps if step.op is CONSTANT}
+    unused = {step.type.dtype for step in steps[: flat.inputs]} - found
+    for operands in chain([flat.results], (step.operands for step in steps)):
+        if not unused:  # as in most programs after a few steps
+            break
+        used = {steps[k].type.dtype for k in operands if k < flat.inputs}
+        found |= used
+        unused -= used
+    return frozenset(found)
 
 
 # A program is interpreted 2 + instructions/2000 times before it is compiled: compiling takes about as long.

@@ -135,8 +135,8 @@ def derived(
         inputs = [symbol(name, type) for op, name, type in rows if op is INPUT]
 
         def make() -> list[Expr]:
-            exprs = instantiate(rows, inputs)
             of_values = Simplifier()
+            exprs = instantiate(rows, inputs, of_values.normal_form)
             simple = simplify_all([exprs[i] for i in roots], simplifier=of_values)
             of_derivatives = of_values.for_derivatives()
             outputs = transform(simple, inputs[:leaves], of_derivatives)

@@ -6,7 +6,7 @@ A skeleton lists the distinct operations in order, with operands by position, an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -138,17 +138,26 @@ def _is_open(expr: Expr, since: int | None) -> bool:
     return bool(scope.open)
 
 
-def instantiate(rows: Sequence[SkeletonRow], inputs: Sequence[Expr] | None = None) -> list[Expr]:
-    """A skeleton's rows as expressions of ``inputs``, or of variables if ``inputs`` is None."""
+def instantiate(
+    rows: Sequence[SkeletonRow],
+    inputs: Sequence[Expr] | None = None,
+    step: Callable[[Expr, tuple[Expr, ...]], Expr] | None = None,
+) -> list[Expr]:
+    """A skeleton's rows as expressions of ``inputs``, or of variables if ``inputs`` is None.
+
+    ``step(expr, operands)`` is what stands for a row to its users: as in `funcgrad.fold.folded`, but without
+    a walk, since the operands of a row come before it.
+    """
     exprs: list[Expr] = []
     own = None if inputs is None else iter(inputs)
     for op, second, third in rows:
         if op is INPUT:
             name = (("name", second),)
-            exprs.append(assemble_node(INPUT, (), name, third) if own is None else next(own))
+            expr = assemble_node(INPUT, (), name, third) if own is None else next(own)
         elif op is CONSTANT:
-            exprs.append(const(np.frombuffer(second, third.dtype)[0]))
+            expr = const(np.frombuffer(second, third.dtype)[0])
         else:
             args = tuple([exprs[i] for i in second])
-            exprs.append(assemble_node(op, args, third, infer_type(op, args, third)))
+            expr = assemble_node(op, args, third, infer_type(op, args, third))
+        exprs.append(expr if step is None else step(expr, expr.args))
     return exprs
