@@ -52,6 +52,16 @@ class Flat(NamedTuple):
     results: tuple[int, ...]
 
 
+class Source(NamedTuple):
+    """What a program is derived of: numbered rows, and the numbers of the roots.
+
+    A row is ``(op, numbers of operands, params)``, or ``(INPUT, name, type)``, ``(CONSTANT, content, type)``.
+    """
+
+    rows: Sequence[tuple[Any, ...]]
+    roots: Sequence[int]
+
+
 def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
     """The distinct steps between inputs and roots. Traversal stops at inputs.
 

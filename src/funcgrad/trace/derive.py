@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad.compiler.disk_cache.cache import Source, derivation_name, remembered
-from funcgrad.compiler.flat_program import FlatStep
+from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
+from funcgrad.compiler.flat_program import FlatStep, Source
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program
 from funcgrad.expr import (

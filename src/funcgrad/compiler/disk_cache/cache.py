@@ -13,24 +13,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
-from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.flat_program import Source, flatten_program
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 
 VARIABLE = "FUNCGRAD_CACHE"
-
-
-class Source(NamedTuple):
-    """What a program is derived of: numbered rows, and the numbers of the roots.
-
-    A row is ``(op, numbers of operands, params)``, or ``(INPUT, name, type)``, ``(CONSTANT, content, type)``.
-    """
-
-    rows: Sequence[tuple[Any, ...]]
-    roots: Sequence[int]
 
 
 def source_of(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Source:

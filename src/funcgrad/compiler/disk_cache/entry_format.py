@@ -19,17 +19,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.flat_program import Flat, FlatStep, Source
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import Op, op_named
-
-if TYPE_CHECKING:
-    from funcgrad.compiler.disk_cache.cache import Source
 
 _FORMAT = b"funcgrad programs 3\n"
 _START = len(_FORMAT) + 64
