@@ -62,7 +62,7 @@ def test_a_second_process_starts_warm_and_agrees(home):
 def remembered(how, source, make):
     """The outputs of a program of x, as it is made or as it is read."""
     x = fg.var("x")
-    return store.remembered(how, lambda: store.source_of([source], [x]), [x], make).outputs
+    return store.remembered(how, lambda: store.source_rows([source], [x]), [x], make).outputs
 
 
 def derived(home, make):
@@ -153,7 +153,7 @@ def test_steps_are_read_as_they_were_written(home):
             continue
         calls = []
         for _ in range(2):
-            source = partial(store.source_of, [expr], inputs)
+            source = partial(store.source_rows, [expr], inputs)
             made = partial(lambda calls, expr: calls.append(1) or [expr, expr], calls, expr)
             found = store.remembered(name, source, inputs, made)
             assert [e.key for e in found.outputs] == [expr.key] * 2
@@ -276,7 +276,7 @@ def test_what_has_no_name_is_not_stored(home):
 
 def identity_of(name):
     x = fg.var(name)
-    return entries.identity("as it is", store.source_of([x], [x]))
+    return entries.identity("as it is", store.source_rows([x], [x]))
 
 
 def test_an_entry_depends_on_every_file_of_the_package(monkeypatch):

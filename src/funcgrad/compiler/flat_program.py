@@ -52,7 +52,7 @@ class Flat(NamedTuple):
     results: tuple[int, ...]
 
 
-class Source(NamedTuple):
+class SourceRows(NamedTuple):
     """What a program is derived of: numbered rows, and the numbers of the roots.
 
     A row is ``(op, numbers of operands, params)``, or ``(INPUT, name, type)``, ``(CONSTANT, content, type)``.

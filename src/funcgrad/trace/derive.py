@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
-from funcgrad.compiler.flat_program import FlatStep, Source
+from funcgrad.compiler.flat_program import FlatStep, SourceRows
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program
 from funcgrad.expr import (
@@ -145,7 +145,7 @@ def derived(
             return subsume_bodies(made) if has_tuples else made
 
         how = derivation_name(transform, leaves)
-        return remembered(how, lambda: Source(rows, roots), inputs, make)
+        return remembered(how, lambda: SourceRows(rows, roots), inputs, make)
 
 
 def concretize(tree: object, leaves: Sequence[Expr]) -> Any:

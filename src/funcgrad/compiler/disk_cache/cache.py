@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from types import FunctionType
 from typing import Any
 
-from funcgrad.compiler.flat_program import Source, flatten_program
+from funcgrad.compiler.flat_program import SourceRows, flatten_program
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
@@ -23,10 +23,10 @@ from funcgrad.graph import CONSTANT, INPUT
 VARIABLE = "FUNCGRAD_CACHE"
 
 
-def source_of(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Source:
+def source_rows(roots: Sequence[Expr], inputs: Sequence[Expr]) -> SourceRows:
     """The rows of a program given as expressions."""
     flat = flatten_program(roots, inputs)
-    return Source([_row(*step) for step in flat.steps], flat.results)
+    return SourceRows([_row(*step) for step in flat.steps], flat.results)
 
 
 def _row(op: Any, operands: tuple[int, ...], params: Any, type: Any) -> tuple[Any, ...]:
@@ -59,7 +59,7 @@ def derivation_name(transform: Any, *more: int) -> str | None:
 
 def remembered(
     how: str | None,
-    source: Callable[[], Source],
+    source: Callable[[], SourceRows],
     inputs: Sequence[Expr],
     make: Callable[[], list[Expr]],
 ) -> Program:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, FlatStep, Source
+from funcgrad.compiler.flat_program import Flat, FlatStep, SourceRows
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import Op, op_named
@@ -32,7 +32,7 @@ _FORMAT = b"funcgrad programs 3\n"
 _START = len(_FORMAT) + 64
 
 
-def identity(how: str, source: Source) -> bytes:
+def identity(how: str, source: SourceRows) -> bytes:
     """The digest that identifies an entry: the source program, the derivation ``how``, the machine."""
     numbers = array("q")
     texts: dict[str, int] = {}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.disk_cache.cache import remembered, source_of
+from funcgrad.compiler.disk_cache.cache import remembered, source_rows
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, part
 from funcgrad.control.closed_program import Body
@@ -319,7 +319,7 @@ def _program(body: Body, mode: Mode) -> Program:
         return subsume_bodies(simplify_all(body.outputs, mode=mode))
 
     how = "as it is" if mode == "value" else "a part as it is"
-    return remembered(how, lambda: source_of(body.outputs, body.inputs), body.inputs, made)
+    return remembered(how, lambda: source_rows(body.outputs, body.inputs), body.inputs, made)
 
 
 def _same(node: TraceNode, question: Question) -> bool:
