@@ -85,6 +85,48 @@ NDIMAGE = {
     "uniform_filter": lambda m, x, k: m.uniform_filter(IMAGE * x[:5], (2, 3)),
     "convolve1d": lambda m, x, k: m.convolve1d(x, np.concatenate([k, k[:1]]), origin=-1),
     "correlate1d": lambda m, x, k: m.correlate1d(IMAGE * x[:5], k, axis=0, mode="nearest"),
+    "uniform_filter1d": lambda m, x, k: m.uniform_filter1d(x, 4, origin=1, mode="wrap"),
+    "maximum_filter1d": lambda m, x, k: m.maximum_filter1d(x, 3, mode="constant", cval=0.1),
+    "minimum_filter1d": lambda m, x, k: m.minimum_filter1d(IMAGE * x[:5], 4, axis=0),
+    "correlate": lambda m, x, k: m.correlate(IMAGE * x[:5], KERNEL * k, origin=(0, 1)),
+    "convolve": lambda m, x, k: m.convolve(IMAGE * x[:5], KERNEL * k, mode="wrap", origin=(-1, 0)),
+    "median_filter": lambda m, x, k: m.median_filter(IMAGE * x[:5], (2, 3)),
+    "median_filter of a footprint": lambda m, x, k: m.median_filter(
+        IMAGE * x[:5], footprint=[[0, 1], [1, 1]], mode="nearest"
+    ),
+    "rank_filter": lambda m, x, k: m.rank_filter(x, -2, 4, origin=1),
+    "percentile_filter": lambda m, x, k: m.percentile_filter(IMAGE * x[:5], 80, 3, mode="mirror"),
+    "affine_transform": lambda m, x, k: m.affine_transform(
+        IMAGE * x[:5], np.eye(2) + 0.1 * k[0] * KERNEL[:, :2], 0.3 * k[1], mode="nearest"
+    ),
+    "affine_transform of an offset": lambda m, x, k: m.affine_transform(
+        IMAGE * x[:5], np.array([[0.9, 0.1, 0.2], [0.1, 0.8, 0.3]]), output_shape=(3, 4), order=1
+    ),
+    "affine_transform of factors": lambda m, x, k: m.affine_transform(
+        IMAGE * x[:5], np.array([0.7, 0.8]), [0.1, 0.2], order=1, mode="mirror"
+    ),
+    "geometric_transform": lambda m, x, k: m.geometric_transform(
+        IMAGE * x[:5], lambda p: (p[0] * 0.9 + 0.1 * k[0], p[1] * 0.8), order=1, mode="reflect"
+    ),
+    "shift": lambda m, x, k: m.shift(IMAGE * x[:5], 0.4 * k[:2], mode="nearest"),
+    "zoom": lambda m, x, k: m.zoom(IMAGE * x[:5], (1.5, 0.7), order=1),
+    "zoom of cells": lambda m, x, k: m.zoom(
+        IMAGE * x[:5], 2, order=1, mode="grid-constant", grid_mode=True
+    ),
+    "fourier_gaussian": lambda m, x, k: m.fourier_gaussian(IMAGE * x[:5], 0.8),
+    "fourier_shift": lambda m, x, k: np.real(m.fourier_shift(IMAGE * x[:5], (0.8, 1.0))),
+}
+OF_THESE = {
+    "sobel": lambda v: scipy.ndimage.sobel(v, 0),
+    "prewitt": scipy.ndimage.prewitt,
+    "laplace": scipy.ndimage.laplace,
+    "gaussian_laplace": lambda v: scipy.ndimage.gaussian_laplace(v, 1.0),
+    "gaussian_gradient_magnitude": lambda v: scipy.ndimage.gaussian_gradient_magnitude(v, 1.0),
+    "maximum_filter": lambda v: scipy.ndimage.maximum_filter(v, 2),
+    "grey_opening": lambda v: scipy.ndimage.grey_opening(v, (2, 2)),
+    "white_tophat": lambda v: scipy.ndimage.white_tophat(v, 2),
+    "morphological_gradient": lambda v: scipy.ndimage.morphological_gradient(v, 2),
+    "rotate": lambda v: scipy.ndimage.rotate(v, 20.0, order=1),
 }
 CASES = {name: (signal, scipy.signal, f) for name, f in SIGNAL.items()} | {
     name: (ndimage, scipy.ndimage, f) for name, f in NDIMAGE.items()
@@ -119,6 +161,14 @@ def test_values_are_scipys_and_slopes_are_differences(case):
     check(case)
 
 
+@pytest.mark.parametrize("name", OF_THESE)
+def test_scipys_filters_that_are_made_of_others(name):
+    f = OF_THESE[name]
+    value, _ = fg.value_and_grad(lambda v: (np.sum(f(v) ** 2), f(v)), has_aux=True)(IMAGE)
+    np.testing.assert_allclose(value[1], f(IMAGE), rtol=1e-12, atol=1e-14)
+    fg.check_grads(f, (IMAGE,), order=1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_batches_and_second_derivatives(case):
@@ -130,6 +180,20 @@ def test_batches_and_second_derivatives(case):
     wanted = (first(1e-5) - first(-1e-5)) / 2e-5
     assert fg.grad(first)(0.0) == pytest.approx(wanted, rel=1e-6, abs=1e-7)
     assert fg.jvp(first, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+def test_images_keep_their_dtype():
+    image = IMAGE.astype(np.float32)
+    for f in (
+        lambda v, t: scipy.ndimage.gaussian_filter(v, t),
+        lambda v, t: scipy.ndimage.map_coordinates(v, [[t], [t]], order=1),
+        lambda v, t: scipy.ndimage.shift(v, t, order=1),
+    ):
+        found = fg.jvp(lambda t, f=f: f(image, t), (0.8,), (1.0,))[0]
+        assert found.dtype == f(image, 0.8).dtype == np.float32
+    # Of an image of whole numbers SciPy's result has whole numbers.
+    with pytest.raises(TypeError, match=r"map_coordinates: expected an image of floats, .*astype"):
+        fg.grad(lambda t: scipy.ndimage.map_coordinates(np.eye(3, dtype=int), [[t], [t]])[0])(0.5)
 
 
 def test_dtypes():

@@ -1,0 +1,366 @@
+"""Filters of images: correlations along an axis are sums of shifted copies of the padded image.
+
+Filters of neighborhoods (`correlate`, `median_filter`, ...) take one copy for each pixel of the neighborhood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.ndimage as _scipy
+
+from funcgrad.arrays.reference import Reference
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import composed, number, refuse
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+PADDING = {
+    "reflect": "symmetric",
+    "grid-mirror": "symmetric",
+    "mirror": "reflect",
+    "nearest": "edge",
+    "wrap": "wrap",
+    "grid-wrap": "wrap",
+    "constant": "constant",
+    "grid-constant": "constant",
+}
+"""The extensions of an image by SciPy's names, and NumPy's."""
+
+
+def extension_of(who: str, mode: str) -> str:
+    if mode not in PADDING:
+        raise fail(
+            ValueError, f"{who}: expected a mode among {', '.join(PADDING)}, but got {mode!r}"
+        )
+    return PADDING[mode]
+
+
+def stored(result: Array, input: npt.ArrayLike, output: Any) -> Any:
+    """A result in the dtype of the input, or of ``output``, which may be an array that takes it."""
+    if isinstance(output, np.ndarray | Reference):
+        taking: Any = output
+        taking[...] = result
+        return taking
+    dtype = getattr(input, "dtype", np.float64) if output is None else np.dtype(output)
+    return result.astype(np.result_type(dtype, 0j) if result.dtype.kind == "c" else dtype)
+
+
+# -- along an axis -------------------------------------------------------------------------------
+@_composed
+def correlate1d(
+    input: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+) -> Any:
+    """As `scipy.ndimage.correlate1d`."""
+    image, kernel = number("correlate1d", input), number("correlate1d", weights)
+    copies = _along_axis("correlate1d", image, kernel.shape[0], axis, mode, cval, origin)
+    total: Any = 0.0
+    for k, copy in enumerate(copies):
+        total = total + kernel[k] * copy
+    return stored(total, input, output)
+
+
+def _along_axis(
+    who: str, image: Array, size: int, axis: int, mode: str, cval: float, origin: int
+) -> list[Any]:
+    """The image shifted by the places of a window of this size along an axis."""
+    before = size // 2 + origin
+    margins = [(0, 0)] * image.ndim
+    margins[axis] = (before, size - 1 - before)
+    extension = extension_of(who, mode)
+    options = {"constant_values": cval} if extension == "constant" else {}
+    around = np.moveaxis(np.pad(image, margins, extension, **options), axis, 0)  # type: ignore[call-overload]
+    n = image.shape[axis]
+    return [np.moveaxis(around[k : k + n], 0, axis) for k in range(size)]
+
+
+@_composed
+def convolve1d(
+    input: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+) -> Any:
+    """As `scipy.ndimage.convolve1d`."""
+    kernel = number("convolve1d", weights)
+    shift = -origin - (1 if kernel.shape[0] % 2 == 0 else 0)
+    return correlate1d(input, kernel[::-1], axis, output, mode, cval, shift)
+
+
+def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
+    """Samples of the Gaussian or of a derivative, in the order of a correlation."""
+    x = np.arange(-radius, radius + 1)
+    phi = np.exp(-0.5 / (sigma * sigma) * x**2)
+    phi = phi / np.sum(phi)
+    if order == 0:
+        return phi
+    # The derivative is a Hermite polynomial q times the Gaussian: q' - x/sigma**2 q, order times.
+    coefficients: list[Any] = [1.0]
+    for _ in range(order):
+        raised = [0.0, *[-c / (sigma * sigma) for c in coefficients]]
+        lowered = [(k + 1) * c for k, c in enumerate(coefficients[1:])]
+        coefficients = [c + (lowered[k] if k < len(lowered) else 0.0) for k, c in enumerate(raised)]
+    polynomial: Any = 0.0
+    for k, c in enumerate(coefficients):
+        polynomial = polynomial + c * x.astype(float) ** k
+    return (polynomial * phi)[::-1]
+
+
+@_composed
+def gaussian_filter1d(
+    input: npt.ArrayLike,
+    sigma: Any,
+    axis: int = -1,
+    order: int = 0,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: int | None = None,
+) -> Any:
+    """As `scipy.ndimage.gaussian_filter1d`, in the image and sigma; the radius is
+    that of sigma's value.
+    """
+    reach = int(truncate * sigma + 0.5) if radius is None else int(radius)
+    kernel = _gaussian_kernel(sigma, order, reach)
+    return correlate1d(input, kernel, axis, output, mode, cval, 0)
+
+
+def _for_axes(value: Any, count: int) -> list[Any]:
+    several = isinstance(value, list | tuple) or getattr(value, "ndim", None) not in (None, 0)
+    return list(value) if several else [value] * count
+
+
+@_composed
+def gaussian_filter(
+    input: npt.ArrayLike,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: int | Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+) -> Any:
+    """As `scipy.ndimage.gaussian_filter`, in the image and sigma; the radius is
+    that of sigma's value.
+    """
+    image: Any = number("gaussian_filter", input)
+    places = list(range(image.ndim)) if axes is None else np.atleast_1d(axes).tolist()
+    count = len(places)
+    if np.ndim(sigma):
+        sigma = [sigma[k] for k in range(count)]
+    parts = [_for_axes(item, count) for item in (sigma, order, mode, radius)]
+    for axis, width, degree, extension, reach in zip(places, *parts, strict=True):
+        if holds_expr(width) or width > 1e-15:
+            image = gaussian_filter1d(
+                image, width, axis, degree, None, extension, cval, truncate, radius=reach
+            )
+    return stored(image, input, output)
+
+
+@_composed
+def uniform_filter1d(
+    input: npt.ArrayLike,
+    size: int,
+    axis: int = -1,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+) -> Any:
+    """As `scipy.ndimage.uniform_filter1d`."""
+    return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
+
+
+@_composed
+def uniform_filter(
+    input: npt.ArrayLike,
+    size: int | Sequence[int] = 3,
+    output: Any = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    origin: int | Sequence[int] = 0,
+    *,
+    axes: Sequence[int] | None = None,
+) -> Any:
+    """As `scipy.ndimage.uniform_filter`."""
+    image: Any = number("uniform_filter", input)
+    places = list(range(image.ndim)) if axes is None else np.atleast_1d(axes).tolist()
+    parts = [_for_axes(item, len(places)) for item in (size, mode, origin)]
+    for axis, width, extension, start in zip(places, *parts, strict=True):
+        if width > 1:
+            image = uniform_filter1d(image, width, axis, None, extension, cval, start)
+    return stored(image, input, output)
+
+
+def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def function(
+        input: npt.ArrayLike,
+        size: int,
+        axis: int = -1,
+        output: Any = None,
+        mode: str = "reflect",
+        cval: float = 0.0,
+        origin: int = 0,
+    ) -> Any:
+        copies = _along_axis(name, number(name, input), size, axis, mode, cval, origin)
+        return stored(reduce(chosen, copies), input, output)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+maximum_filter1d = _extreme("maximum_filter1d", np.maximum)
+minimum_filter1d = _extreme("minimum_filter1d", np.minimum)
+
+
+# -- neighborhoods -------------------------------------------------------------------------------
+def _neighbors(
+    who: str, image: Array, footprint: Array, mode: Any, cval: float, origin: Any
+) -> Any:
+    """The pixels around each pixel that are in the footprint, along a new first axis."""
+    copies = [image]
+    parts = [_for_axes(item, image.ndim) for item in (footprint.shape, mode, origin)]
+    for axis, (size, extension, start) in enumerate(zip(*parts, strict=True)):
+        copies = [
+            moved
+            for copy in copies
+            for moved in _along_axis(who, copy, size, axis, extension, cval, start)
+        ]
+    places = np.flatnonzero(footprint)
+    return np.stack([copies[k] for k in places])
+
+
+def _footprint(who: str, image: Array, size: Any, footprint: Any) -> Array:
+    if holds_expr([size, footprint]):
+        raise fail(TypeError, f"{who}: expected a plain size and footprint, but got a traced one")
+    if footprint is not None:
+        return np.asarray(footprint, bool)
+    if size is None:
+        raise fail(ValueError, f"{who}: expected a size or a footprint, but got neither")
+    return np.ones(_for_axes(size, image.ndim), bool)
+
+
+@_composed
+def correlate(
+    input: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: None = None,
+) -> Any:
+    """As `scipy.ndimage.correlate`."""
+    refuse("correlate", axes=axes)
+    image, kernel = number("correlate", input), number("correlate", weights)
+    around = _neighbors("correlate", image, np.ones(kernel.shape), mode, cval, origin)
+    result = np.tensordot(kernel.reshape(-1), around, 1)
+    return stored(result, input, output)
+
+
+@_composed
+def convolve(
+    input: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: None = None,
+) -> Any:
+    """As `scipy.ndimage.convolve`."""
+    kernel = number("convolve", weights)
+    starts = zip(_for_axes(origin, kernel.ndim), kernel.shape, strict=True)
+    shifts = [-start - (1 if n % 2 == 0 else 0) for start, n in starts]
+    return correlate(input, np.flip(kernel), output, mode, cval, shifts, axes=axes)
+
+
+def _ranked(
+    who: str, rank: Callable[[int], int], input: Any, size: Any, footprint: Any, options: Any
+) -> Any:
+    image = number(who, input)
+    output, mode, cval, origin, axes = options
+    refuse(who, axes=axes)
+    chosen = _footprint(who, image, size, footprint)
+    around = np.sort(_neighbors(who, image, chosen, mode, cval, origin), axis=0)
+    return stored(around[rank(around.shape[0])], input, output)
+
+
+@_composed
+def rank_filter(
+    input: npt.ArrayLike,
+    rank: int,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: None = None,
+) -> Any:
+    """As `scipy.ndimage.rank_filter`."""
+    options = (output, mode, cval, origin, axes)
+    return _ranked("rank_filter", lambda n: rank, input, size, footprint, options)
+
+
+@_composed
+def median_filter(
+    input: npt.ArrayLike,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: None = None,
+) -> Any:
+    """As `scipy.ndimage.median_filter`."""
+    options = (output, mode, cval, origin, axes)
+    return _ranked("median_filter", lambda n: n // 2, input, size, footprint, options)
+
+
+@_composed
+def percentile_filter(
+    input: npt.ArrayLike,
+    percentile: float,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: None = None,
+) -> Any:
+    """As `scipy.ndimage.percentile_filter`."""
+    share = percentile % 100 if percentile < 0 else percentile
+
+    def rank(n: int) -> int:
+        return n - 1 if share == 100 else int(n * share / 100)
+
+    options = (output, mode, cval, origin, axes)
+    return _ranked("percentile_filter", rank, input, size, footprint, options)

@@ -1,0 +1,133 @@
+"""Images moved, scaled and turned: each is sampled at the coordinates that its pixels come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.ndimage as _scipy
+
+from funcgrad.scipy.composition import composed, number, real, refuse
+from funcgrad.scipy.ndimage.sampling import map_coordinates
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+def _grid(shape: Sequence[int]) -> Array:
+    """The coordinates of the pixels, along a first axis."""
+    return np.indices(tuple(shape)).astype(float)
+
+
+@_composed
+def geometric_transform(
+    input: npt.ArrayLike,
+    mapping: Callable[..., Any],
+    output_shape: Sequence[int] | None = None,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+    extra_arguments: tuple[Any, ...] = (),
+    extra_keywords: Mapping[str, Any] | None = None,
+) -> Any:
+    """As `scipy.ndimage.geometric_transform`, in the image and what ``mapping`` captures."""
+    image = number("geometric_transform", input)
+    shape = image.shape if output_shape is None else tuple(output_shape)
+    extra = dict(extra_keywords or {})
+    rows = [np.stack(mapping(index, *extra_arguments, **extra)) for index in np.ndindex(shape)]
+    places = np.stack(rows, axis=-1).reshape(-1, *shape)
+    return map_coordinates(input, places, output, order, mode, cval, prefilter)
+
+
+@_composed
+def affine_transform(
+    input: npt.ArrayLike,
+    matrix: npt.ArrayLike,
+    offset: Any = 0.0,
+    output_shape: Sequence[int] | None = None,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """As `scipy.ndimage.affine_transform`, in the image, the matrix and the offset."""
+    image, linear = number("affine_transform", input), real("affine_transform", matrix)
+    ndim = image.ndim
+    shape = image.shape if output_shape is None else tuple(output_shape)
+    if linear.ndim == 1:
+        linear = np.diag(linear)
+    if linear.shape[1] == ndim + 1:
+        linear, offset = linear[:ndim, :ndim], linear[:ndim, ndim]
+    if linear.shape != (ndim, ndim):
+        raise fail(
+            ValueError,
+            f"affine_transform: expected a matrix of {ndim} rows, but got shape {linear.shape}",
+        )
+    start = np.broadcast_to(real("affine_transform", offset), (ndim,))
+    places = np.tensordot(linear, _grid(shape), 1) + start.reshape(-1, *(1,) * ndim)
+    return map_coordinates(input, places, output, order, mode, cval, prefilter)
+
+
+@_composed
+def shift(
+    input: npt.ArrayLike,
+    shift: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """As `scipy.ndimage.shift`, in the image and the shift."""
+    image = number("shift", input)
+    moved = np.broadcast_to(real("shift", shift), (image.ndim,))
+    places = _grid(image.shape) - moved.reshape(-1, *(1,) * image.ndim)
+    return map_coordinates(input, places, output, order, mode, cval, prefilter)
+
+
+@_composed
+def zoom(
+    input: npt.ArrayLike,
+    zoom: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> Any:
+    """As `scipy.ndimage.zoom`, in the image; the factors are plain."""
+    image = number("zoom", input)
+    factors = np.broadcast_to(np.asarray(zoom, float), (image.ndim,))
+    shape = [round(n * factor) for n, factor in zip(image.shape, factors, strict=True)]
+    grid = _grid(shape)
+    places = []
+    for axis, (n, size) in enumerate(zip(image.shape, shape, strict=True)):
+        if grid_mode:
+            places.append((grid[axis] + 0.5) * (n / size) - 0.5)
+        else:
+            places.append(grid[axis] * ((n - 1) / (size - 1) if size > 1 else 1.0))
+    return map_coordinates(input, np.stack(places), output, order, mode, cval, prefilter)
+
+
+def _fourier(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    def function(input: npt.ArrayLike, *size: Any, **options: Any) -> Any:
+        transform = number(name, input)
+        refuse(name, output=options.get("output"))
+        return transform * own(np.ones(transform.shape, transform.dtype), *size, **options)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+fourier_ellipsoid, fourier_gaussian = _fourier("fourier_ellipsoid"), _fourier("fourier_gaussian")
+fourier_shift, fourier_uniform = _fourier("fourier_shift"), _fourier("fourier_uniform")
