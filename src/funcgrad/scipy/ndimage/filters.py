@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+Output: TypeAlias = npt.DTypeLike | Array | None
 
 PADDING = {
     "reflect": "symmetric",
@@ -42,7 +43,7 @@ def extension_of(who: str, mode: str) -> str:
     return PADDING[mode]
 
 
-def stored(result: Array, input: npt.ArrayLike, output: Any) -> Any:
+def stored(result: Array, input: npt.ArrayLike, output: Output) -> Any:
     """A result in the dtype of the input, or of ``output``, which may be an array that takes it."""
     if isinstance(output, np.ndarray | Reference):
         taking: Any = output
@@ -58,7 +59,7 @@ def correlate1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
     axis: int = -1,
-    output: Any = None,
+    output: Output = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
@@ -91,7 +92,7 @@ def convolve1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
     axis: int = -1,
-    output: Any = None,
+    output: Output = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
@@ -127,7 +128,7 @@ def gaussian_filter1d(
     sigma: Any,
     axis: int = -1,
     order: int = 0,
-    output: Any = None,
+    output: Output = None,
     mode: str = "reflect",
     cval: float = 0.0,
     truncate: float = 4.0,
@@ -152,7 +153,7 @@ def gaussian_filter(
     input: npt.ArrayLike,
     sigma: Any,
     order: Any = 0,
-    output: Any = None,
+    output: Output = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
     truncate: float = 4.0,
@@ -182,7 +183,7 @@ def uniform_filter1d(
     input: npt.ArrayLike,
     size: int,
     axis: int = -1,
-    output: Any = None,
+    output: Output = None,
     mode: str = "reflect",
     cval: float = 0.0,
     origin: int = 0,
@@ -195,7 +196,7 @@ def uniform_filter1d(
 def uniform_filter(
     input: npt.ArrayLike,
     size: int | Sequence[int] = 3,
-    output: Any = None,
+    output: Output = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
@@ -217,7 +218,7 @@ def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]
         input: npt.ArrayLike,
         size: int,
         axis: int = -1,
-        output: Any = None,
+        output: Output = None,
         mode: str = "reflect",
         cval: float = 0.0,
         origin: int = 0,
@@ -250,7 +251,7 @@ def _neighbors(
     return np.stack([copies[k] for k in places])
 
 
-def _footprint(who: str, image: Array, size: Any, footprint: Any) -> Array:
+def _footprint(who: str, image: Array, size: object, footprint: npt.ArrayLike | None) -> Array:
     if holds_expr([size, footprint]):
         raise fail(TypeError, f"{who}: expected a plain size and footprint, but got a traced one")
     if footprint is not None:
@@ -264,10 +265,10 @@ def _footprint(who: str, image: Array, size: Any, footprint: Any) -> Array:
 def correlate(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
-    output: Any = None,
-    mode: Any = "reflect",
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
-    origin: Any = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: None = None,
 ) -> Any:
@@ -283,10 +284,10 @@ def correlate(
 def convolve(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
-    output: Any = None,
-    mode: Any = "reflect",
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
-    origin: Any = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: None = None,
 ) -> Any:
@@ -298,7 +299,12 @@ def convolve(
 
 
 def _ranked(
-    who: str, rank: Callable[[int], int], input: Any, size: Any, footprint: Any, options: Any
+    who: str,
+    rank: Callable[[int], int],
+    input: npt.ArrayLike,
+    size: object,
+    footprint: npt.ArrayLike | None,
+    options: tuple[Any, ...],
 ) -> Any:
     image = number(who, input)
     output, mode, cval, origin, axes = options
@@ -312,12 +318,12 @@ def _ranked(
 def rank_filter(
     input: npt.ArrayLike,
     rank: int,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
-    origin: Any = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: None = None,
 ) -> Any:
@@ -329,12 +335,12 @@ def rank_filter(
 @_composed
 def median_filter(
     input: npt.ArrayLike,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
-    origin: Any = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: None = None,
 ) -> Any:
@@ -347,12 +353,12 @@ def median_filter(
 def percentile_filter(
     input: npt.ArrayLike,
     percentile: float,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
-    origin: Any = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: None = None,
 ) -> Any:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.scipy.composition import composed, number, real, refuse
+from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import map_coordinates
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -27,7 +28,7 @@ def geometric_transform(
     input: npt.ArrayLike,
     mapping: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
-    output: Any = None,
+    output: Output = None,
     order: int = 3,
     mode: str = "constant",
     cval: float = 0.0,
@@ -48,9 +49,9 @@ def geometric_transform(
 def affine_transform(
     input: npt.ArrayLike,
     matrix: npt.ArrayLike,
-    offset: Any = 0.0,
+    offset: npt.ArrayLike = 0.0,
     output_shape: Sequence[int] | None = None,
-    output: Any = None,
+    output: Output = None,
     order: int = 3,
     mode: str = "constant",
     cval: float = 0.0,
@@ -77,8 +78,8 @@ def affine_transform(
 @_composed
 def shift(
     input: npt.ArrayLike,
-    shift: Any,
-    output: Any = None,
+    shift: npt.ArrayLike,
+    output: Output = None,
     order: int = 3,
     mode: str = "constant",
     cval: float = 0.0,
@@ -94,8 +95,8 @@ def shift(
 @_composed
 def zoom(
     input: npt.ArrayLike,
-    zoom: Any,
-    output: Any = None,
+    zoom: npt.ArrayLike,
+    output: Output = None,
     order: int = 3,
     mode: str = "constant",
     cval: float = 0.0,

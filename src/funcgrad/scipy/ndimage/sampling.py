@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.scipy.composition import composed, number, real, taken
-from funcgrad.scipy.ndimage.filters import PADDING, extension_of, stored
+from funcgrad.scipy.ndimage.filters import PADDING, Output, extension_of, stored
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -84,7 +84,7 @@ def spline_filter1d(
     input: npt.ArrayLike,
     order: int = 3,
     axis: int = -1,
-    output: Any = np.float64,
+    output: Output = np.float64,
     mode: str = "mirror",
 ) -> Any:
     """As `scipy.ndimage.spline_filter1d` for order 3: the coefficients of the
@@ -118,7 +118,7 @@ def _interpolation_matrix(n: int, mode: str) -> Array:
 
 @_composed
 def spline_filter(
-    input: npt.ArrayLike, order: int = 3, output: Any = np.float64, mode: str = "mirror"
+    input: npt.ArrayLike, order: int = 3, output: Output = np.float64, mode: str = "mirror"
 ) -> Any:
     """As `scipy.ndimage.spline_filter`, for order 3."""
     image = number("spline_filter", input)
@@ -131,7 +131,7 @@ def spline_filter(
 def map_coordinates(
     input: npt.ArrayLike,
     coordinates: npt.ArrayLike,
-    output: Any = None,
+    output: Output = None,
     order: int = 3,
     mode: str = "constant",
     cval: float = 0.0,
