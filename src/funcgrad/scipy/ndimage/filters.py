@@ -22,7 +22,7 @@ from funcgrad.typing import Array
 _composed = composed(_scipy)
 Output: TypeAlias = npt.DTypeLike | Array | None
 
-PADDING = {
+EXTENSIONS = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",
@@ -36,14 +36,14 @@ PADDING = {
 
 
 def extension_of(who: str, mode: str) -> str:
-    if mode not in PADDING:
+    if mode not in EXTENSIONS:
         raise fail(
-            ValueError, f"{who}: expected a mode among {', '.join(PADDING)}, but got {mode!r}"
+            ValueError, f"{who}: expected a mode among {', '.join(EXTENSIONS)}, but got {mode!r}"
         )
-    return PADDING[mode]
+    return EXTENSIONS[mode]
 
 
-def stored(result: Array, input: npt.ArrayLike, output: Output) -> Any:
+def filtered_output(result: Array, input: npt.ArrayLike, output: Output) -> Any:
     """A result in the dtype of the input, or of ``output``, which may be an array that takes it."""
     if isinstance(output, np.ndarray | Reference):
         taking: Any = output
@@ -70,7 +70,7 @@ def correlate1d(
     total: Any = 0.0
     for k, copy in enumerate(copies):
         total = total + kernel[k] * copy
-    return stored(total, input, output)
+    return filtered_output(total, input, output)
 
 
 def _along_axis(
@@ -175,7 +175,7 @@ def gaussian_filter(
             image = gaussian_filter1d(
                 image, width, axis, degree, None, extension, cval, truncate, radius=reach
             )
-    return stored(image, input, output)
+    return filtered_output(image, input, output)
 
 
 @_composed
@@ -210,7 +210,7 @@ def uniform_filter(
     for axis, width, extension, start in zip(places, *parts, strict=True):
         if width > 1:
             image = uniform_filter1d(image, width, axis, None, extension, cval, start)
-    return stored(image, input, output)
+    return filtered_output(image, input, output)
 
 
 def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -224,7 +224,7 @@ def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]
         origin: int = 0,
     ) -> Any:
         copies = _along_axis(name, number(name, input), size, axis, mode, cval, origin)
-        return stored(reduce(chosen, copies), input, output)
+        return filtered_output(reduce(chosen, copies), input, output)
 
     function.__name__ = name
     return _composed(function)
@@ -277,7 +277,7 @@ def correlate(
     image, kernel = number("correlate", input), number("correlate", weights)
     around = _neighbors("correlate", image, np.ones(kernel.shape), mode, cval, origin)
     result = np.tensordot(kernel.reshape(-1), around, 1)
-    return stored(result, input, output)
+    return filtered_output(result, input, output)
 
 
 @_composed
@@ -311,7 +311,7 @@ def _ranked(
     refuse(who, axes=axes)
     chosen = _footprint(who, image, size, footprint)
     around = np.sort(_neighbors(who, image, chosen, mode, cval, origin), axis=0)
-    return stored(around[rank(around.shape[0])], input, output)
+    return filtered_output(around[rank(around.shape[0])], input, output)
 
 
 @_composed

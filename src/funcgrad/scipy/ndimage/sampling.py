@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.scipy.composition import composed, number, real, taken
-from funcgrad.scipy.ndimage.filters import PADDING, Output, extension_of, stored
+from funcgrad.scipy.ndimage.filters import EXTENSIONS, Output, extension_of, filtered_output
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -168,7 +168,7 @@ def map_coordinates(
         image, places = _padded(image, places, mode, cval)
     if order == 3 and prefilter:
         image = spline_filter(image, 3, mode=mode)
-    return stored(_sampled(image, places, order, mode, cval), input, output)
+    return filtered_output(_sampled(image, places, order, mode, cval), input, output)
 
 
 _MARGIN = 12
@@ -180,7 +180,7 @@ def _padded(image: Array, places: Any, mode: str, cval: float) -> tuple[Any, Any
         return image, places
     margins = [(_MARGIN, _MARGIN)] * image.ndim
     options = {"constant_values": cval} if mode == "grid-constant" else {}
-    around = np.pad(image, margins, PADDING[mode], **options)  # type: ignore[call-overload]
+    around = np.pad(image, margins, EXTENSIONS[mode], **options)  # type: ignore[call-overload]
     return around, places + float(_MARGIN)
 
 
