@@ -174,3 +174,73 @@ def test_root_of_a_function_that_returns_its_jacobian_as_well():
     np.testing.assert_allclose(
         fg.jacobian(solution)(np.array([1.0, 8.0])), np.diag([1 / 3, 1 / 12]), atol=1e-12
     )
+
+
+def valley(v, a):
+    return (v[0] - a**2) ** 2 + (v[1] - 1) ** 2 * (1 + a) + v[0] ** 4
+
+
+def test_legacy_minimizers_have_the_derivative_of_the_minimum():
+    # A simplex is moved by comparisons alone: a derivative through its steps is 0.
+    expected = fg.grad(lambda a: scipy.optimize.minimize(valley, [0.0, 0.0], (a,)).x[0])(1.5)
+    for name in ("fmin", "fmin_bfgs", "fmin_cg", "fmin_powell"):
+        search = getattr(scipy.optimize, name)
+
+        def captured(a, search=search):
+            return search(lambda v: valley(v, a), [0.0, 0.0], disp=False)[0]
+
+        def given(a, search=search):
+            return search(valley, [0.0, 0.0], args=(a,), disp=False)[0]
+
+        assert fg.grad(captured)(1.5) == pytest.approx(expected, rel=1e-9)
+        assert fg.jit(fg.grad(given))(1.5) == pytest.approx(expected, rel=1e-9)
+    assert fg.grad(
+        lambda a: scipy.optimize.fmin_ncg(
+            valley, [0.0, 0.0], fg.grad(valley), args=(a,), disp=False
+        )[0]
+    )(1.5) == pytest.approx(expected, rel=1e-9)
+
+
+def on_line(v, a):
+    return (v - a) ** 2 + v**4
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: scipy.optimize.brent(on_line, args=(a,)),
+        lambda a: scipy.optimize.golden(lambda v: on_line(v, a)),
+        lambda a: scipy.optimize.fminbound(lambda v: on_line(v, a), 0.0, 2.0),
+    ],
+)
+def test_legacy_searches_on_a_line(solve):
+    v = solve(1.5)
+    value, slope = fg.value_and_grad(solve)(1.5)
+    assert value == pytest.approx(v, abs=1e-5)
+    assert slope == pytest.approx(2 / (2 + 12 * value**2), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["anderson", "broyden1", "broyden2", "newton_krylov"])
+def test_other_solvers_of_equations(name):
+    def solution(a):
+        return getattr(scipy.optimize, name)(lambda v: v**3 - a, 1.0)
+
+    assert fg.grad(solution)(1.5) == pytest.approx(1.5 ** (-2 / 3) / 3, rel=1e-9)
+
+
+def test_global_searches_refuse_traced_values_and_run_on_plain_ones():
+    bounds = [(0.0, 2.0)] * 2
+    for name in ("differential_evolution", "dual_annealing", "shgo", "direct", "brute"):
+        search = getattr(scipy.optimize, name)
+        with pytest.raises(TypeError, match=f"{name}: expected plain values, .*write scipy.optim"):
+            fg.grad(lambda a, search=search: search(lambda v: valley(v, a), bounds).x[0])(1.5)
+    with pytest.raises(TypeError, match=r"leastsq: .*write scipy.optimize.least_squares"):
+        fg.grad(lambda a: scipy.optimize.leastsq(lambda v: v - a, [0.0])[0][0])(1.5)
+    with pytest.raises(TypeError, match="full_output=True is not supported"):
+        fg.grad(lambda a: scipy.optimize.fmin(valley, [0.0, 0.0], (a,), full_output=True)[1])(1.5)
+
+    def scaled(a):
+        found = scipy.optimize.differential_evolution(lambda v: valley(v, 1.0), bounds, rng=0)
+        return a * found.x[1]
+
+    assert fg.grad(scaled)(1.5) == pytest.approx(1.0)

@@ -16,7 +16,13 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad.adoption.namespaces import is_composed, is_curried, is_kept, is_kept_namespace
+from funcgrad.adoption.namespaces import (
+    is_composed,
+    is_curried,
+    is_kept,
+    is_kept_namespace,
+    replacements,
+)
 from funcgrad.arrays.mutable_array import MARK
 from funcgrad.expr import Expr
 from funcgrad.source import USERS, code_names
@@ -209,12 +215,13 @@ def _bound(function: FunctionType | None, name: str, value: Any) -> Binding | No
         return None
 
 
-def _attributes(value: Any, names: frozenset[str]) -> list[Any]:
-    """The attributes of a module that code with these names may read."""
-    if not isinstance(value, ModuleType):
+def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
+    """The attributes of a module, and of the modules in it, that code with these names may read."""
+    if not isinstance(value, ModuleType) or not depth:
         return []
-    own = vars(value)
-    return [own[name] for name in names if name in own and not isinstance(own[name], ModuleType)]
+    own = [vars(value)[name] for name in names if name in vars(value)]
+    of_modules = [item for inner in own for item in _attributes(inner, names, depth - 1)]
+    return [*of_modules, *[item for item in own if not isinstance(item, ModuleType)]]
 
 
 def _functions(value: Any) -> list[FunctionType]:
@@ -245,9 +252,15 @@ def _own_attribute(value: Any, name: str) -> Any:
 
 
 def _asks(value: Any) -> bool:
-    """Whether a global is one of the functions or types that tell a traced value from a number."""
+    """Whether a global is one of the functions or types that tell a traced value from a number.
+
+    So are those of SciPy that have a stand-in: the steps of a search in Python can run on traced values, but
+    the derivative of its result is not that of its steps.
+    """
     if isinstance(value, BuiltinFunctionType | FunctionType):
-        return value.__module__ in _NUMBERS or value in _ASKING
+        home = str(value.__module__)
+        of_scipy = home.startswith("scipy.") and id(value) in replacements()
+        return of_scipy or home in _NUMBERS or value in _ASKING
     return isinstance(value, type) and (value in _ASKING or issubclass(value, _OF_NUMPY))
 
 

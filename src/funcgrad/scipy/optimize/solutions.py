@@ -1,9 +1,7 @@
-"""``scipy.optimize`` for traced values: solutions, differentiated by the implicit function theorem.
+"""Solvers of `scipy.optimize` whose solutions are differentiated by the implicit function theorem.
 
-Where nothing is traced, the functions are SciPy's own. A function with traced arguments, or that captures
-traced values, is solved to the limit of rounding by SciPy's solvers with exact derivatives, and Newton steps.
-The solution is differentiable in the arguments and captured values to every order; the derivative in the
-starting point is 0. All other names lead to SciPy.
+A function with traced arguments, or that captures traced values, is solved to the limit of rounding by
+SciPy's solvers with exact derivatives, and Newton steps.
 """
 
 from __future__ import annotations
@@ -452,7 +450,3 @@ def linprog(
     right = np.concatenate([equal[1], above[1], low, high])
     x = np.linalg.solve(lift_fully(matrix)[places], lift_fully(right)[places])
     return _result(x, fun=cost @ x, slack=above[1] - above[0] @ x, con=equal[1] - equal[0] @ x)
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)

@@ -1,0 +1,37 @@
+"""``scipy.optimize`` for traced values: solutions, differentiated by the implicit function theorem.
+
+Where nothing is traced, the functions are SciPy's own. A function with traced arguments, or that captures
+traced values, is solved to the limit of rounding by SciPy's solvers with exact derivatives, and Newton steps.
+The solution is differentiable in the arguments and captured values to every order; the derivative in the
+starting point is 0. `fmin` and other legacy functions give these solutions, too; global searches refuse
+traced values. All other names lead to SciPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.optimize as _scipy
+
+from funcgrad.scipy.optimize.legacy import LEGACY
+from funcgrad.scipy.optimize.solutions import bisect as bisect
+from funcgrad.scipy.optimize.solutions import brenth as brenth
+from funcgrad.scipy.optimize.solutions import brentq as brentq
+from funcgrad.scipy.optimize.solutions import curve_fit as curve_fit
+from funcgrad.scipy.optimize.solutions import fixed_point as fixed_point
+from funcgrad.scipy.optimize.solutions import fsolve as fsolve
+from funcgrad.scipy.optimize.solutions import least_squares as least_squares
+from funcgrad.scipy.optimize.solutions import linprog as linprog
+from funcgrad.scipy.optimize.solutions import minimize as minimize
+from funcgrad.scipy.optimize.solutions import minimize_scalar as minimize_scalar
+from funcgrad.scipy.optimize.solutions import newton as newton
+from funcgrad.scipy.optimize.solutions import ridder as ridder
+from funcgrad.scipy.optimize.solutions import root as root
+from funcgrad.scipy.optimize.solutions import root_scalar as root_scalar
+from funcgrad.scipy.optimize.solutions import toms748 as toms748
+
+globals().update(LEGACY)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)

@@ -1,0 +1,97 @@
+"""Legacy functions and global searches of `scipy.optimize` for traced values.
+
+A search compares values: a derivative through its steps would be 0, or that of the last steps. A local
+solution is that of `minimize`, `minimize_scalar` or `root`, by the implicit function theorem; other searches
+refuse traced values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import scipy.optimize as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import refuse, tuple_of, without_tracing
+from funcgrad.scipy.optimize.solutions import minimize, minimize_scalar, root
+from funcgrad.source import fail
+
+_Solver = Callable[..., Any]
+_Given = Mapping[str, Any]
+
+
+def _minimum(f: _Solver, args: Any, given: _Given) -> Any:
+    return minimize(f, given["x0"], args).x
+
+
+def _minimum_on_line(f: _Solver, args: Any, given: _Given) -> Any:
+    ends = (given["x1"], given["x2"]) if "x1" in given else None
+    return minimize_scalar(f, given.get("brack"), ends, args).x
+
+
+def _root(f: _Solver, args: Any, given: _Given) -> Any:
+    return np.reshape(root(f, given["xin"], args).x, np.shape(given["xin"]))
+
+
+_SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
+    **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_powell"), _minimum),
+    **dict.fromkeys(("brent", "fminbound", "golden"), _minimum_on_line),
+    **dict.fromkeys(("anderson", "broyden1", "broyden2", "diagbroyden"), _root),
+    **dict.fromkeys(("excitingmixing", "linearmixing", "newton_krylov"), _root),
+}
+_FROM_THERE = "search on plain values, and write scipy.optimize.minimize(func, x0).x from there"
+_ADVICE = {
+    **dict.fromkeys(("basinhopping", "brute", "differential_evolution", "direct"), _FROM_THERE),
+    **dict.fromkeys(("dual_annealing", "shgo"), _FROM_THERE),
+    **dict.fromkeys(
+        ("fmin_cobyla", "fmin_l_bfgs_b", "fmin_slsqp", "fmin_tnc"),
+        "write scipy.optimize.minimize(func, x0, bounds=bounds).x",
+    ),
+    "bracket": "write scipy.optimize.minimize_scalar(func).x",
+    "leastsq": "write scipy.optimize.least_squares(func, x0).x",
+    "line_search": "write scipy.optimize.minimize(func, x0).x",
+}
+
+
+def _point(given: _Given) -> Any:
+    """A point at which the function can be traced."""
+    for name in ("x0", "xin", "xk"):
+        if name in given:
+            return given[name]
+    ends = given.get("bounds", given.get("ranges"))
+    if isinstance(ends, _scipy.Bounds):
+        return np.full(np.shape(ends.lb), 0.5)
+    return 0.5 if ends is None else np.full(len(ends), 0.5)
+
+
+def _function(name: str) -> _Solver:
+    own = getattr(_scipy, name)
+    parameters = signature(own)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = parameters.bind(*args, **kwargs).arguments
+        f, extra = given[next(iter(parameters.parameters))], tuple_of(given.get("args", ()))
+        if not holds_expr(list(given.values())) and without_tracing(f, _point(given), extra):
+            return own(*args, **kwargs)
+        refuse(name, full_output=given.get("full_output"), retall=given.get("retall"))
+        if name not in _SOLVED:
+            raise fail(
+                TypeError,
+                f"{name}: expected plain values, but got traced ones, whose derivatives a search loses; "
+                f"{_ADVICE[name]}",
+            )
+        return _SOLVED[name](f, extra, given)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"As `scipy.optimize.{name}`; with traced values, options of the\nsearch have no effect."
+        if name in _SOLVED
+        else f"As `scipy.optimize.{name}`, which refuses traced values."
+    )
+    return function
+
+
+LEGACY = {name: _function(name) for name in (*_SOLVED, *_ADVICE)}
