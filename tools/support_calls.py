@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tools.scipy_calls import scipy_calls
+
 _TEXT = """
 abs: x - y | absolute: x - y | acosh: y | arccosh: y | angle: x + 1j*y | append: x, y
 arange: x[0], 3.0, 0.5 | apply_along_axis: lambda v: v*v.sum(), 0, A | apply_over_axes: np.sum, A, [0]
@@ -233,7 +235,7 @@ def _is_finite(function: np.ufunc, arguments: str) -> bool:
 
 def calls() -> dict[str, str]:
     """The call of each function, as text."""
-    given = special_calls()
+    given = special_calls() | scipy_calls()
     for part in _TEXT.replace("\n", " | ").split(" | "):
         name, _, arguments = part.strip().partition(": ")
         if name.endswith("[]"):

@@ -23,7 +23,7 @@ import funcgrad as fg
 HOME = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HOME))
 
-from tools import support_calls  # noqa: E402
+from tools import scipy_calls, support_calls  # noqa: E402
 
 ARRAYS = {
     "x": np.array([0.31, 0.72, 0.55, 0.87]),
@@ -72,6 +72,8 @@ def program(call: str) -> Callable[..., Any]:
         import funcgrad.scipy as fs
 
         space |= {"sc": sc, "fs": fs}
+    if "scipy." in call:
+        space = scipy_calls.with_modules(space)
     exec(text, space)
     f: Callable[..., Any] = space["f"]
     f.names = names  # type: ignore[attr-defined]

@@ -26,8 +26,9 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.source import fail
+from funcgrad.source import BUT_PANDAS, fail
 
 
 class ArrayProtocols:
@@ -98,13 +99,15 @@ class ArrayProtocols:
             raise fail(
                 TypeError,
                 "array: expected numbers, but got an array with traced values, whose gradient a plain "
-                "array would cut; call fg.adopt(f) on the function that asks, or use funcgrad.numpy there",
+                f"array would cut; {remedy() or _ADOPT}",
+                BUT_PANDAS,
             )
         if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
             return np.array(value, dtype)
         return export(self)
 
 
+_ADOPT = "call fg.adopt(f) on the function that asks, or use funcgrad.numpy there"
 _OPTIONS = {"out", "where", "initial"}
 _OTHERWISE = frozenset({*IN_PLACE, *VIEW_FUNCTIONS, np.diag, np.einsum, np.nan_to_num})
 _PLAIN = frozenset({int, float, str, bool, type(None), np.ndarray, Expr})
