@@ -92,7 +92,7 @@ nquad: lambda s, t: x[0]*s*t, [(0.0, y[1]), (0.0, x[1])]
 tplquad: lambda r, s, t: x[0]*r*s*t, 0, 1, 0, 1, 0, 1
 odeint: lambda u, t: -y[0]*u, x[:2], [0.0, 0.5], rtol=1e-10, atol=1e-10
 nsum: lambda n: x[0]**n, 1, 30 @ .sum
-solve_ivp: lambda t, u: -y[0]*u, (0.0, 0.5), x[:2], rtol=1e-10, atol=1e-10 @ .y
+solve_ivp: lambda t, u: -y[0]*u, (0.0, 0.5), x[:2], t_eval=[0.0, 0.5], rtol=1e-10, atol=1e-10 @ .y
 tanhsinh: lambda t: x[0]*t**2, 0.0, y[1] @ .integral | newton_cotes: 3
 cubature: lambda t: x[0]*t[:, 0]**2, [0.0], [1.0] @ .estimate | qmc_quad: lambda t: x[0]*t[0], 0.0, 1.0
 solve_bvp: lambda t, u: u, lambda a, b: a, [0.0, 1.0], [x[:2]] @ .y""",

@@ -5,9 +5,12 @@ import statistics
 
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.linalg
+import scipy.ndimage
 import scipy.signal
 import scipy.special
+import scipy.stats
 
 import funcgrad as fg
 from tools import support_calls, support_table
@@ -28,6 +31,10 @@ from tools import support_calls, support_table
         scipy.special.erf,
         scipy.special.jv,
         scipy.linalg.expm,
+        scipy.signal.savgol_filter,
+        scipy.ndimage.sobel,
+        scipy.stats.pearsonr,
+        scipy.fft.dct,
         "np.sinc",
         "np.linalg.norm",
         "numpy.fft.fft",
@@ -41,7 +48,7 @@ def test_supported(function):
 
 @pytest.mark.parametrize(
     "function",
-    [np.nextafter, "np.nextafter", scipy.signal.savgol_filter, len, math.gcd],
+    [np.nextafter, "np.nextafter", scipy.stats.kendalltau, "scipy.stats.kendalltau", len, math.gcd],
 )
 def test_not_supported(function):
     assert fg.supports(function) is False
@@ -63,7 +70,18 @@ def test_what_is_supported_is_differentiated():
         fg.value_and_grad(lambda x, f=f: np.sum(x + np.sum(f(x))))(np.array([0.3, 0.7]))
 
 
-SAMPLE = ["unique", "greater", "linalg.solve", "nextafter", "sort"]
+SAMPLE = [
+    *(
+        "unique",
+        "greater",
+        "linalg.solve",
+        "nextafter",
+        "sort",
+        "scipy.fft.dct",
+        "scipy.ndimage.sobel",
+    ),
+    *("scipy.stats.pearsonr", "scipy.optimize.fmin", "scipy.stats.kendalltau"),
+]
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -25,8 +25,8 @@ def supports(function: Callable[..., Any] | str) -> bool:
 
     ``function`` is the function, or its name with that of its module. True if
     it is differentiated, or known to have derivative zero, in functions that
-    are traced. Functions of NumPy and ufuncs of `scipy.special` have been
-    measured: docs/support.md has the table. An argument of such a function may
+    are traced. Functions of NumPy and SciPy have been measured:
+    docs/support.md has the table. An argument of such a function may
     still be unsupported, which is an error where it is given.
 
     Raises TypeError if ``function`` is neither a function nor text, and
@@ -64,7 +64,7 @@ def supports(function: Callable[..., Any] | str) -> bool:
 
 @cache
 def _measurements() -> dict[str, list[str]]:
-    """What was measured of the functions of NumPy and ufuncs of SciPy (docs/support.md), by full name.
+    """What was measured of the functions of NumPy and SciPy (docs/support.md), by full name.
 
     Of each, the call, the kind (differentiable, constant or refused), where it works (any code, or functions
     that are traced), and y or n for the value, forward mode, reverse mode, second order, jit and vmap.
@@ -80,7 +80,8 @@ def _name(function: Any) -> str:
     if isinstance(function, np.ufunc):
         home = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
     else:
-        home = getattr(function, "__module__", "")
+        # SciPy defines its functions in private modules of the public one.
+        home = str(getattr(function, "__module__", "")).partition("._")[0]
     return f"{home}.{getattr(function, '__name__', '')}"
 
 
