@@ -78,3 +78,7 @@ def test_what_scipy_refuses_is_refused():
         fg.grad(lambda x: scipy.fft.dct([x, x], type=5)[0])(1.0)
     with pytest.raises(ValueError, match="dct: expected more points along axis -1, but got 1"):
         fg.grad(lambda x: scipy.fft.dct([x], type=1)[0])(1.0)
+    for name in ("fftn", "dctn", "hfft2"):
+        f = getattr(scipy.fft, name)
+        with pytest.raises(ValueError, match=f"{name}: expected each axis once"):
+            fg.grad(lambda x, f=f: abs(f(x * REAL, axes=(1, -2))[0, 0, 0]))(1.0)

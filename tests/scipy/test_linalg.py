@@ -223,3 +223,10 @@ def test_banded_cholesky_factors_have_scipys_values_and_derivatives(lower, width
 def test_arguments_that_are_refused(f, message):
     with pytest.raises((TypeError, ValueError), match=message):
         fg.jacobian(f)(A)
+
+
+def test_toeplitz_takes_batches():
+    rows = [linalg.toeplitz(a, b) for a, b in zip(A, B, strict=True)]
+    np.testing.assert_array_equal(fg.jit(lambda a, b: linalg.toeplitz(a, b))(A, B), rows)
+    rows = [linalg.toeplitz(a, B[0, :2]) for a in A]
+    np.testing.assert_array_equal(fg.jit(lambda a: linalg.toeplitz(a, B[0, :2]))(A), rows)

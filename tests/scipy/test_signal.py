@@ -202,6 +202,41 @@ def test_dtypes():
     assert signal.convolve([1, 2], [3, 4]).dtype == scipy.signal.convolve([1, 2], [3, 4]).dtype
 
 
+FILTERS = {
+    "correlate1d": lambda image, m: m.correlate1d(image, [0.5, -0.7, 0.4]),
+    "gaussian_filter": lambda image, m: m.gaussian_filter(image, 1.3),
+    "gaussian_laplace": lambda image, m: m.gaussian_laplace(image, 1.0),
+    "uniform_filter": lambda image, m: m.uniform_filter(image, 6),
+    "uniform_filter1d": lambda image, m: m.uniform_filter1d(image, 49),
+}
+
+
+@pytest.mark.parametrize("dtype", [int, np.uint8, bool])
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_of_integers_round_as_scipy(name, dtype):
+    image = np.full((5, 7), 49).astype(dtype)
+    image[1:, 2:5] = np.arange(12).reshape(4, 3) % 7
+    f = FILTERS[name]
+    expected = f(image, scipy.ndimage)
+    value = fg.jit(lambda image: f(image, scipy.ndimage))(image)
+    assert value.dtype == expected.dtype
+    np.testing.assert_array_equal(value, expected)
+    np.testing.assert_array_equal(
+        fg.vmap(lambda image: f(image, scipy.ndimage))(np.stack([image, image[::-1]]))[0], expected
+    )
+
+
+def test_filters_write_integers_as_scipy():
+    def smoothed(image):
+        taken = np.zeros(image.shape, int)
+        scipy.ndimage.gaussian_filter(image, 1.3, output=taken)
+        return taken
+
+    np.testing.assert_array_equal(fg.jit(smoothed)(9.5 * IMAGE), smoothed(9.5 * IMAGE))
+    slope = fg.grad(lambda image: np.sum(smoothed(image) * image))(9.5 * IMAGE)
+    np.testing.assert_array_equal(slope, smoothed(9.5 * IMAGE))
+
+
 def test_what_is_not_supported_is_refused():
     with pytest.raises(TypeError, match="map_coordinates: expected order 0, 1 or 3"):
         fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5]], order=2)[0])(1.0)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.fft as _scipy
 
+from funcgrad.expr import Expr
 from funcgrad.ops import fourier
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed
@@ -56,10 +57,18 @@ def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
         *,
         plan: None = None,
     ) -> Any:
+        x = lift_fully(x)
+        _check_axes(name, x, axes)
         return transform(x, _listed(s), _listed(axes), norm)
 
     function.__name__ = name
     return _composed(function)
+
+
+def _check_axes(who: str, x: Expr, axes: Any) -> None:
+    places = [] if axes is None else [int(axis) % max(x.ndim, 1) for axis in _listed(axes)]
+    if len(set(places)) < len(places):
+        raise fail(ValueError, f"{who}: expected each axis once, but got axes={axes}")
 
 
 def _listed(value: Any) -> Any:
@@ -212,6 +221,7 @@ def _along_several(who: str) -> Callable[..., Any]:
         orthogonalize: bool | None = None,
     ) -> Any:
         x = lift_fully(x)
+        _check_axes(who, x, axes)
         for n, axis in fourier.sizes(who, x, _listed(s), _listed(axes)):
             x = _transformed(who[:-1], x, type, n, axis, norm, orthogonalize)
         return x

@@ -21,11 +21,13 @@ def _vector(who: str, value: npt.ArrayLike) -> Any:
 @_composed
 def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
     """As `scipy.linalg.toeplitz`."""
-    column = _vector("toeplitz", c)
-    row = np.conj(column) if r is None else _vector("toeplitz", r)
-    values = np.concatenate([column[::-1], row[1:]])
-    rows, columns = np.arange(column.shape[0]), np.arange(row.shape[0])
-    return values[column.shape[0] - 1 - rows[:, None] + columns]
+    column = np.atleast_1d(number("toeplitz", c))
+    row = np.conj(column) if r is None else np.atleast_1d(number("toeplitz", r))
+    stack = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
+    column, row = [np.broadcast_to(part, (*stack, part.shape[-1])) for part in (column, row)]
+    values = np.concatenate([column[..., ::-1], row[..., 1:]], axis=-1)
+    rows, columns = np.arange(column.shape[-1]), np.arange(row.shape[-1])
+    return values[..., column.shape[-1] - 1 - rows[:, None] + columns]
 
 
 @_composed

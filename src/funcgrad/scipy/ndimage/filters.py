@@ -16,10 +16,11 @@ import scipy.ndimage as _scipy
 from funcgrad.arrays.reference import Reference
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, refuse
+from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed, _filter = composed(_scipy), filters_of(_scipy)
 Output: TypeAlias = npt.DTypeLike | Array | None
 
 EXTENSIONS = {
@@ -54,7 +55,7 @@ def filtered_output(result: Array, input: npt.ArrayLike, output: Output) -> Any:
 
 
 # -- along an axis -------------------------------------------------------------------------------
-@_composed
+@_filter
 def correlate1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
@@ -87,7 +88,7 @@ def _along_axis(
     return [np.moveaxis(around[k : k + n], 0, axis) for k in range(size)]
 
 
-@_composed
+@_filter
 def convolve1d(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
@@ -122,7 +123,7 @@ def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
     return (polynomial * phi)[::-1]
 
 
-@_composed
+@_filter
 def gaussian_filter1d(
     input: npt.ArrayLike,
     sigma: Any,
@@ -148,7 +149,7 @@ def _for_axes(value: Any, count: int) -> list[Any]:
     return list(value) if several else [value] * count
 
 
-@_composed
+@_filter
 def gaussian_filter(
     input: npt.ArrayLike,
     sigma: Any,
@@ -178,7 +179,7 @@ def gaussian_filter(
     return filtered_output(image, input, output)
 
 
-@_composed
+@_filter
 def uniform_filter1d(
     input: npt.ArrayLike,
     size: int,
@@ -192,7 +193,7 @@ def uniform_filter1d(
     return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
 
 
-@_composed
+@_filter
 def uniform_filter(
     input: npt.ArrayLike,
     size: int | Sequence[int] = 3,
@@ -261,7 +262,7 @@ def _footprint(who: str, image: Array, size: object, footprint: npt.ArrayLike | 
     return np.ones(_for_axes(size, image.ndim), bool)
 
 
-@_composed
+@_filter
 def correlate(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
@@ -280,7 +281,7 @@ def correlate(
     return filtered_output(result, input, output)
 
 
-@_composed
+@_filter
 def convolve(
     input: npt.ArrayLike,
     weights: npt.ArrayLike,
