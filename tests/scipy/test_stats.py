@@ -476,3 +476,11 @@ def test_quantiles_at_the_ends_do_not_depend_on_parameters():
         slopes = fg.grad(lambda q, a, b: scipy.stats.beta.ppf(q, a, b), (1, 2))(q, 2.0, 3.0)
         assert slopes == (0.0, 0.0)
     assert fg.grad(lambda a: scipy.stats.gamma.ppf(0.0, a))(2.0) == 0.0
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "entropy", "median"])
+def test_moments_have_the_shape_of_all_parameters(name):
+    moment, loc = getattr(scipy.stats.norm, name), np.array([1.0, 2.0])
+    np.testing.assert_array_equal(
+        fg.jit(lambda loc: moment(loc, 3.0))(loc), moment(loc, 3.0), strict=True
+    )

@@ -94,7 +94,7 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
         shapes, *placed = self.own._parse_args(*args, **kwds)
         if holds_expr(list(shapes)):
             raise fail(TypeError, f"{who}: expected plain shapes, but got traced ones; {_TRACED}")
-        loc, scale = [real(who, item) for item in (*placed, 1)][:2]
+        loc, scale = np.broadcast_arrays(*[real(who, item) for item in (*placed, 1)][:2])
         with np.errstate(all="ignore"):
             return np.where(scale > 0, moved(own(*shapes), loc, scale), np.nan)
 
