@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
@@ -260,6 +260,7 @@ def test_colorings_of_random_patterns(rows, columns, seed, density):
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 5)), max_size=4))
+@example([("square", 0), ("add", 0), ("neighbors", 0), ("cumsum", 0)])
 def test_random_hessians(steps):
     def f(x):
         y = x
@@ -269,10 +270,12 @@ def test_random_hessians(steps):
 
     x = np.linspace(0.2, 1.1, N)
     oracle = differences(fg.grad(f), x)
-    found = sparse_hessian(f)(x).toarray()
+    found = sparse_hessian(f)(x)
     scale = 1 + np.max(np.abs(oracle))
-    np.testing.assert_allclose(found / scale, oracle / scale, atol=1e-6)
-    assert np.array_equal(sparse_hessian(f)(x).toarray() != 0, (found != 0).T)
+    np.testing.assert_allclose(found.toarray() / scale, oracle / scale, atol=1e-6)
+    # What is stored is symmetric; of two entries that cancel, one may be the rounding error.
+    found.data[:] = 1.0
+    np.testing.assert_array_equal(found.toarray(), found.toarray().T)
 
 
 # -- what is dense, and what depends on values ---------------------------------------------------
