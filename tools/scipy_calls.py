@@ -19,8 +19,9 @@ ifht: x, 0.1, 0.5""",
     "linalg": """
 block_diag: A, B | cho_factor: S | cho_solve: scipy.linalg.cho_factor(S), x[:3]
 cho_solve_banded: (scipy.linalg.cholesky_banded(np.stack([x, 2 + y])), False), x | cholesky: S
-cholesky_banded: np.stack([x, 2 + y]) | circulant: x | companion: y | convolution_matrix: x, 3 | coshm: A
-cosm: A | det: A | eig: A | eig_banded: np.stack([x, 2 + y]) | eigh: S | eigh_tridiagonal: 2 + y, x[:3]
+cholesky_banded: np.stack([x, 2 + y]) @ [:, 1:] | circulant: x | companion: y | convolution_matrix: x, 3
+coshm: A | cosm: A | det: A | eig: A
+eig_banded: np.stack([x, 2 + y]) | eigh: S @ [0] | eigh_tridiagonal: 2 + y, x[:3]
 eigvals: A | eigvals_banded: np.stack([x, 2 + y]) | eigvalsh: S | eigvalsh_tridiagonal: 2 + y, x[:3]
 expm: A | expm_cond: A | expm_frechet: A, B | fiedler: x | fiedler_companion: y
 fractional_matrix_power: S, 0.5 | funm: S, np.sin | hankel: x, y | hessenberg: A | inv: A
