@@ -1,10 +1,12 @@
 """scipy.fft of traced values: SciPy's own values, and derivatives of linear functions, in both modes."""
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
 import scipy.fft
+import toolz
 
 import funcgrad as fg
 
@@ -82,3 +84,14 @@ def test_what_scipy_refuses_is_refused():
         f = getattr(scipy.fft, name)
         with pytest.raises(ValueError, match=f"{name}: expected each axis once"):
             fg.grad(lambda x, f=f: abs(f(x * REAL, axes=(1, -2))[0, 0, 0]))(1.0)
+
+
+@pytest.mark.parametrize("name", ["fft", "rfft2", "dct"])
+def test_a_transform_takes_a_function_of_scipy_fft_itself(name):
+    function, x = getattr(scipy.fft, name), REAL[0]
+    np.testing.assert_allclose(fg.jit(function)(x), function(x), 1e-12)
+    np.testing.assert_allclose(fg.jvp(function, (x,), (2 * x,))[1], 2 * function(x), 1e-12)
+    np.testing.assert_allclose(fg.vmap(function)(REAL), [function(row) for row in REAL], 1e-12)
+    first = functools.partial(function, norm="ortho")
+    np.testing.assert_allclose(fg.jit(first)(x), first(x), 1e-12)
+    np.testing.assert_allclose(fg.jit(toolz.compose(np.abs, first))(x), np.abs(first(x)), 1e-12)

@@ -257,7 +257,9 @@ def _asks(value: Any) -> bool:
     So are those of SciPy that have a stand-in: the steps of a search in Python can run on traced values, but
     the derivative of its result is not that of its steps.
     """
-    if isinstance(value, BuiltinFunctionType | FunctionType):
+    # A function of scipy.fft is an object of uarray's, which calls the chosen library.
+    of_uarray = type(value).__module__ == "uarray"
+    if of_uarray or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)
         of_scipy = home.startswith("scipy.") and id(value) in replacements()
         return of_scipy or home in _NUMBERS or value in _ASKING
