@@ -149,3 +149,10 @@ def test_complex_edges_follow_the_convention():
     e = np.real(c * c)
     found = fg.sum_product(e, PATHS, fg.local)[c](c=1 + 2j)
     assert found == fg.gradient(e, c)(c=1 + 2j) == 2 + 4j
+
+
+def test_local_of_what_is_no_edge_says_what_to_write():
+    x = fg.var("x")
+    for given in (x, fg.edges(x * x)[0]):
+        with pytest.raises(TypeError, match=r"expected an edge, .*; write fg.sum_product\(e,"):
+            fg.local(given)

@@ -334,6 +334,12 @@ def test_an_instance_of_a_subclass_of_dict_is_a_tree(kind):
     assert carry.a == 12.0
 
 
+def test_an_instance_of_a_subclass_of_dict_keeps_the_order_of_its_keys():
+    given = KeysAsAttributes(b=2.0, a=3.0)
+    assert list(fg.grad(lambda p: p.a * p.b)(given).items()) == [("b", 3.0), ("a", 2.0)]
+    assert list(fg.jit(lambda p: p)(given).items()) == [("b", 2.0), ("a", 3.0)]
+
+
 def test_attributes_that_repeat_the_items_of_a_dict_are_refused():
     # They would keep the plain numbers, and the derivative would be zero.
     with pytest.raises(TypeError, match="got Repeating"):

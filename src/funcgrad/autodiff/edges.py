@@ -190,6 +190,12 @@ def local(edge: Edge) -> Expr | None:
     >>> fg.simplify(sums[x])
     y*cos(x)
     """
+    if not isinstance(edge, Edge):
+        raise fail(
+            TypeError,
+            f"local: expected an edge, as sum_product gives its weight, but got {type(edge).__name__}; "
+            "write fg.sum_product(e, semiring, fg.local)",
+        )
     child = edge.node
     if not isinstance(child, Expr):
         raise fail(

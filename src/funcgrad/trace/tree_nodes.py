@@ -180,11 +180,13 @@ def _dict_with_attributes(tree: Any) -> TreeNode | None:
     if space is not tree and not space.keys().isdisjoint(tree):
         return None
     kind: Any = type(tree)
-    keys = sorted(tree, key=str)
+    order = list(tree)
+    keys = sorted(order, key=str)
 
     def put(values: Sequence[Any]) -> Any:
         new = kind.__new__(kind)
-        dict.update(new, zip(keys, values, strict=True))
+        items = dict(zip(keys, values, strict=True))
+        dict.update(new, [(key, items[key]) for key in order])
         if space is tree:
             new.__dict__ = new
         elif space:
