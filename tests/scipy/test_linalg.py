@@ -194,22 +194,68 @@ def test_banded_cholesky_factors_have_scipys_values_and_derivatives(lower, width
     bands = 0.3 * rng.normal(size=(width + 1, 4)) * (1 + 0.5j if dtype is complex else 1)
     bands[0 if lower else -1] = 3.0
     right = rng.normal(size=(4, 2))
-    used = np.ones(bands.shape, bool)
-    for k in range(1, width + 1):
-        used[(k, slice(4 - k, None)) if lower else (width - k, slice(0, k))] = False
 
     def solved(factor, right):
         return linalg.cho_solve_banded((factor, lower), right)
 
     own = scipy.linalg.cholesky_banded(bands, lower=lower)
     found = fg.jit(lambda a: linalg.cholesky_banded(a, lower=lower))(bands)
-    np.testing.assert_allclose(found[used], own[used], rtol=1e-14)
+    np.testing.assert_allclose(found, own, rtol=1e-14)
     np.testing.assert_allclose(
         fg.jit(solved)(own, right), scipy.linalg.cho_solve_banded((own, lower), right), rtol=1e-12
     )
     if dtype is float:
-        fg.check_grads(lambda a: linalg.cholesky_banded(a, lower=lower)[used], (bands,))
+        # SciPy copies the corners, so that they have the derivative 1.
+        fg.check_grads(lambda a: linalg.cholesky_banded(a, lower=lower), (bands,))
         fg.check_grads(solved, (own, right), order=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"lower": False},
+        {"b": 1},
+        {"b": 1, "type": 2},
+        {"b": 1, "type": 3},
+        {"subset_by_index": (0, 1)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_traced_eigenvectors_have_scipys_signs(options, dtype):
+    rng = np.random.default_rng(4)
+    options = dict(options)
+    for size in (2, 3, 5):
+        a, step = rng.normal(size=(2, size, size))
+        if dtype is complex:
+            a, step = a + 1j * step.T, step - 0.5j * a
+        a, step = a + a.conj().T, step + step.conj().T
+        if "b" in options:
+            options["b"] = a @ a.conj().T + np.eye(size)
+
+        def vectors(t, a=a, step=step):
+            return scipy.linalg.eigh(a + t * step, **options)[1]
+
+        found, slope = fg.jvp(vectors, (0.0,), (1.0,))
+        np.testing.assert_allclose(found, vectors(0.0), atol=1e-10)
+        np.testing.assert_allclose(fg.jit(vectors)(0.0), vectors(0.0), atol=1e-10)
+        if dtype is float:
+            h = 1e-6
+            expected = (vectors(h) - vectors(-h)) / (2 * h)
+            np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-5)
+            weights = rng.normal(size=expected.shape)
+            grad = fg.grad(lambda t, w=weights, f=vectors: np.sum(w * f(t)))(0.0)
+            np.testing.assert_allclose(grad, np.sum(weights * slope), rtol=1e-9)
+
+
+def test_eigenvectors_of_batches_and_of_single_precision_have_scipys_signs():
+    stack = np.random.default_rng(1).normal(size=(6, 3, 3))
+    stack = (stack + stack.transpose(0, 2, 1)).astype(np.float32)
+    own = np.stack([scipy.linalg.eigh(a)[1] for a in stack])
+    found = fg.vmap(lambda a: scipy.linalg.eigh(a)[1])(stack)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, own, atol=1e-5)
 
 
 @pytest.mark.parametrize(

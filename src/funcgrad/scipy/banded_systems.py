@@ -137,8 +137,11 @@ def cholesky_banded(
         if k:
             matrix = matrix + np.diag(np.conj(below), k)
     factor = np.linalg.cholesky(matrix)
-    if lower:
-        rows = [np.pad(np.diagonal(factor, -k), (0, k)) for k in range(width + 1)]
-    else:
-        rows = [np.pad(np.conj(np.diagonal(factor, -k)), (k, 0)) for k in range(width, -1, -1)]
+    # In the corners, which stand for no entry of the matrix, SciPy leaves what it is given.
+    rows = []
+    for row in range(width + 1):
+        k = row if lower else width - row
+        band = np.diagonal(factor, -k)
+        parts = [band, bands[row, n - k :]] if lower else [bands[row, :k], np.conj(band)]
+        rows.append(np.concatenate(parts))
     return np.stack(rows)

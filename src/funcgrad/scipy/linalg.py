@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg as _scipy
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.matrix_stacks import hermitian_from
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import (
     banded_systems,
@@ -19,6 +21,8 @@ from funcgrad.scipy import (
 )
 from funcgrad.scipy.composition import composed, refuse
 from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -145,27 +149,45 @@ def eigh(
 ) -> Any:
     # With b = l @ l^H, each problem with b is one without it (as LAPACK's hegst).
     refuse("eigh", subset_by_value=options.get("subset_by_value"))
-    if subset_by_index is not None:
-        first, last = subset_by_index
-        found = eigh(a, b, lower=lower, eigvals_only=eigvals_only, type=type)
-        parts = [part[..., first : last + 1] for part in ([found] if eigvals_only else found)]
-        return parts[0] if eigvals_only else tuple(parts)
-    if b is None:
-        triangle: Any = "L" if lower else "U"
-        if eigvals_only:
-            return np.linalg.eigvalsh(a, triangle)
-        return tuple(np.linalg.eigh(a, triangle))
-    left, inner = np.linalg.cholesky(_hermitian(b, lower)), _hermitian(a, lower)
-    adjoint = np.conj(np.swapaxes(left, -1, -2))
-    if type == 1:
-        half = np.linalg.solve(left, inner)
-        inner = np.linalg.solve(left, np.conj(np.swapaxes(half, -1, -2)))
-    else:
-        inner = adjoint @ inner @ left
+    left, inner = None, a
+    if b is not None:
+        left, inner = np.linalg.cholesky(_hermitian(b, lower)), _hermitian(a, lower)
+        if type == 1:
+            half = np.linalg.solve(left, inner)
+            inner = np.linalg.solve(left, _conjugated(half))
+        else:
+            inner = _conjugated(left) @ inner @ left
+    triangle: Any = "U" if b is None and not lower else "L"
+    first, last = (0, inner.shape[-1] - 1) if subset_by_index is None else subset_by_index
     if eigvals_only:
-        return np.linalg.eigvalsh(inner)
-    w, v = np.linalg.eigh(inner)
-    return w, left @ v if type == 3 else np.linalg.solve(adjoint, v)
+        return np.linalg.eigvalsh(inner, triangle)[..., first : last + 1]
+    w, v = np.linalg.eigh(inner, triangle)
+    w, v = w[..., first : last + 1], v[..., first : last + 1]
+    if left is not None:
+        v = left @ v if type == 3 else np.linalg.solve(_conjugated(left), v)
+    return w, _with_phases(
+        v, _own_eigenvectors(lower, type, (first, last), lift_fully(v).type, a, b)
+    )
+
+
+def _with_phases(v: Any, own: Any) -> Any:
+    """Eigenvectors with the signs, or complex phases, of others; they have no derivative."""
+    overlap = stop_gradient(np.sum(np.conj(v) * own, axis=-2, keepdims=True))
+    overlap = np.where(overlap == 0, 1.0, overlap)
+    return v * (overlap / np.abs(overlap))
+
+
+def _own_eigenvectors(
+    lower: bool, kind: int, subset: tuple[int, int], type: ArrayType, a: Array, b: Array | None
+) -> Any:
+    """SciPy's eigenvectors, by another driver than NumPy's, without a derivative."""
+
+    def run(*matrices: Array) -> Any:
+        found = _scipy.eigh(*matrices, lower=lower, type=kind, subset_by_index=subset)
+        return found[1].astype(type.dtype)
+
+    matrices = [stop_gradient(lift_fully(matrix)) for matrix in (a, b) if matrix is not None]
+    return primitive(run, out=lambda *_: type, name="eigenvectors")(*matrices)
 
 
 @_composed
