@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
+from scipy.sparse import csc_array
 
 import funcgrad as fg
 
@@ -32,7 +34,11 @@ ARRAYS = {
     "B": np.array([[0.7, -0.3, 0.1], [0.4, 1.1, 0.9], [0.2, -0.8, 1.4]]),
 }
 """The arguments of derivatives."""
-FIXED = {"k": np.array([2, 0, 3, 1]), "c": np.array([True, False, True, True])}
+FIXED = {
+    "k": np.array([2, 0, 3, 1]),
+    "c": np.array([True, False, True, True]),
+    "D": csc_array(np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 0.0], [1.0, 0.0, 4.0]])),
+}
 SETUP = "S = A @ A.T + np.eye(3)"
 MEASURED = ("value", "forward", "reverse", "second order", "jit", "vmap")
 
@@ -205,7 +211,8 @@ def _measured(name: str, call: str, f: Callable[..., Any], where: str) -> Row:
     found = [_holds(test) for test in tests]
     note = next((text for text in found if isinstance(text, str)), "")
     holds = tuple([item is True for item in found])
-    if not holds[4] and not holds[1] and note:
+    no_derivative = isinstance(found[1], str) and isinstance(found[2], str)
+    if note and not holds[1] and (no_derivative or not holds[4]):
         return Row(name, call, "refused", where, holds, note)
     kind = "differentiable" if np.any(slope != 0) else "constant"
     return Row(name, call, kind, where, holds, note)
@@ -243,20 +250,24 @@ def _order(name: str) -> tuple[bool, str, str]:
 _INTRODUCTION = """# What takes traced values
 
 Each public function of `numpy`, `numpy.linalg`, `numpy.fft` and `numpy.polynomial`, each ufunc of
-`scipy.special`, and the functions of numbers of SciPy's other modules, as measured by
+`scipy.special`, and the functions, distributions and interpolants of SciPy's other modules, as measured by
 `python tools/support_table.py`: one call of it is run, and compared with NumPy's or SciPy's value and with
-central differences.
+central differences. The last section names what has no row.
 
 - *any*: NumPy hands the call over, also for formulas (`np.sin(fg.var("x"))`). *functions*: it does not,
   so the call works in functions that are differentiated, compiled or mapped, which are adopted, and with
   `import funcgrad.numpy as np`.
 - The columns are the value (to the last bit, beside a gradient), forward mode, reverse mode, second order,
   `jit` and `vmap` (up to rounding). A function without a derivative (a comparison, say) is a *constant*: its
-  derivative is zero. A *refused* function is an error that says what to write instead.
+  derivative is zero. A *refused* function is an error where a derivative is asked for, which says what to
+  write instead; some have values under `jit`.
 - Under `vmap` a function is refused whose result has a shape or a choice that depends on values.
 
 `fg.supports(np.interp)` answers from the same measurements.
 """
+
+
+WITHOUT_A_ROW = "## Names that have no row\n\nThose of SciPy are those of version "
 
 
 def page(rows: Iterable[Row]) -> str:
@@ -273,7 +284,7 @@ def page(rows: Iterable[Row]) -> str:
     for home, own in by_home.items():
         parts.append(f"## {home}\n\n{head}" + "".join(f"{_line(row)}\n" for row in own))
     parts.append(
-        "## Names that are no functions of numbers\n\n| names | why |\n| --- | --- |\n" + _others()
+        f"{WITHOUT_A_ROW}{scipy.__version__}.\n\n| names | why |\n| --- | --- |\n" + _others()
     )
     return "\n".join(parts)
 
@@ -291,6 +302,8 @@ def _others() -> str:
     by_reason: dict[str, list[str]] = {}
     for name, why in sorted(support_calls.other().items()):
         by_reason.setdefault(why, []).append(name)
+    for sort, names in scipy_calls.without_a_call().items():
+        by_reason[f"of scipy: {sort}"] = names
     return "".join(f"| {', '.join(names)} | {why} |\n" for why, names in sorted(by_reason.items()))
 
 

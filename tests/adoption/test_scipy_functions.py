@@ -155,3 +155,28 @@ def test_numbers_have_their_precision_in_numpys_own_code():
     found = fg.jit(lambda b: signal.lfilter_zi(b, a))(b)
     assert found.dtype == float
     np.testing.assert_allclose(found, signal.lfilter_zi(b, a), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        lambda w: signal.butter(3, w),
+        lambda w: signal.butter(2, [w / 2, w], "bandpass"),
+        lambda w: signal.cheby1(3, 10 * w, 0.2),
+        lambda w: signal.cheby2(3, 60 * w, w),
+        lambda w: signal.ellip(3, 2 * w, 60.0, 0.2),
+        lambda w: signal.bessel(3, w),
+        lambda w: signal.iirdesign(w / 2, w, 1.0, 30.0),
+    ],
+)
+def test_filter_designs_have_derivatives_in_frequencies_and_ripples(design):
+    # SciPy looks the design up in a table of functions, and compares it with others.
+    def coefficients(w):
+        return np.concatenate(design(w))
+
+    h = 1e-6
+    expected = (coefficients(0.4 + h) - coefficients(0.4 - h)) / (2 * h)
+    value, slope = fg.jvp(coefficients, (0.4,), (1.0,))
+    np.testing.assert_allclose(value, coefficients(0.4), rtol=1e-12)
+    np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fg.jacrev(coefficients)(0.4), slope, rtol=1e-9, atol=1e-12)

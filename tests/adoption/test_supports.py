@@ -80,7 +80,8 @@ SAMPLE = [
         "scipy.fft.dct",
         "scipy.ndimage.sobel",
     ),
-    *("scipy.stats.pearsonr", "scipy.optimize.fmin", "scipy.stats.kendalltau"),
+    *("scipy.stats.pearsonr", "scipy.optimize.fmin", "scipy.stats.kendalltau", "scipy.stats.burr"),
+    *("scipy.interpolate.CubicSpline", "scipy.signal.butter", "scipy.signal.windows.dpss"),
 ]
 
 
@@ -108,9 +109,13 @@ def test_every_public_name_is_measured_or_said_to_be_no_function_of_numbers():
 
 
 def test_the_page_shows_what_is_stored():
-    assert support_table.PAGE.read_text("utf-8") == support_table.page(
-        support_table.stored().values()
-    )
+    shown = support_table.PAGE.read_text("utf-8")
+    expected = support_table.page(support_table.stored().values())
+    heading = support_table.WITHOUT_A_ROW
+    assert heading in shown
+    if f"{heading}{scipy.__version__}." in shown:  # other versions have other names
+        assert shown == expected
+    assert shown.partition(heading)[0] == expected.partition(heading)[0]
 
 
 def test_supports_answers_what_was_measured():

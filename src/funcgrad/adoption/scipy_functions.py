@@ -103,8 +103,12 @@ class CompiledCodeError(TypeError):
     """Compiled code has met a traced value."""
 
 
+@lru_cache(maxsize=1024)
 def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that funcgrad has not: SciPy's own of plain values, and its adopted code of others."""
+    """A function that funcgrad has not: SciPy's own of plain values, and its adopted code of others.
+
+    It is one object, since SciPy compares functions of its tables with others (``typefunc == buttap``).
+    """
 
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
