@@ -81,7 +81,12 @@ SAMPLE = [
         "scipy.ndimage.sobel",
     ),
     *("scipy.stats.pearsonr", "scipy.optimize.fmin", "scipy.stats.kendalltau", "scipy.stats.burr"),
-    *("scipy.interpolate.CubicSpline", "scipy.signal.butter", "scipy.signal.windows.dpss"),
+    *(
+        "scipy.integrate.nquad",
+        "scipy.interpolate.CubicSpline",
+        "scipy.signal.butter",
+        "scipy.signal.windows.dpss",
+    ),
 ]
 
 

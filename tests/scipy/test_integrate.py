@@ -134,3 +134,56 @@ def test_differential_equations():
     np.testing.assert_array_equal(
         plain.y, scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0]).y
     )
+
+
+TWICE = {
+    "dblquad": lambda m, a: m.dblquad(
+        lambda y, x: np.exp(-a * x * y), 0.0, 1.0, 0.0, lambda x: a + x
+    ),
+    "dblquad of numbers": lambda m, a: m.dblquad(lambda y, x, b: x * y**b, 0.0, a, a, 2 * a, (a,)),
+    "nquad": lambda m, a: m.nquad(
+        lambda y, x, b: np.exp(-a * x * y) * b,
+        [lambda x, b: (0.0, a + x * b), (0.0, 1.0)],
+        args=(a,),
+        opts=[{"epsabs": 1e-10}, lambda *_: {"limit": 60}],
+    ),
+    "nquad of one": lambda m, a: m.nquad(lambda x: x**a, [(a, 2.0)]),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_multiple_integrals_are_scipys_with_two_derivatives(name):
+    f = TWICE[name]
+    assert f(integrate, 0.7)[0] == f(scipy.integrate, 0.7)[0]
+    value, slope = fg.jvp(lambda a: f(integrate, a)[0], (0.7,), (1.0,))
+    assert value == f(scipy.integrate, 0.7)[0]
+    reverse = fg.grad(lambda a: f(integrate, a)[0])
+    h = 1e-4
+    difference = (f(integrate, 0.7 + h)[0] - f(integrate, 0.7 - h)[0]) / (2 * h)
+    assert slope == pytest.approx(difference, rel=1e-7)
+    assert reverse(0.7) == pytest.approx(slope, rel=1e-12)
+    curvature = (reverse(0.7 + h) - reverse(0.7 - h)) / (2 * h)
+    assert fg.grad(reverse)(0.7) == pytest.approx(curvature, rel=1e-6)
+
+
+def test_triple_integrals_have_limits_in_scipys_order():
+    def f(m, a):
+        return m.tplquad(
+            lambda z, y, x: a * z + x, 0, a, 0, lambda x: x, lambda x, y: y - x, lambda x, y: a * y
+        )[0]
+
+    assert fg.jit(lambda a: f(integrate, a))(0.7) == pytest.approx(
+        f(scipy.integrate, 0.7), rel=1e-13
+    )
+    difference = (f(scipy.integrate, 0.7 + 1e-4) - f(scipy.integrate, 0.7 - 1e-4)) / 2e-4
+    assert fg.grad(lambda a: f(integrate, a))(0.7) == pytest.approx(difference, rel=1e-6)
+
+
+def test_multiple_integrals_of_plain_values_are_scipys_own():
+    plain = (lambda y, x: x * y, [(0.0, 1.0), (0.0, 2.0)])
+    assert integrate.nquad(*plain) == scipy.integrate.nquad(*plain)
+    assert integrate.nquad(*plain, full_output=True) == scipy.integrate.nquad(
+        *plain, full_output=True
+    )
+    with pytest.raises(TypeError, match="nquad: full_output=True is not supported"):
+        fg.grad(lambda a: integrate.nquad(lambda x: a * x, [(0.0, a)], full_output=True)[0])(1.0)

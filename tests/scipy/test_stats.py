@@ -484,3 +484,36 @@ def test_moments_have_the_shape_of_all_parameters(name):
     np.testing.assert_array_equal(
         fg.jit(lambda loc: moment(loc, 3.0))(loc), moment(loc, 3.0), strict=True
     )
+
+
+WEIGHTS = np.array([[0.3, 0.9, 1.1], [0.4, 0.2, 2.5]])
+
+
+@pytest.mark.parametrize("other", [None, WEIGHTS[::-1] + 0.1])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"axis": 1}, {"axis": None}, {"axis": -1, "keepdims": True}, {"base": 2.0}],
+    ids=str,
+)
+def test_entropy_of_weights_is_scipys_with_two_derivatives(other, options):
+    def entropy(p, module=stats):
+        return module.entropy(p, other, **options)
+
+    for p in (WEIGHTS, WEIGHTS.astype(np.float32)):
+        own, found = entropy(p, scipy.stats), fg.jit(entropy)(p)
+        assert np.shape(found) == np.shape(own)
+        assert np.asarray(found).dtype == own.dtype
+        np.testing.assert_allclose(found, own, rtol=4 * np.finfo(p.dtype).eps)
+    fg.check_grads(lambda p: np.sum(entropy(p) ** 2), (WEIGHTS,), order=2)
+    if other is not None:
+        fg.check_grads(lambda q: np.sum(stats.entropy(WEIGHTS, q, **options)), (other,), order=2)
+
+
+@pytest.mark.parametrize("other", [None, np.array([0.2, 0.3, 0.1])])
+def test_the_entropys_slope_at_a_zero_is_infinite_and_the_others_are_finite(other):
+    p = np.array([0.0, 0.3, 0.9])
+    found = fg.grad(lambda p: stats.entropy(p, other))(p)
+    assert found[0] == (np.inf if other is None else -np.inf)
+    rest = None if other is None else other[1:]
+    expected = fg.grad(lambda p: stats.entropy(p, rest))(p[1:])
+    np.testing.assert_allclose(found[1:], expected, rtol=1e-13, atol=1e-15)

@@ -159,6 +159,94 @@ def quad(
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
+def nquad(
+    func: Callable[..., Any],
+    ranges: Sequence[Any],
+    args: object = None,
+    opts: Any = None,
+    full_output: bool = False,
+) -> Any:
+    """As `scipy.integrate.nquad`; of traced values one `quad` within the other.
+
+    The estimate of the error is then that of the outermost integral.
+
+    >>> import funcgrad as fg
+    >>> volume = lambda r: nquad(lambda y, x: x * y, [lambda x: (0.0, r - x), (0.0, r)])[0]
+    >>> round(fg.grad(volume)(1.0), 9)
+    0.166666667
+    """
+    others = () if args is None else tuple_of(args)
+    bounds = [item if callable(item) else _constantly(item) for item in ranges]
+    settings = (
+        opts if isinstance(opts, list | tuple) else [{} if opts is None else opts] * len(bounds)
+    )
+    options = [item if callable(item) else _constantly(item) for item in settings]
+
+    def integrand(k: int) -> Callable[..., Any]:
+        return (lambda *outer: integral(k - 1, outer)[0]) if k else func
+
+    def integral(k: int, outer: tuple[Any, ...]) -> Any:
+        low, high = bounds[k](*outer)
+        return quad(integrand(k), low, high, outer, **options[k](*outer))
+
+    last = len(bounds) - 1
+    ends = list(bounds[last](*others))
+    if not holds_expr(ends) and without_tracing(integrand(last), 0.5, others):
+        return _scipy.nquad(func, ranges, args, opts, full_output)
+    refuse("nquad", full_output=full_output)
+    return integral(last, others)
+
+
+def _constantly(value: Any) -> Callable[..., Any]:
+    return lambda *_: value
+
+
+def _surface(f: Any, *places: Any) -> Any:
+    """A limit of an inner integral: a function of the outer variables, or a number, which may be traced."""
+    return f if holds_expr(f) or not callable(f) else f(*places)
+
+
+def dblquad(
+    func: Callable[..., Any],
+    a: Array,
+    b: Array,
+    gfun: Any,
+    hfun: Any,
+    args: object = (),
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> Any:
+    """As `scipy.integrate.dblquad`; of traced values by `nquad`."""
+
+    def of_y(x: Any, *_: Any) -> tuple[Any, Any]:
+        return _surface(gfun, x), _surface(hfun, x)
+
+    return nquad(func, [of_y, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+def tplquad(
+    func: Callable[..., Any],
+    a: Array,
+    b: Array,
+    gfun: Any,
+    hfun: Any,
+    qfun: Any,
+    rfun: Any,
+    args: object = (),
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> Any:
+    """As `scipy.integrate.tplquad`; of traced values by `nquad`."""
+
+    def of_z(y: Any, x: Any, *_: Any) -> tuple[Any, Any]:
+        return _surface(qfun, x, y), _surface(rfun, x, y)
+
+    def of_y(x: Any, *_: Any) -> tuple[Any, Any]:
+        return _surface(gfun, x), _surface(hfun, x)
+
+    return nquad(func, [of_z, of_y, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
 def _integrand(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Body, list[Expr]]:
     """The integrand as a body of the variable and parameters, and the parameters."""
     trees = [flatten(0.0, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]

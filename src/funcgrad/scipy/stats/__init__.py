@@ -22,6 +22,7 @@ import scipy.stats as _scipy
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
+from funcgrad.scipy.stats.information import entropy as entropy
 from funcgrad.scipy.stats.kernel_density import gaussian_kde as gaussian_kde
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
 
