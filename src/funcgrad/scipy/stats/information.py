@@ -28,7 +28,9 @@ def entropy(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """As `scipy.stats.entropy`: the slope at an entry 0 is infinite, those at the others are finite."""
+    """As `scipy.stats.entropy`: the slope at an entry 0 is infinite, and does not
+    reach the others.
+    """
     refuse("entropy", nan_policy=None if nan_policy == "propagate" else nan_policy)
     p, q = lift_fully(pk) * 1.0, None
     if qk is not None:
