@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
@@ -24,10 +25,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def composed(module: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def composed(
+    module: ModuleType, single: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: a function of the module on plain values, and the decorated one on traced values.
 
     The decorated function gets its arguments by the names that SciPy's has for them, in any order.
+    With ``single``, its results for data in single precision are in single precision, as SciPy's.
     """
 
     def decorator(traced: Callable[P, R]) -> Callable[P, R]:
@@ -39,7 +43,8 @@ def composed(module: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             if not holds_expr([*args, *kwargs.values()]):
                 return cast(R, own(*args, **kwargs))
-            return by_name(**named(*args, **kwargs)) if named else traced(*args, **kwargs)
+            found = by_name(**named(*args, **kwargs)) if named else traced(*args, **kwargs)
+            return cast(R, as_single(found, *args, *kwargs.values())) if single else found
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
         return function
@@ -81,9 +86,25 @@ def number(who: str, value: npt.ArrayLike, kinds: str = "fiubc") -> Array:
     return found
 
 
+def floating(who: str, value: npt.ArrayLike) -> Any:
+    """An argument as an array of its own floating dtype."""
+    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
+    return item if item.dtype.kind in "fc" else number(who, item)
+
+
 def real(who: str, value: npt.ArrayLike) -> Array:
     """An argument of real numbers, in double precision."""
     return number(who, value, "fiub")
+
+
+def as_single(found: Any, *data: Any) -> Any:
+    """Results in single precision, if all data are; None, names and choices are not data."""
+    values = [item for item in data if not (item is None or isinstance(item, str | bool))]
+    dtypes = [(lift_fully(v) if holds_expr(v) else np.asarray(v)).dtype for v in values]
+    dtype = np.result_type(*dtypes)
+    if isinstance(found, tuple):
+        return tuple([in_precision_of(dtype, item) for item in found])
+    return in_precision_of(dtype, found)
 
 
 def taken(x: Array, index: Any) -> Any:

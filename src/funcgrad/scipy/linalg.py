@@ -19,7 +19,7 @@ from funcgrad.scipy import (
     matrix_factorizations,
     special_matrices,
 )
-from funcgrad.scipy.composition import composed, refuse
+from funcgrad.scipy.composition import composed, number, refuse
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -82,7 +82,7 @@ def inv(a: Array, assume_a: str | None = None, lower: bool = False, **_: object)
 
 @_composed
 def det(a: Array, **_: object) -> Any:
-    return np.linalg.det(a)
+    return np.linalg.det(number("det", a))  # SciPy's is in double precision
 
 
 @_composed
@@ -129,7 +129,7 @@ def solve_triangular(
 ) -> Any:
     part = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
-        eye = np.eye(a.shape[-1])
+        eye = np.eye(a.shape[-1], dtype=a.dtype)
         part = part * (1 - eye) + eye
     if trans in (1, "T", 2, "C"):
         part = np.swapaxes(part, -1, -2)

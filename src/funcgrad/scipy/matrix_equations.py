@@ -21,7 +21,7 @@ from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed, _kept = composed(_scipy), composed(_scipy, single=True)
 
 _Pullback = Callable[..., tuple[Any, ...]]
 """A function of the arguments, the value and its cotangent, to the cotangents of the arguments."""
@@ -74,7 +74,7 @@ sylvester = with_pullback(
 )
 
 
-@_composed
+@_kept
 def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any:
     """As `scipy.linalg.solve_sylvester`: x with a @ x + x @ b = q.
 
@@ -89,7 +89,7 @@ def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any
     )
 
 
-@_composed
+@_kept
 def solve_continuous_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike) -> Any:
     """As `scipy.linalg.solve_continuous_lyapunov`."""
     matrix, right = in_one_dtype("solve_continuous_lyapunov", a, q)

@@ -11,18 +11,18 @@ import scipy.linalg as _scipy
 from funcgrad.scipy.composition import composed, number
 from funcgrad.transforms.control_flow.loops import fori_loop
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed = composed(_scipy, single=True)
 
 
 @_composed
-def expm(A: Array) -> Any:
+def expm(A: npt.ArrayLike) -> Any:
     # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
-    size = stop_gradient(np.max(np.sum(np.abs(A), axis=-2)) if A.size else 0.0)
+    a = number("expm", A)
+    size = stop_gradient(np.max(np.sum(np.abs(a), axis=-2)) if a.size else 0.0)
     ratio = np.where(size > 0, size, 1.0) / 5.371920351148152
     halvings = np.maximum(np.ceil(np.log2(ratio)), 0.0)
-    scaled, eye = A / 2.0**halvings, np.eye(A.shape[-1])
+    scaled, eye = a / 2.0**halvings, np.eye(a.shape[-1])
     b = [
         *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
         *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
@@ -56,7 +56,8 @@ def sinhm(A: npt.ArrayLike) -> Any:
 @_composed
 def tanhm(A: npt.ArrayLike) -> Any:
     """As `scipy.linalg.tanhm`."""
-    return np.linalg.solve(coshm(A), sinhm(A))
+    a = number("tanhm", A)
+    return np.linalg.solve(coshm(a), sinhm(a))
 
 
 @_composed
@@ -78,4 +79,5 @@ def sinm(A: npt.ArrayLike) -> Any:
 @_composed
 def tanm(A: npt.ArrayLike) -> Any:
     """As `scipy.linalg.tanm`."""
-    return np.linalg.solve(cosm(A), sinm(A))
+    a = number("tanm", A)
+    return np.linalg.solve(cosm(a), sinm(a))

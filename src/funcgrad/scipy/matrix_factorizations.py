@@ -11,7 +11,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, number, real, refuse, taken
+from funcgrad.scipy.composition import as_single, composed, number, real, refuse, taken
 from funcgrad.scipy.matrix_equations import (
     in_one_dtype,
     square_matrix,
@@ -23,7 +23,7 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed, _kept = composed(_scipy), composed(_scipy, single=True)
 
 
 # -- matrix functions -----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def logm(A: npt.ArrayLike) -> Any:
     return _logm(square_matrix("logm", number("logm", A)))
 
 
-@_composed
+@_kept
 def sqrtm(A: npt.ArrayLike) -> Any:
     """As `scipy.linalg.sqrtm`; a real matrix must have a real square root."""
     return _sqrtm(square_matrix("sqrtm", number("sqrtm", A)))
@@ -85,9 +85,13 @@ def _whole_numbers(type: ArrayType) -> ArrayType:
     return ArrayType(type.shape[-1:], np.dtype(np.int64))
 
 
+def _lapack_numbers(type: ArrayType) -> ArrayType:
+    return ArrayType(type.shape[-1:], np.dtype(np.int32))
+
+
 _order = primitive(_pivot_order, out=_whole_numbers, name="lu_order")
 _pivots = primitive(
-    lambda a: _scipy.lu_factor(a)[1].astype(np.int64), out=_whole_numbers, name="lu_pivots"
+    lambda a: _scipy.lu_factor(a)[1].astype(np.int32), out=_lapack_numbers, name="lu_pivots"
 )
 _exchanged = primitive(_order_of_pivots, out=_whole_numbers, name="lu_exchanges")
 
@@ -116,7 +120,7 @@ def _factored(who: str, a: npt.ArrayLike) -> tuple[Any, Any]:
     return order, _eliminated(matrix[order])
 
 
-@_composed
+@_kept
 def lu(
     a: npt.ArrayLike,
     permute_l: bool = False,
@@ -133,7 +137,7 @@ def lu(
     return (back if p_indices else taken(np.eye(packed.shape[0]), back)), left, right
 
 
-@_composed
+@_kept
 def lu_factor(a: npt.ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """As `scipy.linalg.lu_factor`, for a square matrix."""
     _, packed = _factored("lu_factor", a)
@@ -154,11 +158,12 @@ def lu_solve(
     left, upper = _triangles(packed)
     order = _exchanged(pivots)
     if trans == 0:
-        return np.linalg.solve(upper, np.linalg.solve(left, taken(right, order)))
-    if trans == 2:
-        left, upper = np.conj(left), np.conj(upper)
-    found = np.linalg.solve(left.T, np.linalg.solve(upper.T, right))
-    return found[np.argsort(order)]
+        found = np.linalg.solve(upper, np.linalg.solve(left, taken(right, order)))
+    else:
+        if trans == 2:
+            left, upper = np.conj(left), np.conj(upper)
+        found = np.linalg.solve(left.T, np.linalg.solve(upper.T, right))[np.argsort(order)]
+    return as_single(found, lu_and_piv[0], b)
 
 
 # -- polar --------------------------------------------------------------------------------------------------
@@ -176,7 +181,7 @@ _orthogonal_factor = with_pullback(
 )
 
 
-@_composed
+@_kept
 def polar(a: npt.ArrayLike, side: str = "right") -> Any:
     """As `scipy.linalg.polar`, for a real matrix with at least as many rows as
     columns.
@@ -198,7 +203,7 @@ _schur_form = primitive(lambda a: _scipy.schur(a)[0], out=lambda a: a, name="sch
 _schur_vectors = primitive(lambda a: _scipy.schur(a)[1], out=lambda a: a, name="schur_vectors")
 
 
-@_composed
+@_kept
 def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
     """As `scipy.linalg.schur`, for a real matrix with real, distinct eigenvalues.
 

@@ -16,19 +16,12 @@ import numpy.typing as npt
 import scipy.signal as _scipy
 
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number
+from funcgrad.scipy.composition import composed, floating
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
-
-
-def _array(who: str, value: npt.ArrayLike) -> Any:
-    """An argument as an array of its own floating dtype."""
-    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
-    return item if item.dtype.kind in "fc" else number(who, item)
 
 
 # -- convolutions ------------------------------------------------------------------------------------
@@ -49,7 +42,7 @@ def _part(full: Array, mode: str, shapes: Sequence[tuple[int, ...]], axes: Seque
 def _operands(
     who: str, in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str, axes: Any = None
 ) -> tuple[Any, Any, list[int]]:
-    a, b = _array(who, in1), _array(who, in2)
+    a, b = floating(who, in1), floating(who, in2)
     if a.ndim != b.ndim:
         raise fail(
             ValueError,
@@ -228,7 +221,7 @@ def _monic(who: str, b: npt.ArrayLike, a: npt.ArrayLike) -> tuple[Any, Any]:
 
     SciPy does not divide where a[0] is 1, and would lose the derivative in it.
     """
-    top, bottom = np.atleast_1d(_array(who, b)), np.atleast_1d(_array(who, a))
+    top, bottom = np.atleast_1d(floating(who, b)), np.atleast_1d(floating(who, a))
     order = max(top.shape[0], bottom.shape[0])
     parts = [np.pad(part / bottom[0], (0, order - part.shape[0])) for part in (top, bottom)]
     return parts[0], parts[1]
@@ -250,7 +243,7 @@ def lfiltic(
     top, bottom = _monic("lfiltic", b, a)
     order = bottom.shape[0] - 1
     before = [
-        np.pad(np.atleast_1d(_array("lfiltic", item)), (0, order))[:order]
+        np.pad(np.atleast_1d(floating("lfiltic", item)), (0, order))[:order]
         for item in (np.zeros(0) if x is None else x, y)
     ]
     if not order:
@@ -270,7 +263,7 @@ def lfilter(
     """As `scipy.signal.lfilter`, in the coefficients, the signal and the initial
     state.
     """
-    signal = _array("lfilter", x)
+    signal = floating("lfilter", x)
     top, bottom = _monic("lfilter", b, a)
     order = bottom.shape[0]
     dtype = np.result_type(top.dtype, bottom.dtype, signal.dtype)
@@ -279,7 +272,7 @@ def lfilter(
     if zi is None:
         state: Any = np.zeros(shape, dtype)
     else:
-        start = np.moveaxis(_array("lfilter", zi), axis, 0)
+        start = np.moveaxis(floating("lfilter", zi), axis, 0)
         state = np.broadcast_to(start, shape).astype(dtype)
     columns = [1] * (rows.ndim - 1)
 
@@ -300,8 +293,8 @@ def sosfilt(
     sos: npt.ArrayLike, x: npt.ArrayLike, axis: int = -1, zi: npt.ArrayLike | None = None
 ) -> Any:
     """As `scipy.signal.sosfilt`: the second-order sections one after the other."""
-    sections = _array("sosfilt", sos)
-    starts = None if zi is None else _array("sosfilt", zi)
+    sections = floating("sosfilt", sos)
+    starts = None if zi is None else floating("sosfilt", zi)
     states: list[Any] = []
     for k in range(sections.shape[0]):
         start = None if starts is None else starts[k]
@@ -320,7 +313,7 @@ def detrend(
     overwrite_data: bool = False,
 ) -> Any:
     """As `scipy.signal.detrend`."""
-    signal = np.moveaxis(_array("detrend", data), axis, 0)
+    signal = np.moveaxis(floating("detrend", data), axis, 0)
     if type in ("constant", "c"):
         return np.moveaxis(signal - np.mean(signal, axis=0, keepdims=True), 0, axis)
     if type not in ("linear", "l"):
@@ -331,8 +324,9 @@ def detrend(
     for start, end in pairwise(breaks):
         length = int(end - start)
         line = np.stack([np.arange(1, length + 1) / length, np.ones(length)], axis=1)
+        line, onto = [part.astype(signal.dtype) for part in (line, np.linalg.pinv(line))]
         flat = signal[int(start) : int(end)].reshape(length, -1)
-        parts.append(flat - line @ (np.linalg.pinv(line) @ flat))
+        parts.append(flat - line @ (onto @ flat))
     return np.moveaxis(np.concatenate(parts).reshape(signal.shape), 0, axis)
 
 

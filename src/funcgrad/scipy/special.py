@@ -19,6 +19,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import any_digamma
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
+from funcgrad.scipy.composition import real
 from funcgrad.typing import Array
 
 
@@ -50,7 +51,7 @@ digamma = psi = _answering("psi", any_digamma)
 
 @_composed
 def polygamma(n: int, x: Array) -> Any:
-    return polygamma_of_order(n, x)
+    return polygamma_of_order(n, real("polygamma", x))  # SciPy's is in double precision
 
 
 @_composed

@@ -11,14 +11,14 @@ import scipy.linalg as _scipy
 from funcgrad.scipy.composition import composed, number
 from funcgrad.source import fail
 
-_composed = composed(_scipy)
+_composed, _kept = composed(_scipy), composed(_scipy, single=True)
 
 
 def _vector(who: str, value: npt.ArrayLike) -> Any:
     return number(who, value).reshape(-1)
 
 
-@_composed
+@_kept
 def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
     """As `scipy.linalg.toeplitz`."""
     column = np.atleast_1d(number("toeplitz", c))
@@ -30,7 +30,7 @@ def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
     return values[..., column.shape[-1] - 1 - rows[:, None] + columns]
 
 
-@_composed
+@_kept
 def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
     """As `scipy.linalg.hankel`."""
     column = _vector("hankel", c)
@@ -39,7 +39,7 @@ def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
     return values[np.arange(column.shape[0])[:, None] + np.arange(row.shape[0])]
 
 
-@_composed
+@_kept
 def circulant(c: npt.ArrayLike) -> Any:
     """As `scipy.linalg.circulant`."""
     column = number("circulant", c)
@@ -47,7 +47,7 @@ def circulant(c: npt.ArrayLike) -> Any:
     return column[..., (places[:, None] - places) % column.shape[-1]]
 
 
-@_composed
+@_kept
 def companion(a: npt.ArrayLike) -> Any:
     """As `scipy.linalg.companion`."""
     coefficients = number("companion", a)
@@ -59,7 +59,7 @@ def companion(a: npt.ArrayLike) -> Any:
     return np.concatenate([first[..., None, :], below], axis=-2)
 
 
-@_composed
+@_kept
 def block_diag(*arrs: npt.ArrayLike) -> Any:
     """As `scipy.linalg.block_diag`, for matrices, vectors and numbers."""
     blocks = [number("block_diag", block) for block in arrs]

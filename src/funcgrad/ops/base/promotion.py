@@ -100,3 +100,11 @@ def numpy_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[
 def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
     answer: np.dtype[Any] = np.asarray(function(np.ones(1, dtype))).dtype
     return answer
+
+
+def in_precision_of(dtype: np.dtype[Any], x: Any) -> Any:
+    """A value, in single precision if ``dtype`` is: formulas with float64 arrays widen float32."""
+    own = getattr(x, "dtype", None)
+    if own not in (np.float64, np.complex128) or dtype not in (np.float32, np.complex64):
+        return x
+    return x.astype(np.float32 if own == np.float64 else np.complex64)

@@ -156,4 +156,4 @@ def lambertw(z: Array, k: int = 0, tol: float = 1e-8) -> Any:
     if not holds_expr(z):
         return scipy_special("lambertw").lambertw(z, k, tol)
     x = lift_fully(z)
-    return lambertw_op(astype(x, dtype=np.result_type(x.dtype, np.complex64)), branch=int(k))
+    return lambertw_op(astype(x, dtype=np.result_type(x.dtype, np.complex128)), branch=int(k))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, LibraryRow
 from funcgrad.ops.base.op import Op, elementwise
-from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.ops.base.promotion import in_precision_of, ufunc_loop
 from funcgrad.ops.special.partial_derivatives import partial_derivative
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.source import fail
@@ -137,11 +137,17 @@ def real_loop(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _in_argument(place: int, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A partial derivative: a real argument of a complex function, as an order is, gets real cotangents."""
+    """A partial derivative in the precision of the function: its formula may have float64 constants.
+
+    A real argument of a complex function, as an order is, gets real cotangents.
+    """
 
     def edge(z: Array, *inputs: Array) -> Any:
         slope = rule(z, *inputs)
-        if z.dtype.kind != "c" or inputs[place].dtype.kind == "c" or isinstance(slope, LinearMap):
+        if isinstance(slope, LinearMap):
+            return slope
+        slope = in_precision_of(z.dtype, slope)
+        if z.dtype.kind != "c" or inputs[place].dtype.kind == "c":
             return slope
         return Structural(lambda v: slope * v, lambda g: np.real(slope * g))
 

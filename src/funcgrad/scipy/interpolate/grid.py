@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real, taken
+from funcgrad.scipy.composition import as_single, composed, floating, number, real, taken
 from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline
 from funcgrad.scipy.interpolate.piecewise import along, points_at
@@ -22,7 +22,8 @@ _KINDS = (
     *("linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero"),
     *("quadratic", "cubic"),
 )
-_SPLINES = {0: "zero", 1: "linear", 2: "quadratic", 3: "cubic"}
+_STEPS = ("nearest", "nearest-up", "previous", "next")
+_SPLINES = {0: "zero", 1: "slinear", 2: "quadratic", 3: "cubic"}
 _DEGREES = {"cubic": 3, "quintic": 5}
 """The degrees of the splines on grids."""
 
@@ -86,6 +87,8 @@ class interp1d:  # noqa: N801
                 f"interp1d: expected a kind among {', '.join(_KINDS)} for traced values, but got "
                 f"{self.kind!r}; write make_interp_spline for plain data",
             )
+        # SciPy has a line in the dtype of all, and a step in that of the data.
+        self.kept = {"linear": (x, y), **dict.fromkeys(_STEPS, (y,))}.get(str(self.kind))
         x, y = real("interp1d", x), number("interp1d", y)
         if not assume_sorted:
             order = np.argsort(x, kind="stable")
@@ -109,6 +112,8 @@ class interp1d:  # noqa: N801
             self._prepare(own.x, own.y, own.axis, True)
         q = real("interp1d", x)
         value = self._filled(q.reshape(-1))
+        if self.kept is not None:
+            value = as_single(value, *self.kept, *([x] if self.kind == "linear" else []))
         return points_at(self.axis, q.ndim, value.reshape((*q.shape, *self.y.shape[1:])))
 
     def _filled(self, q: Array) -> Any:
@@ -179,7 +184,7 @@ class RegularGridInterpolator:
         )
         self.method, self.fill_value = method, fill_value
         self.grid = [real("RegularGridInterpolator", axis) for axis in points]
-        self.values = number("RegularGridInterpolator", values)
+        self.values = floating("RegularGridInterpolator", values)
 
     @classmethod
     def of_scipy(cls, own: Any) -> RegularGridInterpolator:

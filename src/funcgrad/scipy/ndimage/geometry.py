@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.ndimage as _scipy
 
-from funcgrad.scipy.composition import composed, number, real, refuse
+from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import map_coordinates
 from funcgrad.source import fail
@@ -122,7 +122,7 @@ def _fourier(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(input: npt.ArrayLike, *size: Any, **options: Any) -> Any:
-        transform = number(name, input)
+        transform = floating(name, input)
         refuse(name, output=options.get("output"))
         return transform * own(np.ones(transform.shape, transform.dtype), *size, **options)
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.ndimage as _scipy
 
+from funcgrad.arrays.reference import Reference
 from funcgrad.scipy.composition import composed, number, real, taken
 from funcgrad.scipy.ndimage.filters import EXTENSIONS, Output, extension_of, filtered_output
 from funcgrad.source import fail
@@ -91,19 +92,17 @@ def spline_filter1d(
     interpolating cubic spline.
     """
     image = number("spline_filter1d", input)
-    if order in (0, 1):
-        return image
+    n = image.shape[axis]
+    if order in (0, 1) or (order == 3 and n == 1):
+        return filtered_output(image, input, output)
     if order != 3:
         raise fail(
             TypeError,
             f"spline_filter1d: expected order 0, 1 or 3 for traced values, but got {order}",
         )
-    n = image.shape[axis]
-    if n == 1:
-        return image
     rows = np.moveaxis(image, axis, 0)
     flat = np.linalg.solve(_interpolation_matrix(n, mode), rows.reshape(n, -1))
-    return np.moveaxis(flat.reshape(rows.shape), 0, axis)
+    return filtered_output(np.moveaxis(flat.reshape(rows.shape), 0, axis), input, output)
 
 
 def _interpolation_matrix(n: int, mode: str) -> Array:
@@ -122,9 +121,10 @@ def spline_filter(
 ) -> Any:
     """As `scipy.ndimage.spline_filter`, for order 3."""
     image = number("spline_filter", input)
-    for axis in range(image.ndim):
-        image = spline_filter1d(image, order, axis, mode=mode)
-    return image
+    dtype: Any = output.dtype if isinstance(output, np.ndarray | Reference) else output
+    for axis in range(image.ndim):  # SciPy rounds to the output's dtype after each axis
+        image = spline_filter1d(image, order, axis, dtype, mode)
+    return filtered_output(image, input, output)
 
 
 @_composed

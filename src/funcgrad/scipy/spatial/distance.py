@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import scipy.spatial.distance as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, real, refuse
+from funcgrad.scipy.composition import as_single, composed, floating, real, refuse
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -143,6 +144,21 @@ _ALIASES = {
 }
 
 
+def _widening(name: str, *args: Any, **kwargs: Any) -> list[Any]:
+    """What SciPy computes a distance in, beside the vectors: weights and some metrics are in float64."""
+    in_double = [np.float64(0)]
+    if name in ("braycurtis", "canberra", "euclidean", "seuclidean"):
+        return in_double
+    given: dict[str, Any] = signature(getattr(_scipy, name)).bind(0, 0, *args, **kwargs).arguments
+    if name == "mahalanobis":
+        return [given["VI"]]
+    p = given.get("p", 2) if name == "minkowski" else None
+    largest = name == "chebyshev" or (p is not None and not holds_expr(p) and np.isinf(p))
+    if p is not None and (holds_expr(p) or p == 2):
+        return in_double
+    return in_double if given.get("w") is not None and not largest else []
+
+
 def _of_vectors(name: str) -> Callable[..., Any]:
     own, formula = getattr(_scipy, name), _FORMULAS[name]
 
@@ -150,7 +166,8 @@ def _of_vectors(name: str) -> Callable[..., Any]:
     def function(u: npt.ArrayLike, v: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
         if not holds_expr([u, v, *args, *kwargs.values()]):
             return own(u, v, *args, **kwargs)
-        return formula(real(name, u), real(name, v), *args, **kwargs)
+        found = formula(real(name, u), real(name, v), *args, **kwargs)
+        return as_single(found, u, v, *_widening(name, *args, **kwargs))
 
     function.__doc__ = f"As `scipy.spatial.distance.{name}`."
     return function
@@ -171,7 +188,8 @@ def jensenshannon(
     """As `scipy.spatial.distance.jensenshannon`."""
     first, second = [np.moveaxis(real("jensenshannon", x), axis, -1) for x in (p, q)]
     found = _jensenshannon(first, second, base)
-    return np.expand_dims(found, axis) if keepdims else found
+    found = np.expand_dims(found, axis) if keepdims else found
+    return found if base is not None else as_single(found, p, q)
 
 
 # -- all pairs -------------------------------------------------------------------------------------
@@ -246,7 +264,7 @@ def pdist(
 @_composed
 def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
     """As `scipy.spatial.distance.squareform`."""
-    x: Any = real("squareform", X)
+    x: Any = floating("squareform", X)
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
     n = int(np.ceil(np.sqrt(2 * x.shape[0])))
@@ -255,7 +273,7 @@ def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
     first, second = np.triu_indices(n, 1)
     places = np.zeros((n, n), int)
     places[first, second] = places[second, first] = np.arange(x.shape[0]) + 1
-    return np.concatenate([np.zeros(1), x])[places]
+    return np.concatenate([np.zeros(1, x.dtype), x])[places]
 
 
 def __getattr__(name: str) -> Any:
