@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.exceptions import AxisError
 
 import funcgrad as fg
 from funcgrad.linear import LinearMap
@@ -62,6 +63,18 @@ CASES = [
     (lambda: np.squeeze(M, 0), ValueError, "squeeze: expected axes of length 1"),
     (lambda: np.transpose(M, (0,)), ValueError, "transpose: expected 2 axes"),
     (lambda: np.broadcast_to(V, (2,)), ValueError, "broadcast_to: expected a shape that"),
+    (lambda: np.transpose(M, (0, 0)), ValueError, r"transpose: expected distinct axes for float64\[2, 3\]"),
+    (lambda: M.mean(axis="0"), TypeError, r"mean: expected integers as axes for .*, but got axis '0'"),
+    (lambda: np.sum(X, axis=1), AxisError, "sum: expected no axis for float64, but got axis 1"),
+    (lambda: np.expand_dims(V, 5), AxisError, "expand_dims: expected an axis from -2 to 1 for a result of 2 axes"),
+    (lambda: np.fft.rfft(V, axis=1), AxisError, "rfft: expected an axis from -1 to 0"),
+    (lambda: np.maximum.accumulate(V, axis=1), AxisError, "maximum.accumulate: expected an axis"),
+    (lambda: np.tensordot(V, V, axes=([1], [0])), AxisError, "tensordot: expected an axis"),
+    *[
+        (lambda f=f: f(M, axis=2), AxisError, r"\w+: expected an axis from -2 to 1 for \w+\[2, 3\], but got axis 2")
+        for f in (np.sum, np.mean, np.std, np.prod, np.max, np.argmax, np.cumsum, np.sort, np.median, np.diff)
+        + (np.flip, np.linalg.norm, np.gradient, np.nanmedian, np.fft.fft, np.trapezoid, np.squeeze)
+    ],
     (lambda: np.concatenate([V, M]), ValueError, "concatenate: expected shapes that agree|axes"),
     (lambda: np.concatenate([X, X]), ValueError, "concatenate: expected arrays with axes.*use stack"),
     (lambda: np.stack([V, M]), ValueError, "stack: expected arrays of one shape"),

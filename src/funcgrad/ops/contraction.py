@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
@@ -381,7 +381,7 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     a, b = lift_all((a, b))
     if isinstance(axes, int):
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
-    left, right = normalize_axis_tuple(axes[0], a.ndim), normalize_axis_tuple(axes[1], b.ndim)
+    left, right = axis_tuple("tensordot", axes[0], a), axis_tuple("tensordot", axes[1], b)
     if [a.shape[i] for i in left] != [b.shape[i] for i in right]:
         raise fail(
             ValueError,

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
+from funcgrad.ops.base.axes import axis_index
 from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
@@ -86,14 +86,14 @@ def rfft(a: object, n: int | None = None, axis: int = -1, norm: str | None = Non
             TypeError, f"rfft: expected real values, but got {a.type}; take np.real, or use fft"
         )
     z = _transform("rfft", a, n, axis, norm, False)
-    place = normalize_axis_index(axis, z.ndim)
+    place = axis_index("rfft", axis, z)
     return _cut(z, place, slice(z.shape[place] // 2 + 1))
 
 
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.irfft`: real values, from the first half of their transform."""
     a = _complex(lift_fully(a))
-    place = normalize_axis_index(axis, a.ndim)
+    place = axis_index("irfft", axis, a)
     count = 2 * (a.shape[place] - 1) if n is None else n
     _check_length("irfft", count, a)
     half = resized(a, count // 2 + 1, place)
@@ -117,7 +117,7 @@ _SWAPPED = {None: "forward", "backward": "forward", "forward": "backward"}
 
 def _transform(name: str, a: Any, n: Any, axis: int, norm: object, inverse: bool) -> Any:
     a = _complex(lift_fully(a))
-    place = normalize_axis_index(axis, a.ndim)
+    place = axis_index(name, axis, a)
     count = a.shape[place] if n is None else n
     _check_length(name, count, a)
     if norm not in (None, "backward", "ortho", "forward"):
@@ -157,7 +157,7 @@ def resized(a: Array, count: int, axis: int) -> Any:
 def sizes(name: str, a: Any, s: Any, axes: Any) -> list[tuple[int | None, int]]:
     if axes is None:
         axes = range(-len(s), 0) if s is not None else range(a.ndim)
-    axes = [normalize_axis_index(axis, a.ndim) for axis in axes]
+    axes = [axis_index(name, axis, a) for axis in axes]
     sizes = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
     if len(sizes) != len(axes) or (not axes and "r" in name):
         raise fail(

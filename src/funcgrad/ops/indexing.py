@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.axes import axis_index
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, each_entry, no_flops
 from funcgrad.ops.base.index_batching import (
     ALL,
@@ -186,7 +186,7 @@ def take(x: npt.ArrayLike, indices: Any, axis: int | None = None, *, mode: str =
     x = lift_fully(x, (indices,))
     if axis is None or x.ndim == 0:
         x, axis = np.ravel(x), 0
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index("take", axis, x)
     if mode == "wrap":
         indices = np.mod(indices, x.shape[place])
     elif mode == "clip":
@@ -199,7 +199,7 @@ def take_along_axis(x: npt.ArrayLike, indices: Any, axis: int | None = -1) -> An
     x, indices = lift_fully(x), lift_fully(indices)
     if axis is None:
         return np.ravel(x)[np.ravel(indices)]
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index("take_along_axis", axis, x)
     if indices.ndim != x.ndim:
         raise fail(
             ValueError,

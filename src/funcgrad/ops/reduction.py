@@ -289,7 +289,7 @@ all_op = _quantifier("all", np.logical_and)
 # -- NumPy's functions ---------------------------------------------------------------------------
 def _reduce(op: Op, x: object, axis: Any, keepdims: bool) -> Any:
     x = lift_fully(x)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of(op.name, axis, x)
     z = op(x, axis=axes) if axes or op.name not in _IDENTITY else x
     return expand_dims(z, axes) if keepdims is True and axes else z
 
@@ -318,14 +318,14 @@ def mean(
     count = _count(x, axis, where)
     total = _reduce(sum_op, x if where is True else mask(where, x), axis, keepdims)
     if not isinstance(count, int):
-        return total / (expand_dims(count, axes_of(axis, x.ndim)) if keepdims is True else count)
+        return total / (expand_dims(count, axes_of("mean", axis, x)) if keepdims is True else count)
     return total / count if count else total * np.nan
 
 
 def _count(x: Any, axis: Axes, where: Any) -> Any:
     """How many entries are reduced: a number, or if a condition chooses them, an array of the dtype of x."""
     if where is True:
-        return math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
+        return math.prod([x.shape[i] for i in axes_of("mean", axis, x)])
     chosen = np.broadcast_to(where, x.shape)
     return astype(sum(chosen, axis), np.real(x).dtype)
 
@@ -353,7 +353,7 @@ def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
 def prod(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: object = False) -> Any:
     """As `numpy.prod`; exact where entries are zero."""
     x = lift_fully(x) if dtype is None else astype(x, dtype)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of("prod", axis, x)
     if not axes:
         return astype(x, numpy_dtype(np.prod, x.dtype))
     # The rule knows one axis: the reduced ones are moved to the end and joined.
@@ -405,7 +405,7 @@ def std(
 
 
 def _spread_out(z: Array, x: Array, axis: Axes, keepdims: bool) -> Any:
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of("std", axis, x)
     return expand_dims(z, axes) if keepdims is True and axes else z
 
 
@@ -439,7 +439,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     Its derivative at 0 is 0, a subgradient.
     """
     x = inexact(x)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of("norm", axis, x)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return _reduce(norm_op, x, axis, keepdims)
     if len(axes) != 1 or isinstance(ord, str):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
 from funcgrad.ops.base.arguments import slice_axis
-from funcgrad.ops.base.axes import dropped, nonempty, on_moved_axes
+from funcgrad.ops.base.axes import axis_index, dropped, nonempty, on_moved_axes
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced, running
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
@@ -103,11 +101,11 @@ cumsum_op = Op(
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------
-def _flat(x: object, axis: int | None) -> tuple[Any, int]:
+def _flat(name: str, x: object, axis: int | None) -> tuple[Any, int]:
     x = lift_fully(x)
     if axis is None or (x.ndim == 0 and axis in (0, -1)):
         return reshape(x, -1), 0
-    return x, normalize_axis_index(axis, x.ndim)
+    return x, axis_index(name, axis, x)
 
 
 def argmax(x: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
@@ -122,7 +120,7 @@ def argmin(x: Array, axis: int | None = None, *, keepdims: bool = False) -> Any:
 
 def _locate(op: Op, x: Array, axis: int | None, keepdims: bool) -> Any:
     x = nonempty(op.name, x, axis)
-    flat, place = _flat(x, axis)
+    flat, place = _flat(op.name, x, axis)
     z = op(flat, axis=place)
     if keepdims is not True:
         return z
@@ -132,26 +130,26 @@ def _locate(op: Op, x: Array, axis: int | None, keepdims: bool) -> Any:
 
 def argsort(x: object, axis: int | None = -1, **_: Any) -> Any:
     """As `numpy.argsort`, stable; not differentiable."""
-    x, place = _flat(x, axis)
+    x, place = _flat("argsort", x, axis)
     return argsort_op(x, axis=place)
 
 
 def sort(x: object, axis: int | None = -1, **_: object) -> Any:
     """As `numpy.sort`: the entries taken in the order of `argsort`."""
     x = lift_fully(x)
-    x, place = _flat(x, axis if axis is None else normalize_axis_index(axis, x.ndim))
+    x, place = _flat("sort", x, axis if axis is None else axis_index("sort", axis, x))
     return np.take_along_axis(x, argsort_op(x, axis=place), place)
 
 
 def cumsum(x: object, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumsum`."""
-    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    x, place = _flat("cumsum", x if dtype is None else astype(x, dtype), axis)
     return cumsum_op(x, axis=place)
 
 
 def cumprod(x: Any, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumprod`; its derivative is exact where entries are zero."""
-    x, place = _flat(x if dtype is None else astype(x, dtype), axis)
+    x, place = _flat("cumprod", x if dtype is None else astype(x, dtype), axis)
     return cumprod_op(x, axis=place)
 
 
@@ -175,7 +173,7 @@ def _cumulative(
     x = lift_fully(x)
     if axis is None and x.ndim > 1:
         raise fail(ValueError, f"{name}: expected an axis for {x.type}, which has several")
-    x, place = _flat(x, axis)
+    x, place = _flat(name, x, axis)
     z = scan(x, place, dtype)
     if first is None:
         return z
@@ -196,7 +194,7 @@ def diff(
         return x
     if n < 0:
         raise fail(ValueError, f"diff: expected n of 0 or more, but got {n}")
-    place = normalize_axis_index(operator.index(axis), x.ndim)
+    place = axis_index("diff", axis, x)
     ends = [
         x if end is x else _end(end, x, place)
         for end in (prepend, x, append)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.arrays.reference import holds_expr as holds_expr
 from funcgrad.arrays.reference import unwrapped
@@ -23,6 +22,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
+from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.source import fail
@@ -79,7 +79,7 @@ def expand_dims(x: object, axis: object) -> Any:
     """As `numpy.expand_dims`."""
     x = lift_fully(x)
     axes = (axis,) if not isinstance(axis, Sequence) else tuple(axis)
-    places = normalize_axis_tuple(axes, x.ndim + len(axes))
+    places = axis_tuple("expand_dims", axis, x, len(axes))
     rest = iter(x.shape)
     shape = tuple([1 if i in places else next(rest) for i in range(x.ndim + len(axes))])
     return reshape_op(x, shape=shape)
@@ -91,7 +91,7 @@ def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     if axis is None:
         places = {i for i, n in enumerate(x.shape) if n == 1}
     else:
-        places = set(normalize_axis_tuple(axis, x.ndim))
+        places = set(axis_tuple("squeeze", axis, x))
     if builtins.any(x.shape[i] != 1 for i in places):
         raise fail(
             ValueError, f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}"
@@ -158,7 +158,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
     if axes is None:
         order = tuple(reversed(range(x.ndim)))
     else:
-        order = normalize_axis_tuple(axes, x.ndim)
+        order = axis_tuple("transpose", axes, x)
         if len(order) != x.ndim:
             raise fail(
                 ValueError, f"transpose: expected {x.ndim} axes for {x.type}, but got {axes}"
@@ -170,7 +170,7 @@ def swapaxes(x: object, axis1: int, axis2: int) -> Any:
     """As `numpy.swapaxes`."""
     x = lift_fully(x)
     order = list(range(x.ndim))
-    i, j = normalize_axis_index(axis1, x.ndim), normalize_axis_index(axis2, x.ndim)
+    i, j = (axis_index("swapaxes", axis, x) for axis in (axis1, axis2))
     order[i], order[j] = order[j], order[i]
     return transpose(x, order)
 
@@ -178,8 +178,8 @@ def swapaxes(x: object, axis1: int, axis2: int) -> Any:
 def moveaxis(x: object, source: Any, destination: Any) -> Any:
     """As `numpy.moveaxis`."""
     x = lift_fully(x)
-    sources = normalize_axis_tuple(source, x.ndim)
-    targets = normalize_axis_tuple(destination, x.ndim)
+    sources = axis_tuple("moveaxis", source, x)
+    targets = axis_tuple("moveaxis", destination, x)
     order = [i for i in range(x.ndim) if i not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
@@ -245,7 +245,7 @@ def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
         raise fail(
             ValueError, "concatenate: expected arrays with axes, but got a scalar; use stack"
         )
-    place = normalize_axis_index(axis, exprs[0].ndim)
+    place = axis_index("concatenate", axis, exprs[0])
     rests = {x.shape[:place] + x.shape[place + 1 :] for x in exprs}
     if len(rests) > 1:
         types = ", ".join(str(x.type) for x in exprs)
@@ -338,7 +338,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
 def split(x: npt.ArrayLike, sections: object, axis: int = 0) -> list[Any]:
     """As `numpy.split`."""
     x = lift_fully(x)
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index("split", axis, x)
     cuts = [0, *split_points("split", x, sections, place), x.shape[place]]
     return [x[(slice(None),) * place + (slice(i, j),)] for i, j in pairwise(cuts)]
 

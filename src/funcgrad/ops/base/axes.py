@@ -5,24 +5,54 @@ No operation is declared here, and nothing that stands in for a function of NumP
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.exceptions import AxisError
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully, op_named
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 
 
-def axes_of(axis: Axes, ndim: int) -> tuple[int, ...]:
-    """An ``axis`` argument as a sorted tuple of axes from 0."""
+def axis_index(name: str, axis: Any, x: Any) -> int:
+    """An ``axis`` argument of an operation on x as an axis from 0."""
+    try:
+        return normalize_axis_index(operator.index(axis), x.ndim)
+    except (TypeError, ValueError) as error:
+        raise _refusal(error, name, axis, x) from None
+
+
+def axis_tuple(name: str, axis: Any, x: Any, more: int = 0) -> tuple[int, ...]:
+    """An ``axis`` argument of an operation on x as axes from 0; the result may have ``more`` axes than x."""
+    try:
+        return normalize_axis_tuple(axis, x.ndim + more)
+    except (TypeError, ValueError) as error:
+        raise _refusal(error, name, axis, x, more) from None
+
+
+def _refusal(error: Exception, name: str, axis: Any, x: Any, more: int = 0) -> Any:
+    """NumPy's error of an axis, of the same type, with the operation, the operand and the user's line."""
+    count = x.ndim + more
+    wanted = "distinct axes" if isinstance(error, ValueError) else "integers as axes"
+    if isinstance(error, AxisError):
+        wanted = f"an axis from {-count} to {count - 1}" if count else "no axis"
+    made = f"a result of {count} axes" if more else f"{ArrayType(x.shape, x.dtype)}"
+    return fail(type(error), f"{name}: expected {wanted} for {made}, but got axis {axis!r}")
+
+
+def axes_of(name: str, axis: Axes, x: Any) -> tuple[int, ...]:
+    """An ``axis`` argument of a reduction of x as a sorted tuple of axes from 0."""
+    ndim = x.ndim
     if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy lets a scalar have one axis
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:  # the common case, at a tenth of the cost
         return (axis % ndim,)
-    return tuple(sorted(normalize_axis_tuple(axis, ndim)))
+    return tuple(sorted(axis_tuple(name, axis, x)))
 
 
 def dropped(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
@@ -43,7 +73,7 @@ def on_moved_axes(name: str) -> Callable[..., Any]:
 def nonempty(name: str, x: object, axis: Any) -> Any:
     """An operand as an expression, refused where there is nothing to choose from."""
     x = lift_fully(x)
-    if any(x.shape[i] == 0 for i in axes_of(axis, x.ndim)):
+    if any(x.shape[i] == 0 for i in axes_of(name, axis, x)):
         raise fail(ValueError, f"{name}: expected at least one entry to reduce, but got {x.type}")
     return x
 

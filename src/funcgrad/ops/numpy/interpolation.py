@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact, slice_axis
+from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import mask
@@ -25,7 +24,7 @@ from funcgrad.typing import Array, Axes
 def trapezoid(y: npt.ArrayLike, x: object = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """As `numpy.trapezoid`: the integral of what connects the samples."""
     y = lift_fully(y)
-    place = normalize_axis_index(operator.index(axis), y.ndim)
+    place = axis_index("trapezoid", axis, y)
     width = dx if x is None else _steps(x, place, y.ndim)
     pairs = slice_axis(y, place, slice(1, None)) + slice_axis(y, place, slice(None, -1))
     return np.sum(width * pairs / 2.0, axis=place)
@@ -46,7 +45,7 @@ def gradient(f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1) -> A
     What differentiates a formula is `funcgrad.gradient`.
     """
     f = inexact(f)
-    places = range(f.ndim) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    places = range(f.ndim) if axis is None else axis_tuple("gradient", axis, f)
     varargs = tuple([lift_fully(h) if holds_expr(h) else h for h in varargs])
     alike = len(varargs) == 1 and np.ndim(varargs[0]) == 0
     spacings = varargs * len(places) if alike else varargs or (1.0,) * len(places)

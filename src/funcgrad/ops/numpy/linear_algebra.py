@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.ops import reduction
+from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
@@ -53,7 +53,7 @@ def vector_norm(
 ) -> Any:
     """As `numpy.linalg.vector_norm`: of the flattened array without an axis, or along axes."""
     x = lift_fully(x)
-    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    axes = axis_tuple("vector_norm", range(x.ndim) if axis is None else axis, x)
     kept = [i for i in range(x.ndim) if i not in axes]
     lengths = tuple(x.shape[i] for i in kept)
     flat = reshape(np.transpose(x, (*kept, *axes)), (*lengths, math.prod(x.shape[i] for i in axes)))
@@ -64,7 +64,7 @@ def vector_norm(
 def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.linalg.norm`: of vectors, as `vector_norm`, or of matrices, as `matrix_norm`."""
     x = lift_fully(x)
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    axes = tuple(range(x.ndim)) if axis is None else axis_tuple("norm", axis, x)
     if len(axes) != 2 or ord in (None, "fro"):
         return reduction.norm(x, ord, axis, keepdims)
     z = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
@@ -178,7 +178,7 @@ def cross(
     )
     rows = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]
     z = np.stack(rows, axis=-1)
-    return moveaxis(z, -1, normalize_axis_index(axisc, z.ndim))
+    return moveaxis(z, -1, axis_index("cross", axisc, z))
 
 
 def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
@@ -230,7 +230,7 @@ def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.linalg.tensorsolve`: x with tensordot(a, x, x.ndim) = b."""
     a, b = lift_all((a, b))
     if axes is not None:
-        moved = normalize_axis_tuple(axes, a.ndim)
+        moved = axis_tuple("tensorsolve", axes, a)
         a = np.transpose(a, (*[i for i in range(a.ndim) if i not in moved], *moved))
     shape = a.shape[b.ndim :]
     if math.prod(shape) != b.size:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from funcgrad.ops import reduction
 from funcgrad.ops.base.arguments import inexact
+from funcgrad.ops.base.axes import axes_of
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.statistics import ENTRIES, PLACES, lerp
@@ -157,7 +157,7 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     x = inexact(a)
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)
-    axes = _axes(axis, x.ndim)
+    axes = axes_of("nanmedian", axis, x)
     rows, count = _sorted_numbers(x, axes)
     low, high = (_entry(rows, np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
     z = np.where(count % 2, low, (low + high) / 2)
@@ -189,7 +189,7 @@ def nanquantile(
     x = inexact(given)
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)
-    axes = _axes(axis, x.ndim)
+    axes = axes_of("nanquantile", axis, x)
     rows, count = _sorted_numbers(x, axes)
     shares = np.asarray(q, np.real(x).dtype) if type(q) in (int, float) else lift_fully(q)
     wide = np.reshape(shares, shares.shape + (1,) * count.ndim)
@@ -217,10 +217,6 @@ def _entry(rows: Any, place: Any) -> Any:
     lead = math.prod(np.shape(place)[: np.ndim(place) - (rows.ndim - 1)])
     flat = reshape(place, (lead, *rows.shape[1:]))
     return reshape(np.take_along_axis(rows, flat, 0), np.shape(place))
-
-
-def _axes(axis: Axes, ndim: int) -> tuple[int, ...]:
-    return tuple(range(ndim)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, ndim)))
 
 
 def _kept(z: Array, axes: tuple[int, ...], keepdims: bool) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from funcgrad.arrays.reference import holds_expr
+from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
@@ -21,7 +21,7 @@ from funcgrad.typing import Array, Axis
 def flip(x: npt.ArrayLike, axis: Axis = None) -> Any:
     """As `numpy.flip`."""
     x = lift_fully(x)
-    places = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    places = range(x.ndim) if axis is None else axis_tuple("flip", axis, x)
     return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
 
 
@@ -36,7 +36,7 @@ def roll(x: object, shift: Any, axis: Axis = None) -> Any:
         return reshape(flat, x.shape)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index("roll", axis, x)
     n = x.shape[place]
     cut = (n - shift) % n if n else 0
     before = (slice(None),) * place
@@ -48,7 +48,7 @@ def repeat(x: Any, repeats: Array, axis: int | None = None) -> Any:
     x = lift_fully(x)
     if axis is None or x.ndim == 0:
         x, axis = ravel(x), 0
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index("repeat", axis, x)
     if np.ndim(repeats):
         return x[(slice(None),) * place + (np.repeat(np.arange(x.shape[place]), repeats),)]
     count = operator.index(repeats)
@@ -76,7 +76,7 @@ def tile(x: Any, reps: int | Sequence[int]) -> Any:
 def rot90(x: npt.ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
     """As `numpy.rot90`: from the first axis towards the second."""
     x = lift_fully(x)
-    first, *others = (normalize_axis_index(axis, x.ndim) for axis in axes)
+    first, *others = (axis_index("rot90", axis, x) for axis in axes)
     if len(others) != 1 or first in others:
         raise fail(ValueError, f"rot90: expected two axes, but got {tuple(axes)} of {x.type}")
     (second,) = others
@@ -101,7 +101,7 @@ def delete(x: Any, obj: Array, axis: int | None = None) -> Any:
     x = lift_fully(x)
     if axis is None:
         x, axis = np.ravel(x), 0
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index("delete", axis, x)
     try:
         kept = np.delete(np.arange(x.shape[place]), obj)
     except (IndexError, ValueError) as error:

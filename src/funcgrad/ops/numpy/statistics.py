@@ -33,7 +33,9 @@ def average(
         weights = np.ones((), x.dtype)
     weights = lift_fully(weights)
     if weights.shape not in ((), x.shape):
-        (place,) = axes_of(axis, x.ndim) if weights.ndim == 1 and axis is not None else (None,)
+        (place,) = (
+            axes_of("average", axis, x) if weights.ndim == 1 and axis is not None else (None,)
+        )
         if place is None or weights.shape[0] != x.shape[place]:
             raise fail(
                 ValueError,
@@ -116,7 +118,7 @@ def _quantile(
         raise fail(
             ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
         )
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of(name, axis, a)
     rows = _rows(name, a, axes)
     place = _place(name, shares, len(rows), method)
     # As in NumPy, whole numbers of the whole choose entries too.

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.expr import operation_table
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import is_well_known, stand_in_of
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.arguments import slice_axis
-from funcgrad.ops.base.axes import axes_of
+from funcgrad.ops.base.axes import axes_of, axis_index
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.by_value import answered
 from funcgrad.source import fail
@@ -158,7 +157,7 @@ def _reduce(
             )
         x = np.where(where, x, fill)
     given = initial is not np._NoValue and initial is not None
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of(f"{ufunc.__name__}.reduce", axis, x)
     if given and fill is not None and any([not x.shape[i] for i in axes]):
         rest = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
         total = np.broadcast_to(np.asarray(initial).astype(x.dtype), rest)
@@ -208,7 +207,7 @@ def _folded(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) ->
 
 def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
     x = lift_fully(x)
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index(f"{ufunc.__name__}.accumulate", axis, x)
     scan = _SCANNERS.get(ufunc.__name__)
     if scan is not None:
         return scan(x, place, dtype)
@@ -238,7 +237,7 @@ def _reduceat(
     ufunc: np.ufunc, x: Any, indices: Index, axis: int = 0, dtype: npt.DTypeLike | None = None
 ) -> Any:
     x = lift_fully(x)
-    place = normalize_axis_index(axis, x.ndim)
+    place = axis_index(f"{ufunc.__name__}.reduceat", axis, x)
     starts = np.asarray(concrete_value(indices, f"{ufunc.__name__}.reduceat")).tolist()
     length = x.shape[place]
     for i in starts:
