@@ -44,7 +44,7 @@ def _binary(
         else:
             y = other
         if type(x) is Expr:
-            if not (swapped or type(y) in _WITHOUT_OWN) and has_own_operators(y, x):
+            if not (swapped or type(y) in _WITHOUT_OWN) and has_own_operators(y, x, name):
                 return NotImplemented
             made = functions[name](y, x) if swapped else functions[name](x, y)
         elif type(y) is Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator as python
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, ClassVar, Never, Self
 
 import numpy as np
@@ -52,7 +52,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             found = functions["with_labels"](functions[name], x, y)
-            if found is NotImplemented and (reflected or not has_own_operators(other, self)):
+            if found is NotImplemented and (reflected or not has_own_operators(other, self, name)):
                 raise
             return found
 
@@ -60,16 +60,34 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
     return operator
 
 
-def has_own_operators(value: object, beside: Any) -> bool:
-    """Whether a value's reflected operators take an expression: those of polynomials and sparse matrices."""
+def has_own_operators(value: object, beside: Any, name: str) -> bool:
+    """Whether a value's reflected operator takes an expression: of polynomials, sparse matrices, users' classes."""
     kind = type(value)
     if getattr(kind, "__array_ufunc__", _ABSENT) is None:  # NumPy's protocol
         return True
     if isinstance(value, np.poly1d):
         return not beside.shape  # NumPy makes an array of an array and a poly1d
+    own = getattr(kind, _REFLECTED.get(name, ""), None)
+    if type(own) is FunctionType and not USERS[own.__code__.co_filename]:  # Fraction's takes none
+        return not hasattr(kind, "__array__")
     return any([base.__module__.startswith("scipy.sparse.") for base in kind.__mro__])
 
 
+_REFLECTED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "power": "__rpow__",
+    "matmul": "__rmatmul__",
+    "less": "__gt__",
+    "less_equal": "__ge__",
+    "greater": "__lt__",
+    "greater_equal": "__le__",
+}
+"""The methods by which the right operand answers."""
 _ABSENT = object()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
@@ -44,7 +45,7 @@ def own_children(tree: object) -> TreeNode | None:
 @lru_cache(maxsize=512)
 def flatten_function(kind: type) -> Flatten | None:
     """The function that takes instances of a class apart."""
-    if kind.__module__ in _NEVER:
+    if kind.__module__ in _NEVER and kind is not Counter:
         return None
     marked = static_fields(kind)
     if issubclass(kind, tuple):
@@ -57,8 +58,8 @@ def flatten_function(kind: type) -> Flatten | None:
         return _registered
     import pyrsistent
 
-    if issubclass(kind, pyrsistent.PVector):
-        return _persistent_vector
+    if issubclass(kind, pyrsistent.PVector | pyrsistent.PList | pyrsistent.PDeque):
+        return _persistent_sequence
     if issubclass(kind, pyrsistent.PMap):
         return _persistent_map
     if issubclass(kind, dict) and not dataclasses.is_dataclass(kind):
@@ -152,10 +153,17 @@ def _formula_tuple(tree: Any) -> TreeNode:
 
 
 # -- pyrsistent's containers ---------------------------------------------------------------------
-def _persistent_vector(tree: Any) -> TreeNode:
+def _persistent_sequence(tree: Any) -> TreeNode:
     import pyrsistent
 
-    return TreeNode([str(i) for i in range(len(tree))], list(tree), pyrsistent.pvector)
+    def put(values: Sequence[Any]) -> Any:
+        if isinstance(tree, pyrsistent.PDeque):
+            return pyrsistent.pdeque(values, tree.maxlen)
+        return (pyrsistent.plist if isinstance(tree, pyrsistent.PList) else pyrsistent.pvector)(
+            values
+        )
+
+    return TreeNode([str(i) for i in range(len(tree))], list(tree), put)
 
 
 def _persistent_map(tree: Any) -> TreeNode:
