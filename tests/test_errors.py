@@ -72,8 +72,10 @@ CASES = [
     (lambda: np.tensordot(V, V, axes=([1], [0])), AxisError, "tensordot: expected an axis"),
     *[
         (lambda f=f: f(M, axis=2), AxisError, r"\w+: expected an axis from -2 to 1 for \w+\[2, 3\], but got axis 2")
-        for f in (np.sum, np.mean, np.std, np.prod, np.max, np.argmax, np.cumsum, np.sort, np.median, np.diff)
-        + (np.flip, np.linalg.norm, np.gradient, np.nanmedian, np.fft.fft, np.trapezoid, np.squeeze)
+        for f in [
+            *(np.sum, np.mean, np.std, np.prod, np.max, np.argmax, np.cumsum, np.sort, np.median),
+            *(np.diff, np.flip, np.linalg.norm, np.gradient, np.nanmedian, np.fft.fft, np.trapezoid),
+        ]
     ],
     (lambda: np.concatenate([V, M]), ValueError, "concatenate: expected shapes that agree|axes"),
     (lambda: np.concatenate([X, X]), ValueError, "concatenate: expected arrays with axes.*use stack"),

@@ -257,6 +257,7 @@ class Model:
 
 
 cached = functools.lru_cache(scalar)
+memoized = toolz.memoize(scalar)
 module = ModuleType("a_module_of_its_own")
 exec(
     "import math, numpy as np\n"
@@ -286,6 +287,10 @@ KINDS = {
     "type": float,
     "cached": functools.lru_cache(scalar),
     "helper that is cached": lambda x: cached(x) + cached(1.0),
+    "toolz.memoize": memoized,
+    "toolz.memoize of a key": toolz.memoize(lambda x, k=2.0: k * x, key=lambda args, kwargs: args),
+    "helper that is memoized": lambda x: memoized(x) + memoized(1.0),
+    "toolz.compose of ufunc and memoized": toolz.compose(toolz.memoize(lambda x: x * x), np.exp),
     "object": Callable(),
     "object of a derived class": Derived(),
     "method": Model(2.0).value,

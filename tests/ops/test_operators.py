@@ -161,3 +161,44 @@ def test_truth_values_count_beside_numbers_and_in_arrays():
         lambda x: np.True_ + (x[0] > 0),
     ):
         np.testing.assert_array_equal(fg.jit(f)(x), f(x), strict=True)
+
+
+class Money:
+    """A user's class, whose instances stand on either side of a number."""
+
+    def __init__(self, euros):
+        self.euros = euros
+
+    def __radd__(self, x):
+        return Money(x + self.euros)
+
+    def __rsub__(self, x):
+        return Money(x - self.euros)
+
+    def __rmul__(self, x):
+        return Money(x * self.euros)
+
+    def __rtruediv__(self, x):
+        return Money(x / self.euros)
+
+    def __rpow__(self, x):
+        return Money(x**self.euros)
+
+    def __gt__(self, x):
+        return self.euros > x
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow"])
+@pytest.mark.parametrize("wrap", [lambda f: f, fg.jit, fg.adopt])
+def test_the_right_operand_of_a_class_with_operators_answers(name, wrap):
+    operate = getattr(operator, name)
+    f = wrap(lambda x: operate(x, Money(3.0)).euros)
+    for x in (2.0, 0.5):
+        slope = (operate(x + 1e-6, 3.0) - operate(x - 1e-6, 3.0)) / 2e-6
+        np.testing.assert_allclose(fg.value_and_grad(f)(x), (operate(x, 3.0), slope), rtol=1e-8)
+
+
+def test_comparisons_and_operators_that_the_right_operand_lacks():
+    assert fg.grad(lambda x: x if x < Money(3.0) else 2 * x)(4.0) == 2.0
+    with pytest.raises(TypeError, match=r"operand: expected a number.* but got Money"):
+        fg.grad(lambda x: x @ Money(3.0))(2.0)

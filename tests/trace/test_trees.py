@@ -1,11 +1,13 @@
 """Trees of any class: static parts, registered classes, attrs and pydantic."""
 
+import collections
 import dataclasses
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import optree
+import pyrsistent
 import pytest
 
 import funcgrad as fg
@@ -344,3 +346,23 @@ def test_attributes_that_repeat_the_items_of_a_dict_are_refused():
     # They would keep the plain numbers, and the derivative would be zero.
     with pytest.raises(TypeError, match="got Repeating"):
         fg.grad(lambda p: p.a * p["b"])(Repeating(a=1.0, b=2.0))
+
+
+@pytest.mark.parametrize(
+    ("tree", "slopes"),
+    [
+        (collections.Counter(b=2.0, a=3.0), collections.Counter(b=4.0, a=6.0)),
+        (pyrsistent.plist([2.0, 3.0]), pyrsistent.plist([4.0, 6.0])),
+        (pyrsistent.pdeque([2.0, 3.0], maxlen=2), pyrsistent.pdeque([4.0, 6.0], maxlen=2)),
+    ],
+)
+def test_counters_and_persistent_lists_are_trees(tree, slopes):
+    def squares(tree):
+        values = tree.values() if isinstance(tree, dict) else tree
+        return sum(v * v for v in values)
+
+    for found in (fg.grad(squares)(tree), fg.jit(fg.grad(squares))(tree)):
+        assert type(found) is type(slopes)
+        assert found == slopes
+        assert list(found) == list(slopes)
+        assert getattr(found, "maxlen", None) == getattr(slopes, "maxlen", None)

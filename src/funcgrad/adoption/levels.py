@@ -9,7 +9,7 @@ only the names are read (``co_names``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import _lru_cache_wrapper, partial
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
@@ -21,6 +21,7 @@ from funcgrad.adoption.namespaces import (
     is_curried,
     is_kept,
     is_kept_namespace,
+    is_memoized,
     replacements,
 )
 from funcgrad.arrays.mutable_array import MARK
@@ -76,7 +77,7 @@ def _function_of(f: Any) -> Any:
             f = f.func
         elif is_composed(f):
             f = f.first
-        elif isinstance(f, _lru_cache_wrapper):
+        elif is_memoized(f):
             f = f.__wrapped__
         else:
             break
@@ -302,6 +303,8 @@ def level_after(f: Any, level: int, error: BaseException) -> int | None:
 
 def can_be_adopted(f: Any) -> bool:
     """Whether a function has Python code of the user's, or of a package whose code is adopted."""
+    if is_composed(f):
+        return any([can_be_adopted(inner) for inner in (f.first, *f.funcs)])
     function = _function_of(f)
     return (
         type(function) is FunctionType
@@ -312,4 +315,6 @@ def can_be_adopted(f: Any) -> bool:
 
 def learn(f: Any) -> None:
     """Record that functions with f's code are given arrays that can be written."""
-    learn_code(_function_of(f).__code__)
+    function = _function_of(f)
+    if type(function) is FunctionType:  # which the first function of a composition need not be
+        learn_code(function.__code__)

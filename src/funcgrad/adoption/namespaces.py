@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import _lru_cache_wrapper, lru_cache
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 REPLACED = {
@@ -84,6 +84,14 @@ def is_curried(value: object) -> bool:
     """Whether a value is a curried function of toolz or cytoolz."""
     kind = type(value)
     return kind.__name__ == "curry" and kind.__module__.partition(".")[0] in _TOOLZ
+
+
+def is_memoized(value: object) -> bool:
+    """Whether a value is a function under `functools.lru_cache`, or under ``memoize`` of toolz."""
+    if not isinstance(value, FunctionType):
+        return isinstance(value, _lru_cache_wrapper)
+    holds = "cache" in value.__code__.co_freevars and hasattr(value, "__wrapped__")
+    return holds and str(value.__module__).partition(".")[0] in _TOOLZ
 
 
 _TOOLZ = ("toolz", "cytoolz")

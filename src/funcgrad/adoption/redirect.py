@@ -24,6 +24,7 @@ from funcgrad.adoption.namespaces import (
     is_curried,
     is_kept,
     is_kept_namespace,
+    is_memoized,
     original_of,
     replacement_of,
     replacements,
@@ -83,6 +84,8 @@ def _function(f: Any) -> Any:
         return known[1]
     if is_transform(f):
         return returning_writable(f)
+    if is_memoized(f):
+        return _cached(f)
     home = f.__globals__
     if MARK in home or is_kept_namespace(home):
         return f
@@ -135,7 +138,7 @@ def _partial(p: partial[Any]) -> Any:
 
 
 def _cached(wrapper: Any) -> Any:
-    """A function under `functools.lru_cache`: calls with traced values bypass the cache."""
+    """A memoized function (`is_memoized`): calls with traced values bypass the cache."""
     function = redirect(wrapper.__wrapped__)
     if function is wrapper.__wrapped__:
         return wrapper

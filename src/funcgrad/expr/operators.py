@@ -61,7 +61,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
 
 
 def has_own_operators(value: object, beside: Any, name: str) -> bool:
-    """Whether a value's reflected operator takes an expression: of polynomials, sparse matrices, users' classes."""
+    """Whether a value's reflected operator takes an expression: a polynomial's, or that of a user's class."""
     kind = type(value)
     if getattr(kind, "__array_ufunc__", _ABSENT) is None:  # NumPy's protocol
         return True

@@ -209,7 +209,7 @@ def remedy_for(value: object) -> str:
         return "convert it with float(x), or mark it by fg.static in a tree"
     if hasattr(value, "dtype") or isinstance(value, int):
         return "convert it with x.astype(float), or mark it by fg.static in a tree"
-    if is_static_value(value) or own_children(value) is not None or isinstance(value, list | dict):
+    if is_static_value(value) or own_children(value) is not None or type(value) in (list, dict):
         return "give it numbers or arrays"
     kind = type(value).__name__
     return f"make {kind} a dataclass, register it by fg.register_tree({kind})"
