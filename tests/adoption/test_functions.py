@@ -8,6 +8,7 @@ import pickle
 import statistics
 import threading
 from math import exp, sin
+from statistics import NormalDist
 from types import FunctionType
 
 import numpy as np
@@ -123,6 +124,10 @@ FUNCTIONS = [
     lambda x: statistics.linear_regression([1.0, x, 3.0], [x, 2.0, 4.0]).intercept,
     lambda x: statistics.linear_regression([x, 2.0], [3.0, x], proportional=True).slope,
     lambda x: math.erf(x) * math.erfc(x) + math.gamma(x) + math.lgamma(x),
+    lambda x: statistics.NormalDist(x, 2.0 + x).pdf(0.3) + NormalDist(0.5, x).cdf(x),
+    lambda x: (NormalDist(x, 1.0) + NormalDist(0.0, x)).stdev * NormalDist(1.0, x).zscore(3.0),
+    lambda x: NormalDist(x, 1.0).overlap(NormalDist(0.0, 1.5)) + statistics.median([3.0, 1.0, x]),
+    lambda x: np.emath.sqrt([x, 2.0 * x]).sum() + np.emath.log((x, -x))[1].real,
 ]
 
 

@@ -43,6 +43,22 @@ with_rule.defvjp(lambda y: (y, None), lambda _, g: (g,))
 same_primitive = fg.primitive(lambda y: y, [lambda y: 1.0 + 0.0 * y], name="same")
 
 
+@fg.custom_vjp
+def doubled(y: Any) -> Any:
+    return {"twice": 2.0 * y}
+
+
+doubled.defvjp(lambda y: ({"twice": 2.0 * y}, None), lambda _, g: (2.0 * g["twice"],))
+
+
+@fg.custom_jvp
+def doubled_forward(y: Any) -> Any:
+    return {"twice": 2.0 * y}
+
+
+doubled_forward.defjvp(lambda p, t: (doubled_forward(*p), {"twice": 2.0 * t[0]}))
+
+
 def loop(y: Any) -> Any:
     return fg.scan(lambda c, a: (c + a, c * a), y, np.arange(1.0, 4.0))
 
@@ -127,13 +143,16 @@ def test_an_array_that_a_transform_was_given_does_not_change() -> None:
     np.testing.assert_array_equal(held, np.arange(3.0))
 
 
-def test_what_a_checkpoint_or_a_branch_has_computed_takes_stores() -> None:
+def test_what_a_checkpoint_a_branch_or_a_custom_rule_has_computed_takes_stores() -> None:
     def double(a: Any) -> Any:
         return {"twice": 2.0 * a}
 
     transforms: list[Any] = [
         lambda a: fg.checkpoint(double)(a)["twice"],
         lambda a: fg.cond(a[0] > 0, double, lambda a: {"twice": -a}, a)["twice"],
+        lambda a: doubled(a)["twice"],
+        lambda a: doubled_forward(a)["twice"],
+        lambda a: same_primitive(2.0 * a).copy(),
     ]
     for inner in transforms:
 

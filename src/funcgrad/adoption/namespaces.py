@@ -12,6 +12,7 @@ REPLACED = {
     "numpy": "funcgrad.numpy",
     "numpy.fft": "funcgrad.numpy.fft",
     "numpy.linalg": "funcgrad.numpy.linalg",
+    "numpy.lib.scimath": "funcgrad.numpy.emath",
     "autograd.numpy": "funcgrad.numpy",
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
@@ -42,7 +43,7 @@ _KEPT = frozenset(
 )
 """Packages that are never adopted, as the standard library is not: their own arrays, or no numbers."""
 
-_OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity"))
+_OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity", "statistics"))
 
 _NUMPY_SOURCES = ("numpy._core.", "numpy.lib.", "numpy.linalg._", "numpy.fft._", "numpy.polynomial")
 """Prefixes of NumPy's modules in Python, which are adopted: their functions take traced values then."""

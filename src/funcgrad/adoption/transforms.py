@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import borrowed, mutable
 from funcgrad.control.call_and_branch import branch_op, call_op
+from funcgrad.control.custom_rule import custom_derivative_op
 from funcgrad.expr import Expr
 from funcgrad.ops.tuples import pick_op
 from funcgrad.rewrite.in_place import is_fresh
@@ -19,12 +20,12 @@ from funcgrad.transformed import Decorator, Transformed
 
 _HOMES = ("funcgrad.transforms.", "funcgrad.integrate.")
 _MAY_RETURN_AN_ARGUMENT = (
-    "funcgrad.transforms.custom.custom_derivatives.",
     "funcgrad.transforms.custom.primitive.",
     "funcgrad.transforms.grad.stop_gradient",
 )
 """Transforms whose result may be an argument itself: on numbers, a store into it changes the argument."""
 _RUN_A_BODY = (
+    "funcgrad.transforms.custom.custom_derivatives.",
     "funcgrad.transforms.control_flow.checkpoint.",
     "funcgrad.transforms.control_flow.cond.",
 )
@@ -94,8 +95,12 @@ def _is_computed(result: Expr) -> bool:
     >>> [_is_computed(fg.checkpoint(f)(x)) for f in (np.sin, np.flip)]
     [True, False]
     """
-    node = result.args[0] if result.op is pick_op else None
-    if node is None or node.op not in _WITH_BODIES:
+    if result.op is not pick_op:
+        return False
+    (node,) = result.args
+    if node.op is custom_derivative_op:
+        return is_fresh(node.args[dict(result.params)["index"]].op)
+    if node.op not in _WITH_BODIES:
         return False
     params = dict(node.params)
     bodies = params.get("branches", [params.get("body")])

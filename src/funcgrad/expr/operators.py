@@ -9,7 +9,7 @@ import operator as python
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, FunctionType
-from typing import Any, ClassVar, Never, Self
+from typing import Any, ClassVar, Never
 
 import numpy as np
 import numpy.typing as npt
@@ -322,9 +322,9 @@ class Operators:
     trace = _method("trace")
     var = _method("var")
 
-    def copy(self, order: str = "C") -> Self:
-        """The expression itself, since it never changes."""
-        return self
+    def copy(self, order: str = "C") -> Any:
+        """The expression itself, since it never changes; in adopted code, an array that can be written."""
+        return _beside(self, sys._getframe(1))
 
     def compress(self, condition: Any, axis: Any = None) -> Any:
         """The entries where a condition holds; as the function of NumPy's, with the arguments exchanged."""

@@ -19,6 +19,7 @@ import numpy as _numpy
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions as _functions
+from funcgrad.numpy import emath as emath
 from funcgrad.numpy import fft as fft
 from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy.array_likes import array_functions as _array_functions

@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.adoption.stand_ins.math_ import fsum
 from funcgrad.adoption.stand_ins.number_functions import any_traced
+from funcgrad.expr.registry import functions
 from funcgrad.typing import Array
 
 
@@ -115,8 +116,9 @@ def linear_regression(x: Sequence[Any], y: Sequence[Any], /, *, proportional: bo
     return statistics.LinearRegression(slope, fsum(y) / len(y) - slope * fsum(x) / len(x))
 
 
-globals().update({name: value for name, value in vars(statistics).items() if name not in globals()})
-
-
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"module 'statistics' has no attribute {name!r}")
+    try:
+        found = getattr(statistics, name)
+    except AttributeError:
+        raise AttributeError(f"module 'statistics' has no attribute {name!r}") from None
+    return functions["redirect"](found)
