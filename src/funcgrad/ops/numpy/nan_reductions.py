@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funcgrad.ops import reduction
 from funcgrad.ops.base.arguments import inexact
-from funcgrad.ops.base.axes import axes_of
+from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.statistics import ENTRIES, PLACES, lerp
@@ -157,7 +157,7 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     x = inexact(a)
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)
-    axes = axes_of("nanmedian", axis, x)
+    axes = _axes("nanmedian", axis, x)
     rows, count = _sorted_numbers(x, axes)
     low, high = (_entry(rows, np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
     z = np.where(count % 2, low, (low + high) / 2)
@@ -189,7 +189,7 @@ def nanquantile(
     x = inexact(given)
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)
-    axes = axes_of("nanquantile", axis, x)
+    axes = _axes("nanquantile", axis, x)
     rows, count = _sorted_numbers(x, axes)
     shares = np.asarray(q, np.real(x).dtype) if type(q) in (int, float) else lift_fully(q)
     wide = np.reshape(shares, shares.shape + (1,) * count.ndim)
@@ -221,3 +221,7 @@ def _entry(rows: Any, place: Any) -> Any:
 
 def _kept(z: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.expand_dims(z, axes) if keepdims is True and axes else z
+
+
+def _axes(name: str, axis: Axes, x: Any) -> tuple[int, ...]:
+    return tuple(range(x.ndim)) if axis is None else tuple(sorted(axis_tuple(name, axis, x)))
