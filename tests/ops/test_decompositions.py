@@ -83,6 +83,7 @@ PROGRAMS = {
     "svd complex tall": (of_svd, (cnormal(3, 2),)),
     "svd complex wide": (of_svd, (cnormal(2, 3),)),
     "svdvals": (LA.svdvals, (cnormal(3, 2),)),
+    "svd hermitian": (lambda a: squares(*LA.svd(a + a.T, hermitian=True)), (A,)),
     "qr": (LA.qr, (A,)),
     "qr tall": (LA.qr, (TALL,)),
     "qr wide": (LA.qr, (WIDE,)),

@@ -323,3 +323,22 @@ def test_a_second_derivative_between_values_equal_up_to_rounding_is_not_a_number
     function = by_singular_values(SINGULAR["columns"][0])
     slope = lambda a: np.sum(fg.grad(lambda a: np.sum(WEIGHTS[:3, :3] * function(a)))(a) * e)  # noqa: E731
     assert np.isnan(fg.grad(slope)(a)).all()
+
+
+def test_a_rotation_that_a_singular_matrix_does_not_determine_is_not_a_number():
+    left, right = np.arange(1.0, 9.0).reshape(2, 4), np.cos(np.arange(8.0)).reshape(2, 4)
+
+    def rotation(x):
+        u, _, vh = np.linalg.svd(x.T @ right)
+        return np.sum((u @ vh) * np.arange(16.0).reshape(4, 4))
+
+    assert np.isnan(fg.grad(rotation)(left)).all()
+    assert np.isnan(fg.jvp(rotation, (left,), (right,))[1])
+    smooth = lambda x: np.sum(np.abs(fg.jit(cubed)(x.T @ right)))  # noqa: E731
+    fg.check_grads(smooth, (left,), order=1)
+
+
+def cubed(a):
+    """The matrix a a^T a, by singular values of which some are rounding errors."""
+    u, s, vh = np.linalg.svd(a)
+    return (u * s**3) @ vh

@@ -10,6 +10,7 @@ from tests.default_slice import one_in
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(3, 4))
+Q = np.array([0.21, 0.48, 0.77])
 V, W = RNG.normal(size=7), RNG.normal(size=3)
 PLACES = np.sort(RNG.uniform(-1, 1, 5))
 GAPS = np.where(X > 0.4, np.nan, X)
@@ -59,6 +60,14 @@ DERIVED = {
     "polyfit": (lambda x, y: np.polyfit(x, y, 2), (PLACES, V[:5])),
     "cov": (lambda x, y: np.cov(x, y), (X, X[:1] ** 2)),
     "corrcoef": (lambda x: np.corrcoef(x), (X,)),
+    "average over two axes": (
+        lambda x, w: np.average(np.stack([x, x**2]), axis=(2, 0), weights=w),
+        (X, np.abs(X.T[:, :2]) + 1),
+    ),
+    **{
+        f"quantile {method}": (lambda x, q, m=method: np.quantile(x, q, axis=1, method=m), (X, Q))
+        for method in ("hazen", "weibull", "median_unbiased", "interpolated_inverted_cdf")
+    },
     "matvec": (lambda a, x: np.matvec(a, x), (np.stack([X, X**2]), X[0])),
     "vecmat": (lambda x, a: np.vecmat(x, a), (W, X)),
     "delete": (lambda x: np.delete(x, [0, 2], axis=1) ** 2, (X,)),
@@ -69,6 +78,10 @@ DERIVED = {
         (X,),
     ),
     "nan_to_num": (lambda x: np.nan_to_num(x) ** 2, (X,)),
+    "nan_to_num by traced": (
+        lambda x, low, high: np.nan_to_num(np.where(x > 0, -np.inf, x), neginf=low, posinf=high) ** 2,
+        (X, 2.0, 3.0),
+    ),
 }
 
 
@@ -193,9 +206,9 @@ def test_piecewise_is_numpys():
         (lambda x: np.gradient(x, [1.0]), ValueError, "a distance, or 7 coordinates along axis 0"),
         (lambda x: np.quantile(x, 2.0), ValueError, "quantile: expected shares from 0 to 1"),
         (
-            lambda x: np.quantile(x, x[0], method="hazen"),
+            lambda x: np.quantile(x, x[0], method="inverted_cdf"),
             TypeError,
-            "expected numbers q for method 'hazen'",
+            "expected numbers q for method 'inverted_cdf'",
         ),
         (lambda x: np.quantile(x[:0], 0.5), ValueError, "quantile: expected at least one entry"),
         (lambda x: np.quantile(x * 1j, 0.5), TypeError, "quantile: expected real entries, but got"),

@@ -152,6 +152,8 @@ CALLS = {
         lambda x: x.reshape(np.int64(-1)),
     ],
     "result_type": [lambda x: np.result_type(x, np.float32)],
+    "can_cast": [lambda x: np.can_cast(x, np.float32), lambda x: np.can_cast(x, int, "unsafe")],
+    "common_type": [lambda x: np.common_type(x, np.ones(1, np.float32)).__name__],
     "roll": [
         lambda x: np.roll(x, 1),
         lambda x: np.roll(x, -7, axis=0),

@@ -63,11 +63,16 @@ def _diagonal(x: Array) -> Any:
 
 def differences(s: Array, size: int) -> Any:
     """s_j - s_i, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
-    found = _row(s) - _column(s)
+    return significant(_row(s) - _column(s), s, size)
+
+
+def significant(x: Any, s: Array, size: int) -> Any:
+    """x, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
     if not s.shape[-1]:
-        return found
-    largest = np.max(np.abs(s), axis=-1, keepdims=True)[..., None]
-    return mask(np.abs(found) > size * np.finfo(s.dtype).eps * stopped(largest), found)
+        return x
+    largest = np.max(np.abs(s), axis=-1, keepdims=True)
+    largest = largest[..., None] if np.ndim(x) > np.ndim(s) else largest
+    return mask(np.abs(x) > size * np.finfo(s.dtype).eps * stopped(largest), x)
 
 
 def off_diagonal(x: Array, y: Array) -> Any:
@@ -197,7 +202,8 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
     u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
     m, n = np.shape(a)[-2:]
     is_complex = a.dtype.kind == "c"
-    apart, together = differences(s, max(m, n)), _row(s) + _column(s)
+    apart, together = differences(s, max(m, n)), significant(_row(s) + _column(s), s, max(m, n))
+    row = significant(_row(s), s, max(m, n))
 
     def outside(x: Array, y: Array) -> Any:
         """y less what of it lies in the space of x."""
@@ -207,7 +213,7 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
         return g - _multiplied(mT(mH(x)), mT(x), g)
 
     def over(x: Array) -> Any:
-        return determined_quotient(x, np.broadcast_to(_row(s), np.shape(x)))
+        return determined_quotient(x, np.broadcast_to(row, np.shape(x)))
 
     def forward(da: Array) -> Parts:
         x = _multiplied(mH(u), da, v)
@@ -287,7 +293,7 @@ def svd(
     """
     a = matrices("svd", a, square=hermitian)
     if hermitian:
-        a = hermitian_from("L").apply(a)
+        return _hermitian_svd(a) if compute_uv else np.sort(np.abs(eigvalsh(a)), axis=-1)[..., ::-1]
     if full_matrices and compute_uv and a.shape[-1] != a.shape[-2]:
         raise fail(
             ValueError,
@@ -296,6 +302,15 @@ def svd(
         )
     node = svd_op(a)
     return SVDResult(*[_part(node, i) for i in range(3)]) if compute_uv else _part(node, 1)
+
+
+def _hermitian_svd(a: Array) -> Any:
+    """By eigenvalues and vectors, as in NumPy."""
+    values, vectors = eigh(a)
+    falling = np.argsort(np.abs(values), axis=-1)[..., ::-1]
+    values = np.take_along_axis(values, falling, axis=-1)
+    u = np.take_along_axis(vectors, _row(falling), axis=-1)
+    return SVDResult(u, np.abs(values), mH(u * _row(np.sign(values))))
 
 
 def svdvals(a: object, /) -> Any:

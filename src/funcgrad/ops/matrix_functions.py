@@ -18,6 +18,7 @@ from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import eye_like, hermitian_from, mH, mT
 from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.decompositions import significant
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
@@ -155,6 +156,12 @@ def _scaled(
     return quotient + mask(is_zero, part(x * t))
 
 
+def _denominators(s: Array, d: Array, size: int) -> Any:
+    """The singular values, and 0 for one that is a rounding error where d is none, as at a jump at 0."""
+    jumps = np.abs(d) > np.sqrt(np.finfo(s.dtype).eps) * np.max(np.abs(d), axis=-1, keepdims=True)
+    return np.where(jumps, significant(s, s, size), s) if s.shape[-1] else s
+
+
 def _by_general_matrix(
     z: Array,
     a: Array,
@@ -172,10 +179,11 @@ def _by_general_matrix(
     if adjoint:
         d, t = np.conj(d), np.conj(t)
     quotients = _quotients(s, d, t)
+    m, n = np.shape(a)[-2:]
+    s = _denominators(s, d, max(m, n))
     row = tuple(np.expand_dims(y, -2) for y in (d, s, t))
     column = tuple(np.expand_dims(y, -1) for y in (d, s, t))
     pairs = (row[0] + column[0], row[1] + column[1], 0.5 * (row[2] + column[2]))
-    m, n = np.shape(a)[-2:]
     v, u_back, v_back = mH(vh), mT(mH(u)), mT(mH(vh))
 
     def forward(da: Any) -> Any:

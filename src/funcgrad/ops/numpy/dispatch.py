@@ -181,7 +181,8 @@ def numpy_functions(
     result |= {np.empty_like: functions["zeros_like"]}
     # Expressions share memory with nothing.
     result |= dict.fromkeys((np.shares_memory, np.may_share_memory), lambda *_, **__: False)
-    result |= {np.isrealobj: lambda x: x.dtype.kind != "c"}
+    result |= {np.isrealobj: lambda x: x.dtype.kind != "c", np.common_type: common_type}
+    result |= {np.can_cast: lambda x, to, casting="safe": np.can_cast(x.dtype, to, casting)}
     return MappingProxyType(result)
 
 
@@ -221,6 +222,11 @@ def size(x: Array, axis: int | None = None) -> int:
 def result_type(*items: Any) -> np.dtype[Any]:
     """As `numpy.result_type`."""
     return np.result_type(*[item.dtype if isinstance(item, Expr) else item for item in items])
+
+
+def common_type(*arrays: Any) -> type[Any]:
+    """As `numpy.common_type`."""
+    return np.common_type(*[np.empty(0, result_type(item)) for item in arrays])
 
 
 def clip(

@@ -15,7 +15,7 @@ from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.shape import broadcast_to, moveaxis, reshape
+from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, pinv, solve
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
@@ -32,7 +32,8 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> 
     if ord in ("fro", None):
         z = reduction.norm(x, axis=(-2, -1))
     elif ord in ("nuc", 2):
-        z = (np.max if ord == 2 else np.sum)(svdvals(x), axis=-1)
+        # The norm of an empty matrix is an empty sum.
+        z = (np.max if ord == 2 and x.size else np.sum)(svdvals(x), axis=-1)
         z = mask(z != 0, z)
     elif ord == -2:
         z = np.min(svdvals(x), axis=-1)
@@ -92,7 +93,7 @@ def matrix_rank(
     s = svdvals(a)
     if tol is None:
         scale = max(a.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
-        tol = np.max(s, axis=-1) * scale
+        tol = np.max(s, axis=-1, initial=0) * scale
     return np.count_nonzero(s > np.expand_dims(lift_fully(tol), -1), axis=-1)
 
 
@@ -223,7 +224,7 @@ def lstsq(a: Array, b: object, rcond: object = None) -> Any:
     residuals = np.atleast_1d(total) if m > n else reshape(total[..., None][..., :0], (0,))
     s = svdvals(a)
     rank = np.count_nonzero(s > (s[0] * cut if min(m, n) else 0))
-    return LstsqResult(x, residuals, rank, s)
+    return LstsqResult(x, residuals, astype(rank, np.int32), s)
 
 
 def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:

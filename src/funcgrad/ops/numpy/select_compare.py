@@ -146,7 +146,7 @@ def nan_to_num(
         return x
     most = np.finfo(x.dtype)
     high, low = (most.max if posinf is None else posinf), (most.min if neginf is None else neginf)
-    fill = [np.asarray(value, x.dtype)[()] for value in (nan, high, low)]
+    fill = [astype(lift_fully(value), x.dtype) for value in (nan, high, low)]
     return np.where(
         x != x, fill[0], np.where(x == np.inf, fill[1], np.where(x == -np.inf, fill[2], x))
     )

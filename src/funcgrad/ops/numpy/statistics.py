@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact
-from funcgrad.ops.base.axes import axes_of, nonempty
+from funcgrad.ops.base.axes import axes_of, axis_tuple, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import astype, expand_dims, reshape
@@ -33,16 +33,15 @@ def average(
         weights = np.ones((), x.dtype)
     weights = lift_fully(weights)
     if weights.shape not in ((), x.shape):
-        (place,) = (
-            axes_of("average", axis, x) if weights.ndim == 1 and axis is not None else (None,)
-        )
-        if place is None or weights.shape[0] != x.shape[place]:
+        given = () if axis is None else axis_tuple("average", axis, x)
+        if weights.shape != tuple(x.shape[i] for i in given):
             raise fail(
                 ValueError,
                 f"average: expected weights of the shape of {x.type}, or as many as along axis, but "
                 f"got {weights.type}",
             )
-        weights = expand_dims(weights, tuple(i for i in range(x.ndim) if i != place))
+        weights = np.transpose(weights, np.argsort(given))
+        weights = expand_dims(weights, tuple(i for i in range(x.ndim) if i not in given))
     weights = np.broadcast_to(weights, x.shape)
     total = np.sum(weights, axis, keepdims=keepdims)
     result = np.sum(x * weights, axis, keepdims=keepdims) / total
@@ -98,6 +97,14 @@ PLACES: dict[str, Callable[[Any], Any]] = {
     "nearest": np.rint,
     "midpoint": lambda place: (np.floor(place) + np.ceil(place)) / 2,
 }
+_PLOTTING_POSITIONS = {
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+"""The constants alpha and beta of Hyndman and Fan (1996), as NumPy's."""
 ENTRIES = ("lower", "higher", "nearest")
 """The methods whose result is one of the entries."""
 
@@ -140,7 +147,11 @@ def _place(name: str, shares: Any, count: int, method: str) -> Any:
     if method in PLACES:
         return PLACES[method](shares * (count - 1))
     if isinstance(shares, Expr):
-        known = ", ".join(PLACES)
+        if method in _PLOTTING_POSITIONS:
+            alpha, beta = _PLOTTING_POSITIONS[method]
+            place = count * shares + (alpha + shares * (1 - alpha - beta)) - 1
+            return np.clip(place, 0, count - 1)
+        known = ", ".join([*PLACES, *_PLOTTING_POSITIONS])
         raise fail(
             TypeError,
             f"{name}: expected numbers q for method {method!r}; for a traced q, use one of {known}",
