@@ -79,7 +79,9 @@ DERIVED = {
     ),
     "nan_to_num": (lambda x: np.nan_to_num(x) ** 2, (X,)),
     "nan_to_num by traced": (
-        lambda x, low, high: np.nan_to_num(np.where(x > 0, -np.inf, x), neginf=low, posinf=high) ** 2,
+        lambda x, low, high: (
+            np.nan_to_num(np.where(x > 0, -np.inf, x), neginf=low, posinf=high) ** 2
+        ),
         (X, 2.0, 3.0),
     ),
 }

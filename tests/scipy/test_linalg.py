@@ -41,6 +41,9 @@ FULL = {
     "lu": lambda m, a, b: np.concatenate(m.lu(a[::-1])),
     "lu permuted": lambda m, a, b: np.concatenate(m.lu(a[::-1], permute_l=True)),
     "lu complex": lambda m, a, b: np.abs(np.concatenate(m.lu(a[::-1] + 1j * b))),
+    "lu tall": lambda m, a, b: np.concatenate(m.lu(np.concatenate([a, b]))[1:]),
+    "lu wide": lambda m, a, b: np.concatenate(m.lu(np.concatenate([a, b, a @ b], axis=1)), axis=1),
+    "lu of a column": lambda m, a, b: m.lu(a[:, :1])[1],
     "lu_factor": lambda m, a, b: m.lu_factor(a[::-1])[0],
     "lu_solve": lambda m, a, b: m.lu_solve(m.lu_factor(a[::-1]), b),
     "lu_solve transposed": lambda m, a, b: m.lu_solve(m.lu_factor(a[[1, 2, 0]]), b[0], trans=1),
@@ -167,8 +170,8 @@ def test_what_is_not_supported_is_refused():
         ValueError, match=r"sqrtm: expected a real matrix with a real result.*astype"
     ):
         fg.grad(lambda t: linalg.sqrtm(-t * np.eye(2))[0, 0])(1.0)
-    with pytest.raises(ValueError, match="lu: expected a square matrix"):
-        fg.grad(lambda t: linalg.lu(t * A[:2])[1][0, 0])(1.0)
+    with pytest.raises(ValueError, match="lu_factor: expected a square matrix"):
+        fg.grad(lambda t: linalg.lu_factor(t * A[:2])[0][0, 0])(1.0)
     with pytest.raises(ValueError, match="solve_banded: expected diagonals of shape"):
         fg.grad(lambda t: linalg.solve_banded((1, 1), t * A, V[:2])[0])(1.0)
     with pytest.raises(ValueError, match="polar: expected a matrix with at least as many rows"):
@@ -276,3 +279,51 @@ def test_toeplitz_takes_batches():
     np.testing.assert_array_equal(fg.jit(lambda a, b: linalg.toeplitz(a, b))(A, B), rows)
     rows = [linalg.toeplitz(a, B[0, :2]) for a in A]
     np.testing.assert_array_equal(fg.jit(lambda a: linalg.toeplitz(a, B[0, :2]))(A), rows)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_eigenvectors_of_a_pencil_have_scipys_order_and_phases(dtype):
+    random = np.random.default_rng(3)
+    unit = 1j if dtype is complex else 1.0
+    a, b = random.normal(size=(2, 4, 4)) + unit * random.normal(size=(2, 4, 4))
+    wanted = scipy.linalg.eig(a, b)
+    for found in (fg.jit(scipy.linalg.eig)(a, b), (fg.jit(scipy.linalg.eigvals)(a, b), wanted[1])):
+        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-10)
+        np.testing.assert_allclose(found[1], wanted[1], rtol=1e-9)
+    size = np.arange(1.0, 5.0)
+    fg.check_grads(lambda x: np.abs(scipy.linalg.eig(x, b)[0] * size), (a,))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("kind", ["her", "pos", "sym"])
+def test_the_other_triangle_is_not_read(kind, lower):
+    cut = np.tril if lower else np.triu
+    matrix = np.where(cut(np.ones((3, 3))) == 1, A @ A.T + 4 * np.eye(3), np.nan)
+
+    def solved(m, module):
+        options = {"assume_a": kind, "lower": lower, "check_finite": False}
+        return module.inv(m, **options) @ module.solve(m, np.ones(3), **options)
+
+    np.testing.assert_allclose(
+        fg.jit(lambda m: solved(m, linalg))(matrix), solved(matrix, scipy.linalg), rtol=1e-12
+    )
+
+
+def test_gelsy_has_no_residues_and_no_singular_values():
+    found = fg.jit(lambda a: linalg.lstsq(a, np.ones(3), lapack_driver="gelsy")[:3])(A[:, :2])
+    wanted = scipy.linalg.lstsq(A[:, :2], np.ones(3), lapack_driver="gelsy")
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+    assert found[1].shape == wanted[1].shape == (0,)
+    assert found[2] == wanted[2]
+
+
+def test_banded_systems_without_equations():
+    empty = fg.jit(lambda ab: linalg.solve_banded((0, 0), ab, np.zeros(0)))(np.zeros((1, 0)))
+    assert empty.shape == (0,)
+
+
+def test_matrices_are_given_as_lists():
+    inverse = fg.grad(lambda t: scipy.linalg.inv([[4.0, t], [7.0, 2.0]], assume_a="pos")[0, 0])
+    solution = fg.grad(lambda t: scipy.linalg.solve([[4.0, t], [7.0, 2.0]], [t, 0])[0])
+    assert inverse(1.0) == pytest.approx(4 / 49)
+    assert solution(1.0) == pytest.approx(16.0)

@@ -89,6 +89,10 @@ NDIMAGE = {
     "maximum_filter1d": lambda m, x, k: m.maximum_filter1d(x, 3, mode="constant", cval=0.1),
     "minimum_filter1d": lambda m, x, k: m.minimum_filter1d(IMAGE * x[:5], 4, axis=0),
     "correlate": lambda m, x, k: m.correlate(IMAGE * x[:5], KERNEL * k, origin=(0, 1)),
+    "complex correlate": lambda m, x, k: np.imag(m.correlate(IMAGE * x[:5], KERNEL * k * 1j + k)),
+    "complex convolve": lambda m, x, k: np.imag(m.convolve(IMAGE * x[:5], KERNEL * k * 1j + k)),
+    "complex correlate1d": lambda m, x, k: np.imag(m.correlate1d(IMAGE * x[:5] * 1j, k + 1j)),
+    "complex convolve1d": lambda m, x, k: np.imag(m.convolve1d(IMAGE * x[:5] + 1j, k + 1j)),
     "convolve": lambda m, x, k: m.convolve(IMAGE * x[:5], KERNEL * k, mode="wrap", origin=(-1, 0)),
     "median_filter": lambda m, x, k: m.median_filter(IMAGE * x[:5], (2, 3)),
     "median_filter of a footprint": lambda m, x, k: m.median_filter(

@@ -37,6 +37,8 @@ LINALG = [
     *[(name, (U,), {}) for name in ("toeplitz", "hankel", "circulant", "companion")],
     *[(name, (U, V), {}) for name in ("toeplitz", "hankel", "solve_toeplitz")],
     ("block_diag", (M, U), {}),
+    ("solveh_banded", (S[:2] + [[0.0], [9.0]], B), {}),
+    ("cholesky_banded", (S[:2] + [[0.0], [9.0]],), {}),
     ("solve_sylvester", (S, S, M), {}),
     ("solve_continuous_lyapunov", (S, M), {}),
     ("solve_discrete_lyapunov", (SMALL, M), {}),

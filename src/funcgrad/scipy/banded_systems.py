@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
-from funcgrad.scipy.composition import composed, number
+from funcgrad.scipy.composition import as_single, composed, number
 from funcgrad.scipy.matrix_equations import in_one_dtype, with_pullback
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -69,8 +69,10 @@ def solve_banded(
         )
     width = max(l, u)
     bands = np.pad(bands, ((width - u, width - l), (0, 0)))
+    if not right.size:
+        return as_single(right, ab, b)
     found = _banded(bands, right.reshape(right.shape[0], -1))
-    return found.reshape(right.shape)
+    return as_single(found.reshape(right.shape), ab, b)
 
 
 @_composed
@@ -92,7 +94,7 @@ def solveh_banded(
     else:
         mirrored = [_shifted(np.conj(bands[width - k]), -k) for k in range(1, width + 1)]
         full = np.stack([*[bands[k] for k in range(width + 1)], *mirrored])
-    return solve_banded((width, width), full, right)
+    return as_single(solve_banded((width, width), full, right), ab, b)
 
 
 @_composed
@@ -113,9 +115,11 @@ def cho_solve_banded(
     width = bands.shape[0] - 1
     if lower:
         adjoint = np.stack([_shifted(np.conj(bands[k]), k) for k in range(width, -1, -1)])
-        return solve_banded((0, width), adjoint, solve_banded((width, 0), bands, right))
-    adjoint = np.stack([_shifted(np.conj(bands[width - k]), -k) for k in range(width + 1)])
-    return solve_banded((0, width), bands, solve_banded((width, 0), adjoint, right))
+        found = solve_banded((0, width), adjoint, solve_banded((width, 0), bands, right))
+    else:
+        adjoint = np.stack([_shifted(np.conj(bands[width - k]), -k) for k in range(width + 1)])
+        found = solve_banded((0, width), bands, solve_banded((width, 0), adjoint, right))
+    return as_single(found, factor, b)
 
 
 @_composed
@@ -144,4 +148,4 @@ def cholesky_banded(
         band = np.diagonal(factor, -k)
         parts = [band, bands[row, n - k :]] if lower else [bands[row, :k], np.conj(band)]
         rows.append(np.concatenate(parts))
-    return np.stack(rows)
+    return as_single(np.stack(rows), ab)

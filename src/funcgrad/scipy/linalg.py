@@ -19,7 +19,7 @@ from funcgrad.scipy import (
     matrix_factorizations,
     special_matrices,
 )
-from funcgrad.scipy.composition import composed, number, refuse
+from funcgrad.scipy.composition import composed, floating, number, refuse
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -71,13 +71,13 @@ def solve(
     transposed: bool = False,
     **_: object,
 ) -> Any:
-    matrix = _assumed("solve", a, assume_a, lower)
+    matrix, b = _assumed("solve", floating("solve", a), assume_a, lower), floating("solve", b)
     return np.linalg.solve(np.swapaxes(matrix, -1, -2) if transposed else matrix, b)
 
 
 @_composed
 def inv(a: Array, assume_a: str | None = None, lower: bool = False, **_: object) -> Any:
-    return np.linalg.inv(_assumed("inv", a, assume_a, lower))
+    return np.linalg.inv(_assumed("inv", floating("inv", a), assume_a, lower))
 
 
 @_composed
@@ -190,10 +190,25 @@ def _own_eigenvectors(
     return primitive(run, out=lambda *_: type, name="eigenvectors")(*matrices)
 
 
+def _order_of_columns(v: Array, own: Array) -> Any:
+    """The places in v of the columns of another matrix of the same eigenvectors, with other phases."""
+    overlap = np.abs(np.swapaxes(v.conj(), -1, -2) @ own)
+    order = np.argmax(overlap, axis=-2)
+    places = np.arange(order.shape[-1])  # vectors of equal eigenvalues may be any
+    return np.where((np.sort(order, axis=-1) == places).all(axis=-1, keepdims=True), order, places)
+
+
+_columns_as = primitive(
+    _order_of_columns,
+    out=lambda v, _: ArrayType(v.shape[:-1], np.dtype(np.int64)),
+    name="order_of_columns",
+)
+
+
 @_composed
 def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
     refuse("eigvals", homogeneous_eigvals=options.get("homogeneous_eigvals"))
-    return np.linalg.eigvals(a if b is None else np.linalg.solve(b, a)) + 0j
+    return np.linalg.eigvals(a) + 0j if b is None else eig(a, b)[0]
 
 
 @_composed
@@ -204,7 +219,18 @@ def eig(
     if not right:
         return eigvals(a, b)
     w, v = np.linalg.eig(a if b is None else np.linalg.solve(b, a))
-    return w + 0j, v
+    if b is None:
+        return w + 0j, v
+    type = lift_fully(v).type
+    own_eigenvectors = primitive(
+        lambda a, b: _scipy.eig(a, b)[1].astype(type.dtype),
+        out=lambda *_: type,
+        name="eigenvectors",
+    )
+    own = own_eigenvectors(*[stop_gradient(lift_fully(matrix)) for matrix in (a, b)])
+    order = _columns_as(stop_gradient(v), own)
+    w, v = np.take_along_axis(w, order, -1), np.take_along_axis(v, order[..., None, :], -1)
+    return w + 0j, _with_phases(v, own)
 
 
 @_composed
@@ -244,8 +270,10 @@ def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any
 
 
 @_composed
-def lstsq(a: Array, b: Array, cond: float | None = None, **_: object) -> Any:
+def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> Any:
     x, residues, rank, values = np.linalg.lstsq(a, b, np.finfo(float).eps if cond is None else cond)
+    if options.get("lapack_driver") == "gelsy":  # which has neither
+        return x, np.zeros(0, x.dtype), rank, None
     # SciPy's residue of a vector is a number.
     return x, residues[0] if np.ndim(b) == 1 and residues.size else residues, rank, values
 

@@ -70,12 +70,12 @@ def sqrtm(A: npt.ArrayLike) -> Any:
 
 # -- LU ---------------------------------------------------------------------------------------------------
 def _pivot_order(a: Array) -> Any:
-    return _order_of_pivots(_scipy.lu_factor(a)[1])
+    return _order_of_pivots(_scipy.lu_factor(a)[1], len(a))
 
 
-def _order_of_pivots(pivots: Array) -> Any:
+def _order_of_pivots(pivots: Array, rows: int | None = None) -> Any:
     """The order of rows after the exchanges that LAPACK reports."""
-    order = np.arange(len(pivots))
+    order = np.arange(len(pivots) if rows is None else rows)
     for k, other in enumerate(pivots):
         order[[k, int(other)]] = order[[int(other), k]]
     return order
@@ -89,7 +89,9 @@ def _lapack_numbers(type: ArrayType) -> ArrayType:
     return ArrayType(type.shape[-1:], np.dtype(np.int32))
 
 
-_order = primitive(_pivot_order, out=_whole_numbers, name="lu_order")
+_order = primitive(
+    _pivot_order, out=lambda a: ArrayType(a.shape[:1], np.dtype(np.int64)), name="lu_order"
+)
 _pivots = primitive(
     lambda a: _scipy.lu_factor(a)[1].astype(np.int32), out=_lapack_numbers, name="lu_pivots"
 )
@@ -128,13 +130,20 @@ def lu(
     check_finite: bool = True,
     p_indices: bool = False,
 ) -> Any:
-    """As `scipy.linalg.lu`, for a square matrix."""
-    order, packed = _factored("lu", a)
-    left, right = _triangles(packed)
+    """As `scipy.linalg.lu`; the square part of a matrix that is not square must not be singular."""
+    matrix = number("lu", a)
+    order = _order(lift_fully(matrix))
+    rows, k = matrix[order], min(matrix.shape)
+    left, right = _triangles(_eliminated(rows[:k, :k]))
+    if rows.shape[0] > k:
+        left = np.concatenate([left, np.linalg.solve(right.T, rows[k:].T).T])
+    if rows.shape[1] > k:
+        right = np.concatenate([right, np.linalg.solve(left, rows[:, k:])], axis=1)
     back = np.argsort(order)
     if permute_l:
         return left[back], right
-    return (back if p_indices else taken(np.eye(packed.shape[0]), back)), left, right
+    place = back.astype(np.int32) if p_indices else taken(np.eye(rows.shape[0]), back)
+    return place, left, right
 
 
 @_kept

@@ -62,7 +62,7 @@ def hermitian_from(triangle: str) -> LinearMap:
 
     def forward(v: Array) -> Any:
         half = cut(v, strict)
-        return half + mH(half) + np.real(v) * eye_like(v)
+        return half + mH(half) + np.tril(np.triu(np.real(v)))
 
     def backward(g: Array) -> Any:
         return cut(g + mH(g), strict) + np.real(g) * eye_like(g)

@@ -66,7 +66,7 @@ def correlate1d(
     origin: int = 0,
 ) -> Any:
     """As `scipy.ndimage.correlate1d`."""
-    image, kernel = number("correlate1d", input), number("correlate1d", weights)
+    image, kernel = number("correlate1d", input), np.conj(number("correlate1d", weights))
     copies = _along_axis("correlate1d", image, kernel.shape[0], axis, mode, cval, origin)
     total: Any = 0.0
     for k, copy in enumerate(copies):
@@ -101,7 +101,7 @@ def convolve1d(
     """As `scipy.ndimage.convolve1d`."""
     kernel = number("convolve1d", weights)
     shift = -origin - (1 if kernel.shape[0] % 2 == 0 else 0)
-    return correlate1d(input, kernel[::-1], axis, output, mode, cval, shift)
+    return correlate1d(input, np.conj(kernel[::-1]), axis, output, mode, cval, shift)
 
 
 def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
@@ -275,7 +275,7 @@ def correlate(
 ) -> Any:
     """As `scipy.ndimage.correlate`."""
     refuse("correlate", axes=axes)
-    image, kernel = number("correlate", input), number("correlate", weights)
+    image, kernel = number("correlate", input), np.conj(number("correlate", weights))
     around = _neighbors("correlate", image, np.ones(kernel.shape), mode, cval, origin)
     result = np.tensordot(kernel.reshape(-1), around, 1)
     return filtered_output(result, input, output)
@@ -296,7 +296,7 @@ def convolve(
     kernel = number("convolve", weights)
     starts = zip(_for_axes(origin, kernel.ndim), kernel.shape, strict=True)
     shifts = [-start - (1 if n % 2 == 0 else 0) for start, n in starts]
-    return correlate(input, np.flip(kernel), output, mode, cval, shifts, axes=axes)
+    return correlate(input, np.conj(np.flip(kernel)), output, mode, cval, shifts, axes=axes)
 
 
 def _ranked(
