@@ -21,6 +21,7 @@ PLACES = np.array([[1.2, 0.3], [2.2, 1.1]])
 SECTIONS = np.array([[1.0, 0.2, 0.1, 1.0, 0.1, 0.2]])
 ONES = np.array([1.0, 2.0, 3.0])
 PARTS = np.array([0.3, 0.6])
+COLUMN = np.array([[0.0], [9.0]])
 X, Q = np.arange(6.0), np.array([0.3, 2.4])
 
 # -- (name, arguments, keywords) by module; REAL are not tried with complex numbers -------------------
@@ -37,8 +38,8 @@ LINALG = [
     *[(name, (U,), {}) for name in ("toeplitz", "hankel", "circulant", "companion")],
     *[(name, (U, V), {}) for name in ("toeplitz", "hankel", "solve_toeplitz")],
     ("block_diag", (M, U), {}),
-    ("solveh_banded", (S[:2] + [[0.0], [9.0]], B), {}),
-    ("cholesky_banded", (S[:2] + [[0.0], [9.0]],), {}),
+    ("solveh_banded", (S[:2] + COLUMN, B), {}),
+    ("cholesky_banded", (S[:2] + COLUMN,), {}),
     ("solve_sylvester", (S, S, M), {}),
     ("solve_continuous_lyapunov", (S, M), {}),
     ("solve_discrete_lyapunov", (SMALL, M), {}),
