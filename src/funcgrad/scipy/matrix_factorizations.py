@@ -130,7 +130,10 @@ def lu(
     check_finite: bool = True,
     p_indices: bool = False,
 ) -> Any:
-    """As `scipy.linalg.lu`; the square part of a matrix that is not square must not be singular."""
+    """As `scipy.linalg.lu`.
+
+    The square part of a matrix that is not square must not be singular.
+    """
     matrix = number("lu", a)
     order = _order(lift_fully(matrix))
     rows, k = matrix[order], min(matrix.shape)
