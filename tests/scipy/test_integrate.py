@@ -13,6 +13,7 @@ SAMPLES = {
     "trapezoid": lambda m, y, x: m.trapezoid(y, x),
     "trapezoid with a step": lambda m, y, x: m.trapezoid(y, dx=0.3, axis=0),
     "cumulative_trapezoid": lambda m, y, x: m.cumulative_trapezoid(y, x),
+    "cumulative_trapezoid of one": lambda m, y, x: m.cumulative_trapezoid(y[:1], initial=0),
     "cumulative_trapezoid from 0": lambda m, y, x: m.cumulative_trapezoid(
         y, dx=0.2, axis=0, initial=0
     ),

@@ -403,3 +403,33 @@ def test_derivatives_of_a_fitted_spline_beyond_its_ends_are_scipys():
     spline = interpolate.UnivariateSpline.of_scipy(own)
     for nu in (0, 1):
         np.testing.assert_allclose(fg.jit(lambda q, nu=nu: spline(q, nu))(q), own(q, nu))
+
+
+RATIONAL = {
+    "barycentric_interpolate": lambda x, y, q: scipy.interpolate.barycentric_interpolate(x, y, q),
+    "BarycentricInterpolator": lambda x, y, q: scipy.interpolate.BarycentricInterpolator(
+        x, np.stack([y, y**2], axis=1)
+    )(q),
+    "FloaterHormannInterpolator": lambda x, y, q: scipy.interpolate.FloaterHormannInterpolator(
+        x, y, d=2
+    )(q),
+}
+
+
+@pytest.mark.filterwarnings("ignore:jit:UserWarning")  # which draws a random order of the nodes
+@pytest.mark.parametrize("points", [0.5, [-1.0, 0.5, 0.3], [[0.5, -0.5], [0.2, 1.0]]])
+@pytest.mark.parametrize("name", RATIONAL)
+def test_rational_interpolants_have_derivatives_at_their_nodes(name, points):
+    x, y = np.array([-1, -0.5, 0, 0.5, 1]), np.array([-1.3, -0.67, -0.4, -0.1, 0.3])
+    f, q = RATIONAL[name], np.array(points)
+    np.testing.assert_allclose(fg.jit(f)(x, y, q), f(x, y, q), rtol=1e-13, atol=1e-14)
+    fg.check_grads(lambda x, y, q: np.sin(fg.adopt(f)(x, y, q)), (x, y, q))
+
+
+def test_a_rational_interpolant_has_a_limit():
+    own = scipy.interpolate.FloaterHormannInterpolator([0.0, 1.0, 3.0], [1.0, 2.0, 5.0], d=1)
+    with np.errstate(divide="ignore"):
+        assert fg.jit(fg.adopt(lambda q: own(q)))(np.inf) == own(np.inf)
+    aaa = scipy.interpolate.AAA(np.linspace(-1, 1, 50), np.exp(np.linspace(-1, 1, 50)))
+    node = float(aaa.support_points[1])
+    assert fg.grad(lambda q: aaa(q))(node) == pytest.approx(np.exp(node), rel=1e-9)

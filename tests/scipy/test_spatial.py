@@ -150,3 +150,9 @@ def test_slerp_and_plain_rotations():
         fg.grad(lambda t: found.Rotation.from_rotvec(t * V).as_mrp()[0])(1.0)
     with pytest.raises(ValueError, match="Rotation: expected up to three axes"):
         fg.grad(lambda t: found.Rotation.from_euler("xY", t * V[:2]).magnitude())(1.0)
+
+
+def test_a_square_of_no_distances_is_one_zero():
+    own = scipy.spatial.distance
+    found = fg.jit(lambda x: distance.squareform(x))(np.zeros(0))
+    assert found.shape == own.squareform(np.zeros(0)).shape == (1, 1)

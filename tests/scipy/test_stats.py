@@ -517,3 +517,43 @@ def test_the_entropys_slope_at_a_zero_is_infinite_and_the_others_are_finite(othe
     rest = None if other is None else other[1:]
     expected = fg.grad(lambda p: stats.entropy(p, rest))(p[1:])
     np.testing.assert_allclose(found[1:], expected, rtol=1e-13, atol=1e-15)
+
+
+FAR = {
+    "binom of a large count": ("binom", "pmf", (1.0, 1541096362225563.0, 1.0477878413173978e-18)),
+    "binom in the middle": ("binom", "pmf", (499800.0, 1e6, 0.5)),
+    "binom.cdf of a large count": ("binom", "cdf", (0.0, 2.5e22, 1e-21)),
+    "nbinom of large counts": ("nbinom", "pmf", (1000500.0, 1e6, 0.5)),
+    "betaprime of a fat tail": ("betaprime", "cdf", (1e22, 100.0, 0.05)),
+    "betaprime.sf near 0": ("betaprime", "sf", (1e-22, 0.05, 2.0)),
+    "loggamma.cdf": ("loggamma", "cdf", (-725.0, 0.1)),
+    "loggamma.sf": ("loggamma", "sf", (-800.0, 0.001)),
+    "loggamma.ppf": ("loggamma", "ppf", (0.44958802911019136, 0.001)),
+    "loggamma.isf": ("loggamma", "isf", (0.5504119708898086, 0.001)),
+    "halflogistic.isf": ("halflogistic", "isf", (0.999999999,)),
+    "halflogistic.logsf": ("halflogistic", "logsf", (2e-14,)),
+}
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_far_out_and_for_large_counts_values_have_scipys_digits(case):
+    name, method, args = FAR[case]
+    own, ours = getattr(getattr(scipy.stats, name), method), getattr(getattr(stats, name), method)
+    np.testing.assert_allclose(fg.jit(ours)(*args), own(*args), rtol=1e-13)
+    for place in range(1 if name not in ("binom", "nbinom") else len(args) - 1, len(args)):
+
+        def along(f, t, place=place):
+            return f(*[v * (1 + t) if k == place else v for k, v in enumerate(args)])
+
+        first = fg.grad(lambda t, along=along: along(ours, t))
+        h = 1e-7 if args[-1] == 0.5 else 1e-5  # of a steep slope
+        wanted = (along(own, h) - along(own, -h)) / (2 * h)
+        assert first(0.0) == pytest.approx(wanted, rel=1e-6)
+        second = (first(h) - first(-h)) / (2 * h)
+        assert fg.grad(first)(0.0) == pytest.approx(second, rel=1e-5)
+
+
+def test_single_probabilities_of_a_multinomial_need_not_add_up_exactly():
+    x, p = [1, 2, 5, 7, 4], np.full(5, 0.2, np.float32)
+    wanted = scipy.stats.multinomial.pmf(x, 19, p)
+    assert fg.jit(lambda p: stats.multinomial.pmf(x, 19, p))(p) == pytest.approx(wanted, rel=1e-14)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import _lru_cache_wrapper, lru_cache
 from importlib import import_module
+from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -156,4 +157,7 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             theirs = getattr(original, key, own)
             if theirs is not own and not key.startswith("_") and callable(theirs):
                 found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
+        for path, own in getattr(stand_in, "METHODS", {}).items():
+            theirs = attrgetter(path)(original)
+            found[id(theirs)] = (theirs, own)
     return found

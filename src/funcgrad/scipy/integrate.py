@@ -79,7 +79,7 @@ def cumulative_trapezoid(
     width = _widths("cumulative_trapezoid", places, dx, samples.shape[0], samples.ndim)
     total = np.cumsum(width * (samples[1:] + samples[:-1]) / 2, axis=0)
     if initial is not None:
-        total = np.concatenate([0 * total[:1] + initial, total])
+        total = np.concatenate([np.zeros_like(samples[:1]) + initial, total])
     return np.moveaxis(total, 0, axis)
 
 

@@ -383,7 +383,7 @@ def curve_fit(
     weight = 1.0 if sigma is None else sigma
     if without_tracing(residuals, start, (xdata, ydata, weight)):
         return _scipy.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options)
-    refuse("curve_fit", **{name: value for name, value in options.items() if name == "bounds"})
+    refuse("curve_fit", **{k: v for k, v in options.items() if k in ("bounds", "full_output")})
     if np.ndim(weight) > 1:
         raise fail(
             TypeError, "curve_fit: expected sigma to be a vector with traced values, not a matrix"

@@ -267,7 +267,7 @@ def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
     x: Any = floating("squareform", X)
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
-    n = int(np.ceil(np.sqrt(2 * x.shape[0])))
+    n = int(np.ceil(np.sqrt(2 * x.shape[0]))) or 1
     if n * (n - 1) != 2 * x.shape[0]:
         raise fail(ValueError, f"squareform: expected n*(n - 1)/2 distances, but got {x.shape[0]}")
     first, second = np.triu_indices(n, 1)

@@ -474,6 +474,16 @@ invgamma = changed(
     shapes=_own,
     decreasing=True,
 )
+_TINY = np.finfo(float).tiny
+_LOG_TINY = math.log(_TINY)
+
+
+def _loggamma_quantile(power: Array, log_q: Array, c: Array) -> Any:
+    """By the first term of the series of the distribution function where exp(x) underflows."""
+    small = power < _TINY
+    return np.where(small, (log_q + gammaln(c + 1)) / c, np.log(np.where(small, 1.0, power)))
+
+
 loggamma = replace(
     changed(
         gamma,
@@ -484,6 +494,14 @@ loggamma = replace(
         support=whole_line,
     ),
     density=lambda x, c: c * x - np.exp(x) - gammaln(c),
+    cdf=lambda x, c: np.where(
+        x < _LOG_TINY, np.exp(c * x - gammaln(c + 1)), special.gammainc(c, np.exp(x))
+    ),
+    sf=lambda x, c: np.where(
+        x < _LOG_TINY, -np.expm1(c * x - gammaln(c + 1)), special.gammaincc(c, np.exp(x))
+    ),
+    ppf=lambda q, c: _loggamma_quantile(special.gammaincinv(c, q), np.log(q), c),
+    isf=lambda q, c: _loggamma_quantile(special.gammainccinv(c, q), np.log1p(-q), c),
 )
 levy = changed(
     gamma,
@@ -535,8 +553,13 @@ betaprime = Standard(
     density=lambda x, a, b: (
         special.xlogy(a - 1, x) - special.xlog1py(a + b, x) - special.betaln(a, b)
     ),
-    cdf=lambda x, a, b: special.betainc(a, b, x / (1 + x)),
-    sf=lambda x, a, b: special.betainc(b, a, 1 / (1 + x)),
+    # x/(1 + x) loses the digits of a large x, and 1/(1 + x) those of a small one.
+    cdf=lambda x, a, b: np.where(
+        x > 1, special.betaincc(b, a, 1 / (1 + x)), special.betainc(a, b, x / (1 + x))
+    ),
+    sf=lambda x, a, b: np.where(
+        x > 1, special.betainc(b, a, 1 / (1 + x)), special.betaincc(a, b, x / (1 + x))
+    ),
     logcdf=lambda x, a, b: log_betainc(a, b, x / (1 + x), 1 / (1 + x)),
     logsf=lambda x, a, b: log_betainc(b, a, 1 / (1 + x), x / (1 + x)),
     support=half_line,
@@ -567,9 +590,11 @@ halflogistic = Standard(
     density=lambda x: math.log(2) + logistic.density(x),
     cdf=lambda x: np.tanh(x / 2),
     sf=lambda x: 2 * special.expit(-x),
-    logsf=lambda x: math.log(2) + special.log_expit(-x),
+    logsf=lambda x: np.where(
+        x < 1, -np.log1p(np.expm1(np.minimum(x, 1.0)) / 2), math.log(2) + special.log_expit(-x)
+    ),
     ppf=lambda q: 2 * np.arctanh(q),
-    isf=lambda q: np.log(2 - q) - np.log(q),
+    isf=lambda q: np.where(q < 0.5, -special.logit(q / 2), 2 * np.arctanh(1 - q)),
     support=half_line,
 )
 

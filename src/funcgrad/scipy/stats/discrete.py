@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.special.gamma_numerics import beta_log_density
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import log_betainc, log_gammainc, log_gammaincc
@@ -46,7 +47,7 @@ poisson = Standard(
 
 binom = Standard(
     density=lambda k, n, p: _log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
-    cdf=lambda k, n, p: special.betainc(n - k, k + 1, 1 - p),
+    cdf=lambda k, n, p: special.betaincc(k + 1, n - k, p),
     sf=lambda k, n, p: special.betainc(k + 1, n - k, p),
     logcdf=lambda k, n, p: log_betainc(n - k, k + 1, 1 - p, p),
     logsf=lambda k, n, p: log_betainc(k + 1, n - k, p, 1 - p),
@@ -54,6 +55,7 @@ binom = Standard(
     valid=lambda n, p: np.logical_and(_whole(n), _probability(p)),
     mass=lambda k, n, p: np.exp(_log_choose(n, k)) * p**k * (1 - p) ** (n - k),
     edge=lambda n, p: _certain(p),
+    exact=lambda k, n, p: beta_log_density(k + 1, n - k + 1, p, 1 - p) / ((n + 1) * p * (1 - p)),
 )
 
 bernoulli = Standard(
@@ -78,6 +80,7 @@ nbinom = Standard(
     valid=lambda n, p: np.logical_and(n > 0, np.logical_and(p > 0, p <= 1)),
     mass=lambda k, n, p: np.exp(gammaln(n + k) - gammaln(k + 1) - gammaln(n)) * p**n * (1 - p) ** k,
     edge=lambda n, p: p == 1,
+    exact=lambda k, n, p: beta_log_density(n, k + 1, p, 1 - p) / ((n + k) * (1 - p)),
 )
 
 geom = Standard(

@@ -15,7 +15,7 @@ from funcgrad.scipy.composition import real
 from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import elementwise_grad
+from funcgrad.transforms.grad import elementwise_grad, stop_gradient
 from funcgrad.typing import Array
 
 _Method = Callable[..., Any]
@@ -296,6 +296,11 @@ class Discrete(Distribution):
             if name == "logpmf":
                 return _checked(value, valid, k)
             value = np.exp(value)
+            if self.standard.exact is not None:  # it has the derivatives of the exponential
+                known = value > 0
+                exact = self.standard.exact(np.where(held, k, 0.0), *shapes)
+                digits = exact / np.where(known, value, 1.0)
+                value = value * stop_gradient(np.where(known, digits, 1.0))
             product, edge = self.standard.mass, self.standard.edge
             if product is not None and edge is not None:
                 at_edge = np.logical_and(held, edge(*shapes))

@@ -113,11 +113,11 @@ def _counts(x: Array, n: Array) -> Any:
 
 
 def _multinomial(x: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
+    eps = 10 * np.finfo(np.float32 if getattr(p, "dtype", None) == np.float32 else float).eps
     x, n, p = [real("multinomial", item) for item in (x, n, p)]
     x = np.floor(x)
     # As SciPy: the last probability is what the others leave.
     rest = 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)
-    eps = 10 * np.finfo(np.float32).eps if p.dtype == np.float32 else 10 * np.finfo(float).eps
     last = np.where(np.abs(rest - p[..., -1:]) > eps, rest, p[..., -1:])
     p = np.concatenate([p[..., :-1], last], axis=-1)
     log = gammaln(n + 1) + np.sum(special.xlogy(x, p) - gammaln(x + 1), axis=-1)

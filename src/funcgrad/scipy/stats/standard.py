@@ -52,7 +52,8 @@ class Standard:
     finite where those underflow. ``ppf`` and ``isf`` are the inverses of ``cdf`` and ``sf``.
 
     ``mass`` is the probability mass as a product, for parameters on the ``edge`` of their range, at which
-    ``density`` may be -inf while the mass has a derivative.
+    ``density`` may be -inf while the mass has a derivative. ``exact`` is the mass with the digits that
+    exp(``density``) loses for large counts.
     """
 
     density: Formula
@@ -66,6 +67,7 @@ class Standard:
     valid: Formula = all_positive
     mass: Formula | None = None
     edge: Formula | None = None
+    exact: Formula | None = None
 
 
 def log1mexp(t: Array) -> Any:
