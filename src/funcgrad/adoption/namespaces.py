@@ -157,7 +157,7 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             theirs = getattr(original, key, own)
             if theirs is not own and not key.startswith("_") and callable(theirs):
                 found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
-        for path, own in getattr(stand_in, "METHODS", {}).items():
+        for path, own in getattr(stand_in, "REPLACED_METHODS", {}).items():
             theirs = attrgetter(path)(original)
             found[id(theirs)] = (theirs, own)
     return found

@@ -14,7 +14,7 @@ from typing import Any
 
 import scipy.interpolate as _scipy
 
-from funcgrad.scipy.interpolate.barycentric import METHODS as METHODS
+from funcgrad.scipy.interpolate.barycentric import REPLACED_METHODS as REPLACED_METHODS
 from funcgrad.scipy.interpolate.bivariate import RectBivariateSpline as RectBivariateSpline
 from funcgrad.scipy.interpolate.bspline import BSpline as BSpline
 from funcgrad.scipy.interpolate.bspline import (

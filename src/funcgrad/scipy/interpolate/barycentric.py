@@ -50,7 +50,7 @@ def evaluate_rational(interpolator: Any, z: npt.ArrayLike) -> Any:
     return np.moveaxis(found, 0, interpolator._axis) if x.ndim else found
 
 
-METHODS = {
+REPLACED_METHODS = {
     "BarycentricInterpolator._evaluate": evaluate_polynomial,
     "FloaterHormannInterpolator.__call__": evaluate_rational,
 }
