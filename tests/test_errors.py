@@ -131,7 +131,20 @@ CASES = [
     (lambda: fg.grad(np.sin, argnums=1)(1.0), TypeError, "expected argnums to name one of 1 positional arguments, but got 1"),
     (lambda: fg.grad(lambda x: x, has_aux=True)(1.0), TypeError, r"return a pair \(value, aux\)"),
     (lambda: fg.vjp(np.sin, 1.0)[1](np.ones(2)), TypeError, r"pullback: expected a cotangent of type float64, but got float64\[2\]"),
-    (lambda: fg.vjp(np.sin, 1.0)[1]([1.0, 2.0]), TypeError, "cotangent of the structure of its primal"),
+    (
+        lambda: fg.vjp(np.sin, 1.0)[1]([1.0, 2.0]),
+        TypeError,
+        r"cotangent of the structure of float64, but got \[float64, float64\]",
+    ),
+    (
+        lambda: fg.vjp(lambda x: {"a": x}, np.ones(3))[1]({"b": np.ones(3)}),
+        TypeError,
+        r"structure of \{'a': float64\[3\]\}, but got \{'b': float64\[3\]\}",
+    ),
+    (lambda: fg.jvp(np.sin, (1.0,), ("a",)), TypeError, "tangent of the structure of float64, but got str"),
+    (lambda: fg.jacobian(lambda x: None)(1.0), TypeError, "jacobian: expected f to return numbers, but got None"),
+    (lambda: fg.grad(np.sin, True), TypeError, "grad: expected argnums to be an int or a tuple.* but got True"),
+    (lambda: fg.jit(np.sin, static_argnums="x"), TypeError, "jit: expected static_argnums to be an int.* 'x'"),
     (lambda: fg.jvp(np.sin, 1.0, 1.0), TypeError, r"write jvp\(f, \(x,\), \(v,\)\)"),
     (lambda: fg.jvp(np.sin, (1.0,), ()), TypeError, "expected 1 tangents, but got 0"),
     (lambda: fg.jvp(np.sin, (1.0,), (1j,)), TypeError, "jvp: expected a tangent of type float64"),
@@ -377,3 +390,9 @@ def test_softplus_of_complex_values_is_refused_when_it_is_written():
         fg.softplus(fg.var("c", (), complex))
     with pytest.raises(TypeError, match="softplus: expected real values"):
         fg.softplus(1j)
+
+
+def test_a_shape_of_a_mapped_size_is_advised_on():
+    with pytest.raises(TypeError, match="sequence of integers") as caught:
+        fg.vmap(lambda n: np.zeros(n))(np.arange(3))
+    assert "choose its entries by np.where" in caught.value.__notes__[0]

@@ -235,7 +235,7 @@ def _value(root: ExprBase, asker: str) -> Any:
         if hasattr(expr, "_value"):
             return expr._value
         if expr.op is INPUT:
-            raise _no_value(expr if root.traced else root, asker)
+            raise _no_value(root, asker)
         value = _computed(expr, operands)
         set_value(expr, value)
         return value
@@ -270,8 +270,7 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
     # NumPy's own error follows where an array's element is set: the remedy is to be read first.
     found = remedy() if asker in ("float()", "complex()") else ""
     remedies = (
-        "choose with fg.cond or np.where(condition, a, b), and compute with np.sin, not math.sin; a "
-        "function that is differentiated with grad(f), and neither mapped nor a loop's, knows its values"
+        _TRACED_REMEDIES.get(asker, _CHOOSE)
         if expr.traced
         else f"write {_remedy(expr, '' if found else asker)}"
     )
@@ -281,6 +280,17 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
         f"any value; {f'{found}; ' if found else ''}{remedies}",
         USERS,
     )
+
+
+_CHOOSE = (
+    "choose with fg.cond or np.where(condition, a, b), loop with fg.while_loop, and compute with np.sin, not "
+    "math.sin; a function that is differentiated with grad(f), and neither mapped nor a loop's, knows its "
+    "values"
+)
+_INDEX = "write np.array(values)[i] or fg.const(values)[i] to index values, and fg.fori_loop for range(n)"
+_TEXT = "write repr(x) for its formula"
+_TRACED_REMEDIES = {"an index": _INDEX, "an array": _INDEX, "str()": _TEXT, "a format": _TEXT}
+"""What to write in the body of a loop, by what Python asked for."""
 
 
 def _remedy(expr: ExprBase, asker: str) -> str:

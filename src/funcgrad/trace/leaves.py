@@ -138,7 +138,7 @@ def run_on_leaves(
 
 
 def _explain(error: Exception, args: Sequence[Any]) -> None:
-    """Add to a refusal of a list that an array may be meant, and to one of compiled code what to write."""
+    """Add to a refusal of a list that an array may be meant, and to others what to write."""
     if not isinstance(error, TypeError):
         return
     kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
@@ -147,11 +147,17 @@ def _explain(error: Exception, args: Sequence[Any]) -> None:
         error.add_note(_ON_LISTS)
     if MutableArray.__name__ in text and _ON_COMPILED not in notes:
         error.add_note(_ON_COMPILED)
+    if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
+        error.add_note(_ON_SHAPES)
 
 
 _ON_LISTS = (
     "a list or a tuple of numbers is a tree of them, on which NumPy's arithmetic does not work: "
     "write np.array([...]) for an array"
+)
+_ON_SHAPES = (
+    "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
+    "array as long as it may become, and choose its entries by np.where"
 )
 _ON_COMPILED = (
     f"compiled code was given traced values, as a {MutableArray.__name__}, which it cannot differentiate: "
@@ -459,6 +465,7 @@ def on_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         return run(f, args, kwargs)
 
+    called.__wrapped__ = f  # type: ignore[attr-defined]  # its parameters name the leaves
     return called
 
 

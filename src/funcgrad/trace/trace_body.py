@@ -10,7 +10,7 @@ from funcgrad.expr import Expr, symbol
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.simplify import simplify_all
-from funcgrad.trace.leaves import Scope, fresh
+from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import instantiate, skeleton
 
@@ -24,7 +24,12 @@ def trace_body(
     read the value of a stand-in, if it has one; a `symbol` has none.
     """
     scope = Scope()
-    labels = [path or "x" for tree in trees for path in tree.paths]
+    names = parameter_names(f, len(trees))
+    labels = [
+        path if path and path[0] != "_" else name + path  # of a tree with a name, or without
+        for name, tree in zip(names, trees, strict=True)
+        for path in tree.paths
+    ]
     leaves = [
         fresh(stand_in, scope, k, label)
         for k, (label, stand_in) in enumerate(zip(labels, stand_ins, strict=True))

@@ -201,6 +201,10 @@ def _jacobian(
         output, aux = split_aux(output, has_aux, who)
         shape = flatten(output).without(lambda item: isinstance(item, bool) and item is not output)
         roots = [_result(who, item) for item in shape.leaves]
+        if output is None:
+            raise fail(
+                TypeError, f"{who}: expected f to return numbers, but got None; f has no return"
+            )
         blocks = derive(how(roots, leaves), roots, leaves, warn_unreached)
         found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)
         return (found, concretize(aux, leaves)) if has_aux else found

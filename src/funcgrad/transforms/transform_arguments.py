@@ -104,7 +104,7 @@ def _is_decorated(f: Callable[..., Any]) -> bool:
 # -- arguments -----------------------------------------------------------------------------------
 def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
     """``argnums`` as a tuple."""
-    if isinstance(argnums, int):
+    if isinstance(argnums, int) and not isinstance(argnums, bool):
         return (argnums,)
     if not isinstance(argnums, tuple | list | range):
         raise fail(
@@ -295,8 +295,8 @@ def matching_seeds(
     if len(tree.leaves) != len(roots) or tree.paths != like.paths:
         raise fail(
             TypeError,
-            f"{who}: expected a {what} of the structure of its primal ({len(roots)} parts), "
-            f"but got {len(tree.leaves)} parts",
+            f"{who}: expected a {what} of the structure of {_structure(like)}, but got "
+            f"{_structure(tree) if tree.leaves else type(value).__name__}",
         )
     ready = []
     for part, root in zip(tree.leaves, roots, strict=True):
@@ -312,6 +312,18 @@ def matching_seeds(
         else:
             ready.append(np.asarray(part, tangent_dtype(root))[()])
     return ready
+
+
+def _structure(tree: Tree) -> str:
+    """A tree with the types of its leaves: ``{'a': float64[3]}``."""
+    return str(tree.rebuild([_Shown(lift_fully(leaf).type) for leaf in tree.leaves]))
+
+
+class _Shown(str):
+    """A text that is printed without quotes in a container."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def seed_leaves(values: Sequence[Any]) -> list[Expr]:

@@ -166,7 +166,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         plain = ", or leave out backend" if self.who == "jit" else ""
         return TypeError(
             f"{self.who}: expected a function that asks for no values, since {self.backend}'s program serves "
-            f"all of them, and has no guards as NumPy's has, but {asker} was asked of what depends on "
+            f"all of them, and has no guards as NumPy's has, but {asker} was asked of "
             f"{subject}; write np.where(condition, a, b) or fg.cond(condition, f, g, x) in the place of "
             f"if, fg.while_loop in that of while, NumPy's functions in that of math's{plain}{line}{where}"
         )

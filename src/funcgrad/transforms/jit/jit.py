@@ -78,6 +78,12 @@ def jit(
     check_function("jit", f)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if not all([type(number) is int for number in numbers]):
+        raise fail(
+            TypeError,
+            f"jit: expected static_argnums to be an int or a tuple of them, but got {static_argnums!r}; "
+            "write static_argnames for names",
+        )
     static = Static(numbers, names)
     if native and backend != "numpy":
         raise fail(
