@@ -430,7 +430,22 @@ def test_results_share_no_memory():
         (
             lambda: scan(lambda c, x: ((c, c), x), 0.0, X),
             TypeError,
-            "scan: expected a carry of the structure that it had before, with 1 parts, but got 2",
+            r"a carry of the structure that it had before, float64, but got \(float64, float64\)",
+        ),
+        (
+            lambda: scan(lambda c, x: ({"b": c["a"] + x}, x), {"a": 0.0}, X),
+            TypeError,
+            "scan: expected a carry of the structure .* before, {'a': float64}, but got {'b': float64}",
+        ),
+        (
+            lambda: scan(lambda c, x: (c if c > 0 else x, x), 0.0, X),
+            TypeError,
+            r"bool\(\): .* but 'carry > 0' has none, .*; choose with fg.cond .* fg.while_loop",
+        ),
+        (
+            lambda: scan(lambda c, x: ([1.0, 2.0][c], x), 0, X),
+            TypeError,
+            r"an index: .* but 'carry' has none, .*; write np.array\(values\)\[i\]",
         ),
         (
             lambda: scan(lambda c, x: (c + np.zeros(3), x), np.zeros(()), X),
@@ -510,7 +525,7 @@ def test_results_share_no_memory():
         (
             lambda: while_loop(lambda c: (c > 0, c > 1), lambda c: c - 1, 3),
             TypeError,
-            "cond_fun to return one bool, but got bool, bool",
+            r"cond_fun to return one bool, but got \(bool, bool\); write x > 0",
         ),
         (
             lambda: while_loop(lambda c: c > 0, lambda c: (c, c), 3),

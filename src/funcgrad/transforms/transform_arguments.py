@@ -18,6 +18,7 @@ from funcgrad.source import fail, warn
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
 from funcgrad.trace.static import is_static_value
+from funcgrad.trace.trace_body import structure_of
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transformed import FormulaMethod, Transformed, function_of
 
@@ -295,8 +296,8 @@ def matching_seeds(
     if len(tree.leaves) != len(roots) or tree.paths != like.paths:
         raise fail(
             TypeError,
-            f"{who}: expected a {what} of the structure of {_structure(like)}, but got "
-            f"{_structure(tree) if tree.leaves else type(value).__name__}",
+            f"{who}: expected a {what} of the structure of {structure_of(like)}, but got "
+            f"{structure_of(tree) if tree.leaves else type(value).__name__}",
         )
     ready = []
     for part, root in zip(tree.leaves, roots, strict=True):
@@ -312,18 +313,6 @@ def matching_seeds(
         else:
             ready.append(np.asarray(part, tangent_dtype(root))[()])
     return ready
-
-
-def _structure(tree: Tree) -> str:
-    """A tree with the types of its leaves: ``{'a': float64[3]}``."""
-    return str(tree.rebuild([_Shown(lift_fully(leaf).type) for leaf in tree.leaves]))
-
-
-class _Shown(str):
-    """A text that is printed without quotes in a container."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 def seed_leaves(values: Sequence[Any]) -> list[Expr]:

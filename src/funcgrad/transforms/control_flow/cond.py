@@ -21,7 +21,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.trace_body import symbols, trace_body, types_of
+from funcgrad.trace.trace_body import structure_of, symbols, trace_body, types_of
 from funcgrad.typing import Array
 
 
@@ -98,10 +98,13 @@ def _branch(
         if flatten(output).paths != shape.paths or [t.shape for t in body.types] != [
             t.shape for t in first[0].types
         ]:
+            got = [structure_of(shape), structure_of(flatten(output))]
+            if who == "cond":  # whose branches are false_fun and true_fun
+                got.reverse()
             raise fail(
                 TypeError,
                 f"{who}: expected branches that return the same structure and types, but got "
-                f"{_listed(first[0])} and {_listed(body)}",
+                f"{' and '.join(got)}",
             )
     bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
     leaves = [leaf for tree in trees for leaf in tree.leaves]
@@ -125,10 +128,6 @@ def _traced(
     traced = trace_body(on_arrays(f), trees, symbols(trees, types))
     outer.check(who)
     return traced
-
-
-def _listed(body: Body) -> str:
-    return f"({', '.join(str(t) for t in body.types)})"
 
 
 def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) -> list[Body]:

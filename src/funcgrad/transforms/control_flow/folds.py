@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.transforms.control_flow.loops import check_functions, scan
 
 
 class _Missing:
@@ -45,6 +45,7 @@ def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -
     >>> reduce(np.maximum, np.array([1.0, 3.0, 2.0]))
     3.0
     """
+    check_functions("reduce", f=f)
     initial, xs = _started("reduce", xs, initial)
     return scan(lambda value, x: (f(value, x), ()), initial, xs)[0]
 
@@ -83,6 +84,7 @@ def accumulate(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRS
     >>> accumulate(np.multiply, np.array([1.0, 2.0, 3.0]))
     array([1., 2., 6.])
     """
+    check_functions("accumulate", f=f)
     initial, xs = _started("accumulate", xs, initial)
 
     def step(value: object, x: object) -> tuple[Any, Any]:
@@ -103,6 +105,7 @@ def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
     >>> iterate(lambda x: x * x, 2.0, 4)
     array([  2.,   4.,  16., 256.])
     """
+    check_functions("iterate", f=f)
     if not isinstance(n, int) or n < 1:
         raise fail(ValueError, f"iterate: expected a number of values, at least 1, but got {n!r}")
 
@@ -142,6 +145,7 @@ def associative_scan(
     >>> associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
     array([ 1.,  2.,  6., 24.])
     """
+    check_functions("associative_scan", f=f)
     tree = flatten(xs)
     shapes = {np.shape(value)[axis] if np.ndim(value) else None for value in tree.leaves}
     if len(shapes) != 1 or None in shapes:

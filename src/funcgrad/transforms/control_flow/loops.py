@@ -23,7 +23,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.trace_body import symbols, trace_body, types_of
+from funcgrad.trace.trace_body import structure_of, symbols, trace_body, types_of
 
 
 def scan(
@@ -69,7 +69,7 @@ def _scan(
     reverse: bool = False,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
-    _check_functions(who, f=f)
+    check_functions(who, f=f)
     f = on_arrays(f)
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
     iterations = _iterations(sequences, length)
@@ -99,7 +99,8 @@ def _scan(
     return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
 
 
-def _check_functions(who: str, **functions: object) -> None:
+def check_functions(who: str, **functions: object) -> None:
+    """Refuse what is no function, and show a call."""
     for name, f in functions.items():
         if not callable(f):
             raise fail(
@@ -113,6 +114,10 @@ _EXAMPLES = {
     "scan": "scan(lambda carry, x: (carry + x, carry), 0.0, xs)",
     "while_loop": "while_loop(lambda x: x < 10.0, lambda x: 2 * x, 1.0)",
     "fori_loop": "fori_loop(0, 10, lambda i, x: x + i, 0.0)",
+    "reduce": "reduce(lambda y, x: y + x, xs, 0.0)",
+    "accumulate": "accumulate(lambda y, x: y + x, xs, 0.0)",
+    "iterate": "iterate(lambda x: 2 * x, 1.0, 10)",
+    "associative_scan": "associative_scan(lambda a, b: a + b, xs)",
 }
 
 
@@ -162,8 +167,8 @@ def _fixed_point_carry(
         if made.paths != carry.paths:
             raise fail(
                 TypeError,
-                f"{who}: expected a carry of the structure that it had before, with "
-                f"{len(carry.leaves)} parts, but got {len(made.leaves)}",
+                f"{who}: expected a carry of the structure that it had before, {structure_of(carry)}, but "
+                f"got {structure_of(made)}",
             )
         after = types_of(made)
         if after == types:
@@ -283,7 +288,7 @@ def while_loop(
 def _while(
     who: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object
 ) -> Any:
-    _check_functions(who, cond_fun=cond_fun, body_fun=body_fun)
+    check_functions(who, cond_fun=cond_fun, body_fun=body_fun)
     cond_fun, body_fun = on_arrays(cond_fun), on_arrays(body_fun)
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
@@ -291,11 +296,14 @@ def _while(
         who, lambda value, _: (body_fun(value), ()), init, empty, []
     )
     outer = OuterArrays(cond_fun)
-    cond, more, _output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
+    cond, more, output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
     outer.check(who)
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
-        got = ", ".join(str(t) for t in cond.types) or "nothing"
-        raise fail(TypeError, f"while_loop: expected cond_fun to return one bool, but got {got}")
+        got = structure_of(flatten(output))
+        raise fail(
+            TypeError,
+            f"while_loop: expected cond_fun to return one bool, but got {got}; write x > 0 or the like",
+        )
     n = len(carry.leaves)
     body, cond = _on_shared_operands(body, len(captured), cond, len(more), n)
     operands = [*carry.leaves, *captured, *more]
@@ -333,7 +341,7 @@ def fori_loop(
     >>> fori_loop(1, 6, lambda i, product: product * i, 1)
     120
     """
-    _check_functions("fori_loop", body_fun=body_fun)
+    check_functions("fori_loop", body_fun=body_fun)
     lower, upper, body_fun = plain_value(lower), plain_value(upper), on_arrays(body_fun)
     for bound in (lower, upper):
         known = lift_fully(bound)

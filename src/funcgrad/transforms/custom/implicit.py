@@ -112,7 +112,10 @@ def _solving(
 ) -> Callable[..., Any]:
     for name, item in (("function", f), ("solver", solver)):
         if not callable(item) and not (item is None and name == "solver"):
-            raise fail(TypeError, f"{who}: expected a {name}, but got {type(item).__name__}")
+            raise fail(
+                TypeError,
+                f"{who}: expected a {name}, but got {type(item).__name__}; write {who}(f)(x0, *theta)",
+            )
 
     def solve(x0: Any, *theta: object) -> Any:
         start = flatten(x0, "x")
