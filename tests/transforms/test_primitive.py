@@ -257,3 +257,16 @@ def test_a_number_comes_back_as_python_shows_it():
     erf = fg.primitive(np.vectorize(math.erf), name="erf")
     assert type(erf(1.0)) is float
     assert erf(np.ones(2)).shape == (2,)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, fg.jit, fg.vmap])
+def test_a_partial_of_pythons_math_is_adopted(transform):
+    sine = primitive(lambda x: np.sin(x), [lambda x: math.cos(x)], name="sine")
+    x = np.array([0.3]) if transform is fg.vmap else 0.3
+    np.testing.assert_allclose(transform(fg.grad(sine))(x), np.cos(x), rtol=1e-15)
+    np.testing.assert_allclose(transform(fg.hessian(sine))(x), -np.sin(x), rtol=1e-15)
+
+
+def test_a_function_that_returns_nothing_is_refused():
+    with pytest.raises(TypeError, match="primitive: expected numbers, but got None"):
+        fg.value_and_grad(primitive(lambda x: None, [lambda x: 1.0]))(2.0)

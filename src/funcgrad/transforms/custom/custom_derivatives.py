@@ -118,6 +118,14 @@ class _Custom:
         """A method whose first argument is the instance; its rule needs 0 in ``nondiff_argnums``."""
         return self if instance is None else MethodType(cast(Callable[..., Any], self), instance)
 
+    def _check_rules(self, call: str, *rules: object) -> None:
+        for rule in rules:
+            if not callable(rule):
+                raise fail(
+                    TypeError,
+                    f"{self._who}: expected functions in {call}, but got {type(rule).__name__}",
+                )
+
     def _at_last_order(self) -> bool:
         """Whether the rule is nested in itself as often as allowed."""
         return _running.get().get(id(self), 0) >= ORDERS
@@ -178,6 +186,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and
         ``bwd(residuals, cotangent)``.
         """
+        self._check_rules("defvjp(fwd, bwd)", fwd, bwd)
         self._rule = (fwd, bwd)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -286,6 +295,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         """Give the rule ``rule(primals, tangents) -> (value, tangent)``; may be
         used as a decorator.
         """
+        self._check_rules("defjvp(rule)", rule)
         self._rule = rule
         return rule
 
@@ -293,7 +303,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         """Give one ``partial(tangent, value, *args)`` an argument; None where the
         derivative is zero.
         """
-
+        self._check_rules("defjvps(*partials)", *[each for each in partials if each is not None])
         if self.nondiff_argnums:
             raise fail(
                 TypeError,

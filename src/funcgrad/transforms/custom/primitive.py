@@ -18,6 +18,7 @@ from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, lift_all
 from funcgrad.rewrite.evaluate import present
 from funcgrad.source import fail
+from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.transform_arguments import by_position, named_after
@@ -158,7 +159,12 @@ def _check_partials(partials: object, out: object) -> None:
 
 
 def _run(*arrays: object, function: Foreign) -> Any:
-    value = np.asarray(function.f(*arrays))
+    made = function.f(*arrays)
+    if made is None:
+        raise TypeError(
+            f"{function.name}: expected numbers, but got None; the function has no return"
+        )
+    value = np.asarray(made)
     return value[()] if value.base is None else np.array(value)[()]
 
 
@@ -217,7 +223,7 @@ def _edge(place: int) -> EdgeRule:
                 "None for it; give a partial, lambda *args: 0.0 if it is zero, or hand over "
                 "fg.stop_gradient(x)",
             )
-        slope = rule(*args)
+        slope = run(rule, args, {})
         if np.broadcast_shapes(np.shape(slope), z.shape) != z.shape:
             raise fail(
                 TypeError,
