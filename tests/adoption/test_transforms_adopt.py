@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import gc
 import math
+import numbers
 import operator
 import statistics
 import threading
@@ -258,6 +259,58 @@ class Model:
 
 cached = functools.lru_cache(scalar)
 memoized = toolz.memoize(scalar)
+
+
+@functools.singledispatch
+def by_type(x):
+    return 3.0 * x
+
+
+@by_type.register(float)
+def _(x):
+    return math.sin(x)
+
+
+@by_type.register(list)
+def _(x):
+    return sum(by_type(item) for item in x)
+
+
+@by_type.register
+def _(x: np.ndarray):
+    return np.sum(x**3)
+
+
+@functools.singledispatch
+def of_reals(x):
+    return 3.0 * x
+
+
+@of_reals.register
+def _(x: numbers.Real):
+    return x**2
+
+
+class Dispatching:
+    @functools.singledispatchmethod
+    def method(self, x):
+        return 3.0 * x
+
+    @method.register
+    def _(self, x: float):
+        return math.sin(x)
+
+    @functools.singledispatchmethod
+    @classmethod
+    def of_class(cls, x):
+        return 3.0 * x
+
+    @of_class.register
+    @classmethod
+    def _(cls, x: float):
+        return x**2
+
+
 module = ModuleType("a_module_of_its_own")
 exec(
     "import math, numpy as np\n"
@@ -265,6 +318,15 @@ exec(
     "def outer(x):\n    out = np.empty(2)\n    out[:] = x, inner(x)\n    return out.prod()\n",
     vars(module),
 )
+
+
+class Truthful:
+    def __init__(self, x):
+        self.x = x
+
+    def __bool__(self):
+        return self.x > 0.1
+
 
 KINDS = {
     "name of a function": lambda x: sine(x) * x,
@@ -287,6 +349,15 @@ KINDS = {
     "type": float,
     "cached": functools.lru_cache(scalar),
     "helper that is cached": lambda x: cached(x) + cached(1.0),
+    "singledispatch": by_type,
+    "helper under singledispatch": lambda x: by_type(x) * by_type([x, 2.0]) + by_type(1) * x,
+    "singledispatch on arrays": lambda x: by_type(np.stack([x, 2.0 * x])),
+    "singledispatch on abstract classes": of_reals,
+    "singledispatchmethod": lambda x: Dispatching().method(x) + Dispatching.of_class(x),
+    "object with a truth value": lambda x: x**2 if Truthful(x) and not Truthful(-x) else x,
+    "groups by truth values": lambda x: (
+        sum(toolz.groupby(lambda v: v > 0.1, [x, 2 * x, -x])[True]) ** 2
+    ),
     "toolz.memoize": memoized,
     "toolz.memoize of a key": toolz.memoize(lambda x, k=2.0: k * x, key=lambda args, kwargs: args),
     "helper that is memoized": lambda x: memoized(x) + memoized(1.0),

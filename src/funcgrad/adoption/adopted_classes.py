@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, singledispatchmethod, wraps
 from inspect import getattr_static
 from types import FunctionType
 from typing import Any
@@ -93,6 +93,8 @@ def _subclass(kind: type, redirect: Redirect) -> type:
     members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
     if "_make" in members:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
+    if isinstance(members.get("__bool__"), FunctionType):
+        members["__bool__"] = _of_bool(members["__bool__"])
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
     adopted = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
     bases = [base for base, original in adopted if base is not original]
@@ -108,6 +110,16 @@ def _subclass(kind: type, redirect: Redirect) -> type:
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     result: type = made(_metaclass(type(kind)), kind.__name__, (*first, kind, *bases), space)
     return result
+
+
+def _of_bool(method: Any) -> Any:
+    """``__bool__``, from which Python takes no expression: its truth value."""
+
+    @wraps(method)
+    def of_bool(self: Any) -> bool:
+        return bool(method(self))
+
+    return of_bool
 
 
 class _AdoptedType(type):
@@ -150,7 +162,7 @@ def _unannounced() -> type:
 
 def adopt_member(member: Any, redirect: Redirect) -> Any:
     """A method, property or class attribute over adopted functions; itself if nothing is adopted."""
-    if isinstance(member, FunctionType | Transformed):
+    if isinstance(member, FunctionType | Transformed | singledispatchmethod):
         return redirect(member)
     if isinstance(member, staticmethod | classmethod):
         function = redirect(member.__func__)

@@ -9,9 +9,9 @@ only the names are read (``co_names``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import partial, singledispatchmethod
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import numpy as np
@@ -22,6 +22,7 @@ from funcgrad.adoption.namespaces import (
     is_kept,
     is_kept_namespace,
     is_memoized,
+    is_single_dispatch,
     replacements,
 )
 from funcgrad.arrays.mutable_array import MARK
@@ -165,17 +166,23 @@ def _methods(kind: type) -> Iterator[FunctionType]:
                         getattr(member, "fget", None),
                     )
                     yield from [part for part in parts if type(part) is FunctionType]
+                    if isinstance(member, singledispatchmethod):
+                        yield cast(FunctionType, member.dispatcher)
 
 
 # -- what names lead to ----------------------------------------------------------------------------
 def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
     """The level of a function by the names that it reaches through globals, and those names."""
+    if is_single_dispatch(f):
+        return ADOPTED, ()
     if not can_be_adopted(f):
         return KEPT, ()
     bindings: list[Binding] = []
     waiting, met = [f], {id(f)}
     while waiting:
         function = waiting.pop()
+        if is_single_dispatch(function):
+            return ADOPTED, tuple(bindings)
         space = function.__globals__
         if MARK in space or not can_be_adopted(function) or _dispatches(function):
             continue
@@ -283,8 +290,8 @@ def is_refusal(error: BaseException) -> bool:
         met.add(id(found))
         if isinstance(found, AttributeError) and isinstance(found.obj, Expr):
             return True
-        if isinstance(found, TypeError) and f"'{Expr.__name__}'" in str(found):
-            return True  # of an operator that has no rule for its operands, by Python
+        if isinstance(found, TypeError) and any([text in str(found) for text in _OF_PYTHON]):
+            return True
         place = found.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
@@ -292,6 +299,10 @@ def is_refusal(error: BaseException) -> bool:
             return True
         found = found.__cause__ or found.__context__
     return False
+
+
+_OF_PYTHON = (f"'{Expr.__name__}'", f"returned {Expr.__name__}")
+"""What Python says of an operator without a rule for its operands, and of a ``__bool__`` without a bool."""
 
 
 def level_after(f: Any, level: int, error: BaseException) -> int | None:

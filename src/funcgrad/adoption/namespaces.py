@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import _lru_cache_wrapper, lru_cache
+from functools import _lru_cache_wrapper, lru_cache, singledispatch, singledispatchmethod
 from importlib import import_module
 from operator import attrgetter
 from types import FunctionType, ModuleType
@@ -96,6 +96,14 @@ def is_memoized(value: object) -> bool:
     return holds and str(value.__module__).partition(".")[0] in _TOOLZ
 
 
+def is_single_dispatch(value: object) -> bool:
+    """Whether a value is a function under `functools.singledispatch`, or a method under its like."""
+    if isinstance(value, singledispatchmethod):
+        return True
+    return type(value) is FunctionType and value.__code__ is _DISPATCHES
+
+
+_DISPATCHES = singledispatch(lambda x: x).__code__  # type: ignore[attr-defined]
 _TOOLZ = ("toolz", "cytoolz")
 
 

@@ -25,11 +25,13 @@ from funcgrad.adoption.namespaces import (
     is_kept,
     is_kept_namespace,
     is_memoized,
+    is_single_dispatch,
     original_of,
     replacement_of,
     replacements,
 )
 from funcgrad.adoption.scipy_functions import as_adopted, of_scipy_alone, public_name
+from funcgrad.adoption.single_dispatch import DispatchingMethod, dispatching
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.arrays.mutable_array import MARK, shared_argument
@@ -86,6 +88,8 @@ def _function(f: Any) -> Any:
         return returning_writable(f)
     if is_memoized(f):
         return _cached(f)
+    if is_single_dispatch(f):
+        return dispatching(f, redirect)
     home = f.__globals__
     if MARK in home or is_kept_namespace(home):
         return f
@@ -267,6 +271,7 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     Transformed: _transformed,
     Decorator: returning_writable,
     functools._lru_cache_wrapper: _cached,
+    functools.singledispatchmethod: lambda method: DispatchingMethod(method, redirect),
     np.ndarray: _array,
     list: _container,
     dict: _container,

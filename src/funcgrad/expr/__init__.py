@@ -17,7 +17,7 @@ from typing import Any, Never, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.concrete import Questions, concrete, refuse_varied
+from funcgrad.expr.concrete import Questions, concrete, concrete_value, refuse_varied
 from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
     ExprBase,
@@ -112,9 +112,12 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
 
     def __hash__(self) -> int:
         # A dict compares entries of equal hash by ==. The hash of a formula is its key's; a traced value is
-        # compared by its value at this call, which its key does not determine.
+        # compared by its value at this call, which its key does not determine. Numbers are refused: they are
+        # the keys of caches, which outlive the call. Truth values are those of groups.
         if not self.traced:
             return hash(self.key)
+        if self.dtype.kind == "b" and not self.shape:
+            return hash(concrete_value(self, "hash()"))
         raise fail(
             TypeError,
             "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
@@ -308,6 +311,8 @@ def no_expression(who: str, value: object) -> Any:
     hint = f"write {who}(trace(f, 2.0))" if callable(value) else "make one of var('x')"
     if isinstance(value, str):
         hint = "write x = fg.var('x'), and the formula without quotes"
+    elif isinstance(value, list | tuple):
+        hint = f"write [{who}(e) for e in es]"
     return fail(TypeError, f"{who}: expected an expression, but got {type(value).__name__}; {hint}")
 
 

@@ -1,0 +1,52 @@
+"""`functools.singledispatch` in adopted code: a traced value is dispatched on as what it stands for.
+
+Python's own asks for the class of the first argument, which is that of expressions, and would run the
+function that is registered for ``object``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatchmethod, wraps
+from typing import Any
+
+from funcgrad.adoption.adopted_functions import Redirect
+from funcgrad.adoption.builtin_names import is_traced, stand_ins
+
+
+def dispatching(f: Any, redirect: Redirect) -> Callable[..., Any]:
+    """A function under `functools.singledispatch`, over adopted functions."""
+
+    @wraps(f)
+    def dispatched(*args: Any, **kwargs: Any) -> Any:
+        function = redirect(_implementation(f, args[0])) if args else f  # which refuses none
+        return function(*args, **kwargs)
+
+    return dispatched
+
+
+class DispatchingMethod:
+    """A method under `functools.singledispatchmethod`, over adopted functions."""
+
+    def __init__(self, method: singledispatchmethod[Any], redirect: Redirect) -> None:
+        self.method = method
+        self.redirect = redirect
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        @wraps(self.method.func)
+        def dispatched(*args: Any, **kwargs: Any) -> Any:
+            if not args:
+                return self.method.__get__(instance, owner)(**kwargs)  # which refuses none
+            found = self.redirect(_implementation(self.method.dispatcher, args[0]))
+            return found.__get__(instance, owner)(*args, **kwargs)
+
+        return dispatched
+
+
+def _implementation(f: Any, value: Any) -> Any:
+    """The function registered for the class of a value, which of a traced one is the class it stands for."""
+    if not is_traced(value):
+        return f.dispatch(type(value))
+    found = [f.dispatch(kind) for kind in (*reversed(stand_ins(value)), type(value))]
+    default = f.dispatch(object)
+    return next((each for each in found if each is not default), default)
