@@ -9,6 +9,7 @@ bases follow in the method resolution order, provided that it is asked with the 
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, singledispatchmethod, wraps
 from inspect import getattr_static
@@ -112,11 +113,11 @@ def _subclass(kind: type, redirect: Redirect) -> type:
     return result
 
 
-def _of_bool(method: Any) -> Any:
+def _of_bool(method: Callable[[Any], Any]) -> Any:
     """``__bool__``, from which Python takes no expression: its truth value."""
 
     @wraps(method)
-    def of_bool(self: Any) -> bool:
+    def of_bool(self: object) -> bool:
         return bool(method(self))
 
     return of_bool

@@ -14,11 +14,11 @@ from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.builtin_names import is_traced, stand_ins
 
 
-def dispatching(f: Any, redirect: Redirect) -> Callable[..., Any]:
+def dispatching(f: Callable[..., Any], redirect: Redirect) -> Callable[..., Any]:
     """A function under `functools.singledispatch`, over adopted functions."""
 
     @wraps(f)
-    def dispatched(*args: Any, **kwargs: Any) -> Any:
+    def dispatched(*args: object, **kwargs: object) -> Any:
         function = redirect(_implementation(f, args[0])) if args else f  # which refuses none
         return function(*args, **kwargs)
 
@@ -32,9 +32,9 @@ class DispatchingMethod:
         self.method = method
         self.redirect = redirect
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         @wraps(self.method.func)
-        def dispatched(*args: Any, **kwargs: Any) -> Any:
+        def dispatched(*args: object, **kwargs: object) -> Any:
             if not args:
                 return self.method.__get__(instance, owner)(**kwargs)  # which refuses none
             found = self.redirect(_implementation(self.method.dispatcher, args[0]))

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully, op_named
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 
 
-def axis_index(name: str, axis: Any, x: Any) -> int:
+def axis_index(name: str, axis: SupportsIndex, x: Expr | Array) -> int:
     """An ``axis`` argument of an operation on x as an axis from 0."""
     try:
         return normalize_axis_index(operator.index(axis), x.ndim)
@@ -27,7 +28,7 @@ def axis_index(name: str, axis: Any, x: Any) -> int:
         raise _refusal(error, name, axis, x) from None
 
 
-def axis_tuple(name: str, axis: Any, x: Any, more: int = 0) -> tuple[int, ...]:
+def axis_tuple(name: str, axis: Any, x: Expr | Array, more: int = 0) -> tuple[int, ...]:
     """An ``axis`` argument of an operation on x as axes from 0; the result may have ``more`` axes than x."""
     try:
         return normalize_axis_tuple(axis, x.ndim + more)
@@ -35,7 +36,7 @@ def axis_tuple(name: str, axis: Any, x: Any, more: int = 0) -> tuple[int, ...]:
         raise _refusal(error, name, axis, x, more) from None
 
 
-def _refusal(error: Exception, name: str, axis: Any, x: Any, more: int = 0) -> Any:
+def _refusal(error: Exception, name: str, axis: object, x: Expr | Array, more: int = 0) -> Any:
     """NumPy's error of an axis, of the same type, with the operation, the operand and the user's line."""
     count = x.ndim + more
     wanted = "distinct axes" if isinstance(error, ValueError) else "integers as axes"
@@ -45,7 +46,7 @@ def _refusal(error: Exception, name: str, axis: Any, x: Any, more: int = 0) -> A
     return fail(type(error), f"{name}: expected {wanted} for {made}, but got axis {axis!r}")
 
 
-def axes_of(name: str, axis: Axes, x: Any) -> tuple[int, ...]:
+def axes_of(name: str, axis: Axes, x: Expr | Array) -> tuple[int, ...]:
     """An ``axis`` argument of a reduction of x as a sorted tuple of axes from 0."""
     ndim = x.ndim
     if axis is None or (ndim == 0 and axis in (0, -1)):  # NumPy lets a scalar have one axis
