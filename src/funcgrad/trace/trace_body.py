@@ -60,19 +60,3 @@ def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
 def types_of(tree: Tree) -> list[ArrayType]:
     """The types of a tree's leaves."""
     return [lift_fully(item).type for item in tree.leaves]
-
-
-def structure_of(tree: Tree) -> str:
-    """A tree with the types of its leaves, for messages.
-
-    >>> structure_of(flatten({"a": [1.0, 2]}))
-    "{'a': [float64, int64]}"
-    """
-    return str(tree.rebuild([_Shown(type) for type in types_of(tree)]))
-
-
-class _Shown(str):
-    """A text that is printed without quotes in a container."""
-
-    __slots__ = ()
-    __repr__ = str.__str__

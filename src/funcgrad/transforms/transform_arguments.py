@@ -18,7 +18,6 @@ from funcgrad.source import fail, warn
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
 from funcgrad.trace.static import is_static_value
-from funcgrad.trace.trace_body import structure_of
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transformed import FormulaMethod, Transformed, function_of
 
@@ -313,6 +312,22 @@ def matching_seeds(
         else:
             ready.append(np.asarray(part, tangent_dtype(root))[()])
     return ready
+
+
+def structure_of(tree: Tree) -> str:
+    """A tree with the types of its leaves, for messages.
+
+    >>> structure_of(flatten({"a": [1.0, 2]}))
+    "{'a': [float64, int64]}"
+    """
+    return str(tree.rebuild([_Shown(lift_fully(leaf).type) for leaf in tree.leaves]))
+
+
+class _Shown(str):
+    """A text that is printed without quotes in a container."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def seed_leaves(values: Sequence[Any]) -> list[Expr]:

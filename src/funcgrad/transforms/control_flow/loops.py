@@ -23,7 +23,8 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.trace_body import structure_of, symbols, trace_body, types_of
+from funcgrad.trace.trace_body import symbols, trace_body, types_of
+from funcgrad.transforms.transform_arguments import structure_of
 
 
 def scan(
