@@ -336,3 +336,23 @@ def test_arguments_that_are_not_supported_are_refused():
 def test_other_names_are_scipys():
     assert special.roots_legendre is scipy.special.roots_legendre
     assert fg.scipy.special is special
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_periodic_sinc_has_its_second_derivative_at_the_peaks(n):
+    peaks = 2 * np.pi * np.arange(-2, 3)
+    np.testing.assert_array_equal(fg.jit(special.diric)(peaks, n), scipy.special.diric(peaks, n))
+    points = np.append(peaks, [0.3, 1.0, -7.0])
+    found = fg.jit(special.diric)(points, float(n))
+    np.testing.assert_allclose(found, scipy.special.diric(points, n), rtol=1e-14)
+    fg.check_grads(lambda x: special.diric(x, n), (points,))
+    sign = 1 if n % 2 else -1
+    bend = fg.grad(fg.grad(lambda x: special.diric(x, n)))(2 * np.pi)
+    assert bend == pytest.approx(-sign * (n * n - 1) / 12, rel=1e-12)
+
+
+@pytest.mark.parametrize("x", [-1.1, -0.5, 3.0, -0.5 + 0j, 2 + 1j])
+def test_the_factorial_of_complex_numbers(x):
+    wanted = scipy.special.factorial(x, extend="complex")
+    found = fg.jit(lambda x: special.factorial(x, extend="complex"))(x)
+    assert found == pytest.approx(wanted, rel=1e-14)

@@ -7,6 +7,7 @@ function is SciPy's own, and all names that are not here lead to SciPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,17 @@ def logsumexp(
     total = np.sum(terms, axis=axis, keepdims=keepdims)
     size = np.log(np.abs(total)) + (top if keepdims else np.squeeze(top, axis=axis))
     return (size, np.sign(total)) if return_sign else np.where(total < 0, np.nan, size)
+
+
+@_composed
+def diric(x: Array, n: Array) -> Any:
+    """As `scipy.special.diric`, with all derivatives at its peaks."""
+    x, n = real("diric", x), real("diric", n)
+    turns = np.round(x / (2 * math.pi))
+    rest = x / (2 * math.pi) - turns
+    sign = np.where(np.logical_and(turns % 2 == 1, np.equal(n % 2, 0)), -1.0, 1.0)
+    whole = np.logical_and(n > 0, np.equal(n, np.floor(n)))
+    return np.where(whole, sign * np.sinc(n * rest) / np.sinc(rest), np.nan)
 
 
 @_composed

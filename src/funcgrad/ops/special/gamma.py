@@ -149,7 +149,8 @@ def multigammaln(a: Array, d: int) -> Any:
 # -- as SciPy writes them in Python ----------------------------------------------------------------
 def factorial(n: Array, exact: bool = False, extend: str = "zero") -> Any:
     """The gamma function at n + 1, and 0 below 0. As `scipy.special.factorial`."""
-    return np.where(n < 0, 0.0, gamma(n + 1.0))
+    found = gamma(n + 1.0)
+    return found if extend == "complex" else np.where(n < 0, 0.0, found)
 
 
 def comb(N: Array, k: Array, *, exact: bool = False, repetition: bool = False) -> Any:
