@@ -9,25 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.ops.elementwise.exponential import softplus
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.error_functions import skewnorm_cdf
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
+from funcgrad.scipy.stats import base_families, extreme_values
+from funcgrad.scipy.stats.base_families import (
+    below,
+    cauchy,
+    expon,
+    gamma,
+    laplace,
+    logistic,
+    norm,
+    uniform,
+)
 from funcgrad.scipy.stats.log_tails import (
     log_betainc,
-    log_gammainc,
-    log_gammaincc,
     log_half_ratio,
     t_cdf,
     t_logcdf,
 )
 from funcgrad.scipy.stats.standard import (
     Standard,
+    any_real,
     changed,
     half_line,
     log1mexp,
-    log_where_small,
     symmetric,
     unit_interval,
     whole_line,
@@ -46,169 +54,6 @@ def _own(*shapes: Array) -> tuple[Array, ...]:
 def _positive_scale(a: Array, b: Array) -> Any:
     """The condition on shapes of which only the second must be positive."""
     return b > 0
-
-
-def _any_real(*shapes: Array) -> Any:
-    valid: Any = True
-    for shape in shapes:
-        valid = np.logical_and(valid, np.isfinite(shape))
-    return valid
-
-
-# -- families that others are changed variables of ---------------------------------------------
-norm = symmetric(
-    Standard(
-        density=lambda x: -x * x / 2 - _LOG_ROOT_TAU,
-        cdf=special.ndtr,
-        logcdf=special.log_ndtr,
-        ppf=special.ndtri,
-    )
-)
-
-expon = Standard(
-    density=lambda x: -x,
-    cdf=lambda x: -np.expm1(-x),
-    sf=lambda x: np.exp(-x),
-    logcdf=log1mexp,
-    logsf=lambda x: -x,
-    ppf=lambda q: -np.log1p(-q),
-    isf=lambda q: -np.log(q),
-    support=half_line,
-)
-
-logistic = symmetric(
-    Standard(
-        density=lambda x: -x - 2 * softplus(-x),
-        cdf=special.expit,
-        logcdf=special.log_expit,
-        ppf=special.logit,
-    )
-)
-
-
-def _below(x: Array) -> Any:
-    """-abs(x), with the slope of x at 0."""
-    return np.where(x > 0, -x, x)
-
-
-laplace = symmetric(
-    Standard(
-        density=lambda x: -np.abs(x) - math.log(2),
-        cdf=lambda x: np.where(x > 0, 1 - np.exp(_below(x)) / 2, np.exp(_below(x)) / 2),
-        logcdf=lambda x: np.where(x > 0, np.log1p(-np.exp(_below(x)) / 2), x - math.log(2)),
-        ppf=lambda q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q)),
-    )
-)
-
-gamma = Standard(
-    density=lambda x, a: special.xlogy(a - 1, x) - x - gammaln(a),
-    cdf=lambda x, a: special.gammainc(a, x),
-    sf=lambda x, a: special.gammaincc(a, x),
-    logcdf=lambda x, a: log_gammainc(a, x),
-    logsf=lambda x, a: log_gammaincc(a, x),
-    support=half_line,
-)
-
-beta = Standard(
-    density=lambda x, a, b: (
-        special.xlog1py(b - 1, -x) + special.xlogy(a - 1, x) - special.betaln(a, b)
-    ),
-    cdf=lambda x, a, b: special.betainc(a, b, x),
-    sf=lambda x, a, b: special.betaincc(a, b, x),
-    logcdf=lambda x, a, b: log_betainc(a, b, x, 1 - x),
-    logsf=lambda x, a, b: log_betainc(b, a, 1 - x, x),
-    support=unit_interval,
-)
-
-uniform = Standard(
-    density=lambda x: 0 * x,
-    cdf=lambda x: x,
-    sf=lambda x: 1 - x,
-    ppf=lambda q: q,
-    isf=lambda q: 1 - q,
-    support=unit_interval,
-)
-
-
-def _log1p_square(x: Array) -> Any:
-    """log(1 + x*x), also where the square overflows."""
-    far = np.abs(x) > 1e9
-    near = np.where(far, 0.0, x)
-    return np.where(far, 2 * np.log(np.abs(np.where(far, x, 1.0))), np.log1p(near * near))
-
-
-def _cauchy_cdf(x: Array) -> Any:
-    return np.arctan2(1.0, -x) / math.pi
-
-
-def _cauchy_logcdf(x: Array) -> Any:
-    far = x < -1e9
-    tail = -np.log(-math.pi * np.where(far, x, -1.0))
-    near = np.where(far, 0.0, x)
-    return np.where(far, tail, log_where_small(_cauchy_cdf(near), _cauchy_cdf(-near)))
-
-
-cauchy = symmetric(
-    Standard(
-        density=lambda x: -math.log(math.pi) - _log1p_square(x),
-        cdf=_cauchy_cdf,
-        logcdf=_cauchy_logcdf,
-        ppf=lambda q: -1 / np.tan(math.pi * q),
-    )
-)
-
-
-# -- generalized families of extreme values ------------------------------------------------------
-def _log1p_ratio(u: Array) -> Any:
-    """log(1 + u)/u, with its limit and its derivatives at 0."""
-    small = np.abs(u) < 0.03
-    away = np.where(small, 1.0, u)
-    series: Any = 0.0
-    near = np.where(small, u, 0.0)
-    for k in range(12, -1, -1):
-        series = (-1.0) ** k / (k + 1) + near * series
-    return np.where(small, series, np.log1p(away) / away)
-
-
-def _pareto_exponent(x: Array, c: Array) -> Any:
-    return x * _log1p_ratio(c * x)
-
-
-def _pareto_support(c: Array) -> Any:
-    return 0.0, np.where(c < 0, -1 / np.where(c < 0, c, -1.0), np.inf)
-
-
-def _extreme_support(c: Array) -> Any:
-    ends = 1 / np.where(c == 0, 1.0, c)
-    return np.where(c < 0, ends, -np.inf), np.where(c > 0, ends, np.inf)
-
-
-genpareto = changed(
-    expon,
-    to=_pareto_exponent,
-    log_slope=lambda x, c: -c * _pareto_exponent(x, c),
-    back=lambda y, c: y * special.exprel(c * y),
-    support=_pareto_support,
-    valid=_any_real,
-)
-
-gumbel_r = changed(
-    expon,
-    to=lambda x: np.exp(-x),
-    log_slope=lambda x: -x,
-    back=lambda y: -np.log(y),
-    support=whole_line,
-    decreasing=True,
-)
-
-genextreme = changed(
-    gumbel_r,
-    to=lambda x, c: _pareto_exponent(x, -c),
-    log_slope=lambda x, c: c * _pareto_exponent(x, -c),
-    back=lambda y, c: y * special.exprel(-c * y),
-    support=_extreme_support,
-    valid=_any_real,
-)
 
 
 # -- the normal distribution on a part of the line -----------------------------------------------
@@ -248,7 +93,7 @@ skewnorm = Standard(
     density=lambda x, a: norm.density(x) + math.log(2) + special.log_ndtr(a * x),
     cdf=skewnorm_cdf,
     sf=lambda x, a: skewnorm_cdf(-x, -a),
-    valid=_any_real,
+    valid=any_real,
 )
 
 
@@ -601,7 +446,7 @@ halflogistic = Standard(
 
 def _hypsecant_tail(x: Array) -> Any:
     """The probability of the shorter tail, beyond -abs(x)."""
-    return 2 / math.pi * np.arctan(np.exp(_below(x)))
+    return 2 / math.pi * np.arctan(np.exp(below(x)))
 
 
 def _hypsecant_logcdf(x: Array) -> Any:
@@ -620,7 +465,8 @@ hypsecant = symmetric(
     )
 )
 
+_NAMES = {**vars(base_families), **vars(extreme_values), **globals()}
 CONTINUOUS: Mapping[str, Standard] = {
-    name: row for name, row in list(globals().items()) if isinstance(row, Standard)
+    name: row for name, row in _NAMES.items() if isinstance(row, Standard)
 }
 """The continuous distributions by their names in SciPy."""

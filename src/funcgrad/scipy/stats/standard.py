@@ -43,6 +43,14 @@ def all_positive(*shapes: Array) -> Any:
     return valid
 
 
+def any_real(*shapes: Array) -> Any:
+    """Whether shape parameters are finite: the condition of distributions that take both signs."""
+    valid: Any = True
+    for shape in shapes:
+        valid = np.logical_and(valid, np.isfinite(shape))
+    return valid
+
+
 @dataclass(frozen=True)
 class Standard:
     """A standard distribution; ``None`` stands for a function that follows from the others.

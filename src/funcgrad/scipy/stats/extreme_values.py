@@ -1,0 +1,64 @@
+"""Continuous distributions of extreme values and of excesses over a threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.base_families import expon
+from funcgrad.scipy.stats.standard import any_real, changed, whole_line
+from funcgrad.typing import Array
+
+
+def _log1p_ratio(u: Array) -> Any:
+    """log(1 + u)/u, with its limit and its derivatives at 0."""
+    small = np.abs(u) < 0.03
+    away = np.where(small, 1.0, u)
+    series: Any = 0.0
+    near = np.where(small, u, 0.0)
+    for k in range(12, -1, -1):
+        series = (-1.0) ** k / (k + 1) + near * series
+    return np.where(small, series, np.log1p(away) / away)
+
+
+def _pareto_exponent(x: Array, c: Array) -> Any:
+    return x * _log1p_ratio(c * x)
+
+
+def _pareto_support(c: Array) -> Any:
+    return 0.0, np.where(c < 0, -1 / np.where(c < 0, c, -1.0), np.inf)
+
+
+def _extreme_support(c: Array) -> Any:
+    ends = 1 / np.where(c == 0, 1.0, c)
+    return np.where(c < 0, ends, -np.inf), np.where(c > 0, ends, np.inf)
+
+
+genpareto = changed(
+    expon,
+    to=_pareto_exponent,
+    log_slope=lambda x, c: -c * _pareto_exponent(x, c),
+    back=lambda y, c: y * special.exprel(c * y),
+    support=_pareto_support,
+    valid=any_real,
+)
+
+gumbel_r = changed(
+    expon,
+    to=lambda x: np.exp(-x),
+    log_slope=lambda x: -x,
+    back=lambda y: -np.log(y),
+    support=whole_line,
+    decreasing=True,
+)
+
+genextreme = changed(
+    gumbel_r,
+    to=lambda x, c: _pareto_exponent(x, -c),
+    log_slope=lambda x, c: c * _pareto_exponent(x, -c),
+    back=lambda y, c: y * special.exprel(-c * y),
+    support=_extreme_support,
+    valid=any_real,
+)
