@@ -1,4 +1,4 @@
-"""Softplus and sigmoid in other forms, as exact as NumPy's exp is; minus signs that vanish, exactly."""
+"""Softplus and sigmoid in other forms, as exact as NumPy's exp is."""
 
 import mpmath as mp
 import numpy as np
@@ -105,3 +105,28 @@ def test_a_sigmoid_of_what_is_broadcast():
         strict=True,
     ):
         np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+# -- products ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("size", [1, 10, 100, 3000])
+def test_a_gradient_with_a_common_factor(size):
+    value = np.random.default_rng(2).uniform(-3, 3, size)
+    g = fg.jit(fg.grad(lambda x: np.sum(np.sin(np.tanh(x) * np.log1p(np.exp(x))))))
+    for _ in range(5):
+        got = g(value)
+    with mp.workdps(30):
+        f = lambda v: mp.sin(mp.tanh(v) * mp.log1p(mp.exp(v)))  # noqa: E731
+        want = [float(mp.diff(f, mp.mpf(v))) for v in value[:100].tolist()]
+    np.testing.assert_allclose(got[:100], want, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("large", [1e300, np.inf])
+def test_products_keep_the_order_of_their_factors(large):
+    f = fg.jit(
+        lambda a, b, large, c, t: (
+            np.tanh(a) * (np.tanh(b) * (large * np.cos(c))) + np.cos(c) * np.tanh(t)
+        )
+    )
+    tiny, zero = np.full(5, 1e-200), np.zeros(5)
+    expected = [1e-200 * (1e-200 * large)] * 5
+    assert f(tiny, tiny, np.full(5, large), zero, zero).tolist() == pytest.approx(expected)

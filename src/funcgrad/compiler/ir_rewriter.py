@@ -67,16 +67,3 @@ def eliminate_dead_steps(flat: Flat) -> Flat:
         if i in needed or i < flat.inputs:
             rewrite.new_index[i] = rewrite.emit(rewrite.remapped(step))
     return rewrite.result()
-
-
-def uses_of(flat: Flat) -> list[int]:
-    """How often each step's value is used, as an operand or as a result."""
-    uses = [0] * len(flat.steps)
-    for k in (*flat.results, *[k for step in flat.steps for k in step.operands]):
-        uses[k] += 1
-    return uses
-
-
-def is_float(type: ArrayType) -> bool:
-    """Whether it is a type of real numbers."""
-    return type.dtype.kind == "f"

@@ -18,7 +18,6 @@ PASSES = (
     "loop_body_regrouping",
     "constant_factoring",
     "softplus_sigmoid",
-    "sign_cancellation",
     "layout_assignment",
     "store_scheduling",
     "fusion",

@@ -20,7 +20,6 @@ from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.constant_factoring import factor_constants
 from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
-from funcgrad.compiler.passes.sign_cancellation import cancel_signs
 from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr
@@ -85,7 +84,6 @@ STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     {
         "constant_factoring": factor_constants,
         "softplus_sigmoid": softplus_sigmoid,
-        "sign_cancellation": cancel_signs,
         "layout_assignment": assign_layouts,
         "store_scheduling": read_before_stores,
     }
