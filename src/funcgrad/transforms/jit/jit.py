@@ -32,38 +32,26 @@ def jit(
     questions to values (``if``, ``while``, ``range(n)``, ``float(x)``) are
     followed.
 
-    What f names is watched, and what plain functions and methods that it calls
-    name (up to 64, not those of installed packages): closure cells, globals,
-    defaults and arguments of partial functions; all items of containers that
-    are reached from these; and attributes of instances, classes and your
-    modules, by the names that occur in the code of those functions. When one
-    is bound anew or an array among them changes in place, f is traced again;
-    but a large array (64 KiB) that the program reads as it is counts with what
-    it holds at each call. (What f takes out of such an array as well, as in
-    ``X[0] * np.sum(X * x)``, is not watched.) A list that f itself changes,
-    such as one of calls, is not watched, nor are the state of installed
-    packages, iterators, context variables, and code that is replaced. After
-    such a change call ``clear()``, or hand the value to f as an argument.
-    Random draws are repeated at later calls; if the generator is NumPy's or
-    Python's own, or is captured, a warning says so.
+    What f, and up to 64 plain functions and methods that it calls, names is
+    watched: closure cells, globals, defaults, items of containers, attributes.
+    When one is bound anew, or an array among them changes in place, f is
+    traced again. Installed packages, iterators and lists that f itself changes
+    are not watched (docs/what_python_asks.md has a table): after such a change
+    call ``clear()``, or hand the value to f as an argument. Random draws are
+    repeated at later calls, and warned of.
 
     The result has ``lower(*args)`` (every stage of a program, printable),
     ``program`` (the last one, which prints as its source),
     ``explain_misses()`` (why f was traced, call by call) and ``clear()``.
     Without f, a decorator. With ``backend="jax"``, ``"torch"`` or ``"cupy"``
-    the programs are that library's, as those of `to_jax` and `to_torch`: its
-    arrays come out, ints are part of the signature, and values cannot be asked
-    for. JAX's arrays may be sharded over a mesh: XLA partitions the program,
-    and the results have the sharding that it chose.
+    the programs are that library's, as those of `to_jax` and `to_torch`: ints
+    are part of the signature, values cannot be asked for, and the sharding of
+    JAX's arrays is kept.
 
     With the extra ``fast``, a program of small arrays becomes machine code
-    when it has run for about as long as compiling takes (0.1 to a few
-    seconds). With ``native=True`` it does so when it is traced, and the call
-    raises a TypeError that names what machine code has no form for. A program
-    of numbers without loops runs as Python, which is called faster.
-    ``lower(*args).machine_code`` tells which parts of the program for these
-    arguments are machine code by now or become it, and why the others do not;
-    ``explain_misses()`` tells of traces alone.
+    when it has run for about as long as compiling takes; with ``native=True``
+    when it is traced, or a TypeError names what has no form as machine code.
+    ``lower(*args).machine_code`` tells which parts are machine code by now.
 
     >>> import funcgrad as fg
     >>> @jit
@@ -78,19 +66,7 @@ def jit(
     check_function("jit", f)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    if not all([type(number) is int for number in numbers]):
-        raise fail(
-            TypeError,
-            f"jit: expected static_argnums to be an int or a tuple of them, but got {static_argnums!r}; "
-            "write static_argnames for names",
-        )
-    static = Static(numbers, names)
-    if native and backend != "numpy":
-        raise fail(
-            ValueError,
-            f"jit: expected native=True with the backend 'numpy' alone, but got the backend {backend!r}",
-        )
-    cache = GuardedTraces(f, static, native) if backend == "numpy" else _library(f, backend, static)
+    cache = _cache(f, Static(numbers, names), backend, native)
     jitted: Any = named_after(f)(cache.function())
     # A plain function, which Python calls in half the time of an object (docs/design.md).
     describe(jitted, f, "jit", "{}, compiled.")
@@ -101,7 +77,16 @@ def jit(
     return jitted  # type: ignore[no-any-return]
 
 
-def _library(f: Callable[..., Any], backend: str, static: Static) -> SignatureCache[Any]:
+def _cache(
+    f: Callable[..., Any], static: Static, backend: str, native: bool
+) -> SignatureCache[Any]:
+    if backend == "numpy":
+        return GuardedTraces(f, static, native)
+    if native:
+        raise fail(
+            ValueError,
+            f"jit: expected native=True with the backend 'numpy' alone, but got the backend {backend!r}",
+        )
     # Imported here: few programs ask for it, and all would wait for it.
     from funcgrad.transforms.interop.export import LIBRARY_TYPES
     from funcgrad.transforms.interop.library_jit import LibraryPrograms
