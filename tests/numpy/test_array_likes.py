@@ -138,7 +138,7 @@ def test_functions_stand_for_numpys_own():
 
 
 def test_plain_results_are_plain():
-    assert type(fnp.sin([1.0, 2.0])) is np.ndarray
+    assert type(fnp.sin(np.array([1.0, 2.0]))) is np.ndarray
     assert type(fnp.sum([1.0, 2.0])) is np.float64
     assert type(fnp.cumsum(np.ones(2))) is np.ndarray
     x = fg.var("x", 2)
@@ -166,3 +166,31 @@ def test_a_histogram_in_two_dimensions_takes_traced_weights():
     k = np.array([2, 0, 3, 1])
     made = fg.jacrev(lambda w: np.histogram2d(k, k, 2, weights=w)[0])(np.ones(4))
     assert made[0, 0].tolist() == [0.0, 1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum([x] * np.sin([0.5])),
+        lambda x: np.sum((x, 2 * x) - np.radians([[30.0], [60.0]])),
+        lambda x: np.sum(np.cumsum([1.0, 2.0]) * [x, x]),
+    ],
+)
+def test_functions_of_lists_make_arrays_that_meet_lists_of_traced_values(f):
+    assert fg.grad(f)(2.0) == pytest.approx(f(3.0) - f(2.0))
+    assert fg.jit(f)(2.0) == pytest.approx(f(2.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", [np.double, np.single, np.half, np.cdouble, np.csingle])
+def test_other_names_of_dtypes_convert_traced_arrays(kind):
+    def converted(x):
+        return kind(x)
+
+    def of_namespace(x):
+        return getattr(np, kind.__name__)(x), np.double([x[0], 2.0]), np.single(x)
+
+    found = fg.jit(converted)(np.arange(3.0))
+    assert found.dtype == kind
+    for own, theirs in zip(fg.jit(of_namespace)(np.ones(2)), of_namespace(np.ones(2)), strict=True):
+        assert own.dtype == theirs.dtype
+        np.testing.assert_array_equal(own, theirs)

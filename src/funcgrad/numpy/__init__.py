@@ -102,6 +102,9 @@ class complex64(_numpy.complex64, metaclass=_OfExpressions):  # noqa: N801
     """As `numpy.complex64`; an expression is converted."""
 
 
+double, single, half, cdouble, csingle = float64, float32, float16, complex128, complex64
+
+
 def _is_adopted(value: object) -> bool:
     """Whether a name of NumPy's leads to Python code that NumPy does not dispatch: it is adopted here."""
     return isinstance(value, FunctionType) or any(value is item for item in _ADOPTED)

@@ -76,13 +76,16 @@ class ArrayFunction:
     def _call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        listed = False
         for value in args:
             if type(value) in _LISTS:
-                args = self._each_converted(args)
+                args, listed = self._each_converted(args), True
                 break
         if kwargs:
             kwargs = {name: self._by_name(name, value) for name, value in kwargs.items()}
         made = function(*args, **kwargs)
+        if listed and type(made) is np.ndarray:
+            return mutable(made)
         if type(made) is Expr and made.type.shape and not any([_is_immutable(a) for a in args]):
             return mutable(made)
         return made

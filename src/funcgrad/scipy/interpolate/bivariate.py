@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real
+from funcgrad.scipy.composition import composed, real
 from funcgrad.scipy.interpolate.bspline import value_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -104,3 +105,24 @@ class RectBivariateSpline:
         t, k = self.tck[axis], self.degrees[axis]
         inside = np.clip(q, t[k], t[-k - 1])
         return value_at(t, np.eye(t.size - k - 1), k, inside, order)
+
+
+@composed(_scipy)
+def bisplev(
+    x: npt.ArrayLike, y: npt.ArrayLike, tck: Sequence[Any], dx: int = 0, dy: int = 0
+) -> Any:
+    """As `scipy.interpolate.bisplev`, in the points and the coefficients.
+
+    >>> import funcgrad as fg
+    >>> tck = RectBivariateSpline(*[np.arange(4.0)] * 2, np.eye(4)).tck
+    >>> round(fg.grad(lambda x: bisplev(x, 1.0, [*tck, 3, 3]))(1.0), 12)
+    -0.5
+    """
+    knots_x, knots_y, coefficients, *degrees = tck
+    spline = RectBivariateSpline.__new__(RectBivariateSpline)
+    spline.own, spline.degrees = None, tuple(degrees)
+    spline.tck = knots_x, knots_y, real("bisplev", coefficients)
+    values = spline(x, y, dx, dy)
+    if values.shape[0] > 1:
+        return values
+    return values[0] if values.shape[1] > 1 else values[0, 0]
