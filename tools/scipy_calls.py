@@ -232,7 +232,8 @@ cophenet: scipy.cluster.hierarchy.single(A)""",
 bicg: D, x[:3] @ [0] | bicgstab: D, x[:3], rtol=1e-12 @ [0] | cg: D, x[:3] @ [0] | cgs: D, x[:3] @ [0]
 gcrotmk: D, x[:3] @ [0] | gmres: D, x[:3] @ [0] | lgmres: D, x[:3] @ [0] | minres: D, x[:3] @ [0]
 qmr: D, x[:3] @ [0] | tfqmr: D, x[:3] @ [0] | lsmr: D, x[:3] @ [0] | lsqr: D, x[:3] @ [0]
-expm_multiply: D, x[:3] | spsolve: D, x[:3] | spsolve_triangular: D, x[:3] | factorized: D @ (x[:3])
+expm_multiply: D, x[:3] | spsolve: D, x[:3] | factorized: D @ (x[:3])
+spsolve_triangular: scipy.sparse.tril(D, format='csr'), x[:3]
 splu: D @ .solve(x[:3]) | spilu: D @ .solve(x[:3]) | matrix_power: A, 2""",
     "differentiate": """
 derivative: lambda t: np.sin(t*x[0]), 0.5 @ .df | jacobian: lambda t: np.sin(t*x[0]), x @ .df

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.fftpack
 import toolz
 
 import funcgrad as fg
@@ -15,11 +16,11 @@ COMPLEX = REAL + 1j * np.sin(np.arange(60.0)).reshape(3, 4, 5)
 NORMS = (None, "backward", "ortho", "forward")
 
 
-def check(name, x, *args, rtol=1e-12, **options):
+def check(name, x, *args, rtol=1e-12, module=scipy.fft, **options):
     """A linear function: it is its own derivative, and reverse mode is the transpose of forward mode."""
 
     def f(v):
-        return getattr(scipy.fft, name)(v, *args, **options)
+        return getattr(module, name)(v, *args, **options)
 
     expected = f(x)
     value, tangent = fg.jvp(f, (x,), (x,))
@@ -95,3 +96,43 @@ def test_a_transform_takes_a_function_of_scipy_fft_itself(name):
     first = functools.partial(function, norm="ortho")
     np.testing.assert_allclose(fg.jit(first)(x), first(x), 1e-12)
     np.testing.assert_allclose(fg.jit(toolz.compose(np.abs, first))(x), np.abs(first(x)), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["fht", "ifht"])
+def test_hankel_transforms(name):
+    for n, bias in itertools.product((1, 4, 5), (0.0, -0.3)):
+        check(name, REAL[..., :n], 0.1, 0.5, 0.2, bias=bias)
+    check(name, REAL[0].astype(np.float32), 0.1, 0.5, rtol=1e-5)
+    with pytest.raises(TypeError, match=f"{name}: expected plain dln, mu"):
+        fg.grad(lambda t: getattr(scipy.fft, name)(REAL, t, 0.5)[0, 0, 0])(0.1)
+
+
+@pytest.mark.parametrize("name", ["rfft", "irfft", "fft", "ifft", "dct", "idct", "dst", "idst"])
+def test_transforms_of_fftpack_along_an_axis(name):
+    for n, axis in itertools.product((None, 2, 3, 6, 7), (0, -1)):
+        check(name, REAL, n=n, axis=axis, module=scipy.fftpack)
+    check(name, REAL.astype(np.float32), rtol=1e-5, module=scipy.fftpack)
+    if "ct" in name or "st" in name:
+        for kind, norm in itertools.product((1, 2, 3), (None, "ortho")):
+            check(name, REAL, kind, norm=norm, module=scipy.fftpack)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "fft2", "dctn", "idctn", "dstn", "idstn"])
+def test_transforms_of_fftpack_along_several_axes(name):
+    check(name, REAL, shape=(3, 7), axes=(0, 2), module=scipy.fftpack)
+
+
+OPERATORS = {
+    **{"diff": (), "hilbert": (), "ihilbert": (), "tilbert": (0.4,), "itilbert": (0.4, 2.0)},
+    **dict.fromkeys(("cc_diff", "cs_diff", "sc_diff", "ss_diff"), (0.4, 0.3)),
+    "shift": (0.3, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_pseudo_differential_operators(name):
+    for n in (1, 2, 5, 8):
+        check(name, REAL[0, 0, :1].repeat(n) * np.arange(n), *OPERATORS[name], module=scipy.fftpack)
+        check(name, COMPLEX[:, 0, 0], *OPERATORS[name], module=scipy.fftpack)
+    with pytest.raises(TypeError, match="shift: expected plain parameters"):
+        fg.grad(lambda t: scipy.fftpack.shift(REAL[0, 0], t)[0])(0.1)

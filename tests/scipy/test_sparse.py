@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg as solvers
 
 import funcgrad as fg
 from funcgrad.scipy import sparse
@@ -125,7 +126,7 @@ def test_factorized_and_columns():
 def test_what_is_not_supported_is_refused():
     with pytest.raises(TypeError, match="diags: expected plain entries"):
         fg.grad(lambda t: sparse.diags(t * X).sum())(1.0)
-    with pytest.raises(TypeError, match="spsolve: expected a constant sparse matrix"):
+    with pytest.raises(TypeError, match="spsolve: expected a constant matrix"):
         fg.grad(lambda t: linalg.spsolve(t * DENSE, X)[0])(1.0)
     with pytest.raises(ValueError, match="expected a square matrix and a right side"):
         fg.grad(lambda t: linalg.spsolve(scipy.sparse.csc_matrix(DENSE), t * X[:2])[0])(1.0)
@@ -167,3 +168,64 @@ def test_sums_of_sparse_matrices_and_traced_arrays_are_dense(kind):
         )
     with pytest.raises(NotImplementedError, match="adding a nonzero scalar"):
         fg.grad(lambda s: (a + s).sum())(1.0)
+
+
+TALL = scipy.sparse.csr_array(np.array([[1.0, 2, 0], [0, 1, 1], [3, 1, 0], [1, 1, 1]]))
+LOWER = scipy.sparse.csr_array(np.tril(DENSE + 3 * np.eye(3)))
+LU, SOLVE = (make(scipy.sparse.csc_array(DENSE)) for make in (solvers.splu, solvers.factorized))
+TIGHT = {"atol": 1e-13, "btol": 1e-13}
+LINEAR = {
+    "splu": lambda b: solvers.splu(scipy.sparse.csc_array(DENSE)).solve(b),
+    "spilu": lambda b: solvers.spilu(scipy.sparse.csc_array(DENSE)).solve(b),
+    "a factorization from elsewhere": lambda b: LU.solve(b),
+    "transposed": lambda b: LU.solve(np.stack([b, 2 * b], 1), "T")[:, 1],
+    "adjoint": lambda b: LU.solve(b, trans="H"),
+    "factorized elsewhere": lambda b: SOLVE(b),
+    "lower": lambda b: solvers.spsolve_triangular(LOWER, b),
+    "upper": lambda b: solvers.spsolve_triangular(LOWER.T, b, False, unit_diagonal=True),
+    "lsqr": lambda b: solvers.lsqr(TALL, np.append(b, 1.0), **TIGHT)[0],
+    "lsqr damped, wide": lambda b: solvers.lsqr(TALL.T, b, 0.3, **TIGHT)[0],
+    "lsmr damped": lambda b: solvers.lsmr(TALL, np.append(b, 1.0), damp=0.3, **TIGHT)[0],
+    "gcrotmk": lambda b: solvers.gcrotmk(DENSE, b, rtol=1e-13)[0],
+    "an operator": lambda b: solvers.gmres(solvers.aslinearoperator(DENSE), b, rtol=1e-13)[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*converted its input to CSC")
+@pytest.mark.parametrize("case", LINEAR)
+def test_solvers_are_linear_in_the_right_side(case):
+    f = LINEAR[case]
+    value, slope = fg.jvp(f, (X,), (X,))
+    np.testing.assert_array_equal(value, f(X))
+    jacobian = fg.jacrev(f)(X)
+    np.testing.assert_allclose(jacobian, fg.jacfwd(f)(X), rtol=1e-12, atol=1e-13)
+    wanted = np.stack([f(X + e) - f(X) for e in np.eye(3)], -1)  # f is affine
+    np.testing.assert_allclose(jacobian, wanted, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(slope, wanted @ X, rtol=1e-9, atol=1e-10)
+    hessian = fg.hessian(lambda b: np.sum(f(b) ** 3))(X)
+    np.testing.assert_allclose(hessian, (6 * f(X) * wanted.T) @ wanted, rtol=1e-8, atol=1e-9)
+    np.testing.assert_array_equal(fg.jit(f)(X), f(X))
+    np.testing.assert_array_equal(fg.vmap(f)(np.stack([X, -X]))[1], f(-X))
+
+
+def test_other_results_and_dtypes_of_solvers():
+    single = scipy.sparse.csc_array(DENSE.astype(np.float32))
+    b = X.astype(np.float32)
+    for f in (
+        lambda b: solvers.splu(single).solve(b),
+        lambda b: solvers.spsolve(single, b),
+        lambda b: solvers.spsolve_triangular(LOWER.astype(np.float32), b),
+        lambda b: solvers.lsqr(single, b)[0],
+    ):
+        assert fg.jvp(f, (b,), (b,))[0].dtype == f(b).dtype
+    _, stop, count = fg.jit(lambda b: solvers.lsqr(TALL, b)[:3])(np.ones(4))
+    assert [stop, count] == [*solvers.lsqr(TALL, np.ones(4))[1:3]]
+    assert fg.jit(lambda b: solvers.lsqr(TALL, b)[9])(np.ones(4)).shape == (3,)
+    with pytest.raises(TypeError, match="lsqr: expected a derivative"):
+        fg.grad(lambda b: solvers.lsqr(TALL, b)[3])(np.ones(4))
+    with pytest.raises(TypeError, match="lsqr: x0="):
+        fg.grad(lambda b: solvers.lsqr(TALL, b, x0=np.ones(3))[0][0])(np.ones(4))
+    with pytest.raises(TypeError, match="splu: expected a constant matrix"):
+        fg.grad(lambda t: solvers.splu(t * DENSE).solve(X)[0])(1.0)
+    with pytest.raises(ValueError, match="expected a lower triangular matrix"):
+        fg.grad(lambda b: solvers.spsolve_triangular(single, b)[0])(b)

@@ -301,8 +301,9 @@ def is_refusal(error: BaseException) -> bool:
     return False
 
 
-_OF_PYTHON = (f"'{Expr.__name__}'", f"returned {Expr.__name__}")
-"""What Python says of an operator without a rule for its operands, and of a ``__bool__`` without a bool."""
+_OF_PYTHON = (f"'{Expr.__name__}'", f"returned {Expr.__name__}", f"not {Expr.__name__}")
+"""What Python says of an operator without a rule for its operands, of a ``__bool__`` without a bool, and of
+an argument of compiled code."""
 
 
 def level_after(f: Any, level: int, error: BaseException) -> int | None:

@@ -19,6 +19,7 @@ REPLACED = {
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "scipy.fft": "funcgrad.scipy.fft",
+    "scipy.fftpack": "funcgrad.scipy.fftpack",
     "scipy.integrate": "funcgrad.scipy.integrate",
     "scipy.interpolate": "funcgrad.scipy.interpolate",
     "scipy.linalg": "funcgrad.scipy.linalg",

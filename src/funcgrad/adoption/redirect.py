@@ -104,6 +104,15 @@ def _known(value: Any) -> Any:
     return replacements().get(id(value), (None, value))[1]
 
 
+def _builtin(f: object) -> Any:
+    """A function of compiled code, or a method: that of the object which stands in for its own."""
+    known = _known(f)
+    stand_in = _known(type(getattr(f, "__self__", None)))
+    if known is f and hasattr(stand_in, "of_scipy"):
+        return getattr(stand_in.of_scipy(f.__self__), f.__name__)
+    return known
+
+
 def _transformed(f: Any) -> Any:
     known = replacements().get(id(f))
     return returning_writable(f) if known is None and is_transform(f) else _known(f)
@@ -262,7 +271,7 @@ def _named_tuple(value: Any) -> Any:
 _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     ModuleType: _module,
     FunctionType: _function,
-    BuiltinFunctionType: _known,
+    BuiltinFunctionType: _builtin,
     type(np.sum): _known,
     np.ufunc: _known,
     type: _class,

@@ -17,6 +17,7 @@ from typing import Any
 _OWN = (
     *(
         "fft",
+        "fftpack",
         "integrate",
         "interpolate",
         "linalg",

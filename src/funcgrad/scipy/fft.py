@@ -1,7 +1,8 @@
 """``scipy.fft`` for traced values: Fourier, cosine and sine transforms.
 
 Fourier transforms are `numpy.fft`'s. A cosine or sine transform of n points is a Fourier transform of twice
-as many, between two products with phases. All other names lead to SciPy.
+as many, between two products with phases, and a Hankel transform is a convolution. All other names lead to
+SciPy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import scipy.fft as _scipy
 from funcgrad.expr import Expr
 from funcgrad.ops import fourier
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import as_single, composed, number
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 
@@ -232,6 +234,41 @@ def _along_several(who: str) -> Callable[..., Any]:
 
 dct, idct, dst, idst = map(_along_one, ("dct", "idct", "dst", "idst"))
 dctn, idctn, dstn, idstn = map(_along_several, ("dctn", "idctn", "dstn", "idstn"))
+
+
+# -- Hankel transforms -----------------------------------------------------------------------------
+def _hankel(name: str) -> Callable[..., Any]:
+    """A transform along the last axis: a reversed circular convolution between two products.
+
+    Its kernel is what SciPy's function makes of a unit impulse.
+    """
+    own = getattr(_scipy, name)
+
+    def function(
+        dln: float, mu: float, offset: float = 0.0, bias: float = 0.0, **data: Array
+    ) -> Any:
+        if holds_expr([dln, mu, offset, bias]):
+            raise fail(
+                TypeError, f"{name}: expected plain dln, mu, offset and bias, but got a traced one"
+            )
+        (a,) = data.values()  # `fht` calls it a, `ifht` A
+        rows = number(name, a, "fiub")
+        n = rows.shape[-1]
+        places = (np.arange(n) - (n - 1) / 2) * dln
+        before, after = np.exp(-bias * places), np.exp(-bias * (places + offset))
+        if name == "ifht":
+            before, after = 1 / after, 1 / before
+        impulse = np.eye(1, n)[0]
+        kernel = np.flip(own(impulse, dln, mu, offset, bias) / after) / before[0]
+        factors = np.fft.rfft(kernel)
+        found = np.flip(np.fft.irfft(np.fft.rfft(rows * before) * factors, n), -1)
+        return as_single(after * found, a)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+fht, ifht = map(_hankel, ("fht", "ifht"))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,13 @@
-"""``scipy.sparse.linalg`` for traced values: solutions of systems with constant sparse matrices.
+"""``scipy.sparse.linalg`` for traced values: solutions of systems with constant matrices and operators.
 
 The derivative solves the transposed system with the same method. All other names lead to SciPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,64 +16,84 @@ import scipy.sparse as _sparse
 import scipy.sparse.linalg as _scipy
 
 from funcgrad.arrays.reference import plain_value
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number
+from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
 from funcgrad.source import fail
 from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
-Solver = Callable[[Any, Array], Array]
-"""A function of a sparse matrix and a right side to the solution."""
+Solver = Callable[[Any, Array], Any]
+"""A function of a matrix, or of another constant operator, and a right side to the solution."""
 
 
-def _on_array(solve: Solver, matrix: Array, b: npt.ArrayLike) -> Array:
-    return solve(matrix, np.asarray(b))
-
-
-def _linear(name: str, solve: Solver, matrix: Any) -> Callable[..., Any]:
-    """The solution as a function of the right side; its transpose solves the transposed system."""
-    transposed = matrix.T.asformat(matrix.format)
-    values = [
-        primitive(partial(_on_array, solve, m), out=lambda b: b, name=name)
-        for m in (matrix, transposed)
-    ]
-    pair = [custom_vjp(value) for value in values]
-    for k, solution in enumerate(pair):
-        solution.defvjp(
-            lambda b, value=values[k]: (value(b), ()),
-            lambda _, g, other=pair[1 - k]: (other(g),),
+def _constant(name: str, matrix: Any) -> Any:
+    """The operator over arrays of NumPy's: adopted code sees its parts as arrays that take stores."""
+    if holds_expr(matrix):
+        raise fail(
+            TypeError,
+            f"{name}: expected a constant matrix, but got a traced one; write np.linalg.solve or "
+            "np.linalg.lstsq, which are differentiated in the matrix, too",
         )
-    return pair[0]
-
-
-def _plain(matrix: Any) -> Any:
-    """The matrix over arrays of NumPy's: adopted code sees its parts as arrays that take stores."""
+    if isinstance(matrix, _scipy.LinearOperator):
+        return matrix
+    if not _sparse.issparse(matrix):
+        return np.asarray(plain_value(matrix))
     if matrix.format not in ("csc", "csr"):
         return matrix
     parts = [np.asarray(plain_value(getattr(matrix, k))) for k in ("data", "indices", "indptr")]
     return getattr(_sparse, f"{matrix.format}_matrix")(tuple(parts), shape=matrix.shape)
 
 
-def _solved(name: str, solve: Solver, matrix: Array, b: npt.ArrayLike) -> Any:
-    if holds_expr(matrix) or not _sparse.issparse(matrix):
-        raise fail(
-            TypeError,
-            f"{name}: expected a constant sparse matrix, but got {type(matrix).__name__}; write "
-            "np.linalg.solve for a dense one",
-        )
-    right = number(name, b)
-    if matrix.shape[0] != matrix.shape[1] or right.shape[:1] != matrix.shape[:1]:
+def _transposed(matrix: Any) -> Any:
+    return matrix.T.asformat(matrix.format) if _sparse.issparse(matrix) else matrix.T
+
+
+def _right_side(name: str, shape: tuple[int, ...], b: npt.ArrayLike, square: bool) -> Any:
+    right = lift_fully(floating(name, b))
+    if right.shape[:1] != shape[:1] or (square and shape[0] != shape[1]):
         raise fail(
             ValueError,
-            f"{name}: expected a square matrix and a right side with as many rows, but got "
-            f"{matrix.shape} and {right.shape}",
+            f"{name}: expected a {'square ' * square}matrix and a right side with as many rows, but got "
+            f"{shape} and {right.shape}",
         )
-    dtype = np.result_type(right.dtype, matrix.dtype)
-    return _linear(name, solve, _plain(matrix))(lift_fully(right).astype(dtype))
+    return right
 
 
+def _solved(name: str, solve: Solver, matrix: Any, b: npt.ArrayLike, square: bool = True) -> Any:
+    """The solution, which is linear in the right side: its transpose solves the transposed system."""
+    matrix = _constant(name, matrix)
+    right = _right_side(name, matrix.shape, b, square)
+    right = right.astype(np.result_type(right.dtype, matrix.dtype or float))
+    runs = [partial(solve, item) for item in (matrix, _transposed(matrix))]
+    return _linear(name, runs, right, matrix.shape)
+
+
+def _linear(
+    name: str, runs: Sequence[Callable[[Array], Any]], b: Array, shape: tuple[int, ...]
+) -> Any:
+    """The first of two linear functions, each the transpose of the other, of b."""
+
+    def solution(run: Callable[[Array], Any], rows: int) -> Callable[..., Any]:
+        def out(b: ArrayType) -> ArrayType:
+            return ArrayType((rows, *b.shape[1:]), b.dtype)
+
+        return primitive(lambda b: np.asarray(run(np.asarray(b))), out=out, name=name)
+
+    values = [solution(run, rows) for run, rows in zip(runs, shape[::-1], strict=True)]
+    pair = [custom_vjp(value) for value in values]
+    for k, function in enumerate(pair):
+        function.defvjp(
+            lambda b, value=values[k]: (value(b), ()),
+            lambda _, g, other=pair[1 - k]: (other(g),),
+        )
+    return pair[0](b)
+
+
+# -- direct solutions ------------------------------------------------------------------------------
 def spsolve(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
     """As `scipy.sparse.linalg.spsolve`, in the right side, a vector or a matrix of columns."""
     if not holds_expr([A, b]):
@@ -84,16 +105,58 @@ def spsolve(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
     return _solved("spsolve", solve, A, b)
 
 
+def spsolve_triangular(A: Array, b: npt.ArrayLike, lower: bool = True, **options: Any) -> Any:
+    """As `scipy.sparse.linalg.spsolve_triangular`, in the right side."""
+    if not holds_expr([A, b]):
+        return _scipy.spsolve_triangular(A, b, lower, **options)
+    name, kept = "spsolve_triangular", {"unit_diagonal": options.get("unit_diagonal", False)}
+    matrix = _constant(name, A)
+    right = _right_side(name, matrix.shape, b, True)
+    right = right.astype(np.result_type(right.dtype, matrix.dtype))
+    if (_sparse.triu(matrix, 1) if lower else _sparse.tril(matrix, -1)).count_nonzero():
+        raise fail(
+            ValueError,
+            f"{name}: expected a {'lower' if lower else 'upper'} triangular matrix, since SciPy reads all "
+            "entries, but got one with others; write scipy.sparse.tril or triu of it, or spsolve",
+        )
+    runs = [
+        partial(_scipy.spsolve_triangular, item, lower=below, **kept)
+        for item, below in ((matrix, lower), (_transposed(matrix), not lower))
+    ]
+    return _linear(name, runs, right, matrix.shape)
+
+
+class SuperLU(OfPlainData):
+    """As `scipy.sparse.linalg.SuperLU`, whose solutions take traced right sides, too."""
+
+    def solve(self, rhs: npt.ArrayLike, trans: str = "N") -> Any:
+        """As SciPy's method, in the right side."""
+        if not holds_expr(rhs):
+            return self.own.solve(rhs, trans)
+        right = _right_side("SuperLU.solve", self.own.shape, rhs, True)
+        right = right.astype(self.own.solve(np.zeros(right.shape[0], right.dtype)).dtype)
+        if trans == "H":
+            return np.conj(self.solve(np.conj(right), "T"))
+        runs = [partial(self.own.solve, trans=way) for way in ("NT" if trans == "N" else "TN")]
+        return _linear("solve", runs, right, self.own.shape)
+
+
+def splu(A: Array, *args: object, **kwargs: object) -> SuperLU:
+    """As `scipy.sparse.linalg.splu`."""
+    return SuperLU(_scipy.splu(_constant("splu", A), *args, **kwargs))
+
+
+def spilu(A: Array, *args: object, **kwargs: object) -> SuperLU:
+    """As `scipy.sparse.linalg.spilu`."""
+    return SuperLU(_scipy.spilu(_constant("spilu", A), *args, **kwargs))
+
+
 def factorized(A: Array) -> Callable[[npt.ArrayLike], Any]:
     """As `scipy.sparse.linalg.factorized`: a function from right sides to solutions."""
-    own = _scipy.factorized(A)
-
-    def solve(b: npt.ArrayLike) -> Any:
-        return spsolve(A, b) if holds_expr(b) else own(b)
-
-    return solve
+    return splu(A).solve
 
 
+# -- iterations ------------------------------------------------------------------------------------
 def _iterative(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
@@ -102,11 +165,11 @@ def _iterative(name: str) -> Callable[..., Any]:
         if not holds_expr([A, b, x0]):
             return own(A, b, x0, **options)
 
-        def solve(matrix: Array, b: Array) -> Array:
+        def solve(matrix: Array, b: Array) -> Any:
             x, info = own(matrix, b, **options)
             if info:
                 raise fail(RuntimeError, f"{name}: expected convergence, but SciPy reports {info}")
-            return np.asarray(x)
+            return x
 
         return _solved(name, solve, A, b), 0
 
@@ -114,12 +177,50 @@ def _iterative(name: str) -> Callable[..., Any]:
     return function
 
 
-globals().update(
-    {
-        name: _iterative(name)
-        for name in ("bicg", "bicgstab", "cg", "cgs", "gmres", "lgmres", "minres", "qmr")
-    }
+_ITERATIVE = (
+    *("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"),
 )
+globals().update({name: _iterative(name) for name in _ITERATIVE})
+
+
+def _least_squares(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+    expected = signature(own)
+
+    @wraps(own)
+    def function(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
+        if not holds_expr([A, b, *args, *kwargs.values()]):
+            return own(A, b, *args, **kwargs)
+        options = expected.bind(A, b, *args, **kwargs).arguments
+        options = {k: v for k, v in options.items() if k not in ("A", "b")}
+        refuse(name, x0=options.get("x0"))
+        if holds_expr([*options.values()]):
+            raise fail(TypeError, f"{name}: expected plain options, but got a traced one")
+        matrix, right = _constant(name, A), np.ravel(real(name, b))
+
+        def part(k: int) -> Any:
+            def run(b: Array) -> Any:
+                return own(matrix, np.asarray(b), **options)[k]
+
+            def out(_: ArrayType) -> ArrayType:
+                shape = matrix.shape[1:] if k == _VARIANCES else ()
+                return ArrayType(shape, np.dtype(int if k in _COUNTS else float))
+
+            # A norm has no derivative here: it is an error where one is asked for.
+            return primitive(run, out=out, name=name)(
+                stop_gradient(right) if k in _COUNTS else right
+            )
+
+        solution = _solved(name, lambda m, b: own(m, b, **options)[0], matrix, right, square=False)
+        return solution, *[part(k) for k in range(1, _RESULTS[name])]
+
+    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the right side."
+    return function
+
+
+_RESULTS, _COUNTS, _VARIANCES = {"lsqr": 10, "lsmr": 8}, (1, 2), 9
+"""The sizes of the results, and the places of whole numbers and of lsqr's variances in them."""
+lsqr, lsmr = map(_least_squares, _RESULTS)
 
 
 def __getattr__(name: str) -> Any:
