@@ -401,3 +401,14 @@ def test_a_shape_of_a_mapped_size_is_advised_on():
     with pytest.raises(TypeError, match="sequence of integers") as caught:
         fg.vmap(lambda n: np.zeros(n))(np.arange(3))
     assert "choose its entries by np.where" in caught.value.__notes__[0]
+
+
+def test_masked_arrays_and_assertions_of_arrays_are_advised_on():
+    with pytest.raises(
+        TypeError, match=r"write np.where\(mask, 0.0, x\) in the place of a masked array"
+    ):
+        fg.grad(lambda x: np.ma.masked_array(x, [True, False]).sum())(np.ones(2))
+    with pytest.raises(
+        TypeError, match=r"write assert np.allclose\(x, y\) in the place of np.testing.ass"
+    ):
+        fg.grad(lambda x: np.testing.assert_allclose(x, 1.0) or x.sum())(np.ones(2))

@@ -311,6 +311,19 @@ CONVERSIONS = {
     "poly1d at a poly1d": lambda c: np.poly1d(c)(np.poly1d([1.0, 2.0]))(1.5),
     "number times poly1d": lambda c: (2.0 - float(c[1]) * np.poly1d([1.0, 2.0]))(c[2]),
     "quotient of poly1d": lambda c: (np.poly1d(c) / np.poly1d([1.0, 2.0]))[0](2.0),
+    "derivative and integral of poly1d": lambda c: (
+        np.polyder(np.poly1d(c)) + np.polyint(np.poly1d(c))
+    )(2.0),
+    "sum and difference of poly1d": lambda c: np.polysub(
+        np.polyadd(np.poly1d(c), [2.0]), np.poly1d(c[:2])
+    )(2.0),
+    "product of poly1d": lambda c: np.polymul(np.poly1d(c), [1.0, 2.0])(2.0),
+    "polydiv of poly1d": lambda c: np.polydiv(np.poly1d([1.0, 2.0, 5.0, 1.0]), np.poly1d(c))[1](
+        2.0
+    ),
+    "value and roots of poly1d": lambda c: (
+        np.polyval(np.poly1d(c), c[0]) + np.prod(np.roots(np.poly1d(c))).real
+    ),
     "number by a poly1d": lambda c: (float(c[0]) / np.poly1d(c[1:2]))(2.0),
 }
 

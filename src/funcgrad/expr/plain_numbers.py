@@ -59,6 +59,10 @@ def remedy() -> str:
     instead = _in_numpy(name)
     if instead:
         return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
+    if "ma." in called and name.startswith("mask"):
+        return "write np.where(mask, 0.0, x) in the place of a masked array, which holds no traced values"
+    if name.startswith("assert_"):
+        return f"write assert np.allclose(x, y) in the place of {called}"
     if called in ("float", "complex"):
         return f"leave out {called}(), or write fg.adopt(f) for the function"
     if isinstance(getattr(np, name, None), type) and issubclass(getattr(np, name), np.inexact):

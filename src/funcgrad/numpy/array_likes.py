@@ -174,6 +174,19 @@ def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
     return change(value)
 
 
+class OfPolynomials(ArrayFunction):
+    """A function of polynomials, which takes a `numpy.poly1d` by its coefficients, and gives one for it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        kinds = [type(value) for value in args if isinstance(value, np.poly1d)]
+        name = self.__wrapped__.__name__
+        if not kinds or (name == "polyval" and isinstance(args[1], np.poly1d)):
+            return super().__call__(*args, **kwargs)
+        given = [value.coeffs if isinstance(value, np.poly1d) else value for value in args]
+        made = super().__call__(*given, **kwargs)
+        return made if name in ("atleast_1d", "polyval", "roots") else _mapped(kinds[0], made)
+
+
 class Ufunc(ArrayFunction):
     """A ufunc of NumPy's that takes nested lists of traced values; its attributes are NumPy's."""
 
@@ -227,6 +240,22 @@ _MAKERS = frozenset(
     }
 )
 _CALLERS = frozenset({"apply_along_axis", "apply_over_axes", "fromfunction", "pad", "piecewise"})
+_OF_POLYNOMIALS = frozenset(
+    {
+        *(
+            "atleast_1d",
+            "convolve",
+            "polyadd",
+            "polyder",
+            "polydiv",
+            "polyint",
+            "polymul",
+            "polysub",
+            "polyval",
+        ),
+        "roots",
+    }
+)
 _AS_THEY_ARE = frozenset({"can_cast", "result_type"})
 
 
@@ -240,6 +269,8 @@ def array_functions(module: ModuleType) -> Mapping[str, Any]:
             found[name] = Ufunc(value)
         elif name in ("select", "where"):
             found[name] = Choice(value)
+        elif name in _OF_POLYNOMIALS:
+            found[name] = OfPolynomials(value)
         elif name in _CALLERS:
             found[name] = Caller(value)
         elif name in _MAKERS:

@@ -55,6 +55,8 @@ def array(
     as_asked = type(value) is Expr and (dtype is None or value.dtype == np.dtype(dtype))
     if as_asked and not copy and value.ndim >= max(ndmin, 1):
         return shared_argument(value)  # a store would have to reach the expression
+    if isinstance(value, np.poly1d):
+        value = value.coeffs  # which may be traced
     lend(value)
     given = unwrapped(value)
     if not holds_expr(given):
