@@ -614,3 +614,41 @@ def test_an_array_is_a_constant_as_an_expression_is():
         return (kept * v).sum()
 
     np.testing.assert_array_equal(fg.grad(f)(V), [1.0, 2 * V[1]])
+
+
+def quotient(a, b):
+    try:
+        return a / b
+    except ZeroDivisionError:
+        return 0.0
+
+
+def logarithm(x):
+    try:
+        return math.log(x)
+    except ValueError:
+        return 0.0
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.jit(fg.grad(f))])
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda x: quotient(1.0, x) + x, "quotient: handles ZeroDivisionError"),
+        (lambda x: x * logarithm(x - 1.0), "logarithm: handles ValueError"),
+    ],
+)
+def test_a_handler_that_does_not_run_is_warned_of(transform, f, name):
+    g = transform(f)
+    for x in (2.0, 3.0):
+        value = g(x)
+        assert np.isfinite(value)
+    with pytest.warns(
+        UserWarning, match=f"{name}, which traced values do not raise.* write the cond"
+    ):
+        g(0.0)
+
+
+def test_a_handler_of_mapped_values_is_left_alone():
+    found = fg.vmap(lambda x: quotient(1.0, x))(np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(found, [1.0, 0.5])

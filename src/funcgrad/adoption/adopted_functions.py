@@ -12,6 +12,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 from weakref import ref
 
+from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_finite
 from funcgrad.adoption.containers import leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MARK
@@ -124,6 +125,8 @@ def adopt_function(
     # Made before the contents are redirected, since a recursive function is the content of its own cell.
     made = _over(f, over, tuple(cells))
     result = _flushing(made, over) if isinstance(over, StoringGlobals) else made
+    if handles_errors(f.__code__):
+        result = _watched(result)
     keep_adopted(home, f, result, function_parts, tuple(zip(changed, contents, strict=True)))
     for i, content in zip(changed, contents, strict=True):
         cells[i].cell_contents = redirect(content)
@@ -168,7 +171,24 @@ def _flushing(made: FunctionType, over: StoringGlobals) -> Any:
         finally:
             over.flush()
 
-    marked = FunctionType(storing.__code__, {MARK: True}, made.__name__, None, storing.__closure__)
+    return _marked(storing, made)
+
+
+def _watched(made: FunctionType) -> Any:
+    code = made.__code__
+
+    def watching(*args: Any, **kwargs: Any) -> Any:
+        result = made(*args, **kwargs)
+        warn_of_not_finite(code, result)
+        return result
+
+    return _marked(watching, made)
+
+
+def _marked(wrapper: Any, made: FunctionType) -> Any:
+    """A wrapper of an adopted function as one itself."""
+    names = {MARK: True, "warn_of_not_finite": warn_of_not_finite}
+    marked = FunctionType(wrapper.__code__, names, made.__name__, None, wrapper.__closure__)
     return update_wrapper(marked, made)
 
 

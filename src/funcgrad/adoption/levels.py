@@ -43,7 +43,12 @@ from funcgrad.trace.leaves import (
     note_runs_as_it_is,
 )
 
-_NAMES = frozenset(("complex", "float", "hasattr", "isinstance", "issubclass", "type"))
+_NAMES = frozenset(
+    (
+        *("complex", "float", "hasattr", "isinstance", "issubclass", "type"),
+        *("ArithmeticError", "OverflowError", "ZeroDivisionError"),  # `arithmetic_errors`
+    )
+)
 _NUMBERS = ("cmath", "math", "statistics")
 
 
