@@ -652,3 +652,55 @@ def test_a_handler_that_does_not_run_is_warned_of(transform, f, name):
 def test_a_handler_of_mapped_values_is_left_alone():
     found = fg.vmap(lambda x: quotient(1.0, x))(np.array([1.0, 2.0]))
     np.testing.assert_array_equal(found, [1.0, 0.5])
+
+
+TIMES = np.linspace(0.0, 1.0, 3)
+
+
+def swings(y, t, k, sine):
+    slope = np.zeros(2)
+    slope[0], slope[1] = y[1], -k * sine(y[0])
+    return slope
+
+
+TAKING_FUNCTIONS = {
+    "odeint": lambda k, sine: fg.odeint(swings, np.array([1.0, 0.0]), TIMES, k, sine)[-1, 0],
+    "solve_ivp": lambda k, sine: fg.solve_ivp(
+        lambda t, y, k: swings(y, t, k, sine),
+        (0.0, 1.0),
+        [1.0, 0.0],
+        args=(k,),
+        rtol=1e-9,
+        atol=1e-9,
+    ).y[0, -1],
+    "reduce": lambda k, sine: fg.reduce(lambda a, x: a + sine(k * x), TIMES, 0.0),
+    "accumulate": lambda k, sine: fg.accumulate(lambda a, x: a + sine(k * x), TIMES, 0.0).sum(),
+    "iterate": lambda k, sine: fg.iterate(lambda a: sine(k * a), 1.0, 4)[-1],
+    "associative_scan": lambda k, _: fg.associative_scan(
+        lambda a, b: np.array([k * a, k * b]).sum(0), TIMES[1:]
+    )[-1],
+}
+
+
+@pytest.mark.parametrize("name", TAKING_FUNCTIONS)
+def test_the_functions_that_solvers_and_folds_take_are_adopted(name):
+    f = TAKING_FUNCTIONS[name]
+    if name != "associative_scan":
+        assert f(1.3, math.sin) == pytest.approx(f(1.3, np.sin), rel=1e-12)
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        slope = transform(fg.adopt(lambda k: f(k, math.sin), False))(1.3)
+        h = 1e-5
+        difference = (f(1.3 + h, np.sin) - f(1.3 - h, np.sin)) / (2 * h)
+        assert slope == pytest.approx(difference, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "steps"), [(None, 100), ("adam", 3), ("lm", 20), ("gauss-newton", 20)]
+)
+def test_minimize_adopts_its_function(method, steps):
+    found, wanted = (
+        fg.optim.minimize(f, 0.3, method, steps=steps)
+        for f in (lambda x: math.cosh(x - 1.0), lambda x: np.cosh(x - 1.0))
+    )
+    assert found.x == wanted.x
+    assert found.steps == wanted.steps

@@ -10,6 +10,7 @@ import numpy as np
 from funcgrad.integrate.backsolve import backsolved_states
 from funcgrad.integrate.initial_value import are_traced, initial_value_problem, values_of
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.transform_arguments import check_function
 
@@ -68,6 +69,7 @@ def odeint(
     -0.735759
     """
     check_function("odeint", func)
+    slope = on_arrays(func)
     given = flatten((y0, t, args))
     if adjoint not in ("discrete", "backsolve"):
         raise fail(
@@ -77,7 +79,7 @@ def odeint(
     backward = adjoint == "backsolve"
     problem = initial_value_problem(
         "odeint",
-        lambda time, y: func(y, time, *args),
+        lambda time, y: slope(y, time, *args),
         y0,
         t,
         method,

@@ -26,6 +26,7 @@ from funcgrad.integrate.tableaus import Rosenbrock
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.rewrite.evaluate import evaluate_roots
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.transform_arguments import check_function
 
@@ -124,10 +125,11 @@ def solve_ivp(
     (1.427843, 0.071392)
     """
     check_function("solve_ivp", fun)
+    slope = on_arrays(fun)
     more = tuple(args or ())
     problem = initial_value_problem(
         "solve_ivp",
-        lambda t, y: fun(t, y, *more),
+        lambda t, y: slope(t, y, *more),
         lift_fully(y0) if type(y0) in (list, tuple) else y0,
         _all_times(t_span, t_eval),
         method,

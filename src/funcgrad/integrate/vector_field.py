@@ -128,7 +128,8 @@ def _matching(who: str, slope: object, layout: StateLayout) -> list[Expr]:
         raise fail(
             TypeError,
             f"{who}: expected dy/dt with the structure and shapes of the state, "
-            f"{', '.join(map(str, wanted))}, but got {', '.join(str(x.type) for x in found) or 'nothing'}",
+            f"{', '.join(map(str, wanted))}, but got {', '.join(str(x.type) for x in found) or 'nothing'}"
+            f"{'; write np.array(y0) for a state that is an array' if len(wanted) > 1 == len(found) else ''}",
         )
     for x, type in zip(found, wanted, strict=True):
         if x.dtype.kind not in "biufc" or (x.dtype.kind == "c" and type.dtype.kind != "c"):

@@ -26,6 +26,7 @@ from funcgrad.optim.transformations import Optimizer, apply_updates
 from funcgrad.optim.tree_arithmetic import checked_number
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
 from funcgrad.transforms.grad import value_and_grad
@@ -99,8 +100,10 @@ def minimize(
         raise fail(ValueError, f"minimize: expected steps of at least 0, but got {steps!r}")
     x = _started(x0)
 
+    traced = f if jac else on_arrays(f)
+
     def g(at: object) -> Any:
-        return f(at, *args)
+        return traced(at, *args)
 
     least_squares = _LEAST_SQUARES.get(method) if isinstance(method, str) else None
     if jac and least_squares:

@@ -12,6 +12,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays, run
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import check_functions, scan
 
@@ -47,7 +48,8 @@ def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -
     """
     check_functions("reduce", f=f)
     initial, xs = _started("reduce", xs, initial)
-    return scan(lambda value, x: (f(value, x), ()), initial, xs)[0]
+    called = on_arrays(f)
+    return scan(lambda value, x: (called(value, x), ()), initial, xs)[0]
 
 
 def _started(name: str, xs: object, initial: object) -> tuple[Any, Any]:
@@ -86,9 +88,10 @@ def accumulate(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRS
     """
     check_functions("accumulate", f=f)
     initial, xs = _started("accumulate", xs, initial)
+    called = on_arrays(f)
 
     def step(value: object, x: object) -> tuple[Any, Any]:
-        after = f(value, x)
+        after = called(value, x)
         return after, after
 
     _, ys = scan(step, initial, xs)
@@ -109,8 +112,10 @@ def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
     if not isinstance(n, int) or n < 1:
         raise fail(ValueError, f"iterate: expected a number of values, at least 1, but got {n!r}")
 
+    called = on_arrays(f)
+
     def step(value: object, _: object) -> tuple[Any, Any]:
-        after = f(value)
+        after = called(value)
         return after, after
 
     _, ys = scan(step, x, None, n - 1)
@@ -162,7 +167,7 @@ def associative_scan(
     while step < length:  # each entry is combined with the entry ``step`` places before it
         before = tree.rebuild([value[:-step] for value in moved])
         after = tree.rebuild([value[step:] for value in moved])
-        made = flatten(f(before, after)).leaves
+        made = flatten(run(f, (before, after), {})).leaves
         moved = [
             np.concatenate([value[:step], new]) for value, new in zip(moved, made, strict=True)
         ]
