@@ -147,6 +147,11 @@ CASES = [
     (lambda: fg.grad(np.sin, True), TypeError, "grad: expected argnums to be an int or a tuple.* but got True"),
     (lambda: fg.custom_vjp(np.sin).defvjp(np.sin, None), TypeError, r"functions in defvjp\(fwd, bwd\), but got N"),
     (lambda: fg.custom_jvp(np.sin).defjvps(3.0), TypeError, r"functions in defjvps\(\*partials\), but got float"),
+    (
+        lambda: fg.sparse_jacobian(lambda x: "a")(np.ones(2)),
+        TypeError,
+        "sparse_jacobian: expected f to return numbers, but got str",
+    ),
     (lambda: fg.fixed_point(np.cos, 1.0), TypeError, r"expected a solver, .*; write fixed_point\(f\)\(x0, \*theta\)"),
     (lambda: fg.reduce(3, np.ones(2)), TypeError, r"reduce: expected a function as f, but got int; write reduce\("),
     (lambda: fg.jit(np.sin, static_argnums="x"), TypeError, "jit: expected static_argnums to be an int.* 'x'"),

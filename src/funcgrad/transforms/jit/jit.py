@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcgrad.source import fail
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
@@ -80,6 +82,12 @@ def jit(
 def _cache(
     f: Callable[..., Any], static: Static, backend: str, native: bool
 ) -> SignatureCache[Any]:
+    if not all([isinstance(number, int | np.integer) for number in static.numbers]):
+        raise fail(
+            TypeError,
+            "jit: expected static_argnums to be an int or a tuple of them, but got "
+            f"{', '.join(map(repr, static.numbers))}; write static_argnames for names",
+        )
     if backend == "numpy":
         return GuardedTraces(f, static, native)
     if native:

@@ -117,6 +117,10 @@ def _traced(
     places = positions(who, wanted, len(args))
     output, leaves = run_on_leaves(f, args, kwargs, differentiable_arguments(who, f, args, places))
     roots = [lift_fully(item) for item in flatten(output).leaves]
+    if not roots:
+        raise fail(
+            TypeError, f"{who}: expected f to return numbers, but got {type(output).__name__}"
+        )
     for expr in (*leaves, *roots):
         if expr.dtype.kind == "c":
             raise fail(
