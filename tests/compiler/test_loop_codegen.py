@@ -246,3 +246,17 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda x: fg.fori_loop(0, 30, lambda k, s: np.maximum(s, -s), x),
+        lambda x: fg.while_loop(lambda s: np.any(s < 0), lambda s: np.where(s < 0, -s, s), x),
+    ],
+)
+@pytest.mark.parametrize("native", [True, False])
+def test_loops_on_arrays_of_which_numpy_never_warns(loop, native):
+    start, run = np.array([1.0, -2.0, 3.0]), fg.jit(loop, native=native)
+    for _ in range(3):
+        np.testing.assert_array_equal(run(start), np.abs(start))

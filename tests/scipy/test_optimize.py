@@ -166,6 +166,113 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda a: optimize.linprog([a], [[1.0]], [-1.0]).fun)(1.0)
 
 
+SCALES = pytest.mark.parametrize("scale", [1e-6, 1e-12, 1e9])
+
+
+@SCALES
+def test_fits_of_data_of_any_scale(scale):
+    def fitted(a):
+        return optimize.curve_fit(
+            lambda x, p, q: scale * p * np.exp(-q * x), X, scale * a * Y, [1.0, 5.0]
+        )[0]
+
+    wanted = scipy.optimize.curve_fit(lambda x, p, q: p * np.exp(-q * x), X, Y, [1.0, 1.0])[0]
+    value, slope = fg.jvp(fitted, (1.3,), (1.0,))
+    np.testing.assert_allclose(value, wanted * [1.3, 1], rtol=1e-6)
+    np.testing.assert_allclose(slope, [wanted[0], 0], rtol=1e-6, atol=1e-6)
+
+
+@SCALES
+def test_minima_of_objectives_of_any_scale(scale):
+    objective = lambda x, a: scale * np.sum(np.cosh(x - a))  # noqa: E731
+    searches = {
+        "free": (lambda a: optimize.minimize(objective, [0.0], a).x[0], 7.0, 1.0),
+        "inside": (lambda a: optimize.minimize(objective, [0.0], a, bounds=[(0, 9)]).x[0], 7, 1),
+        "active": (lambda a: optimize.minimize(objective, [0.0], a, bounds=[(0, 5)]).x[0], 5, 0),
+        "line": (lambda a: optimize.minimize_scalar(objective, None, (0, 5), (a,)).x, 5.0, 0.0),
+        "squares": (
+            lambda a: optimize.least_squares(
+                lambda x: scale * np.sinh(x - a), [1.0], bounds=(0, 9)
+            ).x[0],
+            7.0,
+            1.0,
+        ),
+    }
+    for name, (search, at, slope) in searches.items():
+        found = fg.value_and_grad(search)(7.0)
+        np.testing.assert_allclose(found, (at, slope), rtol=1e-7, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("solve", "why"),
+    [
+        (lambda a: optimize.root(lambda x: 1e-9 * (x * x + a), [1.0]).x[0], "not making good"),
+        (lambda a: optimize.minimize(lambda x: np.sum(np.exp(-a * x)), [1.0]).x[0], "short"),
+        (lambda a: optimize.minimize(lambda x: np.sum(np.cos(a * x)), [0.0]).x[0], "a maximum"),
+        (
+            lambda a: optimize.minimize(lambda x: x[0] ** 2 - a * x[1] ** 2, [1.0, 0.0]).x[0],
+            "a saddle point",
+        ),
+    ],
+    ids=["no root", "no minimum", "maximum", "saddle point"],
+)
+def test_what_is_no_solution_is_an_error(solve, why):
+    with pytest.raises(RuntimeError, match=f"expected the solver to converge, but .*{why}"):
+        fg.grad(solve)(2.0)
+
+
+def test_the_method_of_root_scalar_and_fixed_point_chooses_the_root():
+    cases = [
+        lambda a: optimize.root_scalar(lambda x: np.sin(a * x), x0=1.5, x1=2.6).root,
+        lambda a: optimize.root_scalar(lambda x: (np.cos(a * x), 0), x0=1.0, fprime=True).root,
+        lambda a: (
+            optimize.root_scalar(
+                lambda x: x * x - a, bracket=(-3.0, 0.0), method="newton", x0=1.5
+            ).root
+        ),
+        lambda a: optimize.fixed_point(lambda x: (a + 1.5) * x * (1 - x), 1e-4, method="iteration"),
+    ]
+    wanted = [(np.pi, -np.pi), (np.pi / 2, -np.pi / 2), (1.0, 0.5), (0.6, 0.16)]
+    for solve, pair in zip(cases, wanted, strict=True):
+        np.testing.assert_allclose(fg.value_and_grad(solve)(1.0), pair, rtol=1e-9)
+    with pytest.raises(TypeError, match=r"newton: x1=2.6 is not supported"):
+        fg.grad(lambda a: optimize.newton(lambda x: np.sin(a * x), 1.5, x1=2.6))(1.0)
+
+
+def test_linear_programs_without_a_regular_vertex():
+    def solution(a, **options):
+        rows = np.array([[2.0, 1.0], [1.0, 3.0]])
+        return optimize.linprog([-1.0, -1.0], rows, np.ones(2) * a, **options).x
+
+    with pytest.raises(TypeError, match=r"integrality=.* is not supported"):
+        fg.jacobian(lambda a: solution(a, integrality=[1, 1]))(5.5)
+    with pytest.raises(np.linalg.LinAlgError, match=r"expected 2 constraints .* but got 1"):
+        fg.jacobian(
+            lambda a: (
+                optimize.linprog(
+                    [1.0, 0.0], [[-1, 0]], -a * np.ones(1), bounds=[(0, None), (None, None)]
+                ).x
+            )
+        )(1.0)
+    ends = lambda a: np.stack([a, 2 * a - 1, 1 + a])  # noqa: E731
+    with pytest.raises(np.linalg.LinAlgError, match=r"expected 2 constraints .* but got 3"):
+        fg.jacobian(lambda a: optimize.linprog([-1, -1], [[1, 0], [0, 1], [1, 1]], ends(a)).x)(1.0)
+    for bounds in (None, [(0, None)], (0, None)):
+        slope = fg.jacobian(lambda a, bounds=bounds: solution(a, bounds=bounds))(5.5)
+        np.testing.assert_allclose(slope, [0.4, 0.2])
+
+
+def test_curve_fit_takes_whole_numbers_as_floats():
+    def power(a, x):
+        return optimize.curve_fit(lambda x, p, q: p * x**-1 + q, x, np.array([1.0, 2, 4]) * a)[0]
+
+    for x in (np.array([4, 1, 2]), [4, 1, 2]):
+        np.testing.assert_allclose(
+            fg.jacobian(lambda a, x=x: power(a, x))(1.0),
+            fg.jacobian(lambda a: power(a, np.array([4.0, 1, 2])))(1.0),
+        )
+
+
 def test_root_of_a_function_that_returns_its_jacobian_as_well():
     def solution(a):
         residual = lambda x: (x**3 - a, np.diag(3 * x**2))  # noqa: E731

@@ -52,10 +52,22 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
     def run(x0):
         return quiet.copy().run(body, x0)
     """
+    if not first and not any([_may_warn(plan, call) for call in plan.calls]):
+        return function_source("run", plan)
+    names = [f"x{i}" for i in range(plan.inputs)]
+    lines = [f"def run({', '.join(names)}):", *[f"    {line}" for line in first]]
+    if plan.foreign:
+        lines.append(f"    with errstate(all='ignore'): return body({', '.join(names)})")
+    else:
+        lines.append(f"    return quiet.copy().run({', '.join(['body', *names])})")
+    return function_source("body", plan) + "\n".join(lines) + "\n"
+
+
+def function_source(function: str, plan: Plan) -> str:
+    """Source of a function that runs the plan, under a name; NumPy may warn in it."""
     names = [f"x{i}" for i in range(plan.inputs)]
     kernels = [kernel_source(kernel) for kernel in kernels_of(plan)]
-    direct = not first and not any([_may_warn(plan, call) for call in plan.calls])
-    lines = [*kernels, f"def {'run' if direct else 'body'}({', '.join(names)}):"]
+    lines = [*kernels, f"def {function}({', '.join(names)}):"]
     numbers = _number_inputs(plan)
     for i, name in enumerate(names):
         type, dtype = plan.calls[i].type, dtype_symbol(plan.calls[i].type.dtype)
@@ -78,13 +90,6 @@ def numpy_source(plan: Plan, first: Sequence[str] = ()) -> str:
         written.append("pool.append(held)")
         returned = "returned"
     lines.extend([f"    {line}" for line in [*written, f"return {returned}"]])
-    if direct:
-        return "\n".join(lines) + "\n"
-    lines.extend([f"def run({', '.join(names)}):", *[f"    {line}" for line in first]])
-    if plan.foreign:
-        lines.append(f"    with errstate(all='ignore'): return body({', '.join(names)})")
-    else:
-        lines.append(f"    return quiet.copy().run({', '.join(['body', *names])})")
     return "\n".join(lines) + "\n"
 
 

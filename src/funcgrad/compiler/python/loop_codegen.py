@@ -284,7 +284,7 @@ def _donated(flat: Flat, states: int, tested: bool) -> list[int]:
 
 def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, spec: LoopSpec) -> str:
     loop = arrays_text(flat, cond is not None, spec, _copied(plan, flat, spec))
-    return f"{numpy_codegen.numpy_source(plan)}{loop}"
+    return f"{numpy_codegen.function_source('body', plan)}{loop}"
 
 
 def _computed(flat: Flat) -> list[int]:

@@ -119,7 +119,7 @@ def newton(
     args = tuple_of(args)
     if without_tracing(func, x0, args):
         return _scipy.newton(func, x0, fprime, args, **options)
-    refuse("newton", full_output=options.get("full_output"))
+    refuse("newton", full_output=options.get("full_output"), x1=options.get("x1"))
     return implicit.implicit_root(func)(real("newton", x0), *args)
 
 
@@ -138,17 +138,25 @@ def root_scalar(
     starting point is 0.
     """
     args = tuple_of(args)
+    alone = _value_alone(f, fprime)
     start = x0 if bracket is None else (bracket[0] + bracket[1]) / 2
-    if not holds_expr([x0, x1, bracket]) and without_tracing(f, start, args):
+    if not holds_expr([x0, x1, bracket]) and without_tracing(alone, start, args):
         return _scipy.root_scalar(f, args, method, bracket, fprime, fprime2, x0, x1, **options)
-    if bracket is not None:
-        name = method if method in ("brenth", "bisect", "ridder", "toms748") else "brentq"
-        found = _bracketed(name)(f, *bracket, args)
+    if method is None:
+        method = "brentq" if bracket is not None else "secant" if x1 is not None else "newton"
+    if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
+        found = _bracketed(method)(alone, *bracket, args)
+    elif method == "secant" and x1 is not None:
+        solver = _secant(_plain_number(x1))
+        found = implicit.implicit_root(alone, solver)(real("root_scalar", x0), *args)
     else:
-        found = implicit.implicit_root(f)(real("root_scalar", start), *args)
-    return _scipy.RootResults(
-        root=found, iterations=0, function_calls=0, flag=0, method=method or "newton"
-    )
+        found = implicit.implicit_root(alone)(real("root_scalar", x0), *args)
+    return _scipy.RootResults(root=found, iterations=0, function_calls=0, flag=0, method=method)
+
+
+@lru_cache(maxsize=64)
+def _secant(x1: float) -> _Function:
+    return lambda fun, x0: _scipy.newton(fun, float(x0), x1=x1, tol=1e-14)
 
 
 def fixed_point(
@@ -163,7 +171,8 @@ def fixed_point(
     args = tuple_of(args)
     if without_tracing(func, x0, args):
         return _scipy.fixed_point(func, x0, args, xtol, maxiter, method)
-    return implicit.fixed_point(func, _accelerated)(real("fixed_point", x0), *args)
+    solver = None if method == "iteration" else _accelerated
+    return implicit.fixed_point(func, solver)(real("fixed_point", x0), *args)
 
 
 def _accelerated(fun: _Function, x0: Array) -> Any:
@@ -242,7 +251,6 @@ def _bounded(
     objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
 ) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
-
     nearby = _minimum(objective, start, args, low, high)
     return implicit.implicit_root(_stationary(objective))(nearby, low, high, *args)
 
@@ -251,7 +259,8 @@ def _stationary(objective: _Function) -> _Function:
     """The residual that is 0 at a minimum in bounds: what a step along the gradient moves."""
 
     def residual(x: Any, low: Any, high: Any, *args: Any) -> Any:
-        return x - np.minimum(np.maximum(x - grad(objective)(x, *args), low), high)
+        # x - clip(x - slope, low, high), in which a small slope would be lost beside x.
+        return np.maximum(np.minimum(grad(objective)(x, *args), x - low), x - high)
 
     return residual
 
@@ -277,8 +286,11 @@ def _minimum(
         def fun(x: Array) -> tuple[float, Any]:
             with np.errstate(all="ignore"):
                 value, gradient = both.program.step([x, *theta])
-            return float(value), np.asarray(gradient)
+            return float(value) / scale, np.asarray(gradient) / scale
 
+        scale = 1.0
+        first = np.max(np.abs(fun(np.clip(x0, low, high))[1]), initial=0.0)
+        scale = min(first, 1.0) if first > 0 else 1.0
         limits = _scipy.Bounds(low, high)
         options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 100_000}
         found = _scipy.minimize(
@@ -310,7 +322,8 @@ def minimize_scalar(
     if bounds is None:
         x = implicit.implicit_argmin(fun)(nearby, *args)
     else:
-        x = implicit.implicit_root(_stationary(fun))(nearby, *bounds, *args)
+        ends = _limits([bounds], 1)
+        x = _bounded(lambda x, *args: fun(x[0], *args), np.reshape(nearby, 1), args, *ends)[0]
     return _result(x, fun=fun(x, *args))
 
 
@@ -377,6 +390,9 @@ def curve_fit(
     count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
     start = np.ones(count) if p0 is None else np.atleast_1d(real("curve_fit", p0))
 
+    if isinstance(xdata, (list, tuple, np.ndarray)) and not holds_expr([xdata]):
+        xdata = np.asarray(xdata, float)
+
     def residuals(p: Array, xdata: object, ydata: object, sigma: object) -> Any:
         return (f(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
 
@@ -412,13 +428,18 @@ def linprog(
     """As `scipy.optimize.linprog`: the optimal vertex, the solution of the
     constraints that are active.
 
-    The derivative is that of a vertex that is unique and on which as many
-    constraints hold as there are variables; in c the vertex has derivative 0.
-    At other solutions `numpy.linalg.LinAlgError` is raised.
+    The derivative is that of the vertex that is found; in c it is 0. At a
+    solution on which more or fewer constraints hold with equality than there
+    are variables, `numpy.linalg.LinAlgError` is raised. Whole numbers
+    (``integrality``) are refused.
     """
     cost = real("linprog", c)
     n = cost.shape[0]
-    pairs = [bounds] * n if np.ndim(bounds) == 1 or len(bounds) != n else list(bounds)
+    refuse("linprog", integrality=options.get("integrality"))
+    pairs = [(0, None)] if bounds is None else list(bounds)
+    if not isinstance(pairs[0], list | tuple) and np.ndim(pairs[0]) == 0:
+        pairs = [tuple(pairs)]
+    pairs = pairs * n if len(pairs) == 1 else pairs
     low = np.stack([_end(-np.inf, pair[0]) for pair in pairs])
     high = np.stack([_end(np.inf, pair[1]) for pair in pairs])
     above = (
@@ -441,7 +462,15 @@ def linprog(
         margins = np.concatenate(
             [np.full(len(sums), -1.0), ends - rows @ found.x, found.x - low, high - found.x]
         )
-        return np.sort(np.argsort(margins, kind="stable")[:n]).astype(float)
+        order = np.argsort(margins, kind="stable")
+        near = 1e-7 * np.max(np.abs(found.x), initial=1.0)
+        if margins[order[n - 1]] > near or np.any(margins[order[n:]] <= near):
+            raise fail(
+                np.linalg.LinAlgError,
+                f"linprog: expected {n} constraints that hold with equality, one for each variable, but got "
+                f"{np.sum(margins <= near)}; the solution has no derivative",
+            )
+        return np.sort(order[:n]).astype(float)
 
     given = [lift_fully(item) for item in (cost, *above, *equal, low, high)]
     chosen = primitive(active, out=lambda c, *rest: c, name="active_constraints")

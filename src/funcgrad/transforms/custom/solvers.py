@@ -15,7 +15,7 @@ from funcgrad.source import fail
 from funcgrad.transforms.jacobian import jacobian_columns
 
 # Limits on fixed-point iterations, and on Newton steps after SciPy's solvers.
-MAX_ITERATIONS, NEWTON_STEPS = 10_000, 5
+MAX_ITERATIONS, NEWTON_STEPS = 10_000, 100
 
 
 def slope_in_x(residual: Body, count: int) -> Expr:
@@ -125,29 +125,49 @@ class Run:
             return float(found[0])
         return np.array(found[0]) if len(found) == 1 else self.joined(found)
 
-    def newton_refined(self, x: object) -> Any:
-        """x after a few Newton steps, as long as they reduce the residual."""
-        size = np.max(np.abs(self.residual(x)))
+    def newton_refined(self, x: Any, success: bool, why: str) -> Any:
+        """x after Newton steps, as long as they reduce the residual; raises an error if it is no solution.
+
+        The last step is short at a solution. Where no step reduces the residual (rounding, a kink, a
+        singular slope), a solver's success counts, or a residual far below that at the start.
+        """
+        near, first = np.sqrt(self.eps), self.size(self.start)
+        size, short = self.size(x), False
         for _ in range(NEWTON_STEPS):
             try:
-                new = x - np.linalg.solve(self.slope(x), self.residual(x))
+                step = np.linalg.solve(self.slope(x), self.residual(x))
             except np.linalg.LinAlgError:
-                return x
-            left = np.max(np.abs(self.residual(new)))
+                break
+            new = x - step
+            short = np.max(np.abs(step)) <= near * max(_largest(new), _largest(new - self.start))
+            left = self.size(new)
             if not left < size:
-                return x
+                break
             x, size = new, left
+            if short:
+                break
+        else:
+            raise self.convergence_error("Newton steps from its result do not become short", x)
+        if not (short or success or size <= near * first):
+            raise self.convergence_error(" ".join(why.split()).rstrip("."), x)
         return x
+
+    def size(self, x: object) -> Any:
+        """The largest entry of the residual."""
+        return _largest(self.residual(x))
 
     def convergence_error(self, why: str, x: object) -> Exception:
         """The error of a solver that did not converge."""
-        size = np.max(np.abs(self.residual(x)), initial=0.0)
         error: Exception = fail(
             RuntimeError,
-            f"{self.problem.who}: expected the solver to converge, but {why} (the residual is {size:.3g}); "
-            "start nearer to a solution, see whether there is one, or give solver=",
+            f"{self.problem.who}: expected the solver to converge, but {why} (the residual is "
+            f"{self.size(x):.3g}); start nearer to a solution, see whether there is one, or give solver=",
         )
         return error
+
+
+def _largest(items: Any) -> Any:
+    return np.max(np.abs(items), initial=0.0)
 
 
 def _optimize(run: Run) -> Any:
@@ -163,25 +183,26 @@ def _optimize(run: Run) -> Any:
 
 
 def _root(run: Run) -> Any:
-    start = np.max(np.abs(run.residual(run.start)))
     found = _optimize(run).root(run.residual, run.start, jac=run.slope, tol=8 * run.eps)
-    left = np.max(np.abs(run.residual(found.x)))
-    # At the limit of rounding, the solver may report that it makes no good progress.
-    if not (found.success or left <= np.sqrt(run.eps) * max(start, 1.0)):
-        raise run.convergence_error(" ".join(found.message.split()).rstrip("."), found.x)
-    return run.newton_refined(found.x)
+    return run.newton_refined(found.x, found.success, found.message)
 
 
 def _argmin(run: Run) -> Any:
-    gtol = max(1e-8, np.sqrt(run.eps))
-    start = np.max(np.abs(run.residual(run.start)))
+    # BFGS compares slopes with gtol: those of an objective with small values are scaled.
+    first = run.size(run.start)
+    scale = min(first, 1.0) if first > 0 else 1.0
     found = _optimize(run).minimize(
-        run.value, run.start, jac=run.residual, method="BFGS", options={"gtol": gtol}
+        lambda x: run.value(x) / scale,
+        run.start,
+        jac=lambda x: run.residual(x) / scale,
+        method="BFGS",
+        options={"gtol": max(1e-8, np.sqrt(run.eps))},
     )
-    left = np.max(np.abs(run.residual(found.x)))
-    if not (found.success or left <= np.cbrt(run.eps) * max(start, 1.0)):
-        raise run.convergence_error(" ".join(found.message.split()).rstrip("."), found.x)
-    return run.newton_refined(found.x)
+    x = run.newton_refined(found.x, found.success, found.message)
+    curvatures = np.linalg.eigvalsh(run.slope(x))
+    if curvatures[0] < -np.sqrt(run.eps) * _largest(curvatures):
+        raise run.convergence_error("its result is a saddle point or a maximum", x)
+    return x
 
 
 def _iterate(run: Run) -> Any:
