@@ -61,8 +61,6 @@ def loop_text(body: Body, cond: Body | None, spec: LoopSpec) -> str:
     def body(x0, x1):
         a0 = multiply(x0, x1)
         return (a0,)
-    def run(x0, x1):
-        return quiet.copy().run(body, x0, x1)
     def run(iterations, state, rest, met):
         x0, = state
         q1, = rest
