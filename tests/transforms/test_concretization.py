@@ -462,3 +462,26 @@ def test_a_count_may_have_many_answers():
     g = jit(lambda n: (1 << n) + np.arange(n).sum())
     assert [g(n) for n in (2, 5)] == [5, 42]
     assert "item() of n was 5 for the first time" in g.explain_misses()
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.jit(fg.grad(f)), fg.jacobian])
+@pytest.mark.parametrize("adopted", [True, False])
+def test_text_is_formatted_by_a_percent_sign(transform, adopted):
+    lines = []
+
+    def square(x):
+        lines.append("%.3f, %d, %s" % (x, x, x))  # noqa: UP031
+        line = "%(x)g"
+        line %= {"x": x}
+        lines.append(line)
+        return x * x
+
+    transform(fg.adopt(square, adopted))(1.5)
+    assert lines[:2] == ["1.500, 1, 1.5", "1.5"]
+
+
+def test_a_number_behind_a_percent_sign_is_refused_as_ever():
+    for f in (lambda x: 7.0 % float(x), lambda x: 7.0 % math.sin(x)):
+        with pytest.raises(TypeError, match=r"float\(\): expected a value without a derivative"):
+            fg.grad(fg.adopt(f, False))(2.0)
+    assert fg.grad(lambda x: 7.0 % x)(2.0) == -3.0

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from opcode import opmap
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -83,6 +86,21 @@ def _method(name: str) -> Callable[[Any], Any]:
 _as_ratio = _on_number(operator.methodcaller("as_integer_ratio"), "as_integer_ratio")
 
 
+def _is_formatted(caller: FrameType) -> bool:
+    """Whether code runs ``text % x``, which asks x for a number; in ``number % x``, x itself is asked."""
+    place = caller.f_lasti
+    return caller.f_code.co_code[place : place + 2] in _REMAINDERS
+
+
+def _operation(code: CodeType) -> bytes:
+    """The instruction of the one binary operator in code."""
+    place = next(i for i in range(0, len(code.co_code), 2) if code.co_code[i] == opmap["BINARY_OP"])
+    return code.co_code[place : place + 2]
+
+
+_REMAINDERS = [_operation(compile(text, "", "exec")) for text in ("a % b", "a %= b")]
+
+
 class Questions:
     """Python's questions, answered by the concrete value under a transform."""
 
@@ -99,6 +117,10 @@ class Questions:
         return bool(concrete(self, "bool()", bool))
 
     def __float__(self: Any) -> float:
+        if self.traced and functions["is_varied"](self) and _is_formatted(sys._getframe(1)):
+            return float(
+                concrete(self, "a format", float)
+            )  # text is for people, as in `__format__`
         return float(number(self, "float()", float))
 
     def __int__(self: Any) -> int:

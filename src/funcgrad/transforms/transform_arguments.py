@@ -256,6 +256,8 @@ def scalar_root(output: Any) -> Expr:
         hint = "return the number, not its text"
     elif isinstance(output, list | tuple | dict):
         hint = "return one number of it, or use jacobian"
+    elif kind in ("generator", "coroutine"):
+        hint = "f has yield or async: return one number"
     elif callable(output) and not isinstance(output, Expr):
         hint = "f returns a function: give it all of its arguments"
     raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
