@@ -704,3 +704,30 @@ def test_minimize_adopts_its_function(method, steps):
     )
     assert found.x == wanted.x
     assert found.steps == wanted.steps
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda x: callable(x),  # noqa: PLW0108  # by its name
+        lambda x: hasattr(x, "__call__"),  # noqa: B004  # code asks so
+        *[
+            lambda x, name=name: hasattr(x, name)
+            for name in ("name", "args", "params", "value", "op")
+        ],
+    ],
+)
+@pytest.mark.parametrize("transform", [fg.grad, lambda f: fg.jit(fg.grad(f))])
+def test_a_traced_number_answers_as_a_number_does(asks, transform):
+    assert transform(lambda x: 2.0 * x if asks(x) else 3.0 * x)(1.5) == 3.0
+    assert transform(lambda x: sum(2.0 * x if asks(x) else 3.0 * x))(np.ones(2)).tolist() == [
+        3.0,
+        3.0,
+    ]
+
+
+def test_a_traced_array_has_the_attributes_of_arrays_and_at():
+    for name in ("T", "at", "shape", "tolist", "real", "__len__"):
+        assert fg.grad(lambda x, name=name: sum(x) * (2.0 if hasattr(x, name) else 3.0))(
+            np.ones(1)
+        ) == [2.0]

@@ -222,8 +222,15 @@ def _originals(kinds: Any) -> Any:
 def hasattr_(value: Any, name: str) -> bool:
     if is_traced(value) and name.startswith("__"):
         # Code for the array API asks for the type next, which is that of a Python number.
-        return hasattr(stand_ins(value)[-1 if name == "__array_namespace__" else 0], name)
-    return hasattr(value, name)
+        kind = stand_ins(value)[-1 if name == "__array_namespace__" else 0]
+        return any(
+            [name in vars(base) for base in kind.__mro__]
+        )  # a class is called, its instance not
+    return hasattr(value, name) and not (name in _OF_NODES and is_traced(value))
+
+
+_OF_NODES = frozenset(dir(Expr)).difference(dir(np.ndarray), dir(float), dir(int), ["at"])
+"""Attributes that an expression has as a node, and a number or an array has not."""
 
 
 @wraps(callable)

@@ -45,7 +45,7 @@ from funcgrad.trace.leaves import (
 
 _NAMES = frozenset(
     (
-        *("complex", "float", "hasattr", "isinstance", "issubclass", "type"),
+        *("callable", "complex", "float", "hasattr", "isinstance", "issubclass", "type"),
         *("ArithmeticError", "OverflowError", "ZeroDivisionError"),  # `arithmetic_errors`
     )
 )
@@ -279,7 +279,9 @@ def _asks(value: Any) -> bool:
     return isinstance(value, type) and (value in _ASKING or issubclass(value, _OF_NUMPY))
 
 
-_ASKING = frozenset((complex, float, hasattr, isinstance, issubclass, np.isscalar, np.nditer, type))
+_ASKING = frozenset(
+    (callable, complex, float, hasattr, isinstance, issubclass, np.isscalar, np.nditer, type)
+)
 _OF_NUMPY = (np.ndarray, np.generic)
 
 
