@@ -709,7 +709,7 @@ def test_minimize_adopts_its_function(method, steps):
 @pytest.mark.parametrize(
     "asks",
     [
-        lambda x: callable(x),  # noqa: PLW0108  # by its name
+        lambda x: callable(x),  # by its name
         lambda x: hasattr(x, "__call__"),  # noqa: B004  # code asks so
         *[
             lambda x, name=name: hasattr(x, name)
