@@ -19,7 +19,7 @@ from typing import Any as _Any
 
 from funcgrad.gc_pause import Paused as _Paused
 
-with _Paused():  # collections take an eighth of the import
+with _Paused(0):  # collections take an eighth of the import; what it makes stays
     from funcgrad import expr as _expr
     from funcgrad.adoption import levels as _levels
     from funcgrad.arrays.mutable_array import as_in_adopted_code as _as_in_adopted_code
