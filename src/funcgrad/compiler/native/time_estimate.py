@@ -144,9 +144,7 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
         held = params.get("branches") or [params[name] for name in ("body",) if name in params]
         found = Estimate(_CALL, 0.0, 0)
         for body in held:
-            found = found.plus(
-                estimate_iteration(flatten_program(body.program.outputs, body.program.inputs))
-            )
+            found = found.plus(_of_body(body))
         return found
     sizes = [flat.steps[k].type.size for k in step.operands if flat.steps[k].type.dtype.kind != "O"]
     entries = max([step.type.size, *sizes])

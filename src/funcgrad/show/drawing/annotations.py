@@ -117,10 +117,10 @@ def _pullbacks(nodes: list[Expr], arcs: Iterable[Arc], names: list[str]) -> dict
     return texts
 
 
-def cotangent_labels(nodes: list[Expr], long: str = "…") -> list[str]:
+def cotangent_labels(nodes: list[Expr]) -> list[str]:
     """The formula of the cotangent of each node, the last one's seeded with 1; empty where none arrives.
 
-    A formula that takes several lines is ``long``.
+    A formula that takes several lines is "…".
     """
     if not differentiable(nodes[-1].dtype):
         return [""] * len(nodes)
@@ -129,7 +129,7 @@ def cotangent_labels(nodes: list[Expr], long: str = "…") -> list[str]:
     for e in nodes:
         z = found.get(e.key)
         flat.extend(z.of.values() if isinstance(z, Parts) else [] if z is None else [z])
-    simple = iter([_only_line(e, long) for e in simplify_all(flat, mode="reading")])
+    simple = iter([_only_line(e) for e in simplify_all(flat, mode="reading")])
     return [_cotangent(found.get(e.key), e, simple) for e in nodes]
 
 
@@ -147,6 +147,6 @@ def _formula(expr: Expr, width: int) -> str:
     return label(array_of(expr)) if expr.op is CONSTANT else cut_label(one_line(expr, width), width)
 
 
-def _only_line(expr: Expr, long: str) -> str:
+def _only_line(expr: Expr) -> str:
     lines = text(expr).splitlines()
-    return lines[0] if len(lines) == 1 else long
+    return lines[0] if len(lines) == 1 else "…"

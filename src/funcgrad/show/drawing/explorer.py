@@ -27,7 +27,6 @@ from funcgrad.rewrite.evaluate import inputs_of, variables
 from funcgrad.show.drawing.page_data import (
     MOST_FORMULAS,
     MOST_WRITTEN,
-    Pane,
     backward_steps,
     done_step,
     forward_steps,
@@ -224,6 +223,6 @@ def _name(variable: Expr) -> str:
 
 
 def _results(title: str, roots: list[tuple[str, Expr]], values: PageValues) -> dict[str, Any]:
-    pane: Pane = pane_of(roots)
+    pane = pane_of(roots)
     steps = [*forward_steps(pane, values), done_step(pane, [])]
     return pane_data(title, pane, steps, values)

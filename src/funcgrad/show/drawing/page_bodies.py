@@ -63,10 +63,7 @@ def _body_nodes(
     functions: Mapping[Body, Function],
     offset: int,
 ) -> list[dict[str, Any]]:
-    constants: dict[Key, str] = {}
-    for e in inside:
-        if name := constant_name(e, constants):
-            constants[e.key] = name
+    constants = constant_names(inside)
     given = {x.key: name for x, name in zip(body.inputs, function.inputs, strict=True)}
     names = [
         constants.get(e.key) or given.get(e.key) or f"{function.name}.v{i}"
@@ -76,10 +73,8 @@ def _body_nodes(
     told = tell(inside, functions, StepNames(names, ["g"] * len(inside)))
     return [
         {
-            **node_text(step, name),
+            **node_text(step, name, constants),
             "formula": name if step.expr.op is INPUT else printable(step.formula),
-            "kind": _kind(step.expr, constants),
-            "is_number": step.expr.key in constants,
             "inside": True,
             "value": -1,
             "operands": [offset + place[arg.key] for arg in step.expr.args],
@@ -89,20 +84,18 @@ def _body_nodes(
     ]
 
 
-def _kind(e: Expr, constants: Mapping[Key, str]) -> str:
-    if e.op is INPUT:
-        return "input"
-    return "constant" if e.op is CONSTANT or e.key in constants else "op"
-
-
 # -- of nodes in bodies and outside of them --------------------------------------------------------
-def node_text(step: Step, name: str) -> dict[str, Any]:
-    """A node's name, formula, type and source line."""
+def node_text(step: Step, name: str, constants: Mapping[Key, str]) -> dict[str, Any]:
+    """A node's name, formula, type, source line and kind."""
+    e = step.expr
+    is_number = e.key in constants
     return {
         "name": name,
         "formula": printable(step.formula),
-        "type": str(step.expr.type),
-        "source": printable(position(step.expr.source)),
+        "type": str(e.type),
+        "source": printable(position(e.source)),
+        "kind": "input" if e.op is INPUT else "constant" if e.op is CONSTANT or is_number else "op",
+        "is_number": is_number,
     }
 
 
@@ -112,8 +105,16 @@ def map_text(pullback: Pullback) -> dict[str, Any]:
     return found | ({"slope": printable(pullback.slope)} if pullback.slope else {})
 
 
-def constant_name(expr: Expr, constants: Mapping[Key, str]) -> str:
-    """A number by itself, broadcast and cast too; empty for other nodes."""
+def constant_names(nodes: Sequence[Expr]) -> dict[Key, str]:
+    """The nodes that are numbers to a reader, broadcast and cast ones too, with their texts."""
+    found: dict[Key, str] = {}
+    for e in nodes:
+        if name := _constant_name(e, found):
+            found[e.key] = name
+    return found
+
+
+def _constant_name(expr: Expr, constants: Mapping[Key, str]) -> str:
     if expr.op is CONSTANT:
         return "" if expr.shape or expr.label else label(array_of(expr))
     is_shown = expr.op is INPUT or expr.label or not expr.op.hidden or len(expr.args) != 1

@@ -21,7 +21,7 @@ from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.group_tree import group_tree
-from funcgrad.show.drawing.page_bodies import add_bodies, constant_name, map_text, node_text
+from funcgrad.show.drawing.page_bodies import add_bodies, constant_names, map_text, node_text
 from funcgrad.show.drawing.page_values import PageValues
 from funcgrad.show.explain import Pullback, Step, StepNames, edge_map, functions_of, in_words, tell
 from funcgrad.show.functions import Function, way_back
@@ -62,10 +62,7 @@ def pane_of(roots: Sequence[tuple[str, Expr]]) -> Pane:
     exprs = [expr for _, expr in roots]
     nodes = list(by_key(*exprs).values())
     given = names_of(exprs[0] if len(exprs) == 1 else together_op(*exprs))
-    constants: dict[Key, str] = {}
-    for e in nodes:
-        if name := constant_name(e, constants):
-            constants[e.key] = name
+    constants = constant_names(nodes)
     names = [constants.get(e.key) or printable(given[e.key]) for e in nodes]
     functions, definitions = functions_of(nodes, exprs)
     told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
@@ -113,11 +110,8 @@ def _formula(expr: Expr) -> str:
 
 def _node_data(pane: Pane, i: int, place: dict[Key, int], values: PageValues) -> dict[str, Any]:
     e, _, pullbacks = pane.told[i]
-    is_constant = e.op is CONSTANT or e.key in pane.constants
     return {
-        **node_text(pane.told[i], pane.names[i]),
-        "kind": "input" if e.op is INPUT else "constant" if is_constant else "op",
-        "is_number": e.key in pane.constants,
+        **node_text(pane.told[i], pane.names[i], pane.constants),
         "value": values.place(e),
         "operands": [place[arg.key] for arg in e.args],
         "maps": [_map_data(e, pullback, values) for pullback in pullbacks],

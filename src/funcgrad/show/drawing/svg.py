@@ -7,9 +7,9 @@ for plain classes, so that browsers, CairoSVG and librsvg draw the same.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
+from html import escape, unescape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -62,7 +62,7 @@ class Picture(str):
         title = re.search("<title>(.*?)</title>", self, re.DOTALL)
         if size is None or title is None:
             return super().__repr__()
-        return f"<picture of {html.unescape(title[1])}: {size[1]} x {size[2]}>"
+        return f"<picture of {unescape(title[1])}: {size[1]} x {size[2]}>"
 
     def _repr_svg_(self) -> str:
         return str(self)
@@ -121,16 +121,12 @@ def to_svg(
     expr, values = program_at("to_svg", f, args, named)
     nodes = distinct(expr, "to_svg", most, "draw a part of it, or use to_dot with Graphviz")
     folding = fold_nodes(nodes, fold)
+    known = no_annotations(nodes)
     if values:
         known = number_annotations(nodes, arcs_of(nodes, folding), values)
-    else:
-        known = (
-            formula_annotations(nodes, arcs_of(nodes, folding))
-            if gradient
-            else no_annotations(nodes)
-        )
-    view = _View(direction, fold)
-    picture = Picture(_drawn(nodes, known, folding, view))
+    elif gradient:
+        known = formula_annotations(nodes, arcs_of(nodes, folding))
+    picture = Picture(_drawn(nodes, known, folding, _View(direction, fold)))
     if path is not None:
         Path(path).write_text(picture, encoding="utf-8")
     return picture
@@ -162,13 +158,9 @@ def _drawn(nodes: list[Expr], known: Annotations, folding: Folding, view: _View)
         panels.append(_legend(known))
     panels += [_boxed(inside, functions, view) for inside in bodies[:MOST_PANELS]]
     if len(bodies) > MOST_PANELS:
+        rest = bodies[MOST_PANELS:]
         panels.append(
-            _note(
-                [
-                    f"{inside.function.head}: {len(inside.nodes)} nodes"
-                    for inside in bodies[MOST_PANELS:]
-                ]
-            )
+            _note([f"{inside.function.head}: {len(inside.nodes)} nodes" for inside in rest])
         )
     width = max([panel.width for panel in panels])
     elements, height = [*panels[0].elements], panels[0].height
@@ -184,8 +176,8 @@ def _drawn(nodes: list[Expr], known: Annotations, folding: Folding, view: _View)
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="fg-graph" {size} '
             f'viewBox="0 0 {width:.0f} {height:.0f}">',
-            f"<title>{_escape(title)}</title>",
-            f"<desc>{_escape(said)}</desc>",
+            f"<title>{escape(title)}</title>",
+            f"<desc>{escape(said)}</desc>",
             f"<style>{stylesheet()}</style>",
             *elements,
             "</svg>",
@@ -197,25 +189,25 @@ def _drawn(nodes: list[Expr], known: Annotations, folding: Folding, view: _View)
 def _panel(source: DrawnProgram, folding: Folding, view: _View) -> _Panel:
     """Groups of nodes, laid out."""
     boxes = boxes_of(source, folding)
-    turned = view.direction == "right"
+    transposed = view.direction == "right"
     text_sizes = [_chip_size(line) if line else None for line in boxes.texts]
     sizes = [box.size for box in boxes.boxes]
-    room = [_turned(size, turned) for size in sizes]
-    text_room = [size and _turned(size, turned) for size in text_sizes]
+    room = [_transposed(size, transposed) for size in sizes]
+    text_room = [size and _transposed(size, transposed) for size in text_sizes]
     ordered = {k for k, box in enumerate(boxes.boxes) if box.ordered}
     plan = in_columns(arrange(boxes.parents, room, text_room, ordered), room, text_room)
-    elements = [_edge(route, turned) for route in plan.routes]
+    elements = [_edge(route, transposed) for route in plan.routes]
     for at, line, size in zip(plan.texts, boxes.texts, text_sizes, strict=True):
         if at is not None and size is not None:
-            elements.append(_chip(_turned(at, turned), line, size))
+            elements.append(_chip(_transposed(at, transposed), line, size))
     for box, center, size in zip(boxes.boxes, plan.centers, sizes, strict=True):
-        elements.append(_group(box, _turned(center, turned), size))
-    width, height = _turned((plan.width, plan.height), turned)
+        elements.append(_group(box, _transposed(center, transposed), size))
+    width, height = _transposed((plan.width, plan.height), transposed)
     return _Panel(elements, width, height, _description(source, folding))
 
 
-def _turned(pair: tuple[float, float], turned: bool) -> tuple[float, float]:
-    return (pair[1], pair[0]) if turned else pair
+def _transposed(pair: tuple[float, float], transposed: bool) -> tuple[float, float]:
+    return (pair[1], pair[0]) if transposed else pair
 
 
 def _boxed(inside: Inside, functions: Mapping[Body, Function], view: _View) -> _Panel:
@@ -235,7 +227,7 @@ def _boxed(inside: Inside, functions: Mapping[Body, Function], view: _View) -> _
         f'<rect class="fg-box" x="4" y="4" width="{width - 8:.0f}" '
         f'height="{panel.height + HEAD - 8:.0f}" rx="8"/>'
     )
-    heading = f'<text class="fg-head fg-start" x="14" y="22">{_escape(title)}</text>'
+    heading = f'<text class="fg-head fg-start" x="14" y="22">{escape(title)}</text>'
     inner = [f'<g transform="translate(0 {HEAD:.0f})">', *panel.elements, "</g>"]
     description = f"{title}, which gives {given}: {panel.description}"
     return _Panel([box, heading, *inner], width, panel.height + HEAD, description)
@@ -244,7 +236,7 @@ def _boxed(inside: Inside, functions: Mapping[Body, Function], view: _View) -> _
 def _note(lines: Sequence[str]) -> _Panel:
     """Lines of text."""
     texts = [
-        f'<text class="fg-note fg-start" x="14" y="{14 + 15 * k}">{_escape(line)}</text>'
+        f'<text class="fg-note fg-start" x="14" y="{14 + 15 * k}">{escape(line)}</text>'
         for k, line in enumerate(lines)
     ]
     width = max([text_width(line, SMALL_SIZE) for line in lines]) + 28.0
@@ -267,27 +259,27 @@ def _legend(known: Annotations) -> _Panel:
 
 
 # -- elements ------------------------------------------------------------------------------------
-def _edge(route: Sequence[Point], turned: bool) -> str:
+def _edge(route: Sequence[Point], transposed: bool) -> str:
     """An edge and its tip."""
     (x, y), *rest = route
     *_, (tip_x, tip_y) = rest
-    path = [f"M{_point(x, y, turned)}"]
+    path = [f"M{_point(x, y, transposed)}"]
     for k, (a, b) in enumerate(rest):
         b -= 5.0 if k == len(rest) - 1 else 0.0  # the line ends inside of the tip
         if abs(a - x) < 0.05 or abs(b - y) < 0.05:
-            path.append(f"L{_point(a, b, turned)}")
+            path.append(f"L{_point(a, b, transposed)}")
         else:
             middle = (y + b) / 2
-            controls = f"{_point(x, middle, turned)} {_point(a, middle, turned)}"
-            path.append(f"C{controls} {_point(a, b, turned)}")
+            controls = f"{_point(x, middle, transposed)} {_point(a, middle, transposed)}"
+            path.append(f"C{controls} {_point(a, b, transposed)}")
         x, y = a, b
     corners = [(tip_x - 4.0, tip_y - 8.0), (tip_x + 4.0, tip_y - 8.0), (tip_x, tip_y)]
-    tip = "L".join([_point(a, b, turned) for a, b in corners])
+    tip = "L".join([_point(a, b, transposed) for a, b in corners])
     return f'<path class="fg-edge" d="{"".join(path)}"/><path class="fg-tip" d="M{tip}Z"/>'
 
 
-def _point(x: float, y: float, turned: bool) -> str:
-    a, b = _turned((x, y), turned)
+def _point(x: float, y: float, transposed: bool) -> str:
+    a, b = _transposed((x, y), transposed)
     return f"{a:.1f} {b:.1f}"
 
 
@@ -302,7 +294,7 @@ def _chip(center: Point, line: str, size: tuple[float, float]) -> str:
     return (
         f'<rect class="fg-chip" x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="3"/>'
-        f'<text class="fg-local" x="{x:.1f}" y="{y + 4:.1f}">{_escape(line)}</text>'
+        f'<text class="fg-local" x="{x:.1f}" y="{y + 4:.1f}">{escape(line)}</text>'
     )
 
 
@@ -310,7 +302,7 @@ def _chip_text(x: float, y: float, role: str, line: str) -> str:
     width = text_width(line, SMALL_SIZE, role != "note")
     return (
         f'<rect class="fg-chip" x="{x - 4:.1f}" y="{y:.1f}" width="{width + 8:.1f}" height="18" rx="3"/>'
-        f'<text class="fg-{role} fg-start" x="{x:.1f}" y="{y + 13:.1f}">{_escape(line)}</text>'
+        f'<text class="fg-{role} fg-start" x="{x:.1f}" y="{y + 13:.1f}">{escape(line)}</text>'
     )
 
 
@@ -319,13 +311,9 @@ def _group(box: Box, center: Point, size: tuple[float, float]) -> str:
     left, top = x - width / 2, y - height / 2
     if box.stacked:
         width, height = width - STACKED, height - STACKED
-    radius = (
-        height / 2
-        if box.kind == "input" and len(box.lines) == 1
-        else 12.0
-        if box.kind == "input"
-        else 5.0
-    )
+    radius = 5.0
+    if box.kind == "input":
+        radius = height / 2 if len(box.lines) == 1 else 12.0
 
     def outline(offset: float) -> str:
         return (
@@ -339,7 +327,7 @@ def _group(box: Box, center: Point, size: tuple[float, float]) -> str:
     for role, line in box.lines:
         base += LINE_HEIGHTS[role]
         texts.append(
-            f'<text class="fg-{role}" x="{left + width / 2:.1f}" y="{base - 4:.1f}">{_escape(line)}</text>'
+            f'<text class="fg-{role}" x="{left + width / 2:.1f}" y="{base - 4:.1f}">{escape(line)}</text>'
         )
     return f'<g class="fg-node {box.classes}">{"".join(shapes)}{"".join(texts)}</g>'
 
@@ -366,7 +354,3 @@ def _description(source: DrawnProgram, folding: Folding) -> str:
 def _said(known: Annotations, i: int) -> str:
     pairs = (("value", known.values[i]), ("gradient", known.gradients[i]))
     return "".join([f", {what} {line}" for what, line in pairs if line])
-
-
-def _escape(line: str) -> str:
-    return html.escape(line, quote=True)
