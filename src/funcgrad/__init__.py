@@ -11,6 +11,7 @@ printing it are folds over its graph.
 sin(x) + x*cos(x)
 """
 
+from collections.abc import Callable as _Callable
 from functools import lru_cache as _lru_cache
 from importlib import import_module as _import_module
 from types import MappingProxyType as _MappingProxyType
@@ -191,64 +192,14 @@ _DECLARING = (
 )
 
 
-_ELSEWHERE = {
-    "tensor": "fg.const(a) for an expression, or pass NumPy arrays as they are",
-    "array": "funcgrad.numpy.array([...]), or pass NumPy arrays as they are",
-    "Tensor": "fg.const(a) for an expression, or pass NumPy arrays as they are",
-    "Value": "fg.var('x')",
-    "Variable": "fg.var('x')",
-    "Symbol": "fg.var('x')",
-    "symbols": "fg.vars('x y')",
-    "diff": "fg.gradient(expr, x)",
-    "expand": "fg.simplify(expr)",
-    "factor": "fg.to_sympy(expr).factor()",
-    "lambdify": "expr(x=2.0), or fg.to_python(expr)",
-    "subs": "fg.substitute(expr, x=2.0)",
-    "pprint": "print(expr), or fg.to_latex(expr)",
-    "e": "np.e",
-    "pi": "np.pi",
-    "backward": "fg.grad(f)(x), or fg.backprop(expr)",
-    "no_grad": "fg.stop_gradient(x)",
-    "detach": "fg.stop_gradient(x)",
-    "grad_and_value": "fg.value_and_grad(f)",
-    "latex": "fg.to_latex(expr)",
-    "make_jaxpr": "fg.trace(f, *args)",
-    "remat": "fg.checkpoint(f)",
-    "pmap": "fg.vmap(f), or fg.dask.map",
-    "nn": "fg.relu, fg.sigmoid and fg.softmax",
-    "random": "numpy.random.default_rng(0)",
-    "tree": "optree",
-    "tree_util": "optree",
-    "eval_shape": "fg.trace(f, *args).type",
-    "pure_callback": "fg.primitive(f, out=...)",
-    "custom_gradient": "fg.custom_vjp(f)",
-    "lax": "fg.scan, fg.cond, fg.while_loop or fg.fori_loop",
-    "tree_map": "optree.tree_map(f, tree)",
-    "make_vjp": "fg.vjp(f, *args)",
-    "make_jvp": "fg.jvp(f, primals, tangents)",
-    "hessian_vector_product": "fg.hvp(f, primals, tangents)",
-    "solve": "fg.implicit_root(f), or fg.to_sympy(e) for SymPy's solve",
-    "integrate": "fg.to_sympy(e).integrate()",
-    "series": "fg.taylor(f, 0.0, order=4)",
-    "Function": "fg.jit(f)",
-    "SX": "fg.var('x')",
-    "MX": "fg.var('x', shape)",
-    "vertcat": "np.concatenate([...]) in a function",
-    "if_else": "np.where(condition, a, b)",
-    "jtimes": "fg.jvp(f, primals, tangents)",
-    "nlpsol": "fg.optim.minimize(f, x), or scipy.optimize with fg.value_and_grad(f)",
-    "rootfinder": "fg.implicit_root(f)",
-    "integrator": "fg.odeint(f, y, times)",
-}
-"""Names of other libraries, with the equivalent in funcgrad."""
-
-
 def __getattr__(name: str) -> _Any:
     if name in _FACES:
         return _import_module(f"funcgrad.{name}")
     if name not in _HOMES:
+        from funcgrad.names_elsewhere import name_instead
+
         message = f"module 'funcgrad' has no attribute {name!r}"
-        instead = _ELSEWHERE.get(name) or _nearest(name)
+        instead = name_instead(name, __all__)
         # Python adds a name of its own from what obj has.
         obj = None if instead else _import_module(__name__)
         raise AttributeError(
@@ -258,61 +209,18 @@ def __getattr__(name: str) -> _Any:
     return found
 
 
-def _nearest(name: str) -> str:
-    """The public name that a misspelt one is nearest to; empty if none is near."""
-    from difflib import get_close_matches
-
-    near = [] if name.startswith("_") else get_close_matches(name, __all__, 1, 0.75)
-    return "".join([f"fg.{found}" for found in near])
-
-
 def __dir__() -> list[str]:
     return sorted({*__all__, *_FACES, "__version__"} - {"show"})
 
 
-def _text(expr: Expr) -> str:
-    from funcgrad.show.text import text
-
-    return text(expr)
-
-
-def _text_of_tree(tree: object) -> str:
-    from funcgrad.show.text import text_of_tree
-
-    return text_of_tree(tree)
+@_lru_cache
+def _imported(home: str, name: str) -> _Any:
+    return getattr(_import_module(f"funcgrad.{home}"), name)
 
 
-def _latex(expr: Expr) -> str:
-    from funcgrad.show.latex.to_latex import notebook_latex
-
-    return notebook_latex(expr)
-
-
-def _run_loop(*params: _Any) -> _Any:
-    from funcgrad.compiler.python.loop_codegen import run_loop
-
-    return run_loop(*params)
-
-
-def _redirect(value: _Any) -> _Any:
-    from funcgrad.adoption.redirect import redirect
-
-    return redirect(value)
-
-
-def _run_source(*call: _Any) -> _Any:
-    from funcgrad.adoption.numpy_source import run_source
-
-    return run_source(*call)
-
-
-@_lru_cache(maxsize=1)
-def _adoption() -> _Any:
-    return _import_module("funcgrad.adoption.adopt")
-
-
-def _call_adopted(*call: _Any) -> _Any:
-    return _adoption().call_adopted(*call)
+def _later(home: str, name: str) -> _Callable[..., _Any]:
+    """A function of a module that is imported at the first call."""
+    return lambda *args: _imported(home, name)(*args)
 
 
 @_lru_cache(maxsize=1)
@@ -340,21 +248,21 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "apply_numpy": _dispatch.apply_numpy,
                     "apply_ufunc": _dispatch.apply_ufunc,
                     "as_in_adopted_code": _as_in_adopted_code,
-                    "call_adopted": _call_adopted,
+                    "call_adopted": _later("adoption.adopt", "call_adopted"),
                     "evaluate": evaluate,
                     "is_varied": _is_varied,
                     "level_after": _levels.level_after,
                     "learn": _levels.learn,
                     "lower": _lower,
                     "plain_value": _plain_value,
-                    "run_loop": _run_loop,
-                    "redirect": _redirect,
-                    "run_source": _run_source,
+                    "run_loop": _later("compiler.python.loop_codegen", "run_loop"),
+                    "redirect": _later("adoption.redirect", "redirect"),
+                    "run_source": _later("adoption.numpy_source", "run_source"),
                     "special_functions": _special_functions,
                     "refuse_others": _refuse_others,
-                    "text": _text,
-                    "text_of_tree": _text_of_tree,
-                    "latex": _latex,
+                    "text": _later("show.text", "text"),
+                    "text_of_tree": _later("show.text", "text_of_tree"),
+                    "latex": _later("show.latex.to_latex", "notebook_latex"),
                     "with_labels": _with_labels,
                 }
             ),
